@@ -1,0 +1,81 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Swift 6 mode is the tools version's default. Warnings are errors in every target of ours.
+let house: [SwiftSetting] = [
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+/// The four rooms that hold unsafe code say so at each use.
+let room = house + [.strictMemorySafety()]
+
+let package = Package(
+    name: "sluice",
+    products: [
+        .library(name: "WebSocketProtocol", targets: ["WebSocketProtocol"]),
+        .library(name: "TLSEngine", targets: ["TLSEngine"]),
+        .library(name: "SessionTasks", targets: ["SessionTasks"]),
+        .executable(name: "sluice", targets: ["sluice"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
+    ],
+    targets: [
+        .systemLibrary(name: "CLinux"),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .target(name: "ByteKernels", swiftSettings: room),
+        .target(name: "Deflate", dependencies: ["CZlib"], swiftSettings: room),
+        .target(name: "TLSEngine", dependencies: ["COpenSSL"], swiftSettings: room),
+        .target(name: "WebSocketProtocol", dependencies: ["ByteKernels", "Deflate"], swiftSettings: house),
+        .target(
+            name: "StreamTransport",
+            dependencies: [
+                "CLinux", "ByteKernels",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "HeapModule", package: "swift-collections"),
+            ], swiftSettings: room),
+        .target(
+            name: "SessionTasks",
+            dependencies: [
+                "StreamTransport", "WebSocketProtocol", "TLSEngine", "ByteKernels",
+                .product(name: "DequeModule", package: "swift-collections"),
+            ],
+            swiftSettings: house),
+        .target(
+            name: "GatewayCore",
+            dependencies: [
+                "SessionTasks", "StreamTransport", "WebSocketProtocol", "TLSEngine", "ByteKernels", "Yams",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Metrics", package: "swift-metrics"),
+                .product(name: "DequeModule", package: "swift-collections"),
+            ],
+            swiftSettings: house),
+        .executableTarget(
+            name: "sluice",
+            dependencies: [
+                "GatewayCore",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: house),
+        .target(name: "TestSupport", dependencies: ["ByteKernels", "StreamTransport"], path: "Sources/TestSupport", swiftSettings: house),
+        .testTarget(name: "ByteKernelsTests", dependencies: ["ByteKernels", "TestSupport"], swiftSettings: house),
+        .testTarget(name: "DeflateTests", dependencies: ["Deflate", "TestSupport"], swiftSettings: house),
+        .testTarget(name: "TLSEngineTests", dependencies: ["TLSEngine", "TestSupport"], swiftSettings: house),
+        .testTarget(
+            name: "WebSocketProtocolTests", dependencies: ["WebSocketProtocol", "ByteKernels", "TestSupport"], swiftSettings: house),
+        .testTarget(name: "StreamTransportTests", dependencies: ["StreamTransport", "TestSupport"], swiftSettings: house),
+        .testTarget(name: "SessionTasksTests", dependencies: ["SessionTasks", "TestSupport"], swiftSettings: house),
+        .testTarget(name: "GatewayCoreTests", dependencies: ["GatewayCore", "TestSupport"], swiftSettings: house),
+        .testTarget(name: "ConformanceTests", dependencies: [], path: "Tests/Conformance", swiftSettings: house),
+    ]
+)

@@ -1,0 +1,18 @@
+/// Where a socket is: an IPv4 or IPv6 address with its port, or the path of a Unix socket.
+package enum SocketAddress: Hashable, Sendable {
+    /// - Parameter address: the four bytes, the first on the wire highest.
+    case ipv4(address: UInt32, port: UInt16)
+    /// - Parameters:
+    ///   - high: the first eight bytes on the wire; `low`: the last eight.
+    ///   - scope: the interface index of a link-local address, else 0.
+    case ipv6(high: UInt64, low: UInt64, scope: UInt32, port: UInt16)
+    /// A path of at most 107 bytes; empty for a socket without a name. A leading `@` stands for the abstract name space.
+    case unix(path: String)
+
+    package var port: UInt16? {
+        switch self {
+        case .ipv4(_, let port), .ipv6(_, _, _, let port): port
+        case .unix: nil
+        }
+    }
+}

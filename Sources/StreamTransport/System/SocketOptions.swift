@@ -1,0 +1,15 @@
+/// Options of one connection. `nil` leaves what the system has.
+package struct SocketOptions: Hashable, Sendable {
+    /// Small writes leave at once (`TCP_NODELAY`).
+    package var noDelay = true
+    /// Idle time before the first TCP keep-alive probe; `nil` sends none.
+    package var keepAliveIdle: Duration? = .seconds(60)
+    /// Between probes, in whole seconds of at least 1.
+    package var keepAliveInterval: Duration = .seconds(15)
+    /// Unanswered probes before the connection is given up.
+    package var keepAliveProbes: Int32 = 4
+    /// How long written bytes may stay unacknowledged before the connection is given up (`TCP_USER_TIMEOUT`).
+    package var userTimeout: Duration?
+
+    package init() {}
+}

@@ -1,0 +1,60 @@
+/// What a loop asks of the operating system, and all it asks: readiness, sockets, the clock.
+///
+/// One object belongs to one loop. `LinuxSystem` makes the calls; `SimulatedSystem` answers them from a seeded network in
+/// virtual time. Because the seam is this low, the loop, the connections and everything above run unchanged on both.
+///
+/// Results of transfers are counts, or a negated error number: no allocation and no throw on the hot path.
+/// Every call but `wake()` is made on the loop's thread.
+package protocol System: AnyObject {
+    /// The clock, read afresh.
+    func now() -> MonotonicInstant
+
+    /// Waits until something watched is ready, `deadline` has passed (`nil`: no deadline) or `wake()` was called, whichever is first.
+    /// Replaces the contents of `events` (at most its capacity). A deadline in the past polls.
+    func wait(_ events: inout ReadyEvents, until deadline: MonotonicInstant?)
+
+    /// Ends the current or the next `wait`. Callable from any thread, and cheap when called again before the loop woke.
+    func wake()
+
+    /// Starts to watch `descriptor`; events carry `token`. Hang-up and error are always reported.
+    func watch(_ descriptor: Descriptor, for interest: Interest, token: UInt64) -> SystemError?
+    func rewatch(_ descriptor: Descriptor, for interest: Interest, token: UInt64)
+    func unwatch(_ descriptor: Descriptor)
+
+    /// Opens a bound, listening, non-blocking socket.
+    func listen(_ address: SocketAddress, options: ListenOptions) -> Result<Descriptor, SystemError>
+
+    /// Takes one waiting connection, non-blocking, close-on-exec. `EAGAIN` when none waits; `EMFILE`/`ENFILE` when descriptors are exhausted.
+    func accept(_ listener: Descriptor) -> Result<AcceptedSocket, SystemError>
+
+    /// Begins to connect a non-blocking socket; writable means decided, `connectError` then says how.
+    func connect(_ address: SocketAddress) -> Result<Descriptor, SystemError>
+    func connectError(_ descriptor: Descriptor) -> SystemError?
+
+    /// Bytes read; 0 at end of input; a negated error number.
+    func receive(_ descriptor: Descriptor, into buffer: UnsafeMutableRawBufferPointer) -> Int
+    /// Bytes taken by the kernel, or a negated error number.
+    func send(_ descriptor: Descriptor, _ bytes: UnsafeRawBufferPointer) -> Int
+    /// As `send`, from several pieces in one call (at most 64 are looked at).
+    func send(_ descriptor: Descriptor, pieces: [UnsafeRawBufferPointer]) -> Int
+
+    /// Sends FIN after what was written.
+    func shutdownOutput(_ descriptor: Descriptor) -> SystemError?
+    /// Refuses further input (`SHUT_RD`).
+    func shutdownInput(_ descriptor: Descriptor) -> SystemError?
+    /// Closes; bytes that the kernel took are still delivered.
+    func close(_ descriptor: Descriptor)
+    /// Closes with RST: what was not delivered is thrown away, and the peer learns that the end was not clean.
+    func reset(_ descriptor: Descriptor)
+
+    func localAddress(_ descriptor: Descriptor) -> SocketAddress?
+    func peerAddress(_ descriptor: Descriptor) -> SocketAddress?
+    /// Applies what differs from the system's defaults. Options that a socket's family lacks are passed over.
+    func apply(_ options: SocketOptions, to descriptor: Descriptor) -> SystemError?
+
+    /// Looks up `host` away from the loop and calls back on it, at most once; `deadline` bounds the wait.
+    func resolve(_ host: String, port: UInt16, completion: @escaping (Result<[SocketAddress], ResolutionFailure>) -> Void)
+        -> ResolutionTicket
+    /// After this the completion of `ticket` is never called.
+    func cancelResolution(_ ticket: ResolutionTicket)
+}
