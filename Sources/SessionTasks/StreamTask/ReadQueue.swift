@@ -6,19 +6,29 @@ import StreamTransport
 ///
 /// Bytes that a read has gathered but not yet answered belong to the queue, not to the read: a read that is cancelled leaves them, in their
 /// place, to the next one.
-struct ReadQueue {
-    typealias Completion = (Result<StreamTask.Chunk, TaskFailure>) -> Void
+package struct ReadQueue {
+    package typealias Completion = (Result<StreamTask.Chunk, TaskFailure>) -> Void
 
-    struct Read {
-        let number: UInt64
-        let minimum: Int
-        let maximum: Int
+    package struct Read {
+        package let number: UInt64
+        package let minimum: Int
+        package let maximum: Int
         /// `nil`: waits without limit.
-        let deadline: MonotonicInstant?
-        let completion: Completion
+        package let deadline: MonotonicInstant?
+        package let completion: Completion
+
+        package init(
+            number: UInt64, minimum: Int, maximum: Int, deadline: MonotonicInstant?, completion: @escaping Completion
+        ) {
+            self.number = number
+            self.minimum = minimum
+            self.maximum = maximum
+            self.deadline = deadline
+            self.completion = completion
+        }
     }
 
-    enum Operation {
+    package enum Operation {
         case read(Read)
         /// The read side is to be closed when all reads before it are answered.
         case close
@@ -26,60 +36,62 @@ struct ReadQueue {
         case barrier(number: UInt64)
     }
 
-    enum Order {
+    package enum Order {
         case answer(Completion, Result<StreamTask.Chunk, TaskFailure>)
         case closeInput
         case reachedBarrier(UInt64)
     }
 
-    private(set) var operations: Deque<Operation> = []
+    package private(set) var operations: Deque<Operation> = []
     /// Taken from the transport, not yet given to anyone.
-    private(set) var gathered: [UInt8] = []
+    package private(set) var gathered: [UInt8] = []
     private var inputEnded = false
     /// Once set, answers every read at once.
     private var failure: TaskFailure?
     private var reportedBarrier: UInt64 = 0
 
-    var isEmpty: Bool {
+    package init() {}
+
+    package var isEmpty: Bool {
         self.operations.isEmpty
     }
 
     /// Whether the first operation is a read that more bytes would help: otherwise the transport should not read.
-    var wantsBytes: Bool {
+    package var wantsBytes: Bool {
         guard case .read = self.operations.first else { return false }
         return !self.inputEnded && self.failure == nil
     }
 
-    var earliestDeadline: MonotonicInstant? {
+    package var earliestDeadline: MonotonicInstant? {
         self.operations.compactMap { operation -> MonotonicInstant? in
             if case .read(let read) = operation { read.deadline } else { nil }
         }.min()
     }
 
-    mutating func append(_ operation: Operation) {
+    package mutating func append(_ operation: Operation) {
         self.operations.append(operation)
     }
 
     /// Takes what the first read can still use.
     /// - Returns: how many bytes of `bytes` were taken.
-    mutating func take(_ bytes: RawSpan) -> Int {
+    package mutating func take(_ bytes: RawSpan) -> Int {
         guard case .read(let read) = self.operations.first, self.failure == nil else { return 0 }
         let count = min(bytes.byteCount, max(0, read.maximum - self.gathered.count))
         self.gathered.append(bytes.extracting(0..<count))
         return count
     }
 
-    mutating func inputClosed() {
+    package mutating func inputClosed() {
         self.inputEnded = true
     }
 
     /// Fails the reads that wait, and all later ones.
-    mutating func fail(_ failure: TaskFailure) {
+    package mutating func fail(_ failure: TaskFailure) {
         if self.failure == nil { self.failure = failure }
     }
 
     /// What is to be done next; `nil` when nothing is. Ask until then.
-    mutating func nextOrder() -> Order? {
+    package mutating func nextOrder() -> Order? {
         switch self.operations.first {
         case nil:
             return nil
@@ -102,7 +114,7 @@ struct ReadQueue {
     private mutating func answer(to read: Read) -> Result<StreamTask.Chunk, TaskFailure>? {
         if let failure = self.failure { return .failure(failure) }
         guard self.gathered.count >= read.minimum || self.inputEnded else { return nil }
-        let bytes: [UInt8]
+        package let bytes: [UInt8]
         if self.gathered.count <= read.maximum {
             bytes = self.gathered
             self.gathered = []
@@ -113,22 +125,22 @@ struct ReadQueue {
         return .success(StreamTask.Chunk(bytes: bytes, isAtEnd: self.inputEnded && self.gathered.isEmpty))
     }
 
-    func isAtBarrier(_ number: UInt64) -> Bool {
+    package func isAtBarrier(_ number: UInt64) -> Bool {
         if case .barrier(number) = self.operations.first { true } else { false }
     }
 
-    mutating func liftBarrier() {
+    package mutating func liftBarrier() {
         if case .barrier = self.operations.first { self.operations.removeFirst() }
     }
 
     /// Gives the gathered bytes away, in front of what the transport still holds.
-    mutating func surrenderGathered() -> [UInt8] {
+    package mutating func surrenderGathered() -> [UInt8] {
         defer { self.gathered = [] }
         return self.gathered
     }
 
     /// Takes one read out unanswered; its bytes stay for the next.
-    mutating func withdraw(_ number: UInt64) -> Completion? {
+    package mutating func withdraw(_ number: UInt64) -> Completion? {
         let found = self.operations.firstIndex {
             if case .read(let read) = $0 { read.number == number } else { false }
         }
@@ -138,7 +150,7 @@ struct ReadQueue {
     }
 
     /// Fails the queue if the deadline of any read has passed.
-    mutating func expire(at now: MonotonicInstant) {
+    package mutating func expire(at now: MonotonicInstant) {
         guard let deadline = self.earliestDeadline, deadline <= now else { return }
         self.fail(.timedOut)
     }

@@ -2,27 +2,36 @@ import DequeModule
 import StreamTransport
 
 /// The writes of a stream task in their order. Knows no transport and no clock.
-struct SendQueue {
-    typealias Completion = (Result<Void, TaskFailure>) -> Void
+package struct SendQueue {
+    package typealias Completion = (Result<Void, TaskFailure>) -> Void
 
-    struct Send {
-        let number: UInt64
-        let bytes: [UInt8]
-        let deadline: MonotonicInstant?
-        let completion: Completion
+    package struct Send {
+        package let number: UInt64
+        package let bytes: [UInt8]
+        package let deadline: MonotonicInstant?
+        package let completion: Completion
         /// Bytes that the transport was given.
-        var given = 0
+        package var given = 0
         /// What the transport's `sentBytes` must reach for the write to be done; known once all was given.
-        var doneAt: UInt64?
+        package var doneAt: UInt64?
+
+        package init(
+            number: UInt64, bytes: [UInt8], deadline: MonotonicInstant?, completion: @escaping Completion
+        ) {
+            self.number = number
+            self.bytes = bytes
+            self.deadline = deadline
+            self.completion = completion
+        }
     }
 
-    enum Operation {
+    package enum Operation {
         case send(Send)
         case close
         case barrier(number: UInt64)
     }
 
-    enum Order {
+    package enum Order {
         /// Give the transport bytes of the first write, from `offset` on.
         case write([UInt8], offset: Int)
         case answer(Completion, Result<Void, TaskFailure>)
@@ -30,32 +39,34 @@ struct SendQueue {
         case reachedBarrier(UInt64)
     }
 
-    private(set) var operations: Deque<Operation> = []
+    package private(set) var operations: Deque<Operation> = []
     private var failure: TaskFailure?
     private var reportedBarrier: UInt64 = 0
 
-    var isEmpty: Bool {
+    package init() {}
+
+    package var isEmpty: Bool {
         self.operations.isEmpty
     }
 
-    var earliestDeadline: MonotonicInstant? {
+    package var earliestDeadline: MonotonicInstant? {
         self.operations.compactMap { operation -> MonotonicInstant? in
             if case .send(let send) = operation { send.deadline } else { nil }
         }.min()
     }
 
-    mutating func append(_ operation: Operation) {
+    package mutating func append(_ operation: Operation) {
         self.operations.append(operation)
     }
 
-    mutating func fail(_ failure: TaskFailure) {
+    package mutating func fail(_ failure: TaskFailure) {
         if self.failure == nil { self.failure = failure }
     }
 
     /// - Parameters:
     ///   - sentBytes: what the kernel has taken from the transport so far.
     ///   - mayWrite: whether the transport's queue is below its watermark.
-    mutating func nextOrder(sentBytes: UInt64, mayWrite: Bool) -> Order? {
+    package mutating func nextOrder(sentBytes: UInt64, mayWrite: Bool) -> Order? {
         switch self.operations.first {
         case nil:
             return nil
@@ -86,23 +97,23 @@ struct SendQueue {
     }
 
     /// The transport was given `count` bytes of the first write, and has been given `writtenBytes` in all.
-    mutating func gave(_ count: Int, writtenBytes: UInt64) {
+    package mutating func gave(_ count: Int, writtenBytes: UInt64) {
         guard case .send(var send) = self.operations.first else { return }
         send.given += count
         if send.given >= send.bytes.count { send.doneAt = writtenBytes }
         self.operations[0] = .send(send)
     }
 
-    func isAtBarrier(_ number: UInt64) -> Bool {
+    package func isAtBarrier(_ number: UInt64) -> Bool {
         if case .barrier(number) = self.operations.first { true } else { false }
     }
 
-    mutating func liftBarrier() {
+    package mutating func liftBarrier() {
         if case .barrier = self.operations.first { self.operations.removeFirst() }
     }
 
     /// Takes one write out, if none of its bytes was given away: a write that has begun runs to its end, and its caller learns which.
-    mutating func withdraw(_ number: UInt64) -> Completion? {
+    package mutating func withdraw(_ number: UInt64) -> Completion? {
         let found = self.operations.firstIndex {
             if case .send(let send) = $0 { send.number == number && send.given == 0 && send.doneAt == nil } else { false }
         }
@@ -111,7 +122,7 @@ struct SendQueue {
         return send.completion
     }
 
-    mutating func expire(at now: MonotonicInstant) {
+    package mutating func expire(at now: MonotonicInstant) {
         guard let deadline = self.earliestDeadline, deadline <= now else { return }
         self.fail(.timedOut)
     }

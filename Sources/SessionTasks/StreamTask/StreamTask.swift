@@ -41,6 +41,8 @@ public final class StreamTask: @unchecked Sendable {
     var ended = false
     var inputWasClosed = false
     let timer = LoopTimer()
+    /// Called once when the transport is ready for the task's bytes.
+    package var openObserver: (() -> Void)?
     private var lastNumber: UInt64 = 0
     private var endObservers: [(TaskFailure?) -> Void] = []
 
@@ -117,6 +119,9 @@ public final class StreamTask: @unchecked Sendable {
             $0.tls = facts
         }
         self.record.markOpened(at: self.loop.now)
+        let observer = self.openObserver
+        self.openObserver = nil
+        observer?()
         self.advance()
     }
 
