@@ -143,7 +143,7 @@ package final class SecureTransport {
             return self.offerKept()
         }
         let rest = self.plaintext.lend { plain -> [UInt8] in
-            var offered = plain.extracting(0..<count)
+            var offered = plain._mutatingExtracting(0..<count)
             let used = self.consumer?.bytesReceived(&offered) ?? count
             return used < count ? [UInt8](plain.bytes.extracting(max(0, used)..<count)) : []
         }
