@@ -1,4 +1,5 @@
-/// The parameters of permessage-deflate as they stand in an offer or a response, each at most once and well-formed by itself.
+/// The parameters of permessage-deflate as they stand in an offer or a response, each at most once and well-formed by
+/// itself.
 struct DeflateParameterReading {
     static let extensionName = "permessage-deflate"
     static let serverNoTakeover = "server_no_context_takeover"
@@ -17,7 +18,8 @@ struct DeflateParameterReading {
     private(set) var serverMaxWindowBits = Window.absent
     private(set) var clientMaxWindowBits = Window.absent
 
-    /// - Returns: `nil` for another extension, and for a parameter that is unknown, repeated or has an impossible value.
+    /// - Returns: `nil` for another extension, and for a parameter that is unknown, repeated or has an impossible
+    ///   value.
     init?(_ named: NamedExtension) {
         guard named.name == Self.extensionName else { return nil }
         for parameter in named.parameters {

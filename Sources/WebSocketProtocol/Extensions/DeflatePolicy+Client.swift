@@ -1,7 +1,8 @@
 extension DeflatePolicy {
     /// What a client of this policy offers, the most wanted first.
     ///
-    /// Where a limit of the peer's window is a wish only, a second offer goes without it, for servers that cannot limit theirs.
+    /// Where a limit of the peer's window is a wish only, a second offer goes without it, for servers that cannot
+    /// limit theirs.
     public var offers: [PermessageDeflateOffer] {
         let wanted = PermessageDeflateOffer(
             serverNoContextTakeover: !self.letsPeerKeepContext, clientNoContextTakeover: !self.keepsOwnContext,

@@ -1,8 +1,8 @@
 extension DeflatePolicy {
     /// A server's choice among what the client offers: the first offer that it can accept wins.
     ///
-    /// - Parameter offered: all extensions of the request; other extensions are passed over, and so are offers that are not
-    ///   well-formed (RFC 7692 §7.1).
+    /// - Parameter offered: all extensions of the request; other extensions are passed over, and so are offers that
+    ///   are not well-formed (RFC 7692 §7.1).
     /// - Returns: `nil` to go without compression.
     public func choose(among offered: [NamedExtension]) -> PermessageDeflateParameters? {
         for named in offered {
@@ -13,7 +13,8 @@ extension DeflatePolicy {
 
     /// A server's answer to one offer.
     ///
-    /// A `server_max_window_bits` of 8 is granted: our deflater never reaches back further than 250 bytes then (RFC 7692 §7.1.2.1).
+    /// A `server_max_window_bits` of 8 is granted: our deflater never reaches back further than 250 bytes then (RFC
+    /// 7692 §7.1.2.1).
     /// - Returns: `nil` only for an offer that lets us not limit the client's window, when we insist on that.
     public func accept(_ offer: PermessageDeflateOffer) -> PermessageDeflateParameters? {
         var accepted = PermessageDeflateParameters(

@@ -2,9 +2,11 @@
 ///
 /// Values outside of their ranges are brought into them.
 public struct DeflatePolicy: Equatable, Sendable {
-    /// Whether our messages may refer to earlier ones: smaller, but up to 256 KiB stay with the connection. Default: yes.
+    /// Whether our messages may refer to earlier ones: smaller, but up to 256 KiB stay with the connection. Default:
+    /// yes.
     public var keepsOwnContext: Bool
-    /// Whether the peer's messages may refer to earlier ones: smaller, but up to 40 KiB stay with the connection. Default: yes.
+    /// Whether the peer's messages may refer to earlier ones: smaller, but up to 40 KiB stay with the connection.
+    /// Default: yes.
     public var letsPeerKeepContext: Bool
     /// Largest window for our messages, as a power of two, 8 to 15 (default). 8 costs as much as 9.
     public var ownWindowBits: Int

@@ -21,8 +21,8 @@ public struct PermessageDeflateOffer: Equatable, Sendable {
 
     /// Reads an element of the header field.
     ///
-    /// - Returns: `nil` where a server must decline: another extension, an unknown or repeated parameter, a value where none
-    ///   belongs or the other way round, a window outside 8 to 15 (RFC 7692 §7.1).
+    /// - Returns: `nil` where a server must decline: another extension, an unknown or repeated parameter, a value
+    ///   where none belongs or the other way round, a window outside 8 to 15 (RFC 7692 §7.1).
     public init?(_ named: NamedExtension) {
         guard let read = DeflateParameterReading(named) else { return nil }
         self.serverNoContextTakeover = read.serverNoContextTakeover

@@ -19,15 +19,18 @@ public struct PermessageDeflateParameters: Equatable, Sendable {
         self.clientMaxWindowBits = clientMaxWindowBits
     }
 
-    /// The window that the server's messages need for inflating and must not leave when deflating, as a power of two, 8 to 15.
+    /// The window that the server's messages need for inflating and must not leave when deflating, as a power of two,
+    /// 8 to 15.
     public var serverWindowBits: Int { self.serverMaxWindowBits ?? 15 }
-    /// The window that the client's messages need for inflating and must not leave when deflating, as a power of two, 8 to 15.
+    /// The window that the client's messages need for inflating and must not leave when deflating, as a power of two,
+    /// 8 to 15.
     public var clientWindowBits: Int { self.clientMaxWindowBits ?? 15 }
 
     /// Reads the response of a server.
     ///
-    /// - Returns: `nil` where a client must fail the connection: another extension, an unknown or repeated parameter, a value that
-    ///   is missing, superfluous or outside 8 to 15. Whether it answers an offer is a second question, see `answers(_:)`.
+    /// - Returns: `nil` where a client must fail the connection: another extension, an unknown or repeated parameter,
+    ///   a value that is missing, superfluous or outside 8 to 15. Whether it answers an offer is a second question,
+    ///   see `answers(_:)`.
     public init?(_ named: NamedExtension) {
         guard let read = DeflateParameterReading(named), read.serverMaxWindowBits != .withoutValue,
             read.clientMaxWindowBits != .withoutValue
@@ -45,8 +48,9 @@ public struct PermessageDeflateParameters: Equatable, Sendable {
 
     /// Whether a server may answer `offer` with these parameters.
     ///
-    /// What the client asked of the server must be granted, a window at most as large; what the server asks of the client's window
-    /// must have been offered. The server may always limit itself and always ask for `client_no_context_takeover`.
+    /// What the client asked of the server must be granted, a window at most as large; what the server asks of the
+    /// client's window must have been offered. The server may always limit itself and always ask for
+    /// `client_no_context_takeover`.
     /// - Source: RFC 7692 §7.1.1 and §7.1.2.
     public func answers(_ offer: PermessageDeflateOffer) -> Bool {
         if offer.serverNoContextTakeover, !self.serverNoContextTakeover { return false }

@@ -44,7 +44,8 @@ struct FieldValueScanner {
         return nil
     }
 
-    /// - Returns: the next element of a comma-separated list, trimmed, with quoted strings kept whole; `nil` at the end.
+    /// - Returns: the next element of a comma-separated list, trimmed, with quoted strings kept whole; `nil` at the
+    ///   end.
     mutating func listElement() -> String? {
         while !self.isAtEnd {
             self.skipWhitespace()
