@@ -43,34 +43,34 @@ package struct DocumentNode: Sendable {
     func origin(at path: ConfigurationKeyPath) -> ConfigurationOrigin {
         var node = self
         for step in path.steps {
-            switch (step, node.content) {
-            case (.key(let name), .mapping(let entries)):
-                guard let entry = entries.first(where: { $0.key == name }) else { return node.origin }
-                node = entry.value
-            case (.index(let index), .sequence(let nodes)) where nodes.indices.contains(index):
-                node = nodes[index]
-            default:
-                return node.origin
-            }
+            guard let next = node.child(step) else { break }
+            node = next
         }
         return node.origin
     }
 
     /// What was written at `path`, to be read after "found".
     func summary(at path: ConfigurationKeyPath) -> String {
+        self.node(at: path)?.summary ?? "nothing"
+    }
+
+    /// The value at `path`, if it was written.
+    func node(at path: ConfigurationKeyPath) -> DocumentNode? {
         var node = self
         for step in path.steps {
-            switch (step, node.content) {
-            case (.key(let name), .mapping(let entries)):
-                guard let entry = entries.first(where: { $0.key == name }) else { return "nothing" }
-                node = entry.value
-            case (.index(let index), .sequence(let nodes)) where nodes.indices.contains(index):
-                node = nodes[index]
-            default:
-                // A single value may stand for a list of one, or for a section's first key.
-                return node.summary
-            }
+            guard let next = node.child(step) else { return nil }
+            node = next
         }
-        return node.summary
+        return node
+    }
+
+    /// A single value stands for a list of one.
+    private func child(_ step: ConfigurationKeyPath.Step) -> DocumentNode? {
+        switch (step, self.content) {
+        case (.key(let name), .mapping(let entries)): entries.first { $0.key == name }?.value
+        case (.index(let index), .sequence(let nodes)) where nodes.indices.contains(index): nodes[index]
+        case (.index(0), .scalar): self
+        default: nil
+        }
     }
 }

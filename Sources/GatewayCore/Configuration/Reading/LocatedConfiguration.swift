@@ -8,6 +8,11 @@ package struct LocatedConfiguration: Sendable {
         self.document = document
     }
 
+    /// Whether there was anything at `path`, or its value is the default.
+    package func isWritten(_ path: ConfigurationKeyPath) -> Bool {
+        self.document.node(at: path) != nil
+    }
+
     /// A problem with the value at `path` that only showed later, at its place in the file or on the command line.
     package func problem(
         at path: ConfigurationKeyPath, expected: String, found: String, remedy: String = ""

@@ -24,11 +24,20 @@ final class ProblemCollector {
     func add(_ problem: ConfigurationProblem) {
         guard !self.isFull else { return self.omit(problem.keyPath) }
         self.flawed.insert(problem.keyPath)
+        guard !self.isRepetition(problem) else { return }
         self.problems.append(problem)
     }
 
     /// Whether further problems are only counted.
     var isFull: Bool { self.problems.count >= Self.limit }
+
+    /// One option of the command line may set several values; what is wrong with it is told once.
+    private func isRepetition(_ problem: ConfigurationProblem) -> Bool {
+        guard case .option = problem.origin else { return false }
+        return self.problems.contains {
+            $0.origin == problem.origin && $0.expected == problem.expected && $0.found == problem.found
+        }
+    }
 
     private func omit(_ path: ConfigurationKeyPath) {
         self.flawed.insert(path)

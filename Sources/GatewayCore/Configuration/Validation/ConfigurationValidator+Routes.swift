@@ -49,11 +49,11 @@ extension ConfigurationValidator {
         guard listeners.allSatisfy({ self.isLegible($0) && $0.route != "" }) else { return }
         let isNamed = listeners.contains { $0.route == route.name }
         if route.path == nil {
-            for key in [RouteKey.host, .listeners] where key == .host ? route.host != nil : !route.listeners.isEmpty {
+            let needy = [(RouteKey.host, route.host != nil), (.listeners, !route.listeners.isEmpty), (.origins, !route.origins.isEmpty)]
+            for (key, isGiven) in needy where isGiven {
                 self.problems.add(
-                    at: place, expected: "a path, as the route has \(key.rawValue)", found: "nothing",
-                    remedy: "add path: /… or leave out \(key.rawValue)")
-                return
+                    at: path.key(key), expected: "no \(key.rawValue), as the route has no path that requests could ask for",
+                    remedy: "add path: /… or leave it out")
             }
             if !isNamed {
                 self.problems.add(
