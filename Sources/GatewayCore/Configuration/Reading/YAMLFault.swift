@@ -8,10 +8,10 @@ enum YAMLFault {
             .composer(let context, let problem, let mark, _):
             let setting = context.map { " (\($0.text) that began at \($0.mark.line):\($0.mark.column))" } ?? ""
             return Self.syntax(
-                .file(file, line: mark.line, column: mark.column), found: problem + setting,
+                .file(file, line: mark.line, column: mark.column), found: "a syntax error: " + problem + setting,
                 remedy: "look at the indentation, the colons and the quotation marks there")
         case .reader(let problem, let offset, _, _):
-            return Self.syntax(Self.origin(ofCharacter: offset, in: text, file: file), found: problem)
+            return Self.syntax(Self.origin(ofCharacter: offset, in: text, file: file), found: "a syntax error: " + problem)
         case .duplicatedKeysInMapping(let keys, let context):
             return ConfigurationProblem(
                 origin: .file(file, line: context.mark.line, column: context.mark.column), keyPath: .root,
