@@ -1,4 +1,5 @@
 import GatewayCore
+import TestSupport
 import Testing
 
 @Suite("Tunnel: two sides, two directions, one end")
@@ -67,7 +68,7 @@ struct TunnelMachineTests {
 
     @Test(arguments: 0..<200 as Range<UInt64>)
     func randomLivesKeepTheRules(_ seed: UInt64) {
-        var random = Xorshift(seed)
+        var random = SeededGenerator(seed: seed)
         let setting = Setting.all[Int.random(in: 0..<Setting.all.count, using: &random)]
         var tunnel = setting.start
         var ends = 0

@@ -1,5 +1,6 @@
 import ByteKernels
 import GatewayCore
+import TestSupport
 import Testing
 
 @Suite("From messages to a byte stream")
@@ -100,7 +101,7 @@ struct MessagesToStreamTests {
 
     @Test(arguments: 0..<60 as Range<UInt64>)
     func lengthPrefixesComeBackAsTheSameMessages(_ seed: UInt64) {
-        var random = Xorshift(seed)
+        var random = SeededGenerator(seed: seed)
         let messages = (0..<Int.random(in: 0...8, using: &random)).map { _ in
             (0..<Int.random(in: 0...400, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) }
         }
