@@ -9,15 +9,19 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <sys/un.h>
@@ -59,6 +63,32 @@ static inline int sluice_connect(int fd, const struct sockaddr *a, socklen_t n) 
 
 static inline int sluice_stream_socket(int family) {
     return socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+}
+
+static inline int sluice_datagram_type(void) { return SOCK_DGRAM | SOCK_CLOEXEC; }
+
+static inline ssize_t sluice_send_to(int fd, const void *bytes, size_t count, const struct sockaddr *a, socklen_t n) {
+    return sendto(fd, bytes, count, MSG_NOSIGNAL, a, n);
+}
+
+static inline void sluice_prepare_passed(int fd) {
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+}
+
+// Processors that this process may run on: fewer than are online when it is pinned.
+static inline int sluice_usable_cores(void) {
+    unsigned long mask[128] = {0};
+    long bytes = syscall(SYS_sched_getaffinity, 0, sizeof mask, mask);
+    int count = 0;
+    for (long i = 0; i < bytes / (long)sizeof *mask; i++) count += __builtin_popcountl(mask[i]);
+    return count > 0 ? count : 1;
+}
+
+static inline uint64_t sluice_random(void) {
+    uint64_t value = 0;
+    getentropy(&value, sizeof value);
+    return value;
 }
 
 // The mode bits of a socket file, or -1 when the path is something else.

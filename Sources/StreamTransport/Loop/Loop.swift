@@ -21,6 +21,8 @@ package final class Loop: @unchecked Sendable {
     private var timers = TimerQueue()
     private var turnEnds: [any TurnEndTarget] = []
     private var nextTurn: [any TurnEndTarget] = []
+    private var locals = LoopLocals()
+    private var spares: [[UInt8]] = []
     private let inbox = LoopInbox()
     private let runner = Atomic<UInt>(0)
     private let stopping = Atomic<Bool>(false)
@@ -156,6 +158,23 @@ package final class Loop: @unchecked Sendable {
 
     package func disarm(_ timer: LoopTimer) {
         self.timers.disarm(timer)
+    }
+
+    /// The loop's one object of this type, made when first asked for.
+    package func local<T: AnyObject>(_ type: T.Type, make: () -> T) -> T {
+        self.locals.object(type, make: make)
+    }
+
+    /// An empty array that may have room already; give it back with `giveBack` when its bytes are used up.
+    package func takeSpare() -> [UInt8] {
+        self.spares.popLast() ?? []
+    }
+
+    /// Keeps at most eight arrays of at most 256 KiB; others are freed.
+    package func giveBack(_ spare: consuming [UInt8]) {
+        guard self.spares.count < 8, spare.capacity > 0, spare.capacity <= Self.receiveCapacity else { return }
+        spare.removeAll(keepingCapacity: true)
+        self.spares.append(spare)
     }
 
     func watch(_ descriptor: Descriptor, for interest: Interest, _ watcher: any Watchable) -> Result<UInt64, SystemError> {

@@ -41,3 +41,10 @@ package enum SystemThread {
         UInt(pthread_self())
     }
 }
+
+extension SystemThread {
+    /// Lets another thread run.
+    package static func yield() {
+        _ = sched_yield()
+    }
+}
