@@ -1,7 +1,7 @@
 /// Letting time pass.
 extension SimulatedNetwork {
     /// Turns that loops may take at one instant before they count as spinning.
-    private static let turnsPerInstant = 100_000
+    private static let turnsPerInstant = 20_000
 
     /// Runs for exactly `duration` of virtual time, through idle stretches too.
     /// - Returns: `.timeOver`, or `.spinning`.

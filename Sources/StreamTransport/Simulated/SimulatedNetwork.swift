@@ -103,8 +103,3 @@ package final class SimulatedNetwork {
         self.misuses.append(text)
     }
 }
-
-/// A loop that may be gone.
-struct WeakSystem {
-    weak var system: SimulatedSystem?
-}

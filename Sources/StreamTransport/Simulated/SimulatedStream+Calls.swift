@@ -3,7 +3,9 @@ extension SimulatedStream {
     func receive(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         guard !self.received.isEmpty else { return self.receiveNothing() }
         guard buffer.count > 0 else { return 0 }
-        guard !self.network.chance.happens(self.network.faults.spuriousWouldBlock) else { return SystemError.wouldBlock.asResult }
+        guard !self.network.chance.happens(self.network.faults.spuriousWouldBlock) else {
+            return SystemError.wouldBlock.asResult
+        }
         var count = min(buffer.count, self.received.count)
         if self.network.chance.happens(self.network.faults.shortRead) {
             count = self.network.chance.count(in: 1...count)

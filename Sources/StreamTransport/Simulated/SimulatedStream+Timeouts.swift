@@ -33,7 +33,8 @@ extension SimulatedStream {
 
     private func checkAcknowledgement() {
         self.awaitsAcknowledgement = false
-        guard self.life == .established, let since = self.unacknowledgedSince, let limit = self.acknowledgementLimit else {
+        guard self.life == .established, let since = self.unacknowledgedSince, let limit = self.acknowledgementLimit
+        else {
             return
         }
         guard since.advanced(by: limit) <= self.network.now else { return self.awaitAcknowledgement() }

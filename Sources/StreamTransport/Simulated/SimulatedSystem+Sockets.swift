@@ -9,7 +9,9 @@ extension SimulatedSystem {
     }
 
     package func accept(_ listener: Descriptor) -> Result<AcceptedSocket, SystemError> {
-        guard case .listener(let socket) = self.process.socket(listener, "accept") else { return .failure(.badDescriptor) }
+        guard case .listener(let socket) = self.process.socket(listener, "accept") else {
+            return .failure(.badDescriptor)
+        }
         if let refusal = self.process.descriptorRefusal() { return .failure(refusal) }
         guard !socket.isEmpty, !self.network.chance.happens(self.network.faults.spuriousWouldBlock),
             let stream = socket.dequeue()

@@ -10,7 +10,8 @@ final class SimulatedWatch {
     private weak var system: SimulatedSystem?
 
     init(
-        _ socket: OpenSocket, _ descriptor: Descriptor, for interest: Interest, token: UInt64, by system: SimulatedSystem
+        _ socket: OpenSocket, _ descriptor: Descriptor, for interest: Interest, token: UInt64,
+        by system: SimulatedSystem
     ) {
         self.socket = socket
         self.descriptor = descriptor
