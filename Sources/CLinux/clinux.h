@@ -65,6 +65,8 @@ static inline int sluice_stream_socket(int family) {
     return socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }
 
+static inline int sluice_open_for_reading(const char *path) { return open(path, O_RDONLY | O_CLOEXEC); }
+
 static inline int sluice_datagram_type(void) { return SOCK_DGRAM | SOCK_CLOEXEC; }
 
 static inline ssize_t sluice_send_to(int fd, const void *bytes, size_t count, const struct sockaddr *a, socklen_t n) {

@@ -1,5 +1,6 @@
 import ByteKernels
 import StreamTransport
+import TLSEngine
 
 extension SecureTransport: Transport {
     package var loop: Loop { self.lower.loop }
@@ -18,6 +19,7 @@ extension SecureTransport: Transport {
     package func write(_ bytes: RawSpan) {
         guard self.takesOutput, bytes.byteCount > 0 else { return }
         self.claimGathered()
+        self.given &+= UInt64(bytes.byteCount)
         self.gathered.append(bytes)
         if self.gathered.count >= SecureTransport.gatherLimit { self.flush() }
     }
@@ -28,10 +30,11 @@ extension SecureTransport: Transport {
         let start = self.gathered.count
         self.gathered.append(contentsOf: repeatElement(0, count: count))
         let used = self.gathered.withMutableRawSpan { bytes in
-            var room = bytes.extracting(start..<(start + count))
+            var room = bytes._mutatingExtracting(start..<(start + count))
             return max(0, min(count, fill(&room)))
         }
         self.gathered.removeLast(count - used)
+        self.given &+= UInt64(used)
         if self.gathered.count >= SecureTransport.gatherLimit { self.flush() }
     }
 
@@ -45,13 +48,13 @@ extension SecureTransport: Transport {
         guard self.takesOutput, bytes.byteCount > 0 else { return }
         guard self.phase == .established else { return self.write(bytes) }
         self.flush()
+        self.given &+= UInt64(bytes.byteCount)
         self.encrypt(bytes)
     }
 
     package var queuedBytes: Int { self.lower.queuedBytes + self.gathered.count }
-    /// In bytes on the wire; what is only gathered is not counted yet.
-    package var writtenBytes: UInt64 { self.lower.writtenBytes }
-    package var sentBytes: UInt64 { self.lower.sentBytes }
+    package var writtenBytes: UInt64 { self.given }
+    package var sentBytes: UInt64 { self.confirmedBytes() }
 
     package func pauseReading() {
         self.setPaused(true)
@@ -67,7 +70,7 @@ extension SecureTransport: Transport {
         self.flush()
         self.outputClosed = true
         guard self.phase == .established else { return }
-        self.connection.closeOutput(into: self.records)
+        self.connection.closeOutput()
         self.sendRecords()
     }
 

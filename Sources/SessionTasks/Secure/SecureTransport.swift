@@ -1,4 +1,5 @@
 import ByteKernels
+import DequeModule
 import StreamTransport
 import TLSEngine
 
@@ -21,7 +22,6 @@ package final class SecureTransport {
     static let gatherLimit = 64 << 10
 
     package let lower: any Transport
-    package weak var owner: (any TransportConsumer)?
     package var consumer: (any TransportConsumer)?
     package private(set) var facts: TLSFacts?
     let connection: SecureConnection
@@ -37,6 +37,10 @@ package final class SecureTransport {
     private var awaitsTurnEnd = false
     private var resumes = false
     private var failure: TransportFailure?
+    /// Plaintext given and, of that, what the transport below has sent; between the two, where each encrypted piece ends below.
+    var given: UInt64 = 0
+    private var confirmed: UInt64 = 0
+    private var marks: Deque<(plain: UInt64, below: UInt64)> = []
     private let settings: SecureSettings
     private var completion: Completion?
     private let timer = LoopTimer()
@@ -48,7 +52,9 @@ package final class SecureTransport {
         _ plain: any Transport, settings: SecureSettings, received: [UInt8], completion: @escaping Completion
     ) -> SecureTransport? {
         do throws(TLSFailure) {
-            let connection = try SecureConnection(settings.context, serverName: settings.serverName)
+            let records = plain.loop.local(CiphertextBuffer.self) { CiphertextBuffer() }
+            let connection = try SecureConnection(
+                settings.context, serverName: settings.serverName, resumptionKey: settings.resumptionKey, output: records)
             let transport = SecureTransport(
                 over: plain, connection: connection, settings: settings, received: received, completion: completion)
             transport.begin()
@@ -69,14 +75,14 @@ package final class SecureTransport {
         self.settings = settings
         self.early = received
         self.completion = completion
-        self.records = lower.loop.local(CiphertextBuffer.self) { CiphertextBuffer() }
+        self.records = connection.output
         self.plaintext = lower.loop.local(PlaintextBuffer.self) { PlaintextBuffer() }
     }
 
     private func begin() {
         self.lower.consumer = self
         self.loop.arm(self.timer, after: self.settings.timeout, target: self)
-        self.connection.start(into: self.records)
+        self.connection.start()
         self.sendRecords()
         self.lower.resumeReading()
         if !self.early.isEmpty { self.workLater() }
@@ -90,7 +96,7 @@ package final class SecureTransport {
         var goesOn = true
         while goesOn, self.phase != .ended, !self.isFull {
             let event = self.plaintext.lend { plain in
-                self.connection.nextEvent(ciphertext, at: &used, plaintext: &plain, into: self.records)
+                self.connection.nextEvent(ciphertext, at: &used, plaintext: &plain)
             }
             guard let event else { break }
             goesOn = self.act(on: event)
@@ -137,11 +143,14 @@ package final class SecureTransport {
             return self.offerKept()
         }
         let rest = self.plaintext.lend { plain -> [UInt8] in
-            var offered = plain.extracting(0..<count)
+            var offered = plain._mutatingExtracting(0..<count)
             let used = self.consumer?.bytesReceived(&offered) ?? count
             return used < count ? [UInt8](plain.bytes.extracting(max(0, used)..<count)) : []
         }
-        if self.phase == .established { self.kept = rest }
+        guard self.phase == .established, !rest.isEmpty else { return }
+        self.kept = rest
+        // Whoever resumed meanwhile, a new owner perhaps, is still to be offered what was left.
+        if !self.paused { self.resumes = true; self.workLater() }
     }
 
     private func offerKept() {
@@ -205,16 +214,35 @@ package final class SecureTransport {
 
     func encrypt(_ bytes: RawSpan) {
         do throws(TLSFailure) {
-            try self.connection.write(bytes, into: self.records)
+            try self.connection.write(bytes)
             self.sendRecords()
+            self.confirmSent()
+            self.marks.append((plain: self.confirmedOrMarked &+ UInt64(bytes.byteCount), below: self.lower.writtenBytes))
         } catch {
             self.fail(.tls(error.description))
         }
     }
 
+    private var confirmedOrMarked: UInt64 {
+        self.marks.last?.plain ?? self.confirmed
+    }
+
+    private func confirmSent() {
+        while let first = self.marks.first, first.below <= self.lower.sentBytes {
+            self.confirmed = first.plain
+            self.marks.removeFirst()
+        }
+    }
+
+    /// Plaintext bytes of which every record has left.
+    func confirmedBytes() -> UInt64 {
+        self.confirmSent()
+        return self.confirmed
+    }
+
     func sendRecords() {
         guard self.records.count > 0 else { return }
-        self.records.drain { self.lower.write($0) }
+        self.records.take { self.lower.write($0) }
     }
 
     func workLater() {

@@ -6,8 +6,10 @@ package protocol WebSocketRelay: AnyObject {
     func webSocketOpened()
     /// Payload of a data frame, or a part of it. `bytes` are valid only during the call.
     func received(_ mark: FrameMark, _ bytes: RawSpan)
-    /// The peer's Close frame came; it was answered already if ours had not gone out before.
-    func peerClosed(_ code: CloseCode?, reason: [UInt8])
+    /// The peer's Close frame came.
+    /// - Returns: whether the task is to answer it at once (unless our Close had gone out before). A relay that says no answers later with
+    ///   `answerClose`, or ends the task another way.
+    func peerClosed(_ code: CloseCode?, reason: [UInt8]) -> Bool
     /// The kernel took queued bytes.
     func outputProgressed()
     /// Called once, last.

@@ -42,6 +42,8 @@ package final class SocketConnection: Transport {
     private var sawReset = false
     private var awaitsTurnEnd = false
     private var awaitsNextTurn = false
+    /// Reading was resumed from inside the consumer's own `bytesReceived`, by a new owner perhaps: what it leaves is offered again.
+    private var resumedWhileOffering = false
     private var kept: [UInt8] = []
     private var closeTimer: LoopTimer?
 
@@ -90,6 +92,7 @@ package final class SocketConnection: Transport {
     package func resumeReading() {
         guard self.paused, self.life == .open else { return }
         self.paused = false
+        self.resumedWhileOffering = true
         if !self.kept.isEmpty { self.offerKeptLater() }
         self.updateInterest()
     }
@@ -105,6 +108,7 @@ package final class SocketConnection: Transport {
         var bytes = self.kept
         self.kept = []
         let total = bytes.count
+        self.resumedWhileOffering = false
         let used = unsafe bytes.withUnsafeMutableBytes { buffer in
             var span = unsafe MutableRawSpan(_unsafeBytes: buffer)
             return self.consumer?.bytesReceived(&span) ?? total
@@ -112,6 +116,7 @@ package final class SocketConnection: Transport {
         guard used < total, self.life == .open else { return }
         bytes.removeFirst(max(0, used))
         self.kept = bytes
+        if self.resumedWhileOffering, !self.paused { self.offerKeptLater() }
     }
 
     private func readOnce() {
@@ -141,9 +146,11 @@ package final class SocketConnection: Transport {
             self.kept = []
         }
         var span = unsafe MutableRawSpan(_unsafeBytes: buffer)
+        self.resumedWhileOffering = false
         let used = self.consumer?.bytesReceived(&span) ?? total
         guard used < total, self.life == .open else { return }
         unsafe self.kept = Array(buffer[max(0, used)...])
+        if self.resumedWhileOffering, !self.paused { self.offerKeptLater() }
     }
 
     private func inputEnded() {
