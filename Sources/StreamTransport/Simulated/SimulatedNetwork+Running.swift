@@ -38,21 +38,24 @@ extension SimulatedNetwork {
         // Whoever called may have used the loops directly since they last waited.
         for system in self.systems { system.system?.unpark() }
         var turns = 0
+        var before = self.now
         while true {
             if condition() { return .conditionMet }
+            // Turns cost time, so a busy loop may run over.
+            guard self.now <= end else { return .timeOver }
             if let action = self.timeline.popDue() {
                 action()
             } else if let system = self.drawRunnable() {
-                turns += 1
+                turns = self.now == before ? turns + 1 : 1
+                before = self.now
                 guard turns <= Self.turnsPerInstant else { return .spinning }
                 self.giveTurn(to: system)
             } else {
                 guard let instant = next(self) else { return .idle }
-                guard instant <= end, self.now < end || instant <= self.now else {
+                guard instant <= end else {
                     self.timeline.now = max(self.now, end)
                     return .timeOver
                 }
-                if instant > self.now { turns = 0 }
                 self.timeline.now = max(self.now, instant)
             }
         }
