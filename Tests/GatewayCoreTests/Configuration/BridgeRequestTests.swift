@@ -20,7 +20,8 @@ struct BridgeRequestTests {
 
     @Test func joinsARawListenerWithAWebSocket() throws {
         let bridge = try self.configuration(
-            "tcp://127.0.0.1:1883", "wss://broker.example/mqtt", .init(.subprotocol, "mqtt"), .init(.subprotocol, "mqttv3.1"))
+            "tcp://127.0.0.1:1883", "wss://broker.example/mqtt", .init(.subprotocol, "mqtt"),
+            .init(.subprotocol, "mqttv3.1"))
         #expect(bridge.listeners.map(\.kind) == [.tcp])
         #expect(bridge.listeners[0].route == "bridge")
         #expect(bridge.routes[0].path == nil)
@@ -48,7 +49,10 @@ struct BridgeRequestTests {
         #expect(bridge.upstreams[0].endpoints[0].url.resource.parameters == ["room"])
     }
 
-    @Test(arguments: ["tcp://127.0.0.1:0", "tls://127.0.0.1:0", "ws://127.0.0.1:0", "wss://127.0.0.1:0", "unix:///run/l.sock"],
+    @Test(
+        arguments: [
+            "tcp://127.0.0.1:0", "tls://127.0.0.1:0", "ws://127.0.0.1:0", "wss://127.0.0.1:0", "unix:///run/l.sock",
+        ],
         ["tcp://h:1", "tls://h:1", "unix:///run/t.sock", "ws://h", "wss://h", "echo", "chat"])
     func joinsEveryKindOfListenerWithEveryKindOfTarget(listen: String, target: String) throws {
         let isSecure = listen.hasPrefix("tls") || listen.hasPrefix("wss")
@@ -60,11 +64,14 @@ struct BridgeRequestTests {
 
     @Test func takesEveryOption() throws {
         let bridge = try self.configuration(
-            "wss://127.0.0.1:0/x", "wss://h/x", .init(.subprotocol, "a"), .init(.framing, "lines"), .init(.halfClose, "hold"),
-            .init(.header, "A: b"), .init(.header, "C: d"), .init(.origin, "https://o"), .init(.certificate, "c"), .init(.key, "k"),
+            "wss://127.0.0.1:0/x", "wss://h/x", .init(.subprotocol, "a"), .init(.framing, "lines"),
+            .init(.halfClose, "hold"),
+            .init(.header, "A: b"), .init(.header, "C: d"), .init(.origin, "https://o"), .init(.certificate, "c"),
+            .init(.key, "k"),
             .init(.clientCA, "cc"), .init(.ca, "ca"), .init(.clientCertificate, "cert"), .init(.clientKey, "key"),
             .init(.serverName, "n"), .init(.compress), .init(.pingInterval, "5s"), .init(.maxMessageSize, "1MiB"),
-            .init(.maxConnections, "7"), .init(.idleTimeout, "1m"), .init(.handshakeTimeout, "2s"), .init(.connectTimeout, "3s"),
+            .init(.maxConnections, "7"), .init(.idleTimeout, "1m"), .init(.handshakeTimeout, "2s"),
+            .init(.connectTimeout, "3s"),
             .init(.drainTimeout, "4s"), .init(.proxyProtocol, "in,v1"), .init(.logFormat, "json"), .init(.quiet))
         let listener = bridge.listeners[0]
         let route = bridge.routes[0]
@@ -98,36 +105,43 @@ struct BridgeRequestTests {
         #expect(!insecure.upstreams[0].tls.verifies)
     }
 
-    @Test(arguments: [
-        (["in"], ProxyProtocolAcceptance.Mode.accept, nil), (["out"], .off, .v2), (["v1"], .off, .v1), (["in", "v2"], .accept, .v2),
-        (["out,v1"], .off, .v1), ([], .off, nil),
-    ] as [([String], ProxyProtocolAcceptance.Mode, ProxyProtocolVersion?)])
+    @Test(
+        arguments: [
+            (["in"], ProxyProtocolAcceptance.Mode.accept, nil), (["out"], .off, .v2), (["v1"], .off, .v1),
+            (["in", "v2"], .accept, .v2),
+            (["out,v1"], .off, .v1), ([], .off, nil),
+        ] as [([String], ProxyProtocolAcceptance.Mode, ProxyProtocolVersion?)])
     func readsTheWordsOfTheProxyProtocol(
         words: [String], mode: ProxyProtocolAcceptance.Mode, version: ProxyProtocolVersion?
     ) throws {
         let options = words.map { BridgeRequest.Option(.proxyProtocol, $0) }
-        let bridge = try BridgeRequest(listen: "tcp://127.0.0.1:0", target: "tcp://h:1", options: options).read().configuration
+        let bridge = try BridgeRequest(listen: "tcp://127.0.0.1:0", target: "tcp://h:1", options: options).read()
+            .configuration
         #expect(bridge.listeners[0].proxyProtocol.mode == mode)
         #expect(bridge.routes[0].proxyProtocol == version)
     }
 
     @Test func namesTheOptionThatIsWrong() {
-        #expect(self.problems("ws://127.0.0.1:0", "tcp://h:1", .init(.pingInterval, "5"), .init(.maxConnections, "0")) == [
-            "--max-connections: expected a whole number from 1 to 10000000, found \"0\"",
-            "--ping-interval: expected a duration from 1s to 1d, or none, found \"5\"; add a unit: 5s is seconds",
-        ])
-        #expect(self.problems("ws://example.com:80", "tcp://h") == [
-            "LISTEN: expected an IP address to listen on, found \"ws://example.com:80\"; "
-                + "write an address of this machine, an IPv6 one in brackets, localhost, or * for all addresses",
-            "TARGET: expected a port behind the host of tcp://, found \"tcp://h\"; write it like :5900",
-        ])
-        #expect(self.problems("wss://127.0.0.1:0", "echo") == [
-            "LISTEN: expected a certificate for wss://, found none; give the listener a certificate and its key"
-        ])
-        #expect(self.problems("ws://127.0.0.1:0", "tcp://h:1", .init(.ca, "c"), .init(.proxyProtocol, "in,v3")) == [
-            "--proxy-protocol: expected one of v1, v2, found \"v3\"; did you mean v1?",
-            "--ca: expected no tls, as no endpoint begins with tls or wss, found a mapping; "
-                + "leave it out, or begin the endpoints with tls or wss",
-        ])
+        #expect(
+            self.problems("ws://127.0.0.1:0", "tcp://h:1", .init(.pingInterval, "5"), .init(.maxConnections, "0")) == [
+                "--max-connections: expected a whole number from 1 to 10000000, found \"0\"",
+                "--ping-interval: expected a duration from 1s to 1d, or none, found \"5\"; add a unit: 5s is seconds",
+            ])
+        #expect(
+            self.problems("ws://example.com:80", "tcp://h") == [
+                "LISTEN: expected an IP address to listen on, found \"ws://example.com:80\"; "
+                    + "write an address of this machine, an IPv6 one in brackets, localhost, or * for all addresses",
+                "TARGET: expected a port behind the host of tcp://, found \"tcp://h\"; write it like :5900",
+            ])
+        #expect(
+            self.problems("wss://127.0.0.1:0", "echo") == [
+                "LISTEN: expected a certificate for wss://, found none; give the listener a certificate and its key"
+            ])
+        #expect(
+            self.problems("ws://127.0.0.1:0", "tcp://h:1", .init(.ca, "c"), .init(.proxyProtocol, "in,v3")) == [
+                "--proxy-protocol: expected one of v1, v2, found \"v3\"; did you mean v1?",
+                "--ca: expected no tls, as no endpoint begins with tls or wss, found a mapping; "
+                    + "leave it out, or begin the endpoints with tls or wss",
+            ])
     }
 }

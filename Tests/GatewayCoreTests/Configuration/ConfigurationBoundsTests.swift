@@ -20,9 +20,10 @@ struct ConfigurationBoundsTests {
     }
 
     @Test func refusesWhatIsNotUTF8() {
-        #expect(self.problems([0x61, 0x3A, 0x20, 0xFF]) == [
-            "c.yaml: expected text in UTF-8, found other bytes; save the file as UTF-8"
-        ])
+        #expect(
+            self.problems([0x61, 0x3A, 0x20, 0xFF]) == [
+                "c.yaml: expected text in UTF-8, found other bytes; save the file as UTF-8"
+            ])
     }
 
     @Test(arguments: [17, 999, 1001, 100_000])
@@ -34,12 +35,18 @@ struct ConfigurationBoundsTests {
     }
 
     @Test func refusesAnAliasBomb() {
-        let levels = ["a: &a [x, x]"] + (1..<30).map { "a\($0): &a\($0) [*a\($0 == 1 ? "" : "\($0 - 1)"), *a\($0 == 1 ? "" : "\($0 - 1)")]" }
-        #expect(self.problems([UInt8](levels.joined(separator: "\n").utf8)) == [
-            "c.yaml: expected at most 16 aliases (*name), found more; write some of the values out"
-        ])
+        let levels =
+            ["a: &a [x, x]"]
+            + (1..<30).map { "a\($0): &a\($0) [*a\($0 == 1 ? "" : "\($0 - 1)"), *a\($0 == 1 ? "" : "\($0 - 1)")]" }
+        #expect(
+            self.problems([UInt8](levels.joined(separator: "\n").utf8)) == [
+                "c.yaml: expected at most 16 aliases (*name), found more; write some of the values out"
+            ])
         // As many as may be, five levels of three: each value is looked at, and there are few of them.
-        let few = ["a0: &a0 x"] + (1...5).map { "a\($0): &a\($0) [*a\($0 - 1), *a\($0 - 1), *a\($0 - 1)]" } + ["? *a5", ": 1"]
+        let few =
+            ["a0: &a0 x"] + (1...5).map { "a\($0): &a\($0) [*a\($0 - 1), *a\($0 - 1), *a\($0 - 1)]" } + [
+                "? *a5", ": 1",
+            ]
         #expect(self.problems([UInt8](few.joined(separator: "\n").utf8)).count == 1)
     }
 
@@ -89,8 +96,10 @@ struct ConfigurationBoundsTests {
     @Test(arguments: 0..<8)
     func anyTextForAnyValueIsReadOrRefused(block: Int) {
         let pieces = [
-            "ws", "wss", "unix", "tcp", "+", "://", "/", ":", "[", "]", "{", "}", "...", "*", ".", "a", "ä", "🜁", "0", "65536", "999999999999999999",
-            "%", "%4", "%41", "@", "?", "#", "\u{0}", "\r\n", "e\u{301}", "sha256/", "=", "s", "ms", "KiB", "none", "-", "::", "localhost",
+            "ws", "wss", "unix", "tcp", "+", "://", "/", ":", "[", "]", "{", "}", "...", "*", ".", "a", "ä", "🜁", "0",
+            "65536", "999999999999999999",
+            "%", "%4", "%41", "@", "?", "#", "\u{0}", "\r\n", "e\u{301}", "sha256/", "=", "s", "ms", "KiB", "none", "-",
+            "::", "localhost",
         ]
         for round in 0..<500 {
             var generator = SeededGenerator(seed: UInt64(block * 500 + round))
@@ -100,7 +109,9 @@ struct ConfigurationBoundsTests {
             if let url = try? EndpointURL(text) {
                 #expect((try? EndpointURL(url.description)) == url, "\(text.debugDescription)")
             }
-            if let pattern = try? PathPattern(parsing: text), !pattern.description.contains(where: { !$0.isASCII || $0 == "%" }) {
+            if let pattern = try? PathPattern(parsing: text),
+                !pattern.description.contains(where: { !$0.isASCII || $0 == "%" })
+            {
                 #expect((try? PathPattern(parsing: pattern.description)) == pattern, "\(text.debugDescription)")
             }
             if let duration = DurationText(parsing: text) {

@@ -102,7 +102,8 @@ struct ConfigurationReaderTests {
     @Test func readsEveryOptionOfAnUpstream() throws {
         let configuration = try ConfigurationSamples.configuration(ConfigurationSamples.everything)
         let upstream = try #require(configuration.upstream(named: "rooms"))
-        #expect(upstream.endpoints.map(\.url.description) == ["wss://one.internal/r/{room}", "wss://two.internal/r/{room}"])
+        #expect(
+            upstream.endpoints.map(\.url.description) == ["wss://one.internal/r/{room}", "wss://two.internal/r/{room}"])
         #expect(upstream.endpoints.map(\.weight) == [3, 1])
         #expect(upstream.policy == .failover)
         #expect(upstream.connectTimeout == .seconds(2))
@@ -145,11 +146,15 @@ struct ConfigurationReaderTests {
     }
 
     @Test func derivesOneDefaultFromAnother() throws {
-        func gateway(_ top: String) throws -> GatewayConfiguration { try ConfigurationSamples.configuration(top + "\n" + self.minimal) }
+        func gateway(_ top: String) throws -> GatewayConfiguration {
+            try ConfigurationSamples.configuration(top + "\n" + self.minimal)
+        }
         #expect(try gateway("drain-timeout: 2s").drain.closeSpread == .seconds(2))
         #expect(try gateway("drain-timeout: 2m").drain.closeSpread == .seconds(5))
         func route(_ more: String) throws -> RouteConfiguration {
-            try ConfigurationSamples.configuration(self.minimal.replacing("target: echo", with: "target: echo, \(more)")).routes[0]
+            try ConfigurationSamples.configuration(
+                self.minimal.replacing("target: echo", with: "target: echo, \(more)")
+            ).routes[0]
         }
         #expect(try route("buffer: 1MiB").tunnel.buffer == BufferWatermarks(high: 1_048_576, low: 262_144))
         #expect(try route("buffer: {high: 8KiB}").tunnel.buffer == BufferWatermarks(high: 8192, low: 2048))

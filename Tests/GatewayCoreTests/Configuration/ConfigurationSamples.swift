@@ -121,7 +121,9 @@ enum ConfigurationSamples {
     }
 
     private static func names(in folder: String, ending: String) -> [String] {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: Self.package.appendingPathComponent(folder).path)) ?? []
+        let names =
+            (try? FileManager.default.contentsOfDirectory(atPath: Self.package.appendingPathComponent(folder).path))
+            ?? []
         return names.filter { $0.hasSuffix(ending) }.sorted().map { "\(folder)/\($0)" }
     }
 }

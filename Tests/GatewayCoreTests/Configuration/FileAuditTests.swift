@@ -9,13 +9,16 @@ struct FileAuditTests {
 
     @Test func looksAtEveryFile() throws {
         let files = try FileAudit.files(of: self.located())
-        #expect(files.map { "\($0.keyPath) \($0.path)" } == [
-            "listeners[1].tls.certificate a.pem", "listeners[1].tls.key a.key",
-            "listeners[1].tls.certificates[0].certificate b.pem", "listeners[1].tls.certificates[0].key b.key",
-            "listeners[1].tls.certificates[0].password-file b.txt", "listeners[1].tls.client-ca ca.pem",
-            "listeners[1].tls.key-log keys.log", "upstreams[0].tls.certificate me.pem", "upstreams[0].tls.key me.key",
-            "upstreams[0].tls.password-file me.txt", "upstreams[0].tls.ca up.pem", "upstreams[0].tls.key-log up.log",
-        ])
+        #expect(
+            files.map { "\($0.keyPath) \($0.path)" } == [
+                "listeners[1].tls.certificate a.pem", "listeners[1].tls.key a.key",
+                "listeners[1].tls.certificates[0].certificate b.pem", "listeners[1].tls.certificates[0].key b.key",
+                "listeners[1].tls.certificates[0].password-file b.txt", "listeners[1].tls.client-ca ca.pem",
+                "listeners[1].tls.key-log keys.log", "upstreams[0].tls.certificate me.pem",
+                "upstreams[0].tls.key me.key",
+                "upstreams[0].tls.password-file me.txt", "upstreams[0].tls.ca up.pem",
+                "upstreams[0].tls.key-log up.log",
+            ])
         #expect(files.filter { $0.use == .append }.map(\.path) == ["keys.log", "up.log"])
     }
 
@@ -30,13 +33,14 @@ struct FileAuditTests {
         }
         let problems = try audit.problems(in: self.located()).map(\.description)
         let remedy = "check the path and its permissions for the user that sluice runs as"
-        #expect(problems == [
-            "c.yaml:20:37: listeners[1].tls.certificates[0].key: expected a file that can be read, "
-                + "found a file that may not be opened at \"b.key\"; \(remedy)",
-            "c.yaml:25:16: listeners[1].tls.key-log: expected a file that can be written, "
-                + "found something that is not a file at \"keys.log\"; \(remedy)",
-            "c.yaml:79:11: upstreams[0].tls.ca: expected a file that can be read, found no such file at \"up.pem\"; \(remedy)",
-        ])
+        #expect(
+            problems == [
+                "c.yaml:20:37: listeners[1].tls.certificates[0].key: expected a file that can be read, "
+                    + "found a file that may not be opened at \"b.key\"; \(remedy)",
+                "c.yaml:25:16: listeners[1].tls.key-log: expected a file that can be written, "
+                    + "found something that is not a file at \"keys.log\"; \(remedy)",
+                "c.yaml:79:11: upstreams[0].tls.ca: expected a file that can be read, found no such file at \"up.pem\"; \(remedy)",
+            ])
     }
 
     @Test func findsACertificateOfAListWithoutOneBesideIt() throws {
@@ -46,9 +50,10 @@ struct FileAuditTests {
             routes: [{name: echo, path: /echo, target: echo}]
             """
         let located = try ConfigurationReader.read([UInt8](text.utf8), file: "c.yaml")
-        #expect(FileAudit.files(of: located).map(\.keyPath.description) == [
-            "listeners[0].tls.certificates[0].certificate", "listeners[0].tls.certificates[1].certificate",
-        ])
+        #expect(
+            FileAudit.files(of: located).map(\.keyPath.description) == [
+                "listeners[0].tls.certificates[0].certificate", "listeners[0].tls.certificates[1].certificate",
+            ])
     }
 
     @Test func namesTheOptionOfABridge() throws {

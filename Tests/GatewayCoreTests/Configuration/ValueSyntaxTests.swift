@@ -4,7 +4,8 @@ import Testing
 @Suite("Values as people write them")
 struct ValueSyntaxTests {
     @Test(arguments: [
-        ("0", Duration.zero), ("0s", .zero), ("1ms", .milliseconds(1)), ("500ms", .milliseconds(500)), ("25s", .seconds(25)),
+        ("0", Duration.zero), ("0s", .zero), ("1ms", .milliseconds(1)), ("500ms", .milliseconds(500)),
+        ("25s", .seconds(25)),
         ("1m30s", .seconds(90)), ("1h", .seconds(3600)), ("7d", .seconds(604_800)),
         ("1d2h3m4s5ms", .milliseconds(93_784_005)), ("10000d", .seconds(864_000_000)),
     ])
@@ -13,7 +14,8 @@ struct ValueSyntaxTests {
     }
 
     @Test(arguments: [
-        "", "25", "s", "1.5s", "-1s", "+1s", " 1s", "1s ", "1S", "1s1m", "1s1s", "1us", "1 s", "10001d", "1w", "٣s", "00000000000000000000s",
+        "", "25", "s", "1.5s", "-1s", "+1s", " 1s", "1s ", "1S", "1s1m", "1s1s", "1us", "1 s", "10001d", "1w", "٣s",
+        "00000000000000000000s",
         "999999999999999999d", "999999999999999999ms",
     ])
     func refusesWhatIsNoDuration(text: String) {
@@ -34,7 +36,8 @@ struct ValueSyntaxTests {
     }
 
     @Test(arguments: [
-        "", "KiB", "1.5MiB", "-1", "1 KiB", "1kib", "1K", "1M", "0x10", "999999999999999999GiB", "9999999999999999999", "1MiB ",
+        "", "KiB", "1.5MiB", "-1", "1 KiB", "1kib", "1K", "1M", "0x10", "999999999999999999GiB", "9999999999999999999",
+        "1MiB ",
     ])
     func refusesWhatIsNoSize(text: String) {
         #expect(SizeText(parsing: text) == nil)
@@ -93,8 +96,10 @@ struct ValueSyntaxTests {
         #expect(throws: fault) { try ValueSyntax<Framing>.choice.parse("length-prefix") }
     }
 
-    @Test(arguments: ["sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
-        "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"])
+    @Test(arguments: [
+        "sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
+        "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+    ])
     func readsAPinInBothForms(text: String) throws {
         // The SHA-256 of nothing (FIPS 180-4), in base64 and in hexadecimal.
         let pin = try ValueSyntax<PublicKeyPin>.publicKeyPin.parse(text)

@@ -14,12 +14,15 @@ extension ConfigurationValidator {
         }
     }
 
-    /// Listeners for requests must have a route to give them to. Told last, and only when nothing is wrong with the routes.
+    /// Listeners for requests must have a route to give them to. Told last, and only when nothing is wrong with the
+    /// routes.
     func validateRequests() {
         guard !self.configuration.routes.isEmpty, !self.problems.hasFlaw(within: Self.routes) else { return }
         for (index, listener) in self.configuration.listeners.enumerated() {
             let path = Self.listeners.index(index)
-            guard listener.kind.speaksWebSocket, !listener.name.isEmpty, self.problems.isSound(path.key(ListenerKey.listen)) else {
+            guard listener.kind.speaksWebSocket, !listener.name.isEmpty,
+                self.problems.isSound(path.key(ListenerKey.listen))
+            else {
                 continue
             }
             if !self.configuration.routes.contains(where: { self.configuration.serves($0, on: listener) }) {
@@ -52,7 +55,8 @@ extension ConfigurationValidator {
         if !listener.kind.speaksWebSocket, let parameter = parameters.first {
             self.problems.add(
                 at: path, expected: "a route whose target has no parameters, as a raw connection has no path",
-                found: "\(QuotedText.quoted(name)) with {\(parameter)}", remedy: "make a route of its own for this listener")
+                found: "\(QuotedText.quoted(name)) with {\(parameter)}",
+                remedy: "make a route of its own for this listener")
         }
     }
 }
