@@ -1,0 +1,56 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from support import gateway  # noqa: E402
+from support.certificates import Authority  # noqa: E402
+from support.websocket import Listener  # noqa: E402
+
+
+def pytest_sessionstart(session):
+    if not gateway.BINARY.exists():
+        pytest.exit(f"there is no binary at {gateway.BINARY}: build it, or set SLUICE_BINARY", returncode=2)
+
+
+@pytest.fixture
+def sluice():
+    """Starts gateways; at the end of the test none of them may have run into a trap."""
+    started = []
+
+    def start(*arguments, **more):
+        one = gateway.Gateway(*arguments, **more)
+        started.append(one)
+        return one
+
+    yield start
+    trapped = [(one.arguments, one.trapped()) for one in started if one.trapped()]
+    for one in started:
+        one.kill()
+    assert not trapped, f"a gateway trapped: {trapped}"
+
+
+@pytest.fixture
+def bridge(sluice):
+    """`sluice bridge LISTEN TARGET ...`, ready."""
+    return lambda listen, target, *options, **more: sluice("bridge", listen, target, *options, **more)
+
+
+@pytest.fixture
+def listener():
+    """A listening socket of the test's own."""
+    with Listener() as one:
+        yield one
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(scope="session")
+def server_certificate(authority):
+    """(certificate, key) for localhost and 127.0.0.1."""
+    return authority.issue("localhost")
