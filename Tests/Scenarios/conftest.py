@@ -5,7 +5,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from support import gateway  # noqa: E402
+from support import gateway, websocket  # noqa: E402
 from support.certificates import Authority  # noqa: E402
 from support.websocket import Listener  # noqa: E402
 
@@ -54,3 +54,21 @@ def authority(tmp_path_factory):
 def server_certificate(authority):
     """(certificate, key) for localhost and 127.0.0.1."""
     return authority.issue("localhost")
+
+
+@pytest.fixture(scope="session")
+def echo():
+    """One gateway for all cases of conformance: what one connection breaks, the next must not feel."""
+    one = gateway.Gateway(
+        "bridge", "ws://127.0.0.1:0/echo", "echo", "--compress", "--max-message-size", "16MiB", "--ping-interval", "1h")
+    yield one
+    trapped = one.trapped() or not one.running()
+    one.kill()
+    assert not trapped, f"the echo gateway did not live to the end: {one.log.all()[-20:]}"
+
+
+@pytest.fixture
+def client(echo):
+    """A connection to `/echo`, without compression."""
+    with websocket.connect(echo.address(), "/echo") as one:
+        yield one
