@@ -1,27 +1,23 @@
-import Dispatch
 import Foundation
+import UnixSignals
 
-/// The signals that steer the process, as a sequence.
-final class ProcessSignals: Sendable {
+/// The signals that steer the process, as a sequence of wishes.
+struct ProcessSignals {
     enum Wish: Sendable {
         case stop
         case reload
     }
 
-    let wishes: AsyncStream<Wish>
-    private let sources: [any DispatchSourceSignal]
+    private let signals: UnixSignalsSequence
 
-    init() {
-        let (wishes, continuation) = AsyncStream.makeStream(of: Wish.self, bufferingPolicy: .bufferingOldest(16))
-        self.wishes = wishes
-        let queue = DispatchQueue(label: "signals")
-        self.sources = [(SIGTERM, Wish.stop), (SIGINT, .stop), (SIGHUP, .reload)].map { number, wish in
-            signal(number, SIG_IGN)
-            let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
-            source.setEventHandler { continuation.yield(wish) }
-            source.resume()
-            return source
-        }
+    /// From here on these signals no longer end the process by themselves.
+    init() async {
+        // A reader of our output that goes away is no reason to end.
         signal(SIGPIPE, SIG_IGN)
+        self.signals = await UnixSignalsSequence(trapping: .sigterm, .sigint, .sighup)
+    }
+
+    var wishes: AsyncMapSequence<UnixSignalsSequence, Wish> {
+        self.signals.map { $0 == .sighup ? .reload : .stop }
     }
 }

@@ -8,7 +8,7 @@ import StreamTransport
 /// configuration's file again.
 /// - Throws: `StartFailure` when it does not come up.
 func run(_ configuration: GatewayConfiguration, source: ConfigurationSource) async throws {
-    let signals = ProcessSignals()
+    let signals = await ProcessSignals()
     let log = TunnelLog(configuration.log, quiet: source.isQuiet)
     let passed = ServiceSupervisor.takeListeningDescriptors().map { PassedSocket(name: $0.name, descriptor: $0.descriptor) }
     let group: LoopGroup

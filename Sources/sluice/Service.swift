@@ -11,7 +11,7 @@ struct Service {
     func live(by signals: ProcessSignals) async {
         var draining: Task<Void, Never>?
         let ended = AsyncStream.makeStream(of: Void.self)
-        let events = Self.merged(signals.wishes, ended.stream)
+        let events = Self.merged(signals, ended.stream)
         for await event in events {
             switch event {
             case .wish(.reload):
@@ -40,8 +40,9 @@ struct Service {
         case ended
     }
 
-    private static func merged(_ wishes: AsyncStream<ProcessSignals.Wish>, _ ended: AsyncStream<Void>) -> AsyncStream<Event> {
-        AsyncStream { continuation in
+    private static func merged(_ signals: ProcessSignals, _ ended: AsyncStream<Void>) -> AsyncStream<Event> {
+        let wishes = signals.wishes
+        return AsyncStream { continuation in
             let first = Task { for await wish in wishes { continuation.yield(.wish(wish)) } }
             let second = Task { for await _ in ended { continuation.yield(.ended) } }
             continuation.onTermination = { _ in

@@ -4,7 +4,7 @@ import Synchronization
 /// The whole gateway: loops, listeners, and the life of the process around them. Callable from any thread.
 package final class Gateway: Sendable {
     /// Where a listener can be reached.
-    package struct Place: Sendable, Hashable {
+    package struct Place: Sendable {
         package let listener: ListenerConfiguration
         package let address: SocketAddress
     }
@@ -91,7 +91,7 @@ package final class Gateway: Sendable {
         }
         for listener in kept { await self.onEachLoop { $0.replace(listener) } }
         for (listener, descriptors) in opened { try await self.serve(listener, on: descriptors) }
-        self.shared.withAdmission { $0.follow(configuration) }
+        self.shared.withAdmission { $0.reload(configuration) }
         self.state.withLock { $0.plan = plan }
     }
 
