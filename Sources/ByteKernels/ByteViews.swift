@@ -1,4 +1,5 @@
-/// The crossings between owned bytes (`[UInt8]`) and views of them, kept in this room so that no other module spells out a pointer.
+/// The crossings between owned bytes (`[UInt8]`) and views of them, kept in this room so that no other module spells
+/// out a pointer.
 extension [UInt8] {
     /// Lends all bytes for reading.
     @inlinable

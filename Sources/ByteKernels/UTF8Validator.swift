@@ -1,0 +1,135 @@
+/// Checks UTF-8 as it arrives, in chunks cut anywhere, and names the first byte that no valid text could hold there.
+///
+/// "Cannot be valid any more" is judged at the earliest byte possible: `E0 80`, `ED A0` and `F4 90` fail at their
+/// second byte, `C0`, `C1` and `F5`…`FF` at their first. The whole state is three bytes.
+///
+/// - Source: RFC 3629 §4 (the grammar), RFC 6455 §8.1 (why a bad byte must be noticed).
+package struct UTF8Validator: Equatable, Sendable {
+    /// Continuation bytes that the character under way still needs, 0 to 3.
+    private var missing: UInt8 = 0
+    /// What the next continuation byte may be; narrower than `80`…`BF` only behind `E0`, `ED`, `F0` and `F4`.
+    private var lowest: UInt8 = 0x80
+    private var highest: UInt8 = 0xBF
+
+    /// A validator at the start of a text.
+    package init() {}
+
+    /// Whether the text could end here, that is not inside a character.
+    package var isComplete: Bool { self.missing == 0 }
+
+    /// Forgets the text so far. Needed before further use once `validate(_:)` has found fault.
+    package mutating func reset() {
+        self = UTF8Validator()
+    }
+
+    /// Checks the next chunk of the text.
+    ///
+    /// - Returns: the offset in `bytes` of the first byte that makes the whole text invalid; `nil` while there is none.
+    ///   A text cut inside a character is not at fault yet: ask `isComplete` at its end.
+    package mutating func validate(_ bytes: RawSpan) -> Int? {
+        unsafe bytes.withUnsafeBytes { unsafe self.validate($0) }
+    }
+
+    private mutating func validate(_ bytes: UnsafeRawBufferPointer) -> Int? {
+        guard let start = bytes.baseAddress else { return nil }
+        let count = bytes.count
+        var offset = 0
+        while self.missing > 0, offset < count {
+            guard unsafe self.accept(start.load(fromByteOffset: offset, as: UInt8.self)) else { return offset }
+            offset &+= 1
+        }
+        offset = unsafe Self.skipWholeCharacters(start, from: offset, count: count)
+        while offset < count {
+            guard unsafe self.accept(start.load(fromByteOffset: offset, as: UInt8.self)) else { return offset }
+            offset &+= 1
+        }
+        return nil
+    }
+
+    /// The exact judge, a byte at a time: for what the fast path leaves over and for naming the bad byte.
+    private mutating func accept(_ byte: UInt8) -> Bool {
+        if self.missing > 0 {
+            guard byte >= self.lowest, byte <= self.highest else { return false }
+            self.expect(self.missing &- 1)
+            return true
+        }
+        switch byte {
+        case 0x00...0x7F: break
+        case 0xC2...0xDF: self.expect(1)
+        case 0xE0: self.expect(2, from: 0xA0)  // below: overlong
+        case 0xED: self.expect(2, to: 0x9F)  // above: surrogates
+        case 0xE1...0xEF: self.expect(2)
+        case 0xF0: self.expect(3, from: 0x90)  // below: overlong
+        case 0xF1...0xF3: self.expect(3)
+        case 0xF4: self.expect(3, to: 0x8F)  // above: beyond U+10FFFF
+        default: return false
+        }
+        return true
+    }
+
+    private mutating func expect(_ missing: UInt8, from lowest: UInt8 = 0x80, to highest: UInt8 = 0xBF) {
+        self.missing = missing
+        self.lowest = lowest
+        self.highest = highest
+    }
+}
+
+extension UTF8Validator {
+    /// Walks over whole valid characters: plain ASCII 32 bytes at a time, the others a character at a time.
+    ///
+    /// - Returns: an offset at the start of a character, with the end or a fault within the next few bytes behind it.
+    private static func skipWholeCharacters(_ start: UnsafeRawPointer, from first: Int, count: Int) -> Int {
+        var offset = first
+        while true {
+            offset = unsafe Self.skipASCII(start, from: offset, count: count)
+            let beyondASCII = offset
+            while offset &+ 4 <= count {
+                let word = unsafe UInt32(littleEndian: start.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
+                let length = Self.characterLength(word)
+                guard length > 0 else { break }
+                offset &+= length
+            }
+            guard offset > beyondASCII else { return offset }
+        }
+    }
+
+    /// - Returns: the offset of the first byte that is not ASCII, or of one of the last seven bytes.
+    @inline(__always)
+    private static func skipASCII(_ start: UnsafeRawPointer, from first: Int, count: Int) -> Int {
+        let highBits: UInt64 = 0x8080_8080_8080_8080
+        var offset = first
+        while offset &+ 32 <= count {
+            let block = unsafe start.loadUnaligned(fromByteOffset: offset, as: SIMD4<UInt64>.self)
+            let halves = block.lowHalf | block.highHalf
+            guard (halves.x | halves.y) & highBits == 0 else { break }
+            offset &+= 32
+        }
+        while offset &+ 8 <= count {
+            let word = unsafe UInt64(littleEndian: start.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+            guard word & highBits == 0 else {
+                return offset &+ (word & highBits).trailingZeroBitCount &>> 3
+            }
+            offset &+= 8
+        }
+        return offset
+    }
+
+    /// - Parameter word: four bytes of text, the first the lowest.
+    /// - Returns: the length of the valid character of two to four bytes at its start; 0 for ASCII and for anything
+    ///   invalid.
+    @inline(__always)
+    private static func characterLength(_ word: UInt32) -> Int {
+        if word & 0x00C0_C0F0 == 0x0080_80E0 {
+            let scalar = (word & 0x0F) &<< 12 | (word &>> 2) & 0x0FC0 | (word &>> 16) & 0x3F
+            return scalar >= 0x800 && scalar & 0xF800 != 0xD800 ? 3 : 0
+        }
+        if word & 0x0000_C0E0 == 0x0000_80C0 {
+            return word & 0x1E != 0 ? 2 : 0  // `C0` and `C1` would be overlong
+        }
+        if word & 0xC0C0_C0F8 == 0x8080_80F0 {
+            let upper = (word & 0x07) &<< 6 | (word &>> 8) & 0x3F  // the scalar without its lowest twelve bits
+            return upper >= 0x10 && upper <= 0x10F ? 4 : 0
+        }
+        return 0
+    }
+}

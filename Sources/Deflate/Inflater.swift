@@ -1,0 +1,96 @@
+import CZlib
+
+/// Turns compressed bytes back, as many or as few at a time as there are, never writing beyond the room it is given.
+///
+/// Costs about 7 KiB, and the window (2 to the power of the window bits) from the first output that must be
+/// remembered on.
+@safe
+package final class Inflater {
+    package let format: DeflateFormat
+    /// The largest distance that the stream may reach back, as a power of two, 8 to 15.
+    package let windowBits: Int
+    /// On the heap since zlib remembers its address.
+    private let stream: UnsafeMutablePointer<z_stream>
+
+    /// - Parameter windowBits: brought into 8...15. At least what the sender has: a stream that reaches back further
+    ///   is corrupt.
+    /// - Returns: `nil` when there is no memory.
+    package init?(format: DeflateFormat, windowBits: Int = 15) {
+        self.format = format
+        self.windowBits = min(max(windowBits, 8), 15)
+        unsafe self.stream = .allocate(capacity: 1)
+        unsafe self.stream.initialize(to: z_stream())
+        let result = unsafe inflateInit2_(
+            self.stream, format.windowBitsForZlib(self.windowBits), ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
+        guard result == Z_OK else { return nil }
+    }
+
+    deinit {
+        // Harmless where the initializer failed: zlib then finds no state to free.
+        unsafe inflateEnd(self.stream)
+        unsafe self.stream.deinitialize(count: 1)
+        unsafe self.stream.deallocate()
+    }
+
+    /// Back to the start of a stream, with nothing remembered; keeps its memory.
+    package func reset() {
+        unsafe inflateReset(self.stream)
+    }
+
+    /// After `.streamEnd` of a raw stream: expects further blocks, which may still refer to what came before.
+    ///
+    /// In permessage-deflate a block marked as the last one does not end anything (RFC 7692 §7.2.3.4).
+    package func continuePastEnd() {
+        unsafe inflateResetKeep(self.stream)
+    }
+
+    /// Inflates `input` from offset `consumed` on into `output` from offset `written` on, and advances both.
+    ///
+    /// Call again with more input after `.needsInput`, with more room after `.outputFull`.
+    /// - Throws: `.corrupt`, `.dictionaryRequired` or `.outOfMemory`; what was written until then is counted in
+    ///   `written`.
+    package func inflate(
+        _ input: RawSpan, consumed: inout Int, into output: inout MutableRawSpan, written: inout Int
+    ) throws(InflateFailure) -> InflateProgress {
+        precondition(consumed >= 0 && consumed <= input.byteCount && written >= 0 && written <= output.byteCount)
+        while true {
+            guard written < output.byteCount else { return .outputFull }
+            let result = self.step(input, &consumed, &output, &written)
+            switch result {
+            case Z_STREAM_END: return .streamEnd
+            // No progress was possible: with room left, only input can be what is missing.
+            case Z_BUF_ERROR: return .needsInput
+            case Z_OK:
+                // A turn takes 4 GiB at most, so there may be more on both sides.
+                if written < output.byteCount, consumed == input.byteCount { return .needsInput }
+            default: throw self.failure(result)
+            }
+        }
+    }
+
+    private func step(
+        _ input: RawSpan, _ consumed: inout Int, _ output: inout MutableRawSpan, _ written: inout Int
+    ) -> Int32 {
+        unsafe input.withUnsafeBytes { source in
+            unsafe output.withUnsafeMutableBytes { target in
+                let taken = unsafe self.stream.offer(source, from: consumed)
+                let room = unsafe self.stream.lend(target, from: written)
+                let result = unsafe CZlib.inflate(self.stream, Z_SYNC_FLUSH)
+                consumed += unsafe taken - Int(self.stream.pointee.avail_in)
+                written += unsafe room - Int(self.stream.pointee.avail_out)
+                unsafe self.stream.takeBack()
+                return result
+            }
+        }
+    }
+
+    private func failure(_ result: Int32) -> InflateFailure {
+        switch result {
+        case Z_NEED_DICT: return .dictionaryRequired
+        case Z_MEM_ERROR: return .outOfMemory
+        default:
+            let reason = unsafe self.stream.pointee.msg.map { unsafe String(cString: $0) }
+            return .corrupt(reason: reason ?? "zlib result \(result)")
+        }
+    }
+}

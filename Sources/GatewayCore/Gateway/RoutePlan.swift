@@ -1,0 +1,31 @@
+import SessionTasks
+import StreamTransport
+import WebSocketProtocol
+
+/// A route ready to work.
+package final class RoutePlan: Sendable {
+    package let configuration: RouteConfiguration
+    /// `nil` for `echo` and `chat`.
+    let upstream: UpstreamPlan?
+    /// What is accepted from clients, and offered to WebSocket upstreams; `nil` for no compression.
+    let deflate: DeflatePolicy?
+
+    init(_ configuration: RouteConfiguration, upstream: UpstreamPlan?) {
+        self.configuration = configuration
+        self.upstream = upstream
+        self.deflate = configuration.tunnel.compression.map { policy in
+            DeflatePolicy(
+                keepsOwnContext: policy.keepsContext, letsPeerKeepContext: policy.keepsContext,
+                ownWindowBits: policy.windowBits, level: policy.level, minimumSize: policy.minimumSize)
+        }
+    }
+
+    /// How a WebSocket of this route behaves, on either side.
+    var webSocketOptions: WebSocketOptions {
+        var options = WebSocketOptions()
+        options.maximumMessageSize = self.configuration.tunnel.maximumMessageSize
+        options.pingInterval = self.configuration.tunnel.pingInterval
+        options.pongTimeout = self.configuration.tunnel.pongTimeout
+        return options
+    }
+}
