@@ -168,14 +168,6 @@ static inline int sluice_error_is_alert(unsigned long code) {
     return ERR_GET_LIB(code) == ERR_LIB_SSL && reason >= SSL_AD_REASON_OFFSET ? reason - SSL_AD_REASON_OFFSET : -1;
 }
 
-static inline BIO *sluice_bio_of_bytes(const void *bytes, int count) {
-    return BIO_new_mem_buf(bytes, count);
-}
-
-static inline long sluice_bio_contents(BIO *bio, char **bytes) {
-    return BIO_get_mem_data(bio, bytes);
-}
-
 static inline int sluice_bio_flush(BIO *bio) {
     return (int)BIO_flush(bio);
 }

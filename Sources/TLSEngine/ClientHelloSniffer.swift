@@ -42,7 +42,8 @@ public struct ClientHelloSniffer: Sendable {
             let start = self.position + 5
             let count = Int(bytes[byte: start - 2]) << 8 | Int(bytes[byte: start - 1])
             // RFC 8446 §5.1: a handshake record holds 1 to 2^14 bytes.
-            guard bytes[byte: self.position] == 0x16, bytes[byte: self.position + 1] == 0x03, (1...16_384).contains(count)
+            guard bytes[byte: self.position] == 0x16, bytes[byte: self.position + 1] == 0x03,
+                (1...16_384).contains(count)
             else { return .unreadable }
             guard count <= bytes.byteCount - start else { return .incomplete }
             for offset in start..<start + count { self.message.append(bytes[byte: offset]) }
