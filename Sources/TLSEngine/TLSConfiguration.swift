@@ -39,10 +39,15 @@ public struct TLSConfiguration: Sendable {
     /// Client: sessions kept in all; the least recently stored makes room. Default: 256.
     public var clientSessionLimit = 256
 
-    /// Cipher suites of TLS 1.2 in OpenSSL's language. Default: OpenSSL's own choice.
-    public var cipherList: String?
-    /// Cipher suites of TLS 1.3, IANA names joined by colons. Default: all three of RFC 8446.
-    public var cipherSuites: String?
+    /// Cipher suites of TLS 1.2 in OpenSSL's language, the most wanted first. Default: those with forward secrecy and authenticated
+    /// encryption, as RFC 9325 §4.2 recommends; a peer that knows only older ones needs `DEFAULT` here.
+    public var cipherList = [
+        "ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-RSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES256-GCM-SHA384",
+        "ECDHE-RSA-AES256-GCM-SHA384", "ECDHE-ECDSA-CHACHA20-POLY1305", "ECDHE-RSA-CHACHA20-POLY1305",
+    ].joined(separator: ":")
+    /// Cipher suites of TLS 1.3, IANA names joined by colons, the most wanted first. Default: all three that RFC 8446 §9.1 names,
+    /// with the one that everybody must have first.
+    public var cipherSuites = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
     /// OpenSSL's security level, 0 to 5. Default: 2, at least 112 bits: no RSA key under 2048 bits, no SHA-1 signature.
     public var securityLevel = 2
     public var keyLog: KeyLog?
