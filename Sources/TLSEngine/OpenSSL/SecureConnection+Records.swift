@@ -15,9 +15,8 @@ extension SecureConnection {
     }
 
     private func advance(_ plaintext: inout MutableRawSpan) -> SecureEvent? {
-        guard self.question == .none else { return nil }
         switch self.phase {
-        case .handshaking: return self.handshake()
+        case .handshaking(let dialogue): return dialogue.question == .none ? self.handshake(dialogue) : nil
         case .open: return unsafe plaintext.withUnsafeMutableBytes { unsafe self.decrypt(into: $0) }
         case .inputClosed: return nil
         case .failed: return self.tellFailure()
@@ -31,7 +30,7 @@ extension SecureConnection {
         var count = 0
         ErrorQueue.clear()
         let result = unsafe SSL_read_ex(self.ssl, start, plaintext.count, &count)
-        if !self.held.isEmpty || self.outputClosed { self.flushOutput() }
+        self.flushOutput()
         if result == 1 { return .plaintext(count: count) }
         switch unsafe SSL_get_error(self.ssl, result) {
         case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE:
@@ -70,16 +69,16 @@ extension SecureConnection {
                 return
             }
         }
-        guard self.outputClosed, !self.closeNotifySent else { return }
+        guard case .closing = self.outputState else { return }
         ErrorQueue.clear()
         // 0: sent, and the peer's has not come; 1: sent, and it had. Below: a message of the peer's is incomplete; tried again.
-        self.closeNotifySent = unsafe SSL_shutdown(self.ssl) >= 0
+        if unsafe SSL_shutdown(self.ssl) >= 0 { self.outputState = .closed }
         ErrorQueue.clear()
     }
 
     func tellFailure() -> SecureEvent? {
-        guard let failure = self.failure, !self.failureTold else { return nil }
-        self.failureTold = true
+        guard case .failed(let failure, told: false) = self.phase else { return nil }
+        self.phase = .failed(failure, told: true)
         return .failed(failure)
     }
 
@@ -90,7 +89,7 @@ extension SecureConnection {
         if self.alert?.origin == .peer {
             cause = .peerAlert
         } else {
-            cause = self.refusal ?? kind
+            cause = self.dialogue?.refusal ?? kind
         }
         var words = reasons.isEmpty ? [what] : reasons
         switch cause {
@@ -104,9 +103,7 @@ extension SecureConnection {
 
     func fail(_ failure: TLSFailure) {
         guard self.failure == nil else { return }
-        self.failure = failure
-        self.phase = .failed
-        self.question = .none
+        self.phase = .failed(failure, told: false)
         self.held = []
         self.aside = []
     }

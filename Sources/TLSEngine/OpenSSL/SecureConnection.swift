@@ -7,17 +7,17 @@ import COpenSSL
 @safe
 public final class SecureConnection {
     enum Phase {
-        case handshaking
+        case handshaking(HandshakeDialogue)
         case open
         case inputClosed
-        case failed
+        indirect case failed(TLSFailure, told: Bool)
     }
 
-    /// What the caller was asked and has not answered.
-    enum Question {
-        case none
-        case verification
-        case clientCertificate
+    enum Output {
+        case open
+        /// close_notify is wanted but cannot be said yet.
+        case closing
+        case closed
     }
 
     /// Ciphertext kept aside while the caller takes its time; beyond this the connection fails. A caller that stops reading from
@@ -30,20 +30,14 @@ public final class SecureConnection {
     let serverName: String?
     let resumptionKey: String?
 
-    var phase = Phase.handshaking
-    var question = Question.none
-    var request: VerificationRequest?
-    var decision: VerificationDecision?
-    var chosenIdentity: ChosenIdentity = .undecided
-    /// Why the peer was refused, to tell it better than OpenSSL's "certificate verify failed" does.
-    var refusal: TLSFailure.Kind?
+    var phase = Phase.handshaking(HandshakeDialogue())
+    var outputState = Output.open
+    /// The alert that ended the connection.
     var alert: TLSAlert?
-    var failure: TLSFailure?
-    var failureTold = false
+    /// Ciphertext that came while the caller was asked.
     var aside: [UInt8] = []
+    /// Plaintext that cannot be encrypted yet.
     var held: [UInt8] = []
-    var outputClosed = false
-    var closeNotifySent = false
 
     /// Makes a connection in its context's role.
     ///
@@ -113,6 +107,18 @@ public final class SecureConnection {
     /// without refusal: who writes early watches it.
     public var heldPlaintext: Int { self.held.count }
 
+    var dialogue: HandshakeDialogue? {
+        if case .handshaking(let dialogue) = self.phase { dialogue } else { nil }
+    }
+
+    var waitsForAnswer: Bool {
+        self.dialogue.map { $0.question != .none } ?? false
+    }
+
+    var failure: TLSFailure? {
+        if case .failed(let failure, _) = self.phase { failure } else { nil }
+    }
+
     public var isHandshakeCompleted: Bool {
         switch self.phase {
         case .open, .inputClosed: true
@@ -122,14 +128,12 @@ public final class SecureConnection {
 
     /// Client: puts the ClientHello into `output`. Without it the first `nextEvent` does so. Nothing on a server.
     public func start() {
-        guard self.phase == .handshaking, self.question == .none, self.material.configuration.role == .client else {
-            return
-        }
+        guard case .handshaking = self.phase, self.material.configuration.role == .client else { return }
         var nothing = MutableRawSpan()
         var position = 0
         // With no input no event can come of it but a failure, which `nextEvent` tells again.
         _ = self.nextEvent(RawSpan(), at: &position, plaintext: &nothing)
-        self.failureTold = false
+        if case .failed(let failure, _) = self.phase { self.phase = .failed(failure, told: false) }
     }
 
     /// Takes ciphertext and gives the next event.
@@ -146,7 +150,8 @@ public final class SecureConnection {
     ) -> SecureEvent? {
         let start = max(0, min(position, ciphertext.byteCount))
         let fresh = ciphertext.extracting(start..<ciphertext.byteCount)
-        if self.aside.isEmpty, self.question == .none {
+        let waits = self.waitsForAnswer
+        if self.aside.isEmpty, !waits {
             let (event, left) = unsafe fresh.withUnsafeBytes { unsafe self.step($0, &plaintext) }
             position = ciphertext.byteCount - left
             return event
@@ -156,6 +161,7 @@ public final class SecureConnection {
             self.fail(TLSFailure(.excessiveInput, reasons: ["too much came while a decision was awaited"]))
         } else {
             unsafe fresh.withUnsafeBytes { unsafe self.aside.append(contentsOf: $0) }
+            if waits { return nil }
         }
         // Moved out, so that a callback may look at this object while OpenSSL reads from it.
         var bytes: [UInt8] = []
@@ -170,7 +176,7 @@ public final class SecureConnection {
     /// - Throws: `.outputClosed` after `closeOutput`; what failed if the connection failed.
     public func write(_ plaintext: RawSpan) throws(TLSFailure) {
         if let failure = self.failure { throw failure }
-        guard !self.outputClosed else {
+        guard case .open = self.outputState else {
             throw TLSFailure(.outputClosed, reasons: ["written after the output was closed"])
         }
         guard plaintext.byteCount > 0 else { return }
@@ -184,7 +190,8 @@ public final class SecureConnection {
     /// Says close_notify behind everything written: we send no more. Input goes on (RFC 8446 §6.1). During the handshake it
     /// takes effect when that is completed.
     public func closeOutput() {
-        self.outputClosed = true
+        guard case .open = self.outputState else { return }
+        self.outputState = .closing
         self.flushOutput()
     }
 
@@ -204,17 +211,17 @@ public final class SecureConnection {
 
     /// Answers `.verificationRequested`; the handshake goes on with the next call of `nextEvent`. Ignored when nothing was asked.
     public func resolveVerification(_ decision: VerificationDecision) {
-        guard self.question == .verification else { return }
-        self.question = .none
-        self.decision = decision
+        guard let dialogue = self.dialogue, dialogue.question == .verification else { return }
+        dialogue.question = .none
+        dialogue.decision = decision
         unsafe self.channel.pointee.inputHeld = false
     }
 
     /// Answers `.clientCertificateRequested`, with `nil` to show no certificate; the handshake goes on with the next call of
     /// `nextEvent`. Ignored when nothing was asked.
     public func provideClientCertificate(_ identity: TLSIdentity?) {
-        guard self.question == .clientCertificate else { return }
-        self.question = .none
-        self.chosenIdentity = identity.map { .given($0) } ?? .without
+        guard let dialogue = self.dialogue, dialogue.question == .clientCertificate else { return }
+        dialogue.question = .none
+        dialogue.chosenIdentity = identity.map { .given($0) } ?? .without
     }
 }
