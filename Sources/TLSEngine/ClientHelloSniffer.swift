@@ -1,6 +1,8 @@
-/// Tells from a connection's first bytes whether they are TLS, and what the ClientHello asks for, without consuming them.
+/// Tells from a connection's first bytes whether they are TLS, and what the ClientHello asks for, without consuming
+/// them.
 ///
-/// Shown a longer prefix each time, it looks at each byte once. The answer depends on the bytes only, not on how they were split.
+/// Shown a longer prefix each time, it looks at each byte once. The answer depends on the bytes only, not on how they
+/// were split.
 public struct ClientHelloSniffer: Sendable {
     public enum Finding: Sendable, Hashable {
         /// Could still become anything below; show it more.
@@ -8,7 +10,8 @@ public struct ClientHelloSniffer: Sendable {
         /// Not TLS: the first byte, or the second, says so.
         case plain
         case clientHello(ClientHello)
-        /// Begins as TLS but holds no ClientHello that can be read within the limit. The TLS engine will say what is wrong.
+        /// Begins as TLS but holds no ClientHello that can be read within the limit. The TLS engine will say what is
+        /// wrong.
         case unreadable
     }
 
@@ -20,8 +23,8 @@ public struct ClientHelloSniffer: Sendable {
     private var position = 0
     private var finding = Finding.incomplete
 
-    /// - Parameter limit: largest ClientHello looked into, in bytes; a larger one is `.unreadable`. Default: 16 KiB, beyond what
-    ///   post-quantum key shares need.
+    /// - Parameter limit: largest ClientHello looked into, in bytes; a larger one is `.unreadable`. Default: 16 KiB,
+    ///   beyond what post-quantum key shares need.
     public init(limit: Int = 16 * 1024) {
         self.limit = max(0, limit)
     }

@@ -95,6 +95,16 @@ struct ContextTests {
     }
 
     @Test(arguments: TLSVersion.both)
+    func theDefaultCertificateOfAnotherKindDoesNotStandInForTheNamedOne(_ version: TLSVersion) throws {
+        let authority = try Fixture.all().authority
+        let named = try authority.issue("rsa.test", key: .rsa)
+        let pair = try SecurePair(
+            Fixture.client(), Fixture.server([Fixture.all().server, named], version), name: "rsa.test")
+        pair.run()
+        #expect(pair.client.facts?.peerChain.first == named.der, "\(String(describing: pair.client.failure))")
+    }
+
+    @Test(arguments: TLSVersion.both)
     func aServerMayRefuseNamesThatItHasNoCertificateFor(_ version: TLSVersion) throws {
         var server = try Fixture.server(version)
         server.refusesUnknownServerNames = true
@@ -139,6 +149,26 @@ struct ContextTests {
         try open.client.write([1])
         open.run()
         #expect(open.server.received == [1])
+    }
+
+    @Test func handshakesGoOnWhileTheContextIsReloaded() async throws {
+        let context = try TLSContext(Fixture.server())
+        let client = try TLSContext(Fixture.client())
+        try await withThrowingTaskGroup { group in
+            for task in 0..<4 {
+                group.addTask {
+                    for _ in 0..<20 {
+                        let pair = try SecurePair(client: client, server: context, key: "\(task % 2)")
+                        pair.run()
+                        #expect(pair.client.facts != nil, "\(String(describing: pair.client.failure))")
+                    }
+                }
+            }
+            group.addTask {
+                for _ in 0..<20 { try context.reload(Fixture.server()) }
+            }
+            try await group.waitForAll()
+        }
     }
 
     @Test func aReloadThatFailsLeavesTheOldMaterial() throws {

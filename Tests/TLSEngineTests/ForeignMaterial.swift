@@ -1,4 +1,5 @@
-/// One certificate and key in every form, written by the openssl command (3.0), not by anything of ours. Made for these tests only.
+/// One certificate and key in every form, written by the openssl command (3.0), not by anything of ours. Made for these
+/// tests only.
 enum ForeignMaterial {
     static let password = "sesame"
 

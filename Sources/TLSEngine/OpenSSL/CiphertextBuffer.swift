@@ -1,7 +1,7 @@
 import COpenSSL
 
-/// Where connections put what is to be sent. Several connections of one thread may share one, provided that the owner takes the
-/// bytes of each before it calls the next; so a connection that is idle owns no buffer.
+/// Where connections put what is to be sent. Several connections of one thread may share one, provided that the owner
+/// takes the bytes of each before it calls the next; so a connection that is idle owns no buffer.
 ///
 /// Grows without refusal: one call adds at most what its own plaintext and the answers to its own input need.
 @safe

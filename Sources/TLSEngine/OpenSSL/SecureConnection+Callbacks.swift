@@ -80,8 +80,8 @@ extension SecureConnection {
         }
     }
 
-    /// Server: shows the identities for the name that was asked for; the default ones are in place already. Client: shows what
-    /// the caller gave, or begins to wait for it.
+    /// Server: shows the identities for the name that was asked for; the default ones are in place already. Client:
+    /// shows what the caller gave, or begins to wait for it.
     /// - Returns: 1 to go on, 0 to fail, -1 to be asked again.
     func chooseIdentity() -> Int32 {
         if self.material.configuration.role == .server { return self.showRequestedIdentity() ? 1 : 0 }

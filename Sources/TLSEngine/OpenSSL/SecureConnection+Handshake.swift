@@ -4,9 +4,9 @@ import COpenSSL
 extension SecureConnection {
     /// Whether the server's caller decides over client certificates.
     ///
-    /// OpenSSL can suspend a client's verification but not a server's. So a server goes on provisionally, and OpenSSL sees no
-    /// further input: the handshake cannot proceed past the next record, no application data passes in either direction, and no ticket is
-    /// issued, before the caller has answered.
+    /// OpenSSL can suspend a client's verification but not a server's. So a server goes on provisionally, and OpenSSL
+    /// sees no further input: the handshake cannot proceed past the next record, no application data passes in either
+    /// direction, and no ticket is issued, before the caller has answered.
     var decidesLate: Bool {
         let configuration = self.material.configuration
         return configuration.role == .server && configuration.asksForDecision && configuration.peerVerification != .none

@@ -50,7 +50,8 @@ extension SecureConnection {
         ErrorQueue.clear()
         let result = unsafe SSL_write_ex(self.ssl, plaintext.baseAddress, plaintext.count, &count)
         if result == 1 { return true }
-        // A message of the peer's that arrived in part (a key update or ticket over two records) must be completed first.
+        // A message of the peer's that arrived in part (a key update or ticket over two records) must be completed
+        // first.
         if unsafe SSL_get_error(self.ssl, result) != SSL_ERROR_WANT_READ {
             self.fail(.engine, "a record cannot be written")
         }
@@ -71,7 +72,8 @@ extension SecureConnection {
         }
         guard case .closing = self.outputState else { return }
         ErrorQueue.clear()
-        // 0: sent, and the peer's has not come; 1: sent, and it had. Below: a message of the peer's is incomplete; tried again.
+        // 0: sent, and the peer's has not come; 1: sent, and it had. Below: a message of the peer's is incomplete;
+        // tried again.
         if unsafe SSL_shutdown(self.ssl) >= 0 { self.outputState = .closed }
         ErrorQueue.clear()
     }

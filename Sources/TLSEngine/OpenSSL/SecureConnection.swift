@@ -1,9 +1,10 @@
 import COpenSSL
 
-/// TLS for one connection, without its socket: ciphertext goes in through `nextEvent`, what is to be sent comes out of `output`.
+/// TLS for one connection, without its socket: ciphertext goes in through `nextEvent`, what is to be sent comes out of
+/// `output`.
 ///
-/// Confined to its owner's thread. After each call the owner takes the bytes of `output`, before it calls another connection that
-/// shares the buffer. An idle connection owns no buffer.
+/// Confined to its owner's thread. After each call the owner takes the bytes of `output`, before it calls another
+/// connection that shares the buffer. An idle connection owns no buffer.
 @safe
 public final class SecureConnection {
     enum Phase {
@@ -20,8 +21,8 @@ public final class SecureConnection {
         case closed
     }
 
-    /// Ciphertext kept aside while the caller takes its time; beyond this the connection fails. A caller that stops reading from
-    /// the transport while it is asked never comes near.
+    /// Ciphertext kept aside while the caller takes its time; beyond this the connection fails. A caller that stops
+    /// reading from the transport while it is asked never comes near.
     static let asideLimit = 1 << 20
 
     let material: ContextMaterial
@@ -42,10 +43,11 @@ public final class SecureConnection {
     /// Makes a connection in its context's role.
     ///
     /// - Parameters:
-    ///   - serverName: client: the host name (A-labels, a final dot allowed) or IP address that is wanted; asked for by SNI if it is a
-    ///     name, and verified. Ignored on a server.
-    ///   - resumptionKey: client: sessions are kept and resumed under this key; `nil` for no resumption. Connections may share
-    ///     a key only if they go to the same server for the same purpose: a resumed session is not verified anew.
+    ///   - serverName: client: the host name (A-labels, a final dot allowed) or IP address that is wanted; asked for by
+    ///     SNI if it is a name, and verified. Ignored on a server.
+    ///   - resumptionKey: client: sessions are kept and resumed under this key; `nil` for no resumption. Connections
+    ///     may share a key only if they go to the same server for the same purpose: a resumed session is not verified
+    ///     anew.
     ///   - output: where ciphertext goes; may be shared by connections of one thread.
     /// - Throws: `.configuration` if the name is missing although it is to be verified, or cannot be one.
     public init(
@@ -82,7 +84,8 @@ public final class SecureConnection {
     deinit {
         // From here on no callback may find this object.
         unsafe SSL_set_ex_data(self.ssl, 0, nil)
-        // OpenSSL forgets the session of a connection that was not shut down; a peer that just went away is no reason to.
+        // OpenSSL forgets the session of a connection that was not shut down; a peer that just went away is no reason
+        // to.
         if self.failure == nil { unsafe SSL_set_shutdown(self.ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN) }
         unsafe SSL_free(self.ssl)
         unsafe self.channel.deinitialize(count: 1)
@@ -103,8 +106,8 @@ public final class SecureConnection {
         self.output.take(body)
     }
 
-    /// Plaintext that waits for the handshake (or for the rest of a message that the peer began) before it can be encrypted. Grows
-    /// without refusal: who writes early watches it.
+    /// Plaintext that waits for the handshake (or for the rest of a message that the peer began) before it can be
+    /// encrypted. Grows without refusal: who writes early watches it.
     public var heldPlaintext: Int { self.held.count }
 
     var dialogue: HandshakeDialogue? {
@@ -138,12 +141,13 @@ public final class SecureConnection {
 
     /// Takes ciphertext and gives the next event.
     ///
-    /// Call it until it answers `nil`: then all of `ciphertext` is consumed, of which nothing need be kept. To stop earlier, keep what is
-    /// behind `position` and offer it later; plaintext that was decrypted but did not fit is given by a call without ciphertext.
+    /// Call it until it answers `nil`: then all of `ciphertext` is consumed, of which nothing need be kept. To stop
+    /// earlier, keep what is behind `position` and offer it later; plaintext that was decrypted but did not fit is
+    /// given by a call without ciphertext.
     /// - Parameters:
     ///   - position: first byte of `ciphertext` not consumed yet; moved on.
-    ///   - plaintext: takes decrypted bytes, at its front; records are up to 16 KiB and come out in parts if there is less room. With no
-    ///     room at all nothing is decrypted.
+    ///   - plaintext: takes decrypted bytes, at its front; records are up to 16 KiB and come out in parts if there is
+    ///     less room. With no room at all nothing is decrypted.
     /// - Returns: `nil` when only more ciphertext, or the answer to a question, can lead to another event.
     public func nextEvent(
         _ ciphertext: RawSpan, at position: inout Int, plaintext: inout MutableRawSpan
@@ -187,16 +191,16 @@ public final class SecureConnection {
         unsafe plaintext.withUnsafeBytes { unsafe self.held.append(contentsOf: $0) }
     }
 
-    /// Says close_notify behind everything written: we send no more. Input goes on (RFC 8446 §6.1). During the handshake it
-    /// takes effect when that is completed.
+    /// Says close_notify behind everything written: we send no more. Input goes on (RFC 8446 §6.1). During the
+    /// handshake it takes effect when that is completed.
     public func closeOutput() {
         guard case .open = self.outputState else { return }
         self.outputState = .closing
         self.flushOutput()
     }
 
-    /// Tells that the transport's input has ended, and learns whether the peer had said so. Asked after all events were pulled.
-    /// A connection whose handshake is not over fails with `.closedDuringHandshake`.
+    /// Tells that the transport's input has ended, and learns whether the peer had said so. Asked after all events were
+    /// pulled. A connection whose handshake is not over fails with `.closedDuringHandshake`.
     public func transportClosed() -> TransportClosure {
         switch self.phase {
         case .inputClosed: return .clean
@@ -209,7 +213,8 @@ public final class SecureConnection {
         }
     }
 
-    /// Answers `.verificationRequested`; the handshake goes on with the next call of `nextEvent`. Ignored when nothing was asked.
+    /// Answers `.verificationRequested`; the handshake goes on with the next call of `nextEvent`. Ignored when nothing
+    /// was asked.
     public func resolveVerification(_ decision: VerificationDecision) {
         guard let dialogue = self.dialogue, dialogue.question == .verification else { return }
         dialogue.question = .none
@@ -217,8 +222,8 @@ public final class SecureConnection {
         unsafe self.channel.pointee.inputHeld = false
     }
 
-    /// Answers `.clientCertificateRequested`, with `nil` to show no certificate; the handshake goes on with the next call of
-    /// `nextEvent`. Ignored when nothing was asked.
+    /// Answers `.clientCertificateRequested`, with `nil` to show no certificate; the handshake goes on with the next
+    /// call of `nextEvent`. Ignored when nothing was asked.
     public func provideClientCertificate(_ identity: TLSIdentity?) {
         guard let dialogue = self.dialogue, dialogue.question == .clientCertificate else { return }
         dialogue.question = .none
