@@ -25,10 +25,10 @@ struct ImportTable {
                 "ArgumentParser", "GatewayCore", "Logging", "ServiceLifecycle", "SessionTasks", "StreamTransport",
                 "Synchronization", "TLSEngine", "WebSocketProtocol",
             ],
-            "TestSupport": ["ByteKernels", "StreamTransport", "Synchronization", "Testing"],
+            "TestSupport": ["ByteKernels", "COpenSSL", "StreamTransport", "Synchronization", "Testing"],
         ],
         folders: [
-            "Sources/TLSEngine/OpenSSL/": ["COpenSSL"],
+            "Sources/TLSEngine/OpenSSL/": ["COpenSSL", "Synchronization"],
             "Sources/StreamTransport/System/": ["CLinux", "Glibc"],
         ])
 
