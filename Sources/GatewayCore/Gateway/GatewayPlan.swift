@@ -54,12 +54,12 @@ package struct GatewayPlan: Sendable {
             throw PlanFault("listener '\(listener.name)': \(error)")
         }
         return ListenerPlan(
-            listener, context: context, routes: RouteTable(served), route: listener.route.flatMap { routes[$0] })
+            listener, context: context, routes: served, route: listener.route.flatMap { routes[$0] })
     }
 
     private func upstream(like wanted: UpstreamConfiguration) -> UpstreamPlan? {
         for listener in self.listeners {
-            let plans = listener.routes.plans + [listener.route].compactMap(\.self)
+            let plans = listener.routes + [listener.route].compactMap(\.self)
             for plan in plans {
                 // TLS material may have changed on disk: such an upstream is made anew.
                 if let upstream = plan.upstream, upstream.context == nil, upstream.configuration == wanted { return upstream }

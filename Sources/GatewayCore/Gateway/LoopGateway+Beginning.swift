@@ -24,7 +24,7 @@ extension LoopGateway {
                 relay: WebSocketEcho(keepsFragmentation: route.configuration.tunnel.keepsFragmentation))
         case (.chat, .webSocket(let transport, let asked)):
             let session = EndpointSession(inbound, route: route, gateway: self)
-            let room = asked.parameters["room"] ?? route.configuration.name
+            let room = asked.match.value(of: "room") ?? route.configuration.name
             session.accept(transport, asked, relay: ChatMember(room: room, floor: self.floor))
         case (.chat, .stream(let transport)):
             // Validation refuses such a route; nothing sensible can be done with the bytes.

@@ -7,7 +7,7 @@ import WebSocketProtocol
 /// A connection on its way from the listener to its endpoint or tunnel: PROXY header, TLS, opening handshake, route. One deadline covers it all.
 final class InboundConnection {
     enum Phase {
-        case proxyHeader(ProxyHeaderDecoder)
+        case proxyHeader
         /// Plain or TLS, by the first byte.
         case sniffing
         case securing
@@ -43,7 +43,7 @@ final class InboundConnection {
         self.transport.consumer = self
         self.loop.arm(self.timer, after: self.plan.configuration.limits.handshakeTimeout, target: self)
         if self.readsProxyHeader {
-            self.phase = .proxyHeader(ProxyHeaderDecoder())
+            self.phase = .proxyHeader
             self.transport.resumeReading()
         } else if self.plan.configuration.proxyProtocol.mode == .require {
             self.end(TerminationReason(.downstream, .proxyProtocol, .proxyHeader), reset: true)
@@ -55,8 +55,7 @@ final class InboundConnection {
     private var readsProxyHeader: Bool {
         let acceptance = self.plan.configuration.proxyProtocol
         guard acceptance.mode != .off else { return false }
-        guard let address = self.passport.peer.ipAddress else { return true }
-        return acceptance.trusted.contains { $0.contains(address) }
+        return TrustedPeers(acceptance.trusted).contains(self.passport.peer)
     }
 
     /// The client is known by its address: admission can judge.
@@ -151,15 +150,15 @@ final class InboundConnection {
         if let refusal = self.refusal {
             return self.refuse(refusal.handshakeRefusal, as: .refusedAdmission(refusal))
         }
-        switch RequestRouting.route(head, in: self.plan.routes) {
-        case .refused(let refusal): self.refuse(refusal)
-        case .found(let request, let route, let parameters):
-            self.passport.route = route.configuration.name
+        switch self.plan.find(head) {
+        case .failure(let refusal): self.refuse(refusal)
+        case .success(let found):
+            self.passport.route = found.route.configuration.name
             self.handOver()
             let asked = AskedRoute(
-                head: head, request: request, parameters: parameters, isSecure: self.isSecure,
+                head: head, request: found.request, match: found.match, isSecure: self.isSecure,
                 client: self.passport.client, peer: self.passport.peer, plan: self.plan)
-            self.gateway.begin(.webSocket(self.transport, asked), of: self, route: route)
+            self.gateway.begin(.webSocket(self.transport, asked), of: self, route: found.route)
         }
     }
 
@@ -220,7 +219,7 @@ final class InboundConnection {
 extension InboundConnection: TransportConsumer {
     func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
         switch self.phase {
-        case .proxyHeader(let decoder): return self.readProxyHeader(decoder, bytes.bytes)
+        case .proxyHeader: return self.readProxyHeader(bytes.bytes)
         case .sniffing: return self.sniffed(bytes.bytes)
         case .request(let parser): return self.readRequest(parser, bytes.bytes, from: 0)
         case .securing: return 0
@@ -235,23 +234,23 @@ extension InboundConnection: TransportConsumer {
         return 0
     }
 
-    private func readProxyHeader(_ decoder: ProxyHeaderDecoder, _ bytes: RawSpan) -> Int {
-        var decoder = decoder
-        switch decoder.decode(bytes) {
-        case .needsMore:
-            self.phase = .proxyHeader(decoder)
+    private func readProxyHeader(_ bytes: RawSpan) -> Int {
+        switch ProxyHeaderDecoder().decode(bytes) {
+        case .incomplete:
             return 0
         case .header(let header, let length):
             self.transport.pauseReading()
-            if let source = header.source { self.passport.client = source }
-            self.passport.destination = header.destination
+            if case .proxied(let source, let destination) = header {
+                self.passport.client = source
+                self.passport.destination = destination
+            }
             self.clientKnown()
             return length
-        case .none where self.plan.configuration.proxyProtocol.mode == .accept:
+        case .absent where self.plan.configuration.proxyProtocol.mode == .accept:
             self.transport.pauseReading()
             self.clientKnown()
             return 0
-        case .none, .violation:
+        case .absent, .violation:
             self.end(TerminationReason(.downstream, .proxyProtocol, .proxyHeader), reset: true)
             return bytes.byteCount
         }

@@ -32,7 +32,7 @@ final class TunnelSession {
 
     private func over(_ reason: TerminationReason, downstream: TaskRecord, upstream: TaskRecord) {
         self.tunnel = nil
-        self.route.upstream?.balancer.withLock { $0.released(self.endpoint) }
+        self.route.upstream?.balancer.withLock { $0.release(self.endpoint) }
         self.gateway.ended(self.passport, reason, downstream: downstream, upstream: upstream)
         self.inbound.release()
     }

@@ -4,7 +4,13 @@ import WebSocketProtocol
 
 /// One attempt to reach one endpoint, up to the point where payload can flow.
 final class UpstreamAttempt {
-    typealias Completion = (Result<TunnelLink, UpstreamFailure>) -> Void
+    struct Failure: Error {
+        let kind: UpstreamFailure
+        /// The upstream's own answer, if it gave one.
+        let response: ResponseHead?
+    }
+
+    typealias Completion = (Result<TunnelLink, Failure>) -> Void
 
     private var completion: Completion?
     private var stream: StreamTask?
@@ -27,15 +33,17 @@ final class UpstreamAttempt {
     /// The PROXY header that names the client to the upstream.
     private static func preamble(_ version: ProxyProtocolVersion?, _ passport: ConnectionPassport) -> [UInt8] {
         guard let version else { return [] }
-        return ProxyHeader(source: passport.client, destination: passport.destination).encoded(version)
+        guard let destination = passport.destination else { return ProxyHeader.local.encoded(version) }
+        return ProxyHeader.proxied(source: passport.client, destination: destination).encoded(version)
     }
 
     private func open(_ target: OpeningTarget, on loop: Loop) {
         let task = StreamTask(to: target, on: loop)
         self.stream = task
         task.openObserver = { self.finish(.success(.stream(task))) }
-        task.whenEnded { failure in self.finish(.failure(UpstreamFailure(failure ?? .ended, response: nil))) }
-        task.attachIdle()
+        task.whenEnded { failure in
+            self.finish(.failure(Failure(kind: UpstreamFailure(failure, response: nil), response: nil)))
+        }
         task.resumeOnLoop()
     }
 
@@ -43,29 +51,21 @@ final class UpstreamAttempt {
         _ upstream: UpstreamPlan, _ endpoint: Int, _ route: RoutePlan, _ asked: AskedRoute?,
         _ passport: ConnectionPassport, _ target: OpeningTarget, on loop: Loop
     ) {
-        let request = UpstreamRequest.make(upstream, endpoint: endpoint, route: route, asked: asked, passport: passport)
-        switch request {
-        case .failure(let failure): self.finishLater(failure, on: loop)
-        case .success(let handshake):
-            var options = route.webSocketOptions
-            options.handshakeTimeout = upstream.configuration.handshakeTimeout
-            let task = WebSocketTask(
-                opening: ClientOpening(target: target, handshake: handshake), on: loop, options: options, startsPaused: true)
-            self.webSocket = task
-            task.openObserver = { self.finish(.success(.webSocket(task))) }
-            task.whenEnded { end in
-                self.finish(.failure(UpstreamFailure(end.failure ?? .ended, response: task.response)))
-            }
-            task.resumeOnLoop()
+        var options = route.webSocketOptions
+        options.handshakeTimeout = upstream.configuration.handshakeTimeout
+        let handshake = UpstreamRequest.make(upstream, endpoint: endpoint, route: route, asked: asked, passport: passport)
+        let task = WebSocketTask(
+            opening: ClientOpening(target: target, handshake: handshake), on: loop, options: options, startsPaused: true)
+        self.webSocket = task
+        task.openObserver = { self.finish(.success(.webSocket(task))) }
+        task.whenEnded { end in
+            let kind = UpstreamFailure(end.failure, response: task.response)
+            self.finish(.failure(Failure(kind: kind, response: task.response)))
         }
+        task.resumeOnLoop()
     }
 
-    private func finishLater(_ failure: UpstreamFailure, on loop: Loop) {
-        let reference = LoopConfined(self)
-        loop.execute { reference.value.finish(.failure(failure)) }
-    }
-
-    private func finish(_ result: Result<TunnelLink, UpstreamFailure>) {
+    private func finish(_ result: Result<TunnelLink, Failure>) {
         let completion = self.completion
         self.completion = nil
         self.stream = nil

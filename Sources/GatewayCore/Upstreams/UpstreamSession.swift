@@ -1,3 +1,4 @@
+import ByteKernels
 import SessionTasks
 import StreamTransport
 import WebSocketProtocol
@@ -14,6 +15,7 @@ final class UpstreamSession {
     private var transport: (any Transport)?
     private var attempt: UpstreamAttempt?
     private var plan: RetryPlan
+    private var tried: [Int] = []
     private let timer = LoopTimer()
     private var isOver = false
 
@@ -27,7 +29,10 @@ final class UpstreamSession {
         switch link {
         case .stream(let transport), .webSocket(let transport, _): self.transport = transport
         }
-        self.plan = RetryPlan(route.upstream?.configuration.retry ?? RetryPolicy())
+        let upstream = route.upstream?.configuration
+        let patience = upstream.map { $0.connectTimeout + $0.handshakeTimeout } ?? .zero
+        self.plan = RetryPlan(
+            upstream?.retry ?? RetryPolicy(), deadline: gateway.loop.now.advanced(by: patience + patience))
     }
 
     private var loop: Loop { self.gateway.loop }
@@ -43,9 +48,11 @@ final class UpstreamSession {
     private func tryNext() {
         guard !self.isOver, let upstream = self.route.upstream else { return }
         let now = self.loop.now
-        guard let endpoint = upstream.balancer.withLock({ $0.pick(at: now) }) else {
-            return self.fail(.unavailable)
+        let tried = self.tried
+        guard let endpoint = upstream.balancer.withLock({ $0.choose(avoiding: tried, now: now) }) else {
+            return self.fail(.unreachable)
         }
+        self.tried.append(endpoint)
         self.passport.upstream = upstream.configuration.endpoints[endpoint].url.description
         let asked: AskedRoute? = if case .webSocket(_, let asked) = self.link { asked } else { nil }
         self.attempt = UpstreamAttempt(
@@ -56,7 +63,7 @@ final class UpstreamSession {
         }
     }
 
-    private func finished(_ endpoint: Int, _ result: Result<TunnelLink, UpstreamFailure>) {
+    private func finished(_ endpoint: Int, _ result: Result<TunnelLink, UpstreamAttempt.Failure>) {
         let now = self.loop.now
         switch result {
         case .success(let upstream):
@@ -64,12 +71,14 @@ final class UpstreamSession {
             self.join(upstream, endpoint: endpoint)
         case .failure(let failure):
             self.route.upstream?.balancer.withLock {
-                $0.released(endpoint)
-                if failure.countsAgainstEndpoint { $0.failed(endpoint, at: now) }
+                if failure.kind.countsAgainstEndpoint { $0.failed(endpoint, now: now) }
+                $0.release(endpoint)
             }
-            guard failure.mayBeRetried, let delay = self.plan.nextDelay(chance: Machine.entropy()) else {
-                return self.fail(failure)
-            }
+            var generator = LoopGenerator(self.loop)
+            // An answer that is meant for the client is no reason to ask another endpoint.
+            guard failure.kind.countsAgainstEndpoint,
+                case .retry(let delay) = self.plan.attemptFailed(now: now, using: &generator)
+            else { return self.fail(failure.kind, answer: failure.response) }
             self.loop.arm(self.timer, after: delay, target: self)
         }
     }
@@ -107,7 +116,12 @@ final class UpstreamSession {
 
     // MARK: Failing
 
-    private func fail(_ failure: UpstreamFailure) {
+    private func fail(_ failure: UpstreamFailure, answer: ResponseHead? = nil) {
+        self.refuse(
+            failure.refusal(answer), TerminationReason(.upstream, .connecting, failure.terminationCause))
+    }
+
+    private func refuse(_ refusal: HandshakeRefusal, _ reason: TerminationReason) {
         guard !self.isOver else { return }
         self.isOver = true
         self.loop.disarm(self.timer)
@@ -117,10 +131,10 @@ final class UpstreamSession {
         switch self.link {
         case .stream: transport?.reset()
         case .webSocket:
-            failure.answer.rendered().withRawSpan { transport?.write($0) }
+            refusal.rendered().withRawSpan { transport?.write($0) }
             transport?.close(linger: .seconds(2))
         }
-        self.conclude(TerminationReason(.upstream, .connecting, failure.cause))
+        self.conclude(reason)
     }
 
     private func cancel(_ reason: TerminationReason) {
@@ -163,7 +177,7 @@ extension UpstreamSession: LiveConnection {
         guard !self.isOver else { return }
         self.attempt?.cancel()
         self.attempt = nil
-        self.fail(.draining)
+        self.refuse(.goingAway, TerminationReason(.operator, .connecting, .drained))
     }
 
     func abandon(_ party: TerminationParty, _ cause: TerminationCause) {
