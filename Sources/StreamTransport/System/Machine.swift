@@ -16,7 +16,7 @@ package enum Machine {
     package static func randomWords(_ count: Int) -> [UInt64] {
         unsafe [UInt64](unsafeUninitializedCapacity: count) { buffer, used in
             unsafe buffer.initialize(repeating: 0)
-            let bytes = unsafe UnsafeMutableRawBufferPointer(buffer)
+            let bytes = UnsafeMutableRawBufferPointer(buffer)
             if unsafe getentropy(bytes.baseAddress, bytes.count) != 0 {
                 for index in 0..<count { unsafe buffer[index] = sluice_random() }
             }
