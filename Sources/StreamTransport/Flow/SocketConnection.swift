@@ -434,9 +434,22 @@ extension SocketConnection: TurnEndTarget {
         }
         self.awaitsTurnEnd = false
         self.flushScratch()
+        self.sendFreshlyQueued()
         self.finishOutputIfDue()
         self.closeIfDone()
         self.tellEnd()
+    }
+
+    /// Sends what went straight to the queue because it did not fit the scratch: nothing watches for room yet.
+    private func sendFreshlyQueued() {
+        guard self.isLive, !self.queue.isEmpty, !self.interest.contains(.writable) else { return }
+        let taken = unsafe self.queue.drain { unsafe self.loop.system.send(self.descriptor, pieces: $0) }
+        if taken >= 0 {
+            self.sentBytes &+= UInt64(taken)
+        } else if !self.mayRetry(taken) {
+            return
+        }
+        self.updateInterest()
     }
 
     private func finishOutputIfDue() {
