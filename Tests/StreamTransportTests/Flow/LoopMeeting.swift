@@ -28,6 +28,14 @@ final class LoopMeeting {
         return (try #require(self.collector.connections.last), try #require(self.collector.consumers.last), peer)
     }
 
+    /// More bytes than the kernel's buffers of both ends hold, in a pattern that shows what is missing or moved.
+    var flood: [UInt8] {
+        let pattern = (0..<65_521).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        var bytes: [UInt8] = []
+        while bytes.count < (self.ground.kind == .sockets ? 16_000_000 : 1_000_000) { bytes += pattern }
+        return bytes
+    }
+
     func run(atMost limit: Duration = .seconds(10), until condition: () -> Bool) -> Bool {
         self.ground.run(until: condition, atMost: limit)
     }

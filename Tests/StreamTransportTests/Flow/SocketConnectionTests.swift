@@ -249,21 +249,23 @@ struct SocketConnectionTests {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
         peer.isReading = false
-        let total = 20_000_000
-        let bytes = (0..<total).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        let bytes = meeting.flood
+        let total = bytes.count
         meeting.perform { connection.write(bytes) }
         meeting.ground.settle()
         let waiting = connection.queuedBytes
         #expect(waiting > 0 && waiting < total)
         #expect(connection.sentBytes == UInt64(total - waiting))
-        let told = consumer.events
+        var progress: [Int] = []
+        consumer.onOutputProgressed = { progress.append(connection.queuedBytes) }
         peer.isReading = true
         #expect(meeting.run { connection.queuedBytes == 0 })
-        #expect(consumer.events.count > told.count && consumer.events.last == .outputProgressed)
+        #expect(progress.last == 0 && progress == progress.sorted(by: >))
         #expect(connection.sentBytes == UInt64(total))
         #expect(meeting.run { peer.received.count == total })
         let isIntact = peer.received == bytes
         #expect(isIntact)
+        consumer.onOutputProgressed = {}
         meeting.perform { connection.reset() }
         meeting.finish()
     }
@@ -273,12 +275,14 @@ struct SocketConnectionTests {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
         meeting.perform { connection.pauseReading() }
-        peer.send([UInt8](repeating: 1, count: 20_000_000))
+        let bytes = meeting.flood
+        let total = bytes.count
+        peer.send(bytes)
         meeting.ground.settle()
         #expect(peer.unsentBytes > 0)
         #expect(consumer.offers.isEmpty)
         meeting.perform { connection.resumeReading() }
-        #expect(meeting.run { consumer.received.count == 20_000_000 })
+        #expect(meeting.run { consumer.received.count == total })
         #expect(consumer.offers.allSatisfy { $0 <= Loop.receiveCapacity })
         meeting.perform { connection.reset() }
         meeting.finish()
@@ -289,15 +293,16 @@ struct SocketConnectionTests {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
         peer.isReading = false
+        let bytes = meeting.flood
         meeting.perform {
-            connection.write([UInt8](repeating: 1, count: 20_000_000))
+            connection.write(bytes)
             connection.shutdownOutput()
         }
         meeting.ground.settle()
         #expect(connection.queuedBytes > 0)
         peer.isReading = true
         #expect(meeting.run { peer.sawEnd })
-        #expect(peer.received.count == 20_000_000)
+        #expect(peer.received.count == Int(connection.sentBytes))
         #expect(consumer.end == nil)
         meeting.perform { connection.reset() }
         meeting.finish()
@@ -308,7 +313,8 @@ struct SocketConnectionTests {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
         peer.isReading = false
-        meeting.perform { connection.write([UInt8](repeating: 1, count: 20_000_000)) }
+        let bytes = meeting.flood
+        meeting.perform { connection.write(bytes) }
         meeting.ground.settle()
         peer.reset()
         #expect(meeting.run { consumer.end == .failed(.reset) })
@@ -322,12 +328,13 @@ struct SocketConnectionTests {
     func closesAfterEverythingIsSent(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
+        let bytes = meeting.flood
         meeting.perform {
-            connection.write([UInt8](repeating: 1, count: 20_000_000))
+            connection.write(bytes)
             connection.close(linger: .seconds(5))
         }
         #expect(meeting.run { peer.sawEnd })
-        #expect(peer.received.count == 20_000_000)
+        #expect(peer.received.count == Int(connection.sentBytes))
         peer.close()
         #expect(meeting.run { consumer.end == .closed })
         meeting.finish()
@@ -453,7 +460,8 @@ struct SocketConnectionTests {
         let meeting = try LoopMeeting(kind)
         let (connection, _, peer) = try meeting.connect()
         peer.isReading = false
-        meeting.perform { connection.write([UInt8](repeating: 1, count: 20_000_000)) }
+        let bytes = meeting.flood
+        meeting.perform { connection.write(bytes) }
         meeting.ground.settle()
         meeting.perform { #expect(connection.surrender() == nil) }
         meeting.perform { connection.reset() }
