@@ -45,6 +45,17 @@ package final class TransportGround {
         return system
     }
 
+    /// Runs `body` in a turn of `loop`, where calls on its connections and timers belong, and returns when it has run.
+    package func perform(on loop: Loop, _ body: @escaping () -> Void) {
+        var done = false
+        loop.inNextTurn(
+            LoopCall {
+                body()
+                done = true
+            })
+        _ = self.run(until: { done })
+    }
+
     /// A program of scripted peers, in a process of its own where simulated.
     package func makeHost() throws(SystemError) -> ScriptedHost {
         let host = ScriptedHost(on: try self.makeSystem())

@@ -38,6 +38,8 @@ package final class SocketConnection: Transport {
     private var interest: Interest = .readable
     private var watched = false
     private var inputOpen = true
+    /// Our side wants no more input. Nothing is read until the connection closes, which reads on to throw away.
+    private var refusesInput = false
     private var paused: Bool
     private var sawReset = false
     private var awaitsTurnEnd = false
@@ -175,11 +177,17 @@ package final class SocketConnection: Transport {
     }
 
     package func shutdownInput() {
-        guard self.isLive, self.inputOpen else { return }
-        self.inputOpen = false
+        guard self.isLive, self.inputOpen, !self.refusesInput else { return }
+        self.refusesInput = true
         self.kept = []
-        _ = self.loop.system.shutdownInput(self.descriptor)
+        // TCP cannot tell the peer (RFC 9293 §3.6), and would hide its FIN from us; on a Unix socket its writes fail.
+        if case .unix = self.localAddress { _ = self.loop.system.shutdownInput(self.descriptor) }
         self.updateInterest()
+    }
+
+    /// Whether what arrives is to be read.
+    private var reads: Bool {
+        self.inputOpen && !self.paused && !(self.refusesInput && self.life == .open)
     }
 
     // MARK: Writing
@@ -300,7 +308,7 @@ package final class SocketConnection: Transport {
         switch error {
         case .reset, .brokenPipe:
             self.sawReset = true
-            if self.paused || !self.inputOpen { self.end(.failed(.reset)) }
+            if !self.reads { self.end(.failed(.reset)) }
         case .timedOut: self.end(.failed(.peerUnresponsive))
         default: self.end(.failed(.system(error)))
         }
@@ -376,7 +384,7 @@ package final class SocketConnection: Transport {
     private func updateInterest() {
         guard self.isLive else { return }
         var wanted: Interest = []
-        if self.inputOpen, !self.paused { wanted.insert(.readable) }
+        if self.reads { wanted.insert(.readable) }
         if !self.queue.isEmpty { wanted.insert(.writable) }
         guard wanted != self.interest || !self.watched else { return }
         self.interest = wanted
@@ -405,7 +413,7 @@ extension SocketConnection: Watchable {
     package func ready(_ events: Interest) {
         if events.contains(.writable) { self.drainQueue() }
         guard self.isLive else { return }
-        if self.inputOpen, !self.paused {
+        if self.reads {
             if !events.isDisjoint(with: [.readable, .hangUp]) { self.readOnce() }
         } else if events.contains(.hangUp) {
             self.hungUpUnread()
@@ -434,9 +442,22 @@ extension SocketConnection: TurnEndTarget {
         }
         self.awaitsTurnEnd = false
         self.flushScratch()
+        self.sendFreshlyQueued()
         self.finishOutputIfDue()
         self.closeIfDone()
         self.tellEnd()
+    }
+
+    /// Sends what went straight to the queue because it did not fit the scratch: nothing watches for room yet.
+    private func sendFreshlyQueued() {
+        guard self.isLive, !self.queue.isEmpty, !self.interest.contains(.writable) else { return }
+        let taken = unsafe self.queue.drain { unsafe self.loop.system.send(self.descriptor, pieces: $0) }
+        if taken >= 0 {
+            self.sentBytes &+= UInt64(taken)
+        } else if !self.mayRetry(taken) {
+            return
+        }
+        self.updateInterest()
     }
 
     private func finishOutputIfDue() {

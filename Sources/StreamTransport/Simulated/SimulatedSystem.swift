@@ -158,6 +158,11 @@ package final class SimulatedSystem: System {
         self.watches.count
     }
 
+    /// From the seed: no secret at all.
+    package func randomWords(_ count: Int) -> [UInt64] {
+        (0..<max(1, min(32, count))).map { _ in self.network.chance.next() }
+    }
+
     // MARK: Names
 
     package func resolve(

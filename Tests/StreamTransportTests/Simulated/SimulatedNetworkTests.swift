@@ -320,6 +320,12 @@ struct SimulatedNetworkTests {
         }
     }
 
+    @Test func drawsRandomWordsFromTheSeed() {
+        let words = [UInt64(1), 1, 2].map { SimulatedNetwork(seed: $0).makeSystem().randomWords(40) }
+        #expect(words[0] == words[1] && words[0] != words[2])
+        #expect(words[0].count == 32)
+    }
+
     // MARK: The driver
 
     @Test func givesLoopsTheirDeadlines() {
