@@ -30,7 +30,8 @@ struct CarriageOptions: ParsableArguments {
 
     @Option(
         parsing: .singleValue,
-        help: ArgumentHelp("Header for the handshake with a WebSocket target. Repeat for several.", valueName: "Name: value"))
+        help: ArgumentHelp(
+            "Header for the handshake with a WebSocket target. Repeat for several.", valueName: "Name: value"))
     var header: [String] = []
 
     @Option(
@@ -55,7 +56,8 @@ struct CarriageOptions: ParsableArguments {
 
     var options: [BridgeRequest.Option] {
         BridgeRequest.options(
-            (.subprotocol, self.subprotocol), (.framing, [self.framing]), (.halfClose, [self.halfClose]), (.header, self.header),
+            (.subprotocol, self.subprotocol), (.framing, [self.framing]), (.halfClose, [self.halfClose]),
+            (.header, self.header),
             (.origin, self.origin), (.proxyProtocol, self.proxyProtocol))
             + (self.compress ? [BridgeRequest.Option(.compress)] : [])
     }

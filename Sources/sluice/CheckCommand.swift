@@ -36,7 +36,8 @@ struct CheckCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await Ending.reporting {
-            let located = try self.withoutFiles ? ConfigurationFile.read(self.config) : ConfigurationFile.load(self.config)
+            let located =
+                try self.withoutFiles ? ConfigurationFile.read(self.config) : ConfigurationFile.load(self.config)
             print("\(self.config): ok: \(located.configuration.summary)")
         }
     }

@@ -6,7 +6,8 @@ import GatewayCore
 enum Ending {
     /// Runs `body`.
     ///
-    /// - Parameter typed: the code for problems of a configuration: the usage code where it was typed, not written in a file.
+    /// - Parameter typed: the code for problems of a configuration: the usage code where it was typed, not written in
+    /// a file.
     static func reporting<Result>(
         problemsAs typed: ExitCode = ExitStatus.configuration, _ body: () async throws -> Result
     ) async throws -> Result {

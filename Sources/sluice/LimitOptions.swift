@@ -4,7 +4,8 @@ import GatewayCore
 /// Options of a bridge about how much and how long.
 struct LimitOptions: ParsableArguments {
     @Option(
-        help: ArgumentHelp("Between pings to WebSocket peers, 1s to 1d, or none. (default: 25s)", valueName: "duration"))
+        help: ArgumentHelp("Between pings to WebSocket peers, 1s to 1d, or none. (default: 25s)", valueName: "duration")
+    )
     var pingInterval: String?
 
     @Option(
@@ -13,12 +14,15 @@ struct LimitOptions: ParsableArguments {
             valueName: "size"))
     var maxMessageSize: String?
 
-    @Option(help: ArgumentHelp("Open connections, 1 to 10000000; others are refused. (default: 32768)", valueName: "number"))
+    @Option(
+        help: ArgumentHelp("Open connections, 1 to 10000000; others are refused. (default: 32768)", valueName: "number")
+    )
     var maxConnections: String?
 
     @Option(
         help: ArgumentHelp(
-            "A connection that carries no data for this long ends, 1s to 365d, or none. (default: 1d)", valueName: "duration"))
+            "A connection that carries no data for this long ends, 1s to 365d, or none. (default: 1d)",
+            valueName: "duration"))
     var idleTimeout: String?
 
     @Option(
@@ -33,7 +37,8 @@ struct LimitOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "From the first signal to the end of whatever is still open, 0s to 1d. (default: 30s)", valueName: "duration"))
+            "From the first signal to the end of whatever is still open, 0s to 1d. (default: 30s)",
+            valueName: "duration"))
     var drainTimeout: String?
 
     var options: [BridgeRequest.Option] {

@@ -14,7 +14,8 @@ struct TLSOptions: ParsableArguments {
             "For clients: authorities, PEM; a client must show a certificate that they vouch for.", valueName: "file"))
     var clientCA: String?
 
-    @Option(help: ArgumentHelp("For the target: trust these authorities, PEM, instead of the system's.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("For the target: trust these authorities, PEM, instead of the system's.", valueName: "file"))
     var ca: String?
 
     @Option(help: ArgumentHelp("For the target: certificate to show when asked, PEM or PKCS#12.", valueName: "file"))
@@ -23,7 +24,9 @@ struct TLSOptions: ParsableArguments {
     @Option(help: ArgumentHelp("For the target: that certificate's private key, PEM.", valueName: "file"))
     var clientKey: String?
 
-    @Option(help: ArgumentHelp("For the target: name to ask for and verify. (default: the host of TARGET)", valueName: "name"))
+    @Option(
+        help: ArgumentHelp(
+            "For the target: name to ask for and verify. (default: the host of TARGET)", valueName: "name"))
     var serverName: String?
 
     @Flag(help: "For the target: take any certificate. Only for tests.")

@@ -9,10 +9,12 @@ package final class RoutePlan: Sendable {
     let upstream: UpstreamPlan?
     /// What is accepted from clients, and offered to WebSocket upstreams; `nil` for no compression.
     let deflate: DeflatePolicy?
+    let origins: OriginRules
 
     init(_ configuration: RouteConfiguration, upstream: UpstreamPlan?) {
         self.configuration = configuration
         self.upstream = upstream
+        self.origins = OriginRules(of: configuration)
         self.deflate = configuration.tunnel.compression.map { policy in
             DeflatePolicy(
                 keepsOwnContext: policy.keepsContext, letsPeerKeepContext: policy.keepsContext,

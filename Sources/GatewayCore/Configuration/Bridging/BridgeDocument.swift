@@ -64,7 +64,8 @@ struct BridgeDocument {
         self.copy(.connectTimeout, to: &upstream, as: "connect-timeout")
         // Between two WebSockets the client's own offers, limited by the route's list, are passed on.
         if !self.speaksWebSocket { self.copyList(.subprotocol, to: &upstream, as: "subprotocols") }
-        var tls = Section(self.origin(of: [.ca, .clientCertificate, .clientKey, .serverName, .insecure]) ?? Self.target)
+        var tls = Section(
+            self.origin(of: [.ca, .clientCertificate, .clientKey, .serverName, .insecure]) ?? Self.target)
         self.copy(.ca, to: &tls, as: "ca")
         self.copy(.clientCertificate, to: &tls, as: "certificate")
         self.copy(.clientKey, to: &tls, as: "key")

@@ -1,5 +1,5 @@
-/// `sluice bridge`, as it was typed. Becomes the same document as a configuration file, so that every option has the same
-/// syntax, range and checks in both places, and a problem names the option.
+/// `sluice bridge`, as it was typed. Becomes the same document as a configuration file, so that every option has the
+/// same syntax, range and checks in both places, and a problem names the option.
 package struct BridgeRequest: Sendable, Equatable {
     /// An option's name without dashes and its text; `nil` for one that is only there. In the order they were typed.
     package struct Option: Sendable, Equatable {

@@ -37,6 +37,7 @@ package struct ConfigurationDifference: Sendable, Equatable {
 
     /// Whether nothing but the content of certificate files can differ; those are always read again.
     package var isEmpty: Bool {
-        self.listeners.isEmpty && self.upstreams.isEmpty && self.routes.isEmpty && !self.gatewayChanged && !self.loopsChanged
+        self.listeners.isEmpty && self.upstreams.isEmpty && self.routes.isEmpty && !self.gatewayChanged
+            && !self.loopsChanged
     }
 }

@@ -1,5 +1,5 @@
-/// Looks at the files that a configuration names, at start and before a reload, so that a missing certificate is told before
-/// anything listens.
+/// Looks at the files that a configuration names, at start and before a reload, so that a missing certificate is told
+/// before anything listens.
 package struct FileAudit {
     /// Tries one file; `nil` when it can be used. Nothing is kept open and nothing is written.
     package typealias FileChecker = (_ path: String, _ use: FileUse) -> FileFault?
@@ -22,7 +22,8 @@ package struct FileAudit {
         Self.files(of: located).compactMap { file in
             self.check(file.path, file.use).map { fault in
                 located.problem(
-                    at: file.keyPath, expected: file.use == .read ? "a file that can be read" : "a file that can be written",
+                    at: file.keyPath,
+                    expected: file.use == .read ? "a file that can be read" : "a file that can be written",
                     found: "\(fault.summary) at \(QuotedText.quoted(file.path))",
                     remedy: "check the path and its permissions for the user that sluice runs as")
             }
@@ -46,7 +47,8 @@ package struct FileAudit {
     ) -> [NamedFile] {
         // A certificate written beside `tls` itself comes before those of the list.
         let isBeside = located.isWritten(path.key(ServerTLSKey.certificate))
-        let places = (isBeside ? [path] : []) + tls.certificates.indices.map { path.key(ServerTLSKey.certificates).index($0) }
+        let places =
+            (isBeside ? [path] : []) + tls.certificates.indices.map { path.key(ServerTLSKey.certificates).index($0) }
         return zip(tls.certificates, places).flatMap { self.files(of: $0, at: $1) }
             + [
                 self.file(tls.clientCA, .read, path.key(ServerTLSKey.clientCA)),

@@ -21,8 +21,8 @@ package struct ConfigurationProblem: Error, Sendable, Hashable {
 }
 
 extension ConfigurationProblem: CustomStringConvertible {
-    /// `FILE:LINE:COLUMN: KEY PATH: expected …, found …; REMEDY` in one line. On the command line the option's name stands for
-    /// place and key path.
+    /// `FILE:LINE:COLUMN: KEY PATH: expected …, found …; REMEDY` in one line. On the command line the option's name
+    /// stands for place and key path.
     package var description: String {
         var text = "\(self.origin): "
         if case .option = self.origin {} else if !self.keyPath.steps.isEmpty { text += "\(self.keyPath): " }

@@ -1,4 +1,5 @@
-/// Reads one mapping of a document by the keys that it may have. What is wrong goes to the collector and leaves the default.
+/// Reads one mapping of a document by the keys that it may have. What is wrong goes to the collector and leaves the
+/// default.
 struct SectionReader<Key: CaseIterable & RawRepresentable<String>> {
     let path: ConfigurationKeyPath
     let problems: ProblemCollector
@@ -11,7 +12,8 @@ struct SectionReader<Key: CaseIterable & RawRepresentable<String>> {
         let known = Key.allCases.map(\.rawValue)
         guard case .mapping(let entries) = node.content else {
             problems.add(
-                at: path, expected: "a mapping", found: node.summary, remedy: "its keys are \(known.joined(separator: ", "))")
+                at: path, expected: "a mapping", found: node.summary,
+                remedy: "its keys are \(known.joined(separator: ", "))")
             return
         }
         for entry in entries {
@@ -93,7 +95,8 @@ struct SectionReader<Key: CaseIterable & RawRepresentable<String>> {
             guard let value = self.parse(node, at: path.index(index), as: syntax) else { return nil }
             if seen.insert(value).inserted { return value }
             self.problems.add(
-                at: path.index(index), expected: "each entry once", found: node.summary + " again", remedy: "leave it out")
+                at: path.index(index), expected: "each entry once", found: node.summary + " again",
+                remedy: "leave it out")
             return nil
         }
     }

@@ -2,8 +2,9 @@ import Yams
 
 /// Reads the text of a configuration file into a document, within bounds.
 ///
-/// Bounds: 1 MiB of UTF-8, 16 levels, 50 000 values, 16 aliases (an alias may repeat a value with aliases in it, so few of them can
-/// stand for very much). A file that is not YAML, or has a key twice in one mapping, gives that one problem.
+/// Bounds: 1 MiB of UTF-8, 16 levels, 50 000 values, 16 aliases (an alias may repeat a value with aliases in it, so
+/// few of them can stand for very much). A file that is not YAML, or has a key twice in one mapping, gives that one
+/// problem.
 enum YAMLDocument {
     static let maximumSize = 1024 * 1024
     private static let maximumDepth = 16
@@ -87,7 +88,8 @@ enum YAMLDocument {
         ConfigurationProblem(origin: origin, keyPath: .root, expected: expected, found: found, remedy: remedy)
     }
 
-    /// How many aliases there may be: every `*` that begins a word. Text in quotation marks and comments is counted with them.
+    /// How many aliases there may be: every `*` that begins a word. Text in quotation marks and comments is counted
+    /// with them.
     private static func aliases(in bytes: [UInt8]) -> Int {
         var count = 0
         var previous = UInt8(ascii: "\n")

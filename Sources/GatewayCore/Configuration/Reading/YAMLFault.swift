@@ -11,11 +11,13 @@ enum YAMLFault {
                 .file(file, line: mark.line, column: mark.column), found: "a syntax error: " + problem + setting,
                 remedy: "look at the indentation, the colons and the quotation marks there")
         case .reader(let problem, let offset, _, _):
-            return Self.syntax(Self.origin(ofCharacter: offset, in: text, file: file), found: "a syntax error: " + problem)
+            return Self.syntax(
+                Self.origin(ofCharacter: offset, in: text, file: file), found: "a syntax error: " + problem)
         case .duplicatedKeysInMapping(let keys, let context):
             return ConfigurationProblem(
                 origin: .file(file, line: context.mark.line, column: context.mark.column), keyPath: .root,
-                expected: "each key once in a mapping", found: keys.map(QuotedText.quoted).joined(separator: ", ") + " twice",
+                expected: "each key once in a mapping",
+                found: keys.map(QuotedText.quoted).joined(separator: ", ") + " twice",
                 remedy: "keep one of them")
         case .no, .memory, .writer, .emitter, .representer, .dataCouldNotBeDecoded:
             return Self.syntax(.wholeFile(file), found: "text that could not be read")

@@ -6,8 +6,8 @@ package struct DurationText: Sendable, Equatable {
         self.duration = duration
     }
 
-    /// Whole numbers, each followed by its unit `d`, `h`, `m`, `s` or `ms`, the greater units first, each at most once. `0`
-    /// alone is no time.
+    /// Whole numbers, each followed by its unit `d`, `h`, `m`, `s` or `ms`, the greater units first, each at most
+    /// once. `0` alone is no time.
     ///
     /// - Returns: `nil` for anything else, and for more than 10 000 days.
     package init?(parsing text: String) {

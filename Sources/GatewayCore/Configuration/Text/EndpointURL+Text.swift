@@ -1,7 +1,8 @@
 extension EndpointURL {
-    /// `tcp://HOST:PORT`, `tls://HOST:PORT`, `unix:///PATH`, `ws://HOST[:PORT][/RESOURCE]`, `wss://…` alike, and on a Unix socket
-    /// `tls+unix:///PATH`, `ws+unix:///PATH[:/RESOURCE]`, `wss+unix:///PATH[:/RESOURCE]`. HOST is a name, an IPv4 address, or an IPv6
-    /// address in brackets. A resource that is left out is `/`.
+    /// `tcp://HOST:PORT`, `tls://HOST:PORT`, `unix:///PATH`, `ws://HOST[:PORT][/RESOURCE]`, `wss://…` alike, and on a
+    /// Unix socket
+    /// `tls+unix:///PATH`, `ws+unix:///PATH[:/RESOURCE]`, `wss+unix:///PATH[:/RESOURCE]`. HOST is a name, an IPv4
+    /// address, or an IPv6 address in brackets. A resource that is left out is `/`.
     package init(_ text: String) throws(TextFault) {
         let url = try URLText(text)
         guard let scheme = Scheme(rawValue: url.scheme), Self.carriers(of: scheme).contains(url.carrier) else {
@@ -44,7 +45,8 @@ extension EndpointURL {
         }
         guard !isBracketed, let name = HostText.name(host) else {
             throw TextFault(
-                expected: "a host name, an IPv4 address, or an IPv6 address in brackets", remedy: "write it like [::1]:8080")
+                expected: "a host name, an IPv4 address, or an IPv6 address in brackets",
+                remedy: "write it like [::1]:8080")
         }
         return .name(name, port: number)
     }

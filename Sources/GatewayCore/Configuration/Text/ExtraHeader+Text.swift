@@ -6,8 +6,8 @@ extension ExtraHeader {
         "sec-websocket-accept", "forwarded", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host",
     ]
 
-    /// A name that is a token and not one of those the gateway writes, and a value of visible characters, spaces and tabs
-    /// (RFC 9110 §5.5), of at most 4096 bytes.
+    /// A name that is a token and not one of those the gateway writes, and a value of visible characters, spaces and
+    /// tabs (RFC 9110 §5.5), of at most 4096 bytes.
     package init(checking name: String, value: String) throws(TextFault) {
         guard NameText.isToken(name) else {
             throw TextFault(expected: "a header name of letters, digits and !#$%&'*+-.^_`|~")

@@ -1,7 +1,7 @@
 /// Reads host names and addresses as they stand in URLs.
 enum HostText {
-    /// Labels of letters, digits, `-` and `_`, 1 to 63 bytes each, 253 together; the last not of digits alone, as that is the
-    /// mark of an address (RFC 1123 §2.1). Given back in lower case.
+    /// Labels of letters, digits, `-` and `_`, 1 to 63 bytes each, 253 together; the last not of digits alone, as that
+    /// is the mark of an address (RFC 1123 §2.1). Given back in lower case.
     static func name(_ text: Substring) -> String? {
         let bytes = Array(text.utf8)
         guard (1...253).contains(bytes.count) else { return nil }

@@ -1,9 +1,10 @@
 /// Where and what to listen for, as one piece of text.
 ///
-/// `tcp://HOST:PORT`, `tls://HOST:PORT`, `ws://HOST[:PORT]`, `wss://HOST[:PORT]`, `unix:///PATH`, the last three kinds on a
-/// Unix socket as `tls+unix:///PATH`, `ws+unix:///PATH`, `wss+unix:///PATH`, and any but `unix` on a handed-over socket as
-/// `ws+systemd://NAME` or `ws+systemd://0`. HOST is an IPv4 address, an IPv6 address in brackets, `localhost` for 127.0.0.1, or `*`
-/// for all addresses of both families. Port 0 lets the system choose.
+/// `tcp://HOST:PORT`, `tls://HOST:PORT`, `ws://HOST[:PORT]`, `wss://HOST[:PORT]`, `unix:///PATH`, the last three kinds
+/// on a Unix socket as `tls+unix:///PATH`, `ws+unix:///PATH`, `wss+unix:///PATH`, and any but `unix` on a handed-over
+/// socket as
+/// `ws+systemd://NAME` or `ws+systemd://0`. HOST is an IPv4 address, an IPv6 address in brackets, `localhost` for
+/// 127.0.0.1, or `*` for all addresses of both families. Port 0 lets the system choose.
 package struct ListenURL: Sendable, Equatable {
     package let kind: ListenerKind
     /// A Unix socket's has the default mode 0660.

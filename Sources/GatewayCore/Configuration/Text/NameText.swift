@@ -2,7 +2,9 @@
 enum NameText {
     /// Letters, digits, `-`, `_` and `.`, 1 to 64 of them, the first a letter or digit.
     static func isName(_ text: some StringProtocol) -> Bool {
-        guard (1...64).contains(text.utf8.count), let first = text.utf8.first, Self.isAlphanumeric(first) else { return false }
+        guard (1...64).contains(text.utf8.count), let first = text.utf8.first, Self.isAlphanumeric(first) else {
+            return false
+        }
         return text.utf8.allSatisfy { Self.isAlphanumeric($0) || $0 == 0x2D || $0 == 0x5F || $0 == 0x2E }
     }
 

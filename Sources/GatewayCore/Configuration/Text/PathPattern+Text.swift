@@ -1,9 +1,10 @@
 extension PathPattern {
-    /// `/chat/{room}`, `/vnc`, `/files/{rest...}`, `/`. Segments are literal, or a whole segment is a parameter; percent-encoding in
-    /// literals is decoded.
+    /// `/chat/{room}`, `/vnc`, `/files/{rest...}`, `/`. Segments are literal, or a whole segment is a parameter;
+    /// percent-encoding in literals is decoded.
     package init(parsing text: String) throws(TextFault) {
         guard text.hasPrefix("/"), text.utf8.count <= 1024 else {
-            throw TextFault(expected: "a path that begins with /, at most 1024 bytes", remedy: "write it like /chat/{room}")
+            throw TextFault(
+                expected: "a path that begins with /, at most 1024 bytes", remedy: "write it like /chat/{room}")
         }
         var segments: [Segment] = []
         let pieces = text == "/" ? [] : text.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
@@ -54,7 +55,8 @@ extension PathPattern {
             else { throw fault }
             bytes.append(high << 4 | low)
         }
-        guard let text = String(validating: bytes, as: UTF8.self), !text.isEmpty, text != ".", text != "..", !bytes.contains(0)
+        guard let text = String(validating: bytes, as: UTF8.self), !text.isEmpty, text != ".", text != "..",
+            !bytes.contains(0)
         else { throw fault }
         return text
     }

@@ -19,8 +19,11 @@ struct URLText {
             throw TextFault(expected: "a URL with ://", remedy: "write it like ws://127.0.0.1:8080")
         }
         let schemes = text[..<range.lowerBound].lowercased().split(separator: "+", omittingEmptySubsequences: false)
-        guard schemes.count <= 2, let scheme = schemes.first, !text.utf8.contains(UInt8(ascii: "#")) else {
-            throw TextFault(expected: "a URL of the form scheme://host:port/path", remedy: "leave out the # part")
+        guard schemes.count <= 2, let scheme = schemes.first, scheme != "unix" || schemes.count == 1,
+            !text.utf8.contains(UInt8(ascii: "#"))
+        else {
+            throw TextFault(
+                expected: "a URL of the form scheme://host:port/path", remedy: "write it like ws://127.0.0.1:8080/path")
         }
         self.scheme = String(scheme)
         self.carrier = schemes.count == 2 ? String(schemes[1]) : scheme == "unix" ? "unix" : ""

@@ -3,7 +3,8 @@ extension ValueSyntax<String> {
     package static var name: ValueSyntax {
         ValueSyntax { text throws(TextFault) in
             guard NameText.isName(text) else {
-                throw TextFault(expected: "a name of 1 to 64 letters, digits, -, _ and . that begins with a letter or digit")
+                throw TextFault(
+                    expected: "a name of 1 to 64 letters, digits, -, _ and . that begins with a letter or digit")
             }
             return text
         }
@@ -78,7 +79,8 @@ extension ValueSyntax<OriginPattern> {
     package static var originPattern: ValueSyntax {
         ValueSyntax { text throws(TextFault) in
             let fault = TextFault(
-                expected: "an origin: scheme, host and port, without a path", remedy: "write it like https://app.example.com")
+                expected: "an origin: scheme, host and port, without a path",
+                remedy: "write it like https://app.example.com")
             let url = try URLText(text)
             guard url.carrier.isEmpty, url.resource.isEmpty, NameText.isName(url.scheme),
                 let (host, isBracketed, port) = HostText.split(url.authority)
@@ -96,7 +98,8 @@ extension ValueSyntax<AddressBlock> {
         ValueSyntax { text throws(TextFault) in
             let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
             guard let first = parts.first, let address = AddressText.address(first.utf8) else {
-                throw TextFault(expected: "a block of addresses", remedy: "write it like 10.0.0.0/8, fd00::/8 or 192.0.2.7")
+                throw TextFault(
+                    expected: "a block of addresses", remedy: "write it like 10.0.0.0/8, fd00::/8 or 192.0.2.7")
             }
             guard parts.count == 2 else { return try Self.block(address, prefixLength: address.bitWidth) }
             guard let length = Decimal.integer(parts[1].utf8), length <= address.bitWidth else {

@@ -24,9 +24,11 @@ extension ValueSyntax<Int> {
     /// Events a second: `500/s`.
     package static func rate(_ range: ClosedRange<Int>) -> ValueSyntax {
         ValueSyntax { text throws(TextFault) in
-            guard text.hasSuffix("/s"), let number = Decimal.integer(text.utf8.dropLast(2)), range.contains(number) else {
+            guard text.hasSuffix("/s"), let number = Decimal.integer(text.utf8.dropLast(2)), range.contains(number)
+            else {
                 throw TextFault(
-                    expected: "a rate from \(range.lowerBound)/s to \(range.upperBound)/s", remedy: "write it like 500/s")
+                    expected: "a rate from \(range.lowerBound)/s to \(range.upperBound)/s",
+                    remedy: "write it like 500/s")
             }
             return number
         }

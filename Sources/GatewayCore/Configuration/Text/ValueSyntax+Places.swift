@@ -25,7 +25,8 @@ extension ValueSyntax<RouteTarget> {
             if text.contains("://") { return .url(try EndpointURL(text)) }
             guard NameText.isName(text) else {
                 throw TextFault(
-                    expected: "echo, chat, a URL, or the name of an upstream", remedy: "write a URL like tcp://127.0.0.1:5900")
+                    expected: "echo, chat, a URL, or the name of an upstream",
+                    remedy: "write a URL like tcp://127.0.0.1:5900")
             }
             return .upstream(text)
         }

@@ -11,7 +11,25 @@ extension ConfigurationValidator {
                     remedy: "choose another port or address")
             }
             self.validateRoute(of: listener, at: path.key(ListenerKey.route))
-            self.validateRequests(of: listener, at: path)
+        }
+    }
+
+    /// Listeners for requests must have a route to give them to. Told last, and only when nothing is wrong with the
+    /// routes.
+    func validateRequests() {
+        guard !self.configuration.routes.isEmpty, !self.problems.hasFlaw(within: Self.routes) else { return }
+        for (index, listener) in self.configuration.listeners.enumerated() {
+            let path = Self.listeners.index(index)
+            guard listener.kind.speaksWebSocket, !listener.name.isEmpty,
+                self.problems.isSound(path.key(ListenerKey.listen))
+            else {
+                continue
+            }
+            if !self.configuration.routes.contains(where: { self.configuration.serves($0, on: listener) }) {
+                self.problems.add(
+                    at: path, expected: "a route with a path for requests of this listener", found: "none",
+                    remedy: "add a route with a path, or add \(listener.name) to the listeners of one")
+            }
         }
     }
 
@@ -37,27 +55,8 @@ extension ConfigurationValidator {
         if !listener.kind.speaksWebSocket, let parameter = parameters.first {
             self.problems.add(
                 at: path, expected: "a route whose target has no parameters, as a raw connection has no path",
-                found: "\(QuotedText.quoted(name)) with {\(parameter)}", remedy: "make a route of its own for this listener")
+                found: "\(QuotedText.quoted(name)) with {\(parameter)}",
+                remedy: "make a route of its own for this listener")
         }
-    }
-
-    /// A listener for requests must have a route to give them to.
-    private func validateRequests(of listener: ListenerConfiguration, at path: ConfigurationKeyPath) {
-        guard listener.kind.speaksWebSocket, !listener.name.isEmpty, self.problems.isSound(path.key(ListenerKey.listen)),
-            self.areRoutesLegible
-        else { return }
-        if !self.configuration.routes.contains(where: { self.configuration.serves($0, on: listener) }) {
-            self.problems.add(
-                at: path, expected: "a route with a path for requests of this listener",
-                found: "none", remedy: "add a route with a path, or add \(listener.name) to the listeners of one")
-        }
-    }
-
-    private var areRoutesLegible: Bool {
-        !self.configuration.routes.isEmpty && self.problems.isSound(Self.routes)
-            && self.configuration.routes.indices.allSatisfy { index in
-                let path = Self.routes.index(index)
-                return self.problems.isSound(path.key(RouteKey.path)) && self.problems.isSound(path.key(RouteKey.listeners))
-            }
     }
 }

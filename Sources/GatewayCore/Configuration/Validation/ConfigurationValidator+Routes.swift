@@ -18,7 +18,8 @@ extension ConfigurationValidator {
 
     private func validateListeners(of route: RouteConfiguration, at path: ConfigurationKeyPath) {
         let list = path.key(RouteKey.listeners)
-        guard self.problems.isSound(list), self.areNamesKnown(self.configuration.listeners.count, in: Self.listeners) else {
+        guard self.problems.isSound(list), self.areNamesKnown(self.configuration.listeners.count, in: Self.listeners)
+        else {
             return
         }
         for (index, name) in route.listeners.enumerated() {
@@ -37,7 +38,9 @@ extension ConfigurationValidator {
     }
 
     private func isLegible(_ listener: ListenerConfiguration) -> Bool {
-        guard let index = self.configuration.listeners.firstIndex(where: { $0.name == listener.name }) else { return false }
+        guard let index = self.configuration.listeners.firstIndex(where: { $0.name == listener.name }) else {
+            return false
+        }
         return self.problems.isSound(Self.listeners.index(index).key(ListenerKey.listen))
     }
 
@@ -49,10 +52,14 @@ extension ConfigurationValidator {
         guard listeners.allSatisfy({ self.isLegible($0) && $0.route != "" }) else { return }
         let isNamed = listeners.contains { $0.route == route.name }
         if route.path == nil {
-            let needy = [(RouteKey.host, route.host != nil), (.listeners, !route.listeners.isEmpty), (.origins, !route.origins.isEmpty)]
+            let needy = [
+                (RouteKey.host, route.host != nil), (.listeners, !route.listeners.isEmpty),
+                (.origins, !route.origins.isEmpty),
+            ]
             for (key, isGiven) in needy where isGiven {
                 self.problems.add(
-                    at: path.key(key), expected: "no \(key.rawValue), as the route has no path that requests could ask for",
+                    at: path.key(key),
+                    expected: "no \(key.rawValue), as the route has no path that requests could ask for",
                     remedy: "add path: /… or leave it out")
             }
             if !isNamed {
@@ -60,7 +67,9 @@ extension ConfigurationValidator {
                     at: place, expected: "a path, or a raw listener that names this route", found: "neither",
                     remedy: "add path: /…")
             }
-        } else if !isNamed, route.listeners.isEmpty, !listeners.isEmpty, !listeners.contains(where: \.kind.speaksWebSocket) {
+        } else if !isNamed, route.listeners.isEmpty, !listeners.isEmpty,
+            !listeners.contains(where: \.kind.speaksWebSocket)
+        {
             self.problems.add(
                 at: place, expected: "a ws or wss listener for a route with a path", found: "none",
                 remedy: "add one, or name the route at a raw listener")
@@ -74,9 +83,11 @@ extension ConfigurationValidator {
         case .echo, .chat: return
         case .upstream(let name):
             let upstreams = self.configuration.upstreams
-            if self.configuration.upstream(named: name) == nil, self.areNamesKnown(upstreams.count, in: Self.upstreams) {
+            if self.configuration.upstream(named: name) == nil, self.areNamesKnown(upstreams.count, in: Self.upstreams)
+            {
                 self.reportUnknown(
-                    name, at: place, among: upstreams.map(\.name) + ["echo", "chat"], kind: "an upstream, echo, chat or a URL")
+                    name, at: place, among: upstreams.map(\.name) + ["echo", "chat"],
+                    kind: "an upstream, echo, chat or a URL")
             }
         case .url(let url):
             if url.scheme.speaksTLS, url.hostName == nil {
@@ -113,11 +124,14 @@ extension ConfigurationValidator {
             if !route.headers.isEmpty, isBuiltIn { self.reportHeaders(at: path) }
             return
         }
-        if !route.headers.isEmpty, !upstream.endpoints.isEmpty, !upstream.speaksWebSocket { self.reportHeaders(at: path) }
+        if !route.headers.isEmpty, !upstream.endpoints.isEmpty, !upstream.speaksWebSocket {
+            self.reportHeaders(at: path)
+        }
     }
 
     private func reportHeaders(at path: ConfigurationKeyPath) {
         self.problems.add(
-            at: path.key(RouteKey.headers), expected: "no headers, as the target is no WebSocket", remedy: "leave them out")
+            at: path.key(RouteKey.headers), expected: "no headers, as the target is no WebSocket",
+            remedy: "leave them out")
     }
 }

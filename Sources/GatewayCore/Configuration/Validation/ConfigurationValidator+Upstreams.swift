@@ -26,7 +26,8 @@ extension ConfigurationValidator {
         guard let odd else { return }
         self.problems.add(
             at: path.key(UpstreamKey.endpoints).index(odd),
-            expected: upstream.speaksWebSocket ? "a ws or wss URL like the others" : "a tcp, tls or unix URL like the others",
+            expected: upstream.speaksWebSocket
+                ? "a ws or wss URL like the others" : "a tcp, tls or unix URL like the others",
             remedy: "make two upstreams")
     }
 
@@ -42,7 +43,8 @@ extension ConfigurationValidator {
         let needsName = encrypted.contains { $0.url.hostName == nil }
         if needsName, upstream.tls.serverName == nil, upstream.tls.verifies {
             self.problems.add(
-                at: tls.key(ClientTLSKey.serverName), expected: "the server name to verify over a Unix socket", found: "nothing",
+                at: tls.key(ClientTLSKey.serverName), expected: "the server name to verify over a Unix socket",
+                found: "nothing",
                 remedy: "give a server name")
         }
     }

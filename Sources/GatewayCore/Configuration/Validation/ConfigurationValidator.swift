@@ -22,14 +22,17 @@ struct ConfigurationValidator {
         self.validateListeners()
         self.validateRoutes()
         self.validateUpstreams()
+        self.validateRequests()
     }
 
     private func validatePresence() {
         if self.configuration.listeners.isEmpty, self.problems.isSound(Self.listeners) {
-            self.problems.add(at: Self.listeners, expected: "at least one listener", remedy: "add listeners: with a name and listen")
+            self.problems.add(
+                at: Self.listeners, expected: "at least one listener", remedy: "add listeners: with a name and listen")
         }
         if self.configuration.routes.isEmpty, self.problems.isSound(Self.routes) {
-            self.problems.add(at: Self.routes, expected: "at least one route", remedy: "add routes: with a name, a path and a target")
+            self.problems.add(
+                at: Self.routes, expected: "at least one route", remedy: "add routes: with a name, a path and a target")
         }
     }
 

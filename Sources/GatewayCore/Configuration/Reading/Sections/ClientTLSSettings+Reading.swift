@@ -12,7 +12,9 @@ extension ClientTLSSettings {
         section.readOptional(.keyLog, into: &self.keyLog, as: .path)
         self.readIdentity(section)
         if isInsecure, section.has(.ca) {
-            section.add(.insecure, expected: "either authorities to verify with or insecure: true", remedy: "leave out one of the two")
+            section.add(
+                .insecure, expected: "either authorities to verify with or insecure: true",
+                remedy: "leave out one of the two")
         }
     }
 

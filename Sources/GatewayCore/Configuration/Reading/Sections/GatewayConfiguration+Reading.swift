@@ -1,5 +1,6 @@
 extension GatewayConfiguration {
-    /// Reads the top of a document. Entries that are wrong stay in their places, so that indices agree with the document.
+    /// Reads the top of a document. Entries that are wrong stay in their places, so that indices agree with the
+    /// document.
     init(reading section: SectionReader<GatewayKey>) {
         self.init(
             listeners: section.elements(.listeners).map {

@@ -12,7 +12,8 @@ extension ListenerConfiguration {
         section.read(.backlog, into: &self.backlog, as: .integer(1...65_535))
         self.limits = ListenerLimits(reading: section)
         self.keepAlive = KeepAliveSettings(reading: section.section(.keepAlive))
-        section.readOrNone(.userTimeout, into: &self.keepAlive.userTimeout, as: .duration(.seconds(1) ... .seconds(86_400)))
+        section.readOrNone(
+            .userTimeout, into: &self.keepAlive.userTimeout, as: .duration(.seconds(1) ... .seconds(86_400)))
         let tls = section.section(.tls, keys: ServerTLSKey.self).map { ServerTLSSettings(reading: $0) }
         guard let url else { return }
         self.tls = url.kind.speaksTLS ? tls : nil
@@ -41,7 +42,8 @@ extension ListenerConfiguration {
                 remedy: "give the listener a certificate and its key")
         }
         if !kind.speaksTLS {
-            for key in [ListenerKey.tls, .plainAndTLS] where section.has(key) && section.value(.plainAndTLS, as: .boolean) != false {
+            for key in [ListenerKey.tls, .plainAndTLS]
+            where section.has(key) && section.value(.plainAndTLS, as: .boolean) != false {
                 section.add(
                     key, expected: "no \(key.rawValue) on a \(kind.rawValue) listener",
                     remedy: "listen with \(kind.speaksWebSocket ? "wss" : "tls")://, or leave it out")
@@ -49,7 +51,8 @@ extension ListenerConfiguration {
         }
         if kind.speaksWebSocket, section.has(.route) {
             section.add(
-                .route, expected: "no route on a \(kind.rawValue) listener, as its requests choose one by host and path",
+                .route,
+                expected: "no route on a \(kind.rawValue) listener, as its requests choose one by host and path",
                 remedy: "give the route a path, and its listeners if it is for this one alone")
         } else if !kind.speaksWebSocket, !section.has(.route) {
             section.add(

@@ -5,7 +5,8 @@ extension RouteConfiguration {
         self.init(name: name ?? "", path: section.value(.path, as: .pathPattern), target: target ?? .echo)
         section.readList(.listeners, into: &self.listeners, as: .name)
         if section.has(.listeners), self.listeners.isEmpty, section.problems.isSound(section.path(.listeners)) {
-            section.add(.listeners, expected: "at least one listener", remedy: "leave it out to mean all ws and wss listeners")
+            section.add(
+                .listeners, expected: "at least one listener", remedy: "leave it out to mean all ws and wss listeners")
         }
         section.readOptional(.host, into: &self.host, as: .hostPattern)
         section.readList(.origins, into: &self.origins, as: .originPattern)
@@ -31,7 +32,9 @@ extension RouteConfiguration {
             }
         case .sequence(let nodes):
             for (index, node) in nodes.enumerated() {
-                if let header = section.parse(node, at: path.index(index), as: .headerLine) { self.headers.append(header) }
+                if let header = section.parse(node, at: path.index(index), as: .headerLine) {
+                    self.headers.append(header)
+                }
             }
         case .empty, .scalar:
             section.add(.headers, expected: "a mapping of header names and values")

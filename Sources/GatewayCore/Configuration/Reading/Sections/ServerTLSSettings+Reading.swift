@@ -5,7 +5,8 @@ extension ServerTLSSettings {
             self.certificates.append(Self.single(section))
         } else {
             for key in [ServerTLSKey.key, .password, .passwordFile] where section.has(key) {
-                section.add(key, expected: "\(key.rawValue) beside the certificate it belongs to", remedy: "move it there")
+                section.add(
+                    key, expected: "\(key.rawValue) beside the certificate it belongs to", remedy: "move it there")
             }
         }
         if section.has(.certificates) {
@@ -34,7 +35,8 @@ extension ServerTLSSettings {
     private func checkClientAuthentication(_ section: SectionReader<ServerTLSKey>) {
         if self.clientAuthentication == .none, section.has(.clientCA) {
             section.add(
-                .clientAuth, expected: "request or require, as there is a client-ca", remedy: "leave out one of the two")
+                .clientAuth, expected: "request or require, as there is a client-ca", remedy: "leave out one of the two"
+            )
         }
         if self.clientAuthentication != .none, !section.has(.clientCA) {
             section.add(

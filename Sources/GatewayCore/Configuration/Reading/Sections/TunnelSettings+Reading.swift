@@ -12,7 +12,8 @@ extension TunnelSettings {
         self.compression = CompressionPolicy.read(section)
         self.buffer = BufferWatermarks(reading: section)
         self.keepAlive = KeepAliveSettings(reading: section.section(.keepAlive))
-        section.readOrNone(.userTimeout, into: &self.keepAlive.userTimeout, as: .duration(.seconds(1) ... .seconds(86_400)))
+        section.readOrNone(
+            .userTimeout, into: &self.keepAlive.userTimeout, as: .duration(.seconds(1) ... .seconds(86_400)))
         self.readMessageSize(section, target: target)
     }
 

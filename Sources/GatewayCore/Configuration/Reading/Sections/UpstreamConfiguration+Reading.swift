@@ -10,7 +10,8 @@ extension UpstreamConfiguration {
         section.read(.connectTimeout, into: &self.connectTimeout, as: .duration(.attempt))
         section.read(.handshakeTimeout, into: &self.handshakeTimeout, as: .duration(.attempt))
         section.readOrNone(.ejectFailures, into: &self.ejection.failures, as: .integer(1...1000))
-        section.read(.ejectDuration, into: &self.ejection.duration, as: .duration(.milliseconds(100) ... .seconds(86_400)))
+        section.read(
+            .ejectDuration, into: &self.ejection.duration, as: .duration(.milliseconds(100) ... .seconds(86_400)))
         section.readList(.subprotocols, into: &self.subprotocols, as: .subprotocol)
         self.retry = RetryPolicy(reading: section)
         if let tls = section.section(.tls, keys: ClientTLSKey.self) { self.tls = ClientTLSSettings(reading: tls) }
@@ -24,7 +25,9 @@ extension UpstreamConfiguration {
         }
         let elements = section.elements(.endpoints)
         if elements.isEmpty, section.problems.isSound(section.path(.endpoints)) {
-            section.add(.endpoints, expected: "at least one endpoint", remedy: "write it like endpoints: [tcp://127.0.0.1:5900]")
+            section.add(
+                .endpoints, expected: "at least one endpoint", remedy: "write it like endpoints: [tcp://127.0.0.1:5900]"
+            )
         }
         self.endpoints = elements.map { UpstreamEndpoint(reading: $0.node, at: $0.path, problems: section.problems) }
     }
