@@ -2,7 +2,7 @@ import StreamTransport
 
 /// Chooses among the endpoints of an upstream, and leaves out for a while those that keep failing.
 ///
-/// Every `pick` is followed by exactly one `released`, when that connection is over or could not be made. In between, `succeeded` or `failed`
+/// Every `choose` is followed by exactly one `release`, when that connection is over or could not be made. In between, `succeeded` or `failed`
 /// tells how connecting went.
 package struct Balancer: Sendable {
     /// Ejections grow to this many times the configured duration.
@@ -35,7 +35,7 @@ package struct Balancer: Sendable {
     /// - Parameter tried: endpoints that this connection tried already; chosen again only when no other stands.
     /// - Returns: an index into the configuration's endpoints; `nil` only if there are none. When all are ejected, all count: a guess
     ///   is better than a certain refusal.
-    package mutating func pick(avoiding tried: [Int] = [], at now: MonotonicInstant) -> Int? {
+    package mutating func choose(avoiding tried: [Int] = [], now: MonotonicInstant) -> Int? {
         let standing = self.endpoints.indices.filter { !self.endpoints[$0].isEjected(at: now) }
         let fresh = standing.filter { !tried.contains($0) }
         let untried = self.endpoints.indices.filter { !tried.contains($0) }
@@ -52,8 +52,8 @@ package struct Balancer: Sendable {
         return chosen
     }
 
-    /// The connection that `pick` was for is over, however it went.
-    package mutating func released(_ endpoint: Int) {
+    /// The connection that `choose` gave is over, however it went.
+    package mutating func release(_ endpoint: Int) {
         guard self.endpoints.indices.contains(endpoint), self.endpoints[endpoint].connections > 0 else { return }
         self.endpoints[endpoint].connections -= 1
     }
@@ -68,7 +68,7 @@ package struct Balancer: Sendable {
 
     /// Connecting failed. After the configured number in a row the endpoint is ejected; when it comes back, one more failure ejects it
     /// again, for twice as long.
-    package mutating func failed(_ endpoint: Int, at now: MonotonicInstant) {
+    package mutating func failed(_ endpoint: Int, now: MonotonicInstant) {
         guard let limit = self.ejection.failures, self.endpoints.indices.contains(endpoint) else { return }
         var health = self.endpoints[endpoint]
         // Attempts that began before the ejection say nothing new.

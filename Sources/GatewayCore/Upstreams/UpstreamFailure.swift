@@ -1,5 +1,5 @@
 /// Why an upstream cannot serve a client, and what the client is told.
-package enum UpstreamFailure: Error, Hashable, Sendable {
+package enum UpstreamFailure: Hashable, Sendable {
     /// Its name, its address, a refusal, a reset.
     case unreachable
     /// TLS: no handshake, or a certificate that does not stand verification.
@@ -14,10 +14,6 @@ package enum UpstreamFailure: Error, Hashable, Sendable {
     case invalidHandshake
     /// It says that it restarts or goes away: a Close with 1001 or 1012.
     case restarting
-    /// There is no endpoint to try.
-    case unavailable
-    /// We are shutting down.
-    case draining
 
     /// Fields of the upstream's own answer that go with a status passed on (lower case).
     package static let passedFields = ["retry-after", "www-authenticate"]
@@ -28,7 +24,7 @@ package enum UpstreamFailure: Error, Hashable, Sendable {
         switch self {
         case .status(let status): Self.isPassedOn(status) ? status : 502
         case .connectTimeout, .handshakeTimeout: 504
-        case .restarting, .unavailable, .draining: 503
+        case .restarting: 503
         case .unreachable, .tls, .invalidHandshake: 502
         }
     }
@@ -42,8 +38,8 @@ package enum UpstreamFailure: Error, Hashable, Sendable {
     /// while relaying is 1011, which the tunnel decides.
     package var closeCode: UInt16 {
         switch self {
-        case .restarting, .draining: 1012
-        case .unavailable, .unreachable, .tls, .connectTimeout, .handshakeTimeout, .status, .invalidHandshake: 1014
+        case .restarting: 1012
+        case .unreachable, .tls, .connectTimeout, .handshakeTimeout, .status, .invalidHandshake: 1014
         }
     }
 
@@ -52,22 +48,12 @@ package enum UpstreamFailure: Error, Hashable, Sendable {
         switch self {
         case .status(let status): !Self.isPassedOn(status) || status == 503
         case .unreachable, .tls, .connectTimeout, .handshakeTimeout, .invalidHandshake, .restarting: true
-        case .unavailable, .draining: false
         }
     }
 
-    /// Whether another attempt may do better: only where nothing of the client's was sent yet.
-    package var mayBeRetried: Bool {
+    package var terminationCause: TerminationCause {
         switch self {
-        case .unreachable, .tls, .connectTimeout, .restarting: true
-        case .handshakeTimeout, .status, .invalidHandshake, .unavailable, .draining: false
-        }
-    }
-
-    package var cause: TerminationCause {
-        switch self {
-        case .unreachable, .unavailable: .unreachable
-        case .draining: .drained
+        case .unreachable: .unreachable
         case .tls: .tls
         case .connectTimeout: .timeout(.connect)
         case .handshakeTimeout: .timeout(.upstreamHandshake)

@@ -6,8 +6,7 @@ struct UpstreamFailureTests {
     @Test(
         arguments: [
             (UpstreamFailure.unreachable, 502), (.tls, 502), (.invalidHandshake, 502), (.connectTimeout, 504),
-            (.handshakeTimeout, 504), (.restarting, 503), (.unavailable, 503), (.draining, 503), (.status(200), 502),
-            (.status(302), 502), (.status(400), 502),
+            (.handshakeTimeout, 504), (.restarting, 503), (.status(200), 502), (.status(302), 502), (.status(400), 502),
             (.status(401), 401), (.status(403), 403), (.status(404), 404), (.status(426), 502), (.status(429), 429),
             (.status(500), 502), (.status(502), 502), (.status(503), 503), (.status(504), 502),
         ] as [(UpstreamFailure, UInt16)])
@@ -25,15 +24,6 @@ struct UpstreamFailureTests {
         for failure in [UpstreamFailure.status(500), .status(200), .unreachable, .connectTimeout, .tls] {
             #expect(!failure.passesAnswerOn)
             #expect(failure.countsAgainstEndpoint)
-        }
-    }
-
-    @Test func triesAgainOnlyWhereNothingOfTheClientsWasSent() {
-        for failure in [UpstreamFailure.unreachable, .tls, .connectTimeout, .restarting] {
-            #expect(failure.mayBeRetried)
-        }
-        for failure in [UpstreamFailure.handshakeTimeout, .status(503), .status(404), .invalidHandshake, .draining] {
-            #expect(!failure.mayBeRetried)
         }
     }
 

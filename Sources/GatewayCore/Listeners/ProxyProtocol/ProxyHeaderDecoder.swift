@@ -22,10 +22,10 @@ package struct ProxyHeaderDecoder: Sendable {
     /// - Parameter bytes: everything received so far.
     package func decode(_ bytes: RawSpan) -> ProxyHeaderAnswer {
         if Self.agrees(bytes, Self.signature) {
-            return bytes.byteCount < Self.signature.count ? .needsMore : self.binary(bytes)
+            return bytes.byteCount < Self.signature.count ? .incomplete : self.binary(bytes)
         }
         if Self.agrees(bytes, Self.lineStart) {
-            return bytes.byteCount < Self.lineStart.count ? .needsMore : Self.line(bytes)
+            return bytes.byteCount < Self.lineStart.count ? .incomplete : Self.line(bytes)
         }
         return .absent
     }
@@ -42,7 +42,7 @@ package struct ProxyHeaderDecoder: Sendable {
         var end = Self.lineStart.count
         while end < searched, bytes[byte: end] != 0x0D { end += 1 }
         guard end + 1 < searched else {
-            return bytes.byteCount >= Self.longestLine ? .violation(.tooLong) : .needsMore
+            return bytes.byteCount >= Self.longestLine ? .violation(.tooLong) : .incomplete
         }
         guard bytes[byte: end + 1] == 0x0A else { return .violation(.malformedLine) }
         let text = [UInt8](bytes.extracting(Self.lineStart.count..<end))
@@ -80,19 +80,19 @@ package struct ProxyHeaderDecoder: Sendable {
     // MARK: Version 2
 
     private func binary(_ bytes: RawSpan) -> ProxyHeaderAnswer {
-        guard bytes.byteCount > 12 else { return .needsMore }
+        guard bytes.byteCount > 12 else { return .incomplete }
         let command = bytes[byte: 12]
         guard command == 0x20 || command == 0x21 else { return .violation(.unknownFields) }
-        guard bytes.byteCount > 13 else { return .needsMore }
+        guard bytes.byteCount > 13 else { return .incomplete }
         let (family, kind) = (bytes[byte: 13] >> 4, bytes[byte: 13] & 0xF)
         guard family <= 3, kind <= 2 else { return .violation(.unknownFields) }
-        guard bytes.byteCount >= 16 else { return .needsMore }
+        guard bytes.byteCount >= 16 else { return .incomplete }
         let length = 16 + Int(bytes[byte: 14]) << 8 + Int(bytes[byte: 15])
         guard length <= self.limit else { return .violation(.tooLong) }
-        guard command == 0x21 else { return bytes.byteCount < length ? .needsMore : .header(.local, length: length) }
+        guard command == 0x21 else { return bytes.byteCount < length ? .incomplete : .header(.local, length: length) }
         let addressEnd = 16 + [0, 12, 36, 216][Int(family)]
         guard length >= addressEnd else { return .violation(.malformedLength) }
-        guard bytes.byteCount >= length else { return .needsMore }
+        guard bytes.byteCount >= length else { return .incomplete }
         if let violation = Self.fault(inExtensions: addressEnd..<length, of: bytes) { return .violation(violation) }
         // Datagrams cannot be what this connection carries; such addresses are skipped like unknown ones.
         guard kind == 1, let header = Self.addresses(family, bytes) else { return .header(.local, length: length) }

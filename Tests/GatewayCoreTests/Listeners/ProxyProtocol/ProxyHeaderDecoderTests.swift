@@ -89,7 +89,7 @@ struct ProxyHeaderDecoderTests {
     func decodesTheFormsOfTheSpecification(_ vector: Vector) {
         let expected = ProxyHeaderAnswer.header(vector.header, length: vector.bytes.count)
         for count in 1..<vector.bytes.count {
-            #expect(Self.decode(Array(vector.bytes.prefix(count))) == .needsMore, "\(count) bytes")
+            #expect(Self.decode(Array(vector.bytes.prefix(count))) == .incomplete, "\(count) bytes")
         }
         #expect(Self.decode(vector.bytes) == expected)
         #expect(Self.decode(vector.bytes + Array("GET / HTTP/1.1\r\n".utf8)) == expected)
@@ -130,7 +130,7 @@ struct ProxyHeaderDecoderTests {
 
     @Test func refusesALineWithoutItsEndIn107Bytes() {
         let line = Array("PROXY UNKNOWN ".utf8) + [UInt8](repeating: 0x61, count: 200)
-        #expect(Self.decode(Array(line.prefix(106))) == .needsMore)
+        #expect(Self.decode(Array(line.prefix(106))) == .incomplete)
         #expect(Self.decode(Array(line.prefix(107))) == .violation(.tooLong))
         let exact = Array("PROXY UNKNOWN ".utf8) + [UInt8](repeating: 0x61, count: 91) + [0x0D, 0x0A]
         #expect(exact.count == 107 && Self.decode(exact) == .header(.local, length: 107))
@@ -183,7 +183,7 @@ struct ProxyHeaderDecoderTests {
             let answer = Self.decode(Array(bytes.prefix(count)))
             if let settled {
                 #expect(answer == settled, "seed \(seed), \(count) bytes")
-            } else if answer != .needsMore {
+            } else if answer != .incomplete {
                 settled = answer
                 #expect(count <= 536, "seed \(seed)")
                 if case .header(_, let length) = answer { #expect(length == count, "seed \(seed)") }

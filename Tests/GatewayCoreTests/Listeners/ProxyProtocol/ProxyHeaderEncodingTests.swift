@@ -37,13 +37,6 @@ struct ProxyHeaderEncodingTests {
         #expect(header.encoded(.v2) == ProxyHeader.local.encoded(.v2))
     }
 
-    @Test func anUnknownDestinationIsUnspecified() {
-        let header = ProxyHeader(source: Self.client, destination: nil)
-        #expect(header.encoded(.v1) == Array("PROXY TCP4 192.168.0.1 0.0.0.0 56324 0\r\n".utf8))
-        #expect(header.source == Self.client)
-        #expect(ProxyHeader.local.source == nil && ProxyHeader.local.destination == nil)
-    }
-
     @Test func aPathTooLongIsCut() {
         let path = "/" + String(repeating: "a", count: 300)
         let bytes = ProxyHeader.proxied(source: .unix(path: path), destination: .unix(path: "@b")).encoded(.v2)
