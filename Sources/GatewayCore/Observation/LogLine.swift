@@ -5,6 +5,9 @@ package struct LogLine: Sendable {
         case number(UInt64)
     }
 
+    /// A longer value is cut and marked with `…`; in characters.
+    package static let valueLimit = 1024
+
     private let message: String
     private let fields: [(String, Value)]
 
@@ -40,28 +43,49 @@ package struct LogLine: Sendable {
         } + "}"
     }
 
-    /// As it is where it is one plain word, else quoted.
+    /// As it is where it is one plain word that cannot be taken for `key=value`, else quoted.
     private static func word(_ text: String) -> String {
-        let isPlain = !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\"") }
+        let isPlain =
+            (1...Self.valueLimit).contains(text.utf8.count)
+            && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"\"\\=".utf8.contains($0) }
         return isPlain ? text : self.quoted(text)
     }
 
     /// A JSON string (RFC 8259 §7); everything outside of ASCII's visible part is escaped or kept as UTF-8.
     private static func quoted(_ text: String) -> String {
         var quoted = "\""
-        for scalar in text.unicodeScalars {
+        for (index, scalar) in text.unicodeScalars.enumerated() {
+            guard index < Self.valueLimit else {
+                quoted += "…"
+                break
+            }
             switch scalar {
             case "\"": quoted += "\\\""
             case "\\": quoted += "\\\\"
             case "\n": quoted += "\\n"
             case "\r": quoted += "\\r"
             case "\t": quoted += "\\t"
-            case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}", "\u{2028}"..."\u{202E}":
-                let digits = String(scalar.value, radix: 16)
-                quoted += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-            default: quoted.unicodeScalars.append(scalar)
+            default:
+                if Self.isHarmless(scalar) {
+                    quoted.unicodeScalars.append(scalar)
+                } else {
+                    quoted += Self.escape(scalar)
+                }
             }
         }
         return quoted + "\""
+    }
+
+    /// No control character (C0, DEL, C1), no line end of Unicode, nothing that turns the direction of writing.
+    private static func isHarmless(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0x00...0x1F, 0x7F...0x9F, 0x061C, 0x200E...0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xFEFF: false
+        default: true
+        }
+    }
+
+    private static func escape(_ scalar: Unicode.Scalar) -> String {
+        let digits = String(scalar.value, radix: 16)
+        return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
     }
 }
