@@ -61,10 +61,10 @@ let package = Package(
         .executableTarget(
             name: "sluice",
             dependencies: [
-                "GatewayCore",
+                "GatewayCore", "StreamTransport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
-                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
             swiftSettings: house),
         .target(name: "TestSupport", dependencies: ["ByteKernels", "StreamTransport"], path: "Sources/TestSupport", swiftSettings: house),

@@ -51,3 +51,12 @@ extension MutableRawSpan {
         }
     }
 }
+
+extension RawSpan {
+    /// The integer whose bytes begin at `offset`, in memory order; traps where they are not all there.
+    @inlinable
+    package func unaligned<Value: FixedWidthInteger & BitwiseCopyable>(_ offset: Int, as type: Value.Type) -> Value {
+        precondition(offset >= 0 && offset <= self.byteCount - MemoryLayout<Value>.size)
+        return unsafe self.unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: type)
+    }
+}

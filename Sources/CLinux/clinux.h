@@ -1,7 +1,7 @@
 // The kernel's interface as Swift can import it: macros and variadic calls become inline functions.
 #ifndef SLUICE_CLINUX_H
 #define SLUICE_CLINUX_H
-#define _GNU_SOURCE
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -9,14 +9,19 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <sys/un.h>
@@ -27,10 +32,30 @@
 #define TCP_USER_TIMEOUT 18
 #endif
 
+#ifndef TCP_KEEPIDLE
+#define TCP_KEEPIDLE 4
+#define TCP_KEEPINTVL 5
+#define TCP_KEEPCNT 6
+#endif
+
+// Declared by the headers only under _GNU_SOURCE, which Swift's own view of the C library is built without.
+extern int accept4(int, struct sockaddr *, socklen_t *, int);
+extern int pthread_setname_np(pthread_t, const char *);
+
+enum { SLUICE_EAI_NODATA = -5 };
+
+static inline int sluice_duplicate(int fd) { return fcntl(fd, F_DUPFD_CLOEXEC, 3); }
+
 static inline int64_t sluice_monotonic_nanoseconds(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static inline int64_t sluice_wall_clock_milliseconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 static inline int sluice_accept(int listener, struct sockaddr_storage *peer, socklen_t *length) {
@@ -38,4 +63,141 @@ static inline int sluice_accept(int listener, struct sockaddr_storage *peer, soc
 }
 
 static inline int sluice_errno(void) { return errno; }
+
+static inline int sluice_bind(int fd, const struct sockaddr *a, socklen_t n) { return bind(fd, a, n); }
+static inline int sluice_connect(int fd, const struct sockaddr *a, socklen_t n) { return connect(fd, a, n); }
+
+static inline int sluice_stream_socket(int family) {
+    return socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+}
+
+static inline int sluice_open_for_reading(const char *path) { return open(path, O_RDONLY | O_CLOEXEC); }
+
+static inline int sluice_datagram_type(void) { return SOCK_DGRAM | SOCK_CLOEXEC; }
+
+static inline ssize_t sluice_send_to(int fd, const void *bytes, size_t count, const struct sockaddr *a, socklen_t n) {
+    return sendto(fd, bytes, count, MSG_NOSIGNAL, a, n);
+}
+
+static inline void sluice_prepare_passed(int fd) {
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+}
+
+// Processors that this process may run on: fewer than are online when it is pinned.
+static inline int sluice_usable_cores(void) {
+    unsigned long mask[128] = {0};
+    long bytes = syscall(SYS_sched_getaffinity, 0, sizeof mask, mask);
+    int count = 0;
+    for (long i = 0; i < bytes / (long)sizeof *mask; i++) count += __builtin_popcountl(mask[i]);
+    return count > 0 ? count : 1;
+}
+
+static inline uint64_t sluice_random(void) {
+    uint64_t value = 0;
+    getentropy(&value, sizeof value);
+    return value;
+}
+
+// The mode bits of a socket file, or -1 when the path is something else.
+static inline int sluice_is_socket_file(const char *path) {
+    struct stat s;
+    return lstat(path, &s) == 0 && S_ISSOCK(s.st_mode);
+}
+
+static inline int sluice_getsockname(int fd, struct sockaddr_storage *a, socklen_t *n) {
+    return getsockname(fd, (struct sockaddr *)a, n);
+}
+
+static inline int sluice_getpeername(int fd, struct sockaddr_storage *a, socklen_t *n) {
+    return getpeername(fd, (struct sockaddr *)a, n);
+}
+
+// Addresses: filled from and read into integers, so that no union crosses into Swift. A length of 0 means "does not fit".
+static inline socklen_t sluice_fill_ipv4(struct sockaddr_storage *s, uint32_t address, uint16_t port) {
+    struct sockaddr_in *a = (struct sockaddr_in *)s;
+    memset(a, 0, sizeof *a);
+    a->sin_family = AF_INET;
+    a->sin_port = htons(port);
+    a->sin_addr.s_addr = htonl(address);
+    return sizeof *a;
+}
+
+static inline socklen_t sluice_fill_ipv6(
+    struct sockaddr_storage *s, uint64_t high, uint64_t low, uint32_t scope, uint16_t port) {
+    struct sockaddr_in6 *a = (struct sockaddr_in6 *)s;
+    memset(a, 0, sizeof *a);
+    a->sin6_family = AF_INET6;
+    a->sin6_port = htons(port);
+    a->sin6_scope_id = scope;
+    for (int i = 0; i < 8; i++) {
+        a->sin6_addr.s6_addr[i] = (uint8_t)(high >> (56 - 8 * i));
+        a->sin6_addr.s6_addr[8 + i] = (uint8_t)(low >> (56 - 8 * i));
+    }
+    return sizeof *a;
+}
+
+static inline socklen_t sluice_fill_unix(struct sockaddr_storage *s, const char *path, size_t length) {
+    struct sockaddr_un *a = (struct sockaddr_un *)s;
+    memset(a, 0, sizeof *a);
+    a->sun_family = AF_UNIX;
+    if (length >= sizeof a->sun_path) return 0;
+    memcpy(a->sun_path, path, length);
+    if (length > 0 && path[0] == '@') {
+        a->sun_path[0] = 0;
+        return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
+    }
+    return sizeof *a;
+}
+
+static inline uint32_t sluice_ipv4_address(const struct sockaddr_storage *s) {
+    return ntohl(((const struct sockaddr_in *)s)->sin_addr.s_addr);
+}
+
+static inline uint64_t sluice_ipv6_half(const struct sockaddr_storage *s, int half) {
+    const uint8_t *b = ((const struct sockaddr_in6 *)s)->sin6_addr.s6_addr + 8 * half;
+    uint64_t value = 0;
+    for (int i = 0; i < 8; i++) value = value << 8 | b[i];
+    return value;
+}
+
+static inline uint32_t sluice_ipv6_scope(const struct sockaddr_storage *s) {
+    return ((const struct sockaddr_in6 *)s)->sin6_scope_id;
+}
+
+static inline uint16_t sluice_port(const struct sockaddr_storage *s) {
+    return ntohs(s->ss_family == AF_INET ? ((const struct sockaddr_in *)s)->sin_port
+                                         : ((const struct sockaddr_in6 *)s)->sin6_port);
+}
+
+// `path` has room for 128 bytes and ends in a NUL.
+static inline void sluice_unix_path(const struct sockaddr_storage *s, socklen_t length, char *path) {
+    const struct sockaddr_un *a = (const struct sockaddr_un *)s;
+    size_t head = offsetof(struct sockaddr_un, sun_path), n = length > head ? length - head : 0;
+    if (n > sizeof a->sun_path) n = sizeof a->sun_path;
+    memcpy(path, a->sun_path, n);
+    path[n] = 0;
+    if (n > 1 && path[0] == 0) path[0] = '@';
+}
+
+static inline int sluice_parse_literal(const char *host, struct sockaddr_storage *s) {
+    struct addrinfo hints = {.ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM}, *found = NULL;
+    // getaddrinfo takes `127.1` and `0x7f000001` for addresses too; only the written-out forms are literals here.
+    uint8_t bytes[16];
+    char bare[64];
+    size_t n = strcspn(host, "%");
+    if (n >= sizeof bare) return 0;
+    memcpy(bare, host, n);
+    bare[n] = 0;
+    if (inet_pton(AF_INET, host, bytes) != 1 && inet_pton(AF_INET6, bare, bytes) != 1) return 0;
+    if (getaddrinfo(host, NULL, &hints, &found) != 0 || !found) return 0;
+    memcpy(s, found->ai_addr, found->ai_addrlen);
+    freeaddrinfo(found);
+    return 1;
+}
+
+static inline int sluice_format_host(const struct sockaddr *a, char *text, socklen_t room) {
+    socklen_t length = a->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+    return getnameinfo(a, length, text, room, NULL, 0, NI_NUMERICHOST) == 0;
+}
 #endif

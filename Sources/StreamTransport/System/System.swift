@@ -57,4 +57,7 @@ package protocol System: AnyObject {
         -> ResolutionTicket
     /// After this the completion of `ticket` is never called.
     func cancelResolution(_ ticket: ResolutionTicket)
+
+    /// Random words, 1 to 32 of them, fit for masking keys: from the kernel's generator unless a system says otherwise.
+    func randomWords(_ count: Int) -> [UInt64]
 }

@@ -21,6 +21,18 @@ enum Authority {
         return !bytes.isEmpty && bytes.allSatisfy { $0.isNameCharacter }
     }
 
+    /// The value of the Host field. An IPv6 address gets the brackets that it needs beside a port, and loses its zone,
+    /// which means nothing to the peer (RFC 6874 §4).
+    static func rendered(host: String, port: Int?, isSecure: Bool) -> String {
+        var rendered = host
+        if host.utf8.contains(UInt8(ascii: ":")) {
+            let bare = host.hasPrefix("[") && host.hasSuffix("]") ? host.dropFirst().dropLast() : host[...]
+            rendered = "[" + bare.prefix { $0 != "%" } + "]"
+        }
+        guard let port, port != (isSecure ? 443 : 80) else { return rendered }
+        return rendered + ":" + String(port)
+    }
+
     /// Where the colon before the port is, or the end.
     private static func endOfHost(_ bytes: [UInt8]) -> Int {
         let start = bytes.first == UInt8(ascii: "[") ? bytes.firstIndex(of: UInt8(ascii: "]")) ?? 0 : 0

@@ -1,52 +1,34 @@
-/// The checks of what goes into the request.
 extension ClientHandshake {
-    static func check(_ offers: [PermessageDeflateOffer]) throws(HandshakeUsageError) {
-        for offer in offers {
-            if let bits = offer.serverMaxWindowBits, !(8...15).contains(bits) { throw .malformedOffer(offer) }
-            if case .limited(let bits) = offer.clientWindow, !(8...15).contains(bits) { throw .malformedOffer(offer) }
+    /// The whole request; no frame may follow it before the answer is there.
+    ///
+    /// Nothing can add a line to it: fields that are malformed or the handshake's own are left out, and so are
+    /// subprotocols that are no tokens; characters that neither a target nor a host may have are percent-encoded.
+    /// - Parameter nonce: 16 bytes of chance, new for every handshake (RFC 6455 §4.1).
+    public func rendered(nonce: [UInt8]) -> [UInt8] {
+        let own = self.fields.filter { $0.isWellFormed && !ReservedFields.inRequest($0.name) }
+        let host = own.first { $0.name.matchesIgnoringCase("Host") }
+        var request = Array("GET \(Self.encoded(self.target)) HTTP/1.1\r\n".utf8)
+        (host ?? HTTPField("Host", Self.encoded(self.authority))).append(to: &request)
+        request += Array("Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n".utf8)
+        HTTPField("Sec-WebSocket-Key", Self.key(nonce)).append(to: &request)
+        let subprotocols = self.subprotocols.filter(\.isToken)
+        if !subprotocols.isEmpty, !own.contains(where: { $0.name.matchesIgnoringCase("Sec-WebSocket-Protocol") }) {
+            HTTPField("Sec-WebSocket-Protocol", subprotocols.joined(separator: ", ")).append(to: &request)
         }
+        if !self.offers.isEmpty {
+            let list = self.offers.map(\.named.rendered).joined(separator: ", ")
+            HTTPField("Sec-WebSocket-Extensions", list).append(to: &request)
+        }
+        for field in own where !field.name.matchesIgnoringCase("Host") { field.append(to: &request) }
+        return request + Array("\r\n".utf8)
     }
 
-    /// What the server may choose from: the list, or what the caller's own field holds.
-    static func subprotocols(_ list: [String], in fields: [HTTPField]) throws(HandshakeUsageError) -> [String] {
-        let own = HTTPFields(fields)
-        guard own["Sec-WebSocket-Protocol"] == nil else {
-            guard list.isEmpty else { throw .subprotocolsGivenTwice }
-            return own.list("Sec-WebSocket-Protocol")
+    private static func encoded(_ text: String) -> String {
+        if text.utf8.allSatisfy(\.isVisibleASCII) { return text }
+        let digits = Array("0123456789ABCDEF".utf8)
+        let bytes = text.utf8.flatMap { byte -> [UInt8] in
+            byte.isVisibleASCII ? [byte] : [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
         }
-        for (index, subprotocol) in list.enumerated() {
-            guard subprotocol.isToken else { throw .malformedSubprotocol(subprotocol) }
-            guard !list[..<index].contains(subprotocol) else { throw .repeatedSubprotocol(subprotocol) }
-        }
-        return list
-    }
-
-    static func checked(target: String) throws(HandshakeUsageError) -> String {
-        if target.isEmpty { return "/" }
-        let isVisible = target.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "#") }
-        guard target.utf8.first == UInt8(ascii: "/"), isVisible else { throw .malformedTarget(target) }
-        return target
-    }
-
-    static func hostField(
-        host: String, port: Int?, isSecure: Bool, fields: [HTTPField]
-    ) throws(HandshakeUsageError) -> HTTPField {
-        let own = HTTPFields(fields).values("Host")
-        if let value = own.first {
-            guard own.count == 1, Authority.isWellFormed(value) else { throw .malformedHost(value) }
-            return HTTPField("Host", value)
-        }
-        let bracketed = Self.bracketed(host)
-        guard Authority.isHost(Array(bracketed.utf8)) else { throw .malformedHost(host) }
-        guard let port, port != (isSecure ? 443 : 80) else { return HTTPField("Host", bracketed) }
-        guard (1...65535).contains(port) else { throw .malformedPort(port) }
-        return HTTPField("Host", "\(bracketed):\(port)")
-    }
-
-    /// An IPv6 address needs brackets beside a port, and its zone means nothing to the peer (RFC 6874 §4).
-    private static func bracketed(_ host: String) -> String {
-        guard host.utf8.contains(UInt8(ascii: ":")) else { return host }
-        let bare = host.hasPrefix("[") && host.hasSuffix("]") ? host.dropFirst().dropLast() : host[...]
-        return "[" + bare.prefix { $0 != "%" } + "]"
+        return String(decoding: bytes, as: UTF8.self)
     }
 }

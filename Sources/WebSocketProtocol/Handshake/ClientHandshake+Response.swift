@@ -3,24 +3,27 @@ extension ClientHandshake {
     ///
     /// An interim response (`ResponseHead.isInterim`) is not an answer yet: read on to the next head instead of asking
     /// here.
-    /// - Throws: `.refused` for any status but 101; `.violated` for the first rule that a 101 breaks.
-    public func check(_ response: ResponseHead) throws(HandshakeFailure) -> ClientAcceptance {
-        guard response.status == 101 else { throw .refused(response) }
-        do {
-            try self.checkUpgrade(response)
-            return ClientAcceptance(
-                response: response, subprotocol: try self.subprotocol(response), deflate: try self.deflate(response))
+    /// - Parameter nonce: the one that the request was rendered with.
+    /// - Returns: else `.refused` for any status but 101, and `.invalid` for the first rule that a 101 breaks.
+    public func check(_ response: ResponseHead, nonce: [UInt8]) -> Result<ClientAcceptance, HandshakeFailure> {
+        guard response.status == 101 else { return .failure(.refused(response)) }
+        do throws(ResponseViolation) {
+            try Self.checkUpgrade(response, key: Self.key(nonce))
+            return .success(
+                ClientAcceptance(
+                    response: response, subprotocol: try self.subprotocol(response), deflate: try self.deflate(response)
+                ))
         } catch {
-            throw .violated(error, response)
+            return .failure(.invalid(response, error))
         }
     }
 
-    private func checkUpgrade(_ response: ResponseHead) throws(ResponseViolation) {
+    private static func checkUpgrade(_ response: ResponseHead, key: String) throws(ResponseViolation) {
         guard response.version >= .http11, response.version.major == 1 else { throw .wrongHTTPVersion }
         guard response.fields.list("Upgrade", contains: "websocket") else { throw .missingUpgrade }
         guard response.fields.list("Connection", contains: "upgrade") else { throw .missingConnectionUpgrade }
         let accepts = response.fields.values("Sec-WebSocket-Accept")
-        guard accepts == [AcceptKey.answering(self.key)] else { throw .wrongAccept }
+        guard accepts == [AcceptKey.answering(key)] else { throw .wrongAccept }
     }
 
     private func subprotocol(_ response: ResponseHead) throws(ResponseViolation) -> String? {
@@ -28,7 +31,7 @@ extension ClientHandshake {
         guard let chosen = values.first else { return nil }
         // A comma cannot be part of a subprotocol, so this is a list.
         guard values.count == 1, !chosen.utf8.contains(UInt8(ascii: ",")) else { throw .severalSubprotocols }
-        guard self.subprotocols.contains(chosen) else { throw .subprotocolNotOffered(chosen) }
+        guard self.offeredSubprotocols.contains(chosen) else { throw .subprotocolNotOffered(chosen) }
         return chosen
     }
 

@@ -5,14 +5,18 @@ extension HandshakeRefusal {
         HandshakeRefusal(status: 400, explanation: explanation)
     }
 
+    /// 400: the path of the target cannot be decoded.
+    public static let malformedTarget = HandshakeRefusal.malformed(
+        "The request target is malformed; check its percent signs.")
+
     /// 403: we do not serve this origin (RFC 6455 §4.2.2).
-    public static let forbiddenOrigin = HandshakeRefusal(
+    public static let originRefused = HandshakeRefusal(
         status: 403,
         explanation: "Pages of this origin may not connect here; the server's list of allowed origins decides.")
 
     /// 404: nothing is behind this path.
-    public static let notFound = HandshakeRefusal(
-        status: 404, explanation: "There is no WebSocket endpoint at this path; check the address.")
+    public static let noRoute = HandshakeRefusal(
+        status: 404, explanation: "Nothing answers at this host and path; check the URL.")
 
     /// 405: an opening handshake is a GET.
     public static let wrongMethod = HandshakeRefusal(
@@ -34,13 +38,17 @@ extension HandshakeRefusal {
             fields: [HTTPField("Retry-After", String(retryAfter))])
     }
 
-    /// 503: we are at our limit or about to stop.
+    /// 503: we are at our limit.
     /// - Parameter retryAfter: seconds until it makes sense to ask again.
     public static func unavailable(retryAfter: Int) -> HandshakeRefusal {
         HandshakeRefusal(
             status: 503, explanation: "The server takes no more connections now; try again in \(retryAfter) s.",
             fields: [HTTPField("Retry-After", String(retryAfter))])
     }
+
+    /// 503: we are about to stop.
+    public static let goingAway = HandshakeRefusal(
+        status: 503, explanation: "This server is shutting down; try another or try again later.")
 
     /// 505: not HTTP/1.1.
     public static let wrongHTTPVersion = HandshakeRefusal(

@@ -5,22 +5,16 @@ public enum HandshakeUsageError: Error, Equatable, Sendable {
     case malformedField(HTTPField)
     /// The field is the handshake's own, and would contradict it.
     case reservedField(String)
-    /// The subprotocol chosen is not among those that the client offered (RFC 6455 §4.2.2).
-    case subprotocolNotOffered(String)
     /// A subprotocol must be a token (RFC 6455 §4.1).
     case malformedSubprotocol(String)
     /// Each subprotocol is offered once (RFC 6455 §4.1).
     case repeatedSubprotocol(String)
     /// Subprotocols were given both as a list and as a header field.
     case subprotocolsGivenTwice
-    /// The host is empty or has a character that no host has.
-    case malformedHost(String)
-    /// The port is outside 1 to 65535.
-    case malformedPort(Int)
+    /// Host and port are empty, out of range, or have a character that neither has.
+    case malformedAuthority(String)
     /// The target does not begin with `/`, or has a character that must be percent-encoded, or a fragment.
     case malformedTarget(String)
-    /// The nonce has to be 16 bytes; this many were given.
-    case malformedNonce(byteCount: Int)
     /// A window outside 8 to 15 bits was offered.
     case malformedOffer(PermessageDeflateOffer)
 }

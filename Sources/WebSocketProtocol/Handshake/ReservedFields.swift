@@ -5,13 +5,12 @@ enum ReservedFields {
         "Sec-WebSocket-Extensions", "Content-Length", "Transfer-Encoding",
     ]
 
-    /// - Throws: for the first of `fields` that is not well-formed, reserved, or among `others`.
-    static func check(_ fields: [HTTPField], others: [String] = []) throws(HandshakeUsageError) {
-        for field in fields {
-            guard field.isWellFormed else { throw .malformedField(field) }
-            if (self.names + others).contains(where: field.name.matchesIgnoringCase) {
-                throw .reservedField(field.name)
-            }
-        }
+    /// A request's Host and Sec-WebSocket-Protocol may be the caller's.
+    static func inRequest(_ name: String) -> Bool {
+        self.names.contains(where: name.matchesIgnoringCase)
+    }
+
+    static func inResponse(_ name: String) -> Bool {
+        self.inRequest(name) || name.matchesIgnoringCase("Sec-WebSocket-Protocol")
     }
 }

@@ -2,10 +2,18 @@
 public enum ServerHandshake {
     /// Checks everything that RFC 6455 §4.2.1 demands of a client's request.
     ///
-    /// Whether we want to serve it (path, origin, admission) is decided afterwards, on the result.
-    /// - Throws: 405 for another method, 505 for HTTP/2 and later, 426 where the request asks for no WebSocket of
-    ///   version 13, 400 for every other rule broken.
-    public static func evaluate(_ head: RequestHead) throws(HandshakeRefusal) -> OpeningRequest {
+    /// Whether we want to serve it (path, origin, admission) is decided beside this.
+    /// - Returns: else 405 for another method, 505 for HTTP/2 and later, 426 where the request asks for no WebSocket of
+    ///   version 13, and 400 for every other rule broken.
+    public static func evaluate(_ head: RequestHead) -> Result<OpeningRequest, HandshakeRefusal> {
+        do throws(HandshakeRefusal) {
+            return .success(try self.check(head))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private static func check(_ head: RequestHead) throws(HandshakeRefusal) -> OpeningRequest {
         guard head.version.major < 2 else { throw .wrongHTTPVersion }
         guard head.method == "GET" else { throw .wrongMethod }
         let host = try self.host(head)

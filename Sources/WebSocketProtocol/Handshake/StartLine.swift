@@ -10,7 +10,7 @@ enum StartLine: Equatable {
     static let readRequest: Reader = { line in
         let parts = Self.split(line, maximum: 3)
         guard parts.count == 3, parts[0].isToken, !parts[1].isEmpty,
-            parts[1].utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }),
+            parts[1].utf8.allSatisfy(\.isVisibleASCII),
             let version = HTTPVersion(parts[2])
         else { return nil }
         return .request(method: String(parts[0]), target: String(parts[1]), version: version)

@@ -1,0 +1,14 @@
+/// How many bytes of one direction of a tunnel may wait to be written.
+package struct BufferWatermarks: Sendable, Equatable {
+    /// From here on its source is not read. 4 KiB to 64 MiB.
+    package var high = 64 * 1024
+    /// Down to here it is read again. 0 to below `high`; a quarter of it unless said.
+    package var low = 16 * 1024
+
+    package init() {}
+
+    package init(high: Int, low: Int) {
+        self.high = high
+        self.low = low
+    }
+}

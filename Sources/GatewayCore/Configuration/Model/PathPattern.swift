@@ -1,0 +1,40 @@
+/// The paths that a route answers, segment by segment.
+package struct PathPattern: Sendable, Hashable {
+    package enum Segment: Sendable, Hashable {
+        /// Matches itself, after percent-decoding, case and all.
+        case literal(String)
+        /// Any one segment that is not empty: `{room}`.
+        case parameter(String)
+        /// All that is left, even nothing: `{rest...}`. Only as the last one.
+        case rest(String)
+    }
+
+    package let segments: [Segment]
+
+    package init(_ segments: [Segment]) {
+        self.segments = segments
+    }
+
+    /// Names of its parameters, from left to right.
+    package var parameters: [String] {
+        self.segments.compactMap { segment in
+            switch segment {
+            case .literal: nil
+            case .parameter(let name), .rest(let name): name
+            }
+        }
+    }
+}
+
+extension PathPattern: CustomStringConvertible {
+    package var description: String {
+        guard !self.segments.isEmpty else { return "/" }
+        return self.segments.reduce(into: "") { text, segment in
+            switch segment {
+            case .literal(let name): text += "/\(name)"
+            case .parameter(let name): text += "/{\(name)}"
+            case .rest(let name): text += "/{\(name)...}"
+            }
+        }
+    }
+}

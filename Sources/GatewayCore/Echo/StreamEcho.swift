@@ -1,0 +1,36 @@
+import SessionTasks
+import StreamTransport
+
+/// Sends every byte back, and the end of the stream after them.
+final class StreamEcho: TransportConsumer {
+    private weak var task: StreamTask?
+    private let watermarks: BufferWatermarks
+
+    init(watermarks: BufferWatermarks) {
+        self.watermarks = watermarks
+    }
+
+    func start(_ task: StreamTask) {
+        self.task = task
+        task.attach(self)
+        task.resumeReading()
+    }
+
+    func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
+        guard let task = self.task else { return bytes.byteCount }
+        task.send(bytes.bytes)
+        if task.queuedBytes > self.watermarks.high { task.pauseReading() }
+        return bytes.byteCount
+    }
+
+    func inputClosed() {
+        self.task?.close(linger: .seconds(5))
+    }
+
+    func outputProgressed() {
+        guard let task = self.task, task.queuedBytes <= self.watermarks.low else { return }
+        task.resumeReading()
+    }
+
+    func transportEnded(_ end: TransportEnd) {}
+}

@@ -1,0 +1,78 @@
+import StreamTransport
+import TLSEngine
+
+/// Makes TLS contexts from what the configuration says, reading the files it names.
+enum TLSMaterial {
+    static let passwordFileLimit = 4096
+
+    /// A listener's side.
+    static func configuration(_ settings: ServerTLSSettings) throws(PlanFault) -> TLSConfiguration {
+        var identities: [TLSIdentity] = []
+        for files in settings.certificates { identities.append(try Self.identity(files)) }
+        var configuration = TLSConfiguration.server(identities)
+        configuration.minimumVersion = settings.minimumVersion.version
+        configuration.applicationProtocols = settings.alpn
+        if let path = settings.clientCA {
+            configuration.trust = .only([.file(path)])
+            configuration.peerVerification = settings.clientAuthentication == .require ? .required : .optional
+        }
+        configuration.keyLog = settings.keyLog.map { .file($0) }
+        return configuration
+    }
+
+    /// An upstream's side.
+    static func configuration(_ settings: ClientTLSSettings, speaksWebSocket: Bool) throws(PlanFault) -> TLSConfiguration {
+        var configuration = TLSConfiguration.client()
+        configuration.minimumVersion = settings.minimumVersion.version
+        configuration.applicationProtocols = settings.alpn.isEmpty && speaksWebSocket ? ["http/1.1"] : settings.alpn
+        if let path = settings.authorities { configuration.trust = .only([.file(path)]) }
+        if let files = settings.identity { configuration.identities = [try Self.identity(files)] }
+        configuration.pins = Set(settings.pins.compactMap { TLSEngine.PublicKeyPin(digest: $0.digest) })
+        if !settings.verifies { configuration.peerVerification = .none }
+        configuration.keyLog = settings.keyLog.map { .file($0) }
+        return configuration
+    }
+
+    static func context(_ configuration: TLSConfiguration) throws(PlanFault) -> TLSContext {
+        do throws(TLSFailure) {
+            return try TLSContext(configuration)
+        } catch {
+            throw PlanFault(error.description)
+        }
+    }
+
+    private static func identity(_ files: CertificateFiles) throws(PlanFault) -> TLSIdentity {
+        let password = try files.password.map { (password) throws(PlanFault) in try Self.text(of: password) }
+        do throws(TLSFailure) {
+            if files.certificate.hasSuffix(".p12") || files.certificate.hasSuffix(".pfx") {
+                return try TLSIdentity(pkcs12File: files.certificate, password: password)
+            }
+            return try TLSIdentity(
+                certificateFile: files.certificate, keyFile: files.key ?? files.certificate, password: password)
+        } catch {
+            throw PlanFault(error.description)
+        }
+    }
+
+    private static func text(of password: KeyPassword) throws(PlanFault) -> String {
+        switch password {
+        case .text(let text): return text
+        case .file(let path):
+            do throws(SystemError) {
+                let bytes = try SystemFile.read(path, limit: Self.passwordFileLimit)
+                return String(decoding: bytes.prefix { $0 != 0x0A && $0 != 0x0D }, as: UTF8.self)
+            } catch {
+                throw PlanFault("\(path): \(error)")
+            }
+        }
+    }
+}
+
+extension TLSVersionFloor {
+    var version: TLSVersion {
+        switch self {
+        case .tls12: .tls12
+        case .tls13: .tls13
+        }
+    }
+}

@@ -1,0 +1,50 @@
+import ByteKernels
+import StreamTransport
+
+/// Connects, sends the preamble, secures: gives a transport that is ready for the task's own bytes, paused.
+final class TransportOpening {
+    typealias Completion = (Result<any Transport, TransportFailure>) -> Void
+
+    private let target: OpeningTarget
+    private var attempt: ConnectAttempt?
+    private var securing: SecureTransport?
+    private var completion: Completion?
+
+    /// `completion` is called once, in a later turn, unless the opening is cancelled.
+    init(_ target: OpeningTarget, on loop: Loop, completion: @escaping Completion) {
+        self.target = target
+        self.completion = completion
+        self.attempt = ConnectAttempt(
+            target.place, on: loop, options: target.socket, timeout: target.connectTimeout
+        ) { result in
+            self.attempt = nil
+            switch result {
+            case .success(let connection): self.connected(connection)
+            case .failure(let failure): self.finish(.failure(failure))
+            }
+        }
+    }
+
+    private func connected(_ connection: SocketConnection) {
+        if !self.target.preamble.isEmpty { self.target.preamble.withRawSpan { connection.write($0) } }
+        guard let settings = self.target.secure else { return self.finish(.success(connection)) }
+        self.securing = SecureTransport.upgrade(connection, settings: settings, received: []) { result in
+            self.securing = nil
+            self.finish(result.map { $0 as any Transport })
+        }
+    }
+
+    private func finish(_ result: Result<any Transport, TransportFailure>) {
+        let completion = self.completion
+        self.completion = nil
+        completion?(result)
+    }
+
+    func cancel() {
+        self.completion = nil
+        self.attempt?.cancel()
+        self.attempt = nil
+        self.securing?.reset()
+        self.securing = nil
+    }
+}

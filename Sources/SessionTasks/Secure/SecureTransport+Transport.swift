@@ -1,0 +1,98 @@
+import ByteKernels
+import StreamTransport
+import TLSEngine
+
+extension SecureTransport: Transport {
+    package var loop: Loop { self.lower.loop }
+    package var localAddress: SocketAddress? { self.lower.localAddress }
+    package var peerAddress: SocketAddress? { self.lower.peerAddress }
+
+    package var readLimit: Int {
+        get { self.lower.readLimit }
+        set { self.lower.readLimit = newValue }
+    }
+
+    private var takesOutput: Bool {
+        !self.outputClosed && (self.phase == .established || self.phase == .handshaking)
+    }
+
+    package func write(_ bytes: RawSpan) {
+        guard self.takesOutput, bytes.byteCount > 0 else { return }
+        self.claimGathered()
+        self.given &+= UInt64(bytes.byteCount)
+        self.gathered.append(bytes)
+        if self.gathered.count >= SecureTransport.gatherLimit { self.flush() }
+    }
+
+    package func write(reserving count: Int, _ fill: (inout MutableRawSpan) -> Int) {
+        guard self.takesOutput, count > 0 else { return }
+        self.claimGathered()
+        let start = self.gathered.count
+        self.gathered.append(contentsOf: repeatElement(0, count: count))
+        let used = self.gathered.withMutableRawSpan { bytes in
+            var room = bytes._mutatingExtracting(start..<(start + count))
+            return max(0, min(count, fill(&room)))
+        }
+        self.gathered.removeLast(count - used)
+        self.given &+= UInt64(used)
+        if self.gathered.count >= SecureTransport.gatherLimit { self.flush() }
+    }
+
+    private func claimGathered() {
+        guard self.gathered.isEmpty else { return }
+        self.gathered = self.loop.takeSpare()
+        self.workLater()
+    }
+
+    package func writeThrough(_ bytes: RawSpan) {
+        guard self.takesOutput, bytes.byteCount > 0 else { return }
+        guard self.phase == .established else { return self.write(bytes) }
+        self.flush()
+        self.given &+= UInt64(bytes.byteCount)
+        self.encrypt(bytes)
+    }
+
+    package var queuedBytes: Int { self.lower.queuedBytes + self.gathered.count }
+    package var writtenBytes: UInt64 { self.given }
+    package var sentBytes: UInt64 { self.confirmedBytes() }
+
+    package func pauseReading() {
+        self.setPaused(true)
+    }
+
+    package func resumeReading() {
+        self.setPaused(false)
+    }
+
+    /// close_notify; the connection below stays whole, since TLS itself may still have to answer the peer.
+    package func shutdownOutput() {
+        guard self.takesOutput else { return }
+        self.flush()
+        self.outputClosed = true
+        guard self.phase == .established else { return }
+        self.connection.closeOutput()
+        self.sendRecords()
+    }
+
+    /// TLS cannot refuse input by itself: what comes is left unread.
+    package func shutdownInput() {
+        self.lower.shutdownInput()
+    }
+
+    package func close(linger: Duration) {
+        guard self.phase != .ended else { return }
+        self.shutdownOutput()
+        self.phase = .closing
+        self.lower.close(linger: linger)
+    }
+
+    package func reset() {
+        self.outputClosed = true
+        self.lower.reset()
+    }
+
+    /// Never: there is no plain descriptor to give.
+    package func surrender() -> SurrenderedSocket? {
+        nil
+    }
+}

@@ -1,0 +1,359 @@
+import ByteKernels
+import DequeModule
+import StreamTransport
+import TLSEngine
+
+/// TLS over another transport: its consumer sees plaintext, the transport below sees records.
+///
+/// Plaintext lands in a buffer that all connections of the loop share, and what is written in a turn is gathered in one of the loop's spare
+/// arrays and leaves as few records as it fits in: an idle connection holds OpenSSL's own state and no buffer.
+package final class SecureTransport {
+    package typealias Completion = (Result<SecureTransport, TransportFailure>) -> Void
+
+    enum Phase {
+        case handshaking
+        case established
+        /// We said close_notify and wait for the transport below to end.
+        case closing
+        case ended
+    }
+
+    /// Plaintext that one turn gathers before it is encrypted early.
+    static let gatherLimit = 64 << 10
+
+    package let lower: any Transport
+    package var consumer: (any TransportConsumer)?
+    package private(set) var facts: TLSFacts?
+    let connection: SecureConnection
+    let records: CiphertextBuffer
+    private let plaintext: PlaintextBuffer
+    var phase = Phase.handshaking
+    var gathered: [UInt8] = []
+    private var kept: [UInt8] = []
+    private var early: [UInt8]
+    private var paused = true
+    var outputClosed = false
+    private var inputEnded = false
+    private var awaitsTurnEnd = false
+    private var resumes = false
+    private var failure: TransportFailure?
+    /// Plaintext given and, of that, what the transport below has sent; between the two, where each encrypted piece ends below.
+    var given: UInt64 = 0
+    private var confirmed: UInt64 = 0
+    private var marks: Deque<(plain: UInt64, below: UInt64)> = []
+    private let settings: SecureSettings
+    private var completion: Completion?
+    private let timer = LoopTimer()
+
+    /// Begins the handshake on `plain`, whose consumer this becomes. `completion` is called once, on the loop, unless `reset` comes first.
+    /// - Parameter received: bytes of the handshake that were read from `plain` already.
+    @discardableResult
+    package static func upgrade(
+        _ plain: any Transport, settings: SecureSettings, received: [UInt8], completion: @escaping Completion
+    ) -> SecureTransport? {
+        do throws(TLSFailure) {
+            let records = plain.loop.local(CiphertextBuffer.self) { CiphertextBuffer() }
+            let connection = try SecureConnection(
+                settings.context, serverName: settings.serverName, resumptionKey: settings.resumptionKey, output: records)
+            let transport = SecureTransport(
+                over: plain, connection: connection, settings: settings, received: received, completion: completion)
+            transport.begin()
+            return transport
+        } catch {
+            plain.reset()
+            completion(.failure(.tls(error.description)))
+            return nil
+        }
+    }
+
+    private init(
+        over lower: any Transport, connection: SecureConnection, settings: SecureSettings, received: [UInt8],
+        completion: @escaping Completion
+    ) {
+        self.lower = lower
+        self.connection = connection
+        self.settings = settings
+        self.early = received
+        self.completion = completion
+        self.records = connection.output
+        self.plaintext = lower.loop.local(PlaintextBuffer.self) { PlaintextBuffer() }
+    }
+
+    private func begin() {
+        self.lower.consumer = self
+        self.loop.arm(self.timer, after: self.settings.timeout, target: self)
+        self.connection.start()
+        self.sendRecords()
+        self.lower.resumeReading()
+        if !self.early.isEmpty { self.workLater() }
+    }
+
+    // MARK: Received
+
+    /// Pulls what `ciphertext` holds, until it is used up or the consumer has had enough.
+    private func pull(_ ciphertext: RawSpan) -> Int {
+        var used = 0
+        var goesOn = true
+        while goesOn, self.phase != .ended, !self.isFull {
+            let event = self.plaintext.lend { plain in
+                self.connection.nextEvent(ciphertext, at: &used, plaintext: &plain)
+            }
+            guard let event else { break }
+            goesOn = self.act(on: event)
+        }
+        self.sendRecords()
+        return used
+    }
+
+    /// Plaintext waits for a consumer who takes no more.
+    private var isFull: Bool {
+        self.phase == .established && self.paused
+    }
+
+    private func act(on event: SecureEvent) -> Bool {
+        switch event {
+        case .handshakeCompleted(let facts): self.handshakeCompleted(facts)
+        case .plaintext(let count): self.offer(count)
+        case .verificationRequested(let request): self.askForDecision(request)
+        case .clientCertificateRequested(let issuers): self.askForIdentity(issuers)
+        case .inputClosed: self.inputClosedCleanly()
+        case .failed(let failure):
+            self.sendRecords()
+            self.fail(.tls(failure.description))
+            return false
+        }
+        return true
+    }
+
+    private func handshakeCompleted(_ facts: TLSFacts) {
+        self.facts = facts
+        self.phase = .established
+        self.loop.disarm(self.timer)
+        self.lower.pauseReading()
+        self.workLater()
+        let completion = self.completion
+        self.completion = nil
+        completion?(.success(self))
+    }
+
+    private func offer(_ count: Int) {
+        guard self.phase == .established else { return }
+        if !self.kept.isEmpty {
+            self.plaintext.lend { self.kept.append($0.bytes.extracting(0..<count)) }
+            return self.offerKept()
+        }
+        let rest = self.plaintext.lend { plain -> [UInt8] in
+            var offered = plain._mutatingExtracting(0..<count)
+            let used = self.consumer?.bytesReceived(&offered) ?? count
+            return used < count ? [UInt8](plain.bytes.extracting(max(0, used)..<count)) : []
+        }
+        guard self.phase == .established, !rest.isEmpty else { return }
+        self.kept = rest
+        // Whoever resumed meanwhile, a new owner perhaps, is still to be offered what was left.
+        if !self.paused { self.resumes = true; self.workLater() }
+    }
+
+    private func offerKept() {
+        guard self.phase == .established, !self.paused, !self.kept.isEmpty else { return }
+        var bytes = self.kept
+        self.kept = []
+        let used = bytes.withMutableRawSpan { self.consumer?.bytesReceived(&$0) ?? $0.byteCount }
+        guard used < bytes.count, self.phase == .established else { return }
+        bytes.removeFirst(max(0, used))
+        self.kept = bytes
+    }
+
+    private func inputClosedCleanly() {
+        self.inputEnded = true
+        guard self.phase == .established else { return }
+        self.consumer?.inputClosed()
+    }
+
+    // MARK: Decisions
+
+    private func askForDecision(_ request: VerificationRequest) {
+        guard let decide = self.settings.decide else { return self.decided(.reject) }
+        let loop = self.loop
+        let reference = LoopBound(self)
+        decide(request) { decision in
+            loop.execute { reference.value.decided(decision) }
+        }
+    }
+
+    private func decided(_ decision: VerificationDecision) {
+        guard self.phase == .handshaking else { return }
+        self.connection.resolveVerification(decision)
+        self.workLater()
+    }
+
+    private func askForIdentity(_ issuers: [[UInt8]]) {
+        guard let choose = self.settings.chooseIdentity else { return self.chose(nil) }
+        let loop = self.loop
+        let reference = LoopBound(self)
+        choose(issuers) { identity in
+            loop.execute { reference.value.chose(identity) }
+        }
+    }
+
+    private func chose(_ identity: TLSIdentity?) {
+        guard self.phase == .handshaking else { return }
+        self.connection.provideClientCertificate(identity)
+        self.workLater()
+    }
+
+    // MARK: Sent
+
+    /// Encrypts what this turn gathered.
+    func flush() {
+        guard self.phase == .established, !self.gathered.isEmpty else { return }
+        var bytes: [UInt8] = []
+        swap(&bytes, &self.gathered)
+        bytes.withRawSpan { self.encrypt($0) }
+        self.loop.giveBack(bytes)
+    }
+
+    func encrypt(_ bytes: RawSpan) {
+        do throws(TLSFailure) {
+            try self.connection.write(bytes)
+            self.sendRecords()
+            self.confirmSent()
+            self.marks.append((plain: self.confirmedOrMarked &+ UInt64(bytes.byteCount), below: self.lower.writtenBytes))
+        } catch {
+            self.fail(.tls(error.description))
+        }
+    }
+
+    private var confirmedOrMarked: UInt64 {
+        self.marks.last?.plain ?? self.confirmed
+    }
+
+    private func confirmSent() {
+        while let first = self.marks.first, first.below <= self.lower.sentBytes {
+            self.confirmed = first.plain
+            self.marks.removeFirst()
+        }
+    }
+
+    /// Plaintext bytes of which every record has left.
+    func confirmedBytes() -> UInt64 {
+        self.confirmSent()
+        return self.confirmed
+    }
+
+    func sendRecords() {
+        guard self.records.count > 0 else { return }
+        self.records.take { self.lower.write($0) }
+    }
+
+    func workLater() {
+        guard !self.awaitsTurnEnd else { return }
+        self.awaitsTurnEnd = true
+        self.loop.atTurnEnd(self)
+    }
+
+    // MARK: Ending
+
+    /// Ends below with a reset (after the alert, if one waits) and tells the owner at the end of the turn.
+    private func fail(_ failure: TransportFailure) {
+        guard self.phase != .ended, self.failure == nil else { return }
+        self.failure = failure
+        self.loop.disarm(self.timer)
+        self.lower.consumer = nil
+        self.lower.close(linger: .seconds(1))
+        self.workLater()
+    }
+
+    private func tellFailure() {
+        guard let failure = self.failure, self.phase != .ended else { return }
+        self.end(.failed(failure))
+    }
+
+    private func end(_ end: TransportEnd) {
+        guard self.phase != .ended else { return }
+        self.phase = .ended
+        self.loop.disarm(self.timer)
+        self.kept = []
+        self.gathered = []
+        let consumer = self.consumer
+        self.consumer = nil
+        if let completion = self.completion {
+            self.completion = nil
+            completion(.failure(end.transportFailure ?? .truncated))
+        } else {
+            consumer?.transportEnded(end)
+        }
+    }
+
+    func setPaused(_ paused: Bool) {
+        self.paused = paused
+        if paused { self.lower.pauseReading() } else { self.resumes = true; self.workLater() }
+    }
+}
+
+extension TransportEnd {
+    /// What failed; `nil` when we ended it ourselves.
+    package var transportFailure: TransportFailure? {
+        if case .failed(let failure) = self { failure } else { nil }
+    }
+}
+
+extension SecureTransport: TransportConsumer {
+    package func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
+        guard self.early.isEmpty else {
+            self.early.append(bytes.bytes)
+            self.workLater()
+            return bytes.byteCount
+        }
+        return self.pull(bytes.bytes)
+    }
+
+    package func inputClosed() {
+        guard !self.inputEnded else { return }
+        switch self.connection.transportClosed() {
+        case .clean: self.inputClosedCleanly()
+        case .truncated: self.fail(self.phase == .handshaking ? .tls("the peer closed during the handshake") : .truncated)
+        }
+    }
+
+    package func outputProgressed() {
+        self.consumer?.outputProgressed()
+    }
+
+    package func transportEnded(_ end: TransportEnd) {
+        self.end(end)
+    }
+}
+
+extension SecureTransport: TurnEndTarget {
+    package func turnEnded() {
+        self.awaitsTurnEnd = false
+        if !self.early.isEmpty, !self.isFull {
+            let bytes = self.early
+            self.early = []
+            let used = bytes.withRawSpan { self.pull($0) }
+            if used < bytes.count { self.early = Array(bytes[used...]) }
+        } else if self.phase == .handshaking {
+            _ = [UInt8]().withRawSpan { self.pull($0) }
+        }
+        if self.resumes {
+            self.resumes = false
+            self.resumeNow()
+        }
+        self.flush()
+        self.tellFailure()
+    }
+
+    private func resumeNow() {
+        guard !self.paused, self.phase == .established else { return }
+        self.offerKept()
+        guard !self.paused, self.phase == .established else { return }
+        if !self.early.isEmpty { return self.workLater() }
+        self.lower.resumeReading()
+    }
+}
+
+extension SecureTransport: TimerTarget {
+    package func timerFired(_ timer: LoopTimer) {
+        self.fail(.deadlinePassed(.securing))
+    }
+}

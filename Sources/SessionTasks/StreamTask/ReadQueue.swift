@@ -1,0 +1,157 @@
+import ByteKernels
+import DequeModule
+import StreamTransport
+
+/// The reads of a stream task in their order: bytes in, answers out. Knows no transport and no clock.
+///
+/// Bytes that a read has gathered but not yet answered belong to the queue, not to the read: a read that is cancelled leaves them, in their
+/// place, to the next one.
+package struct ReadQueue {
+    package typealias Completion = (Result<StreamTask.Chunk, TaskFailure>) -> Void
+
+    package struct Read {
+        package let number: UInt64
+        package let minimum: Int
+        package let maximum: Int
+        /// `nil`: waits without limit.
+        package let deadline: MonotonicInstant?
+        package let completion: Completion
+
+        package init(
+            number: UInt64, minimum: Int, maximum: Int, deadline: MonotonicInstant?, completion: @escaping Completion
+        ) {
+            self.number = number
+            self.minimum = minimum
+            self.maximum = maximum
+            self.deadline = deadline
+            self.completion = completion
+        }
+    }
+
+    package enum Operation {
+        case read(Read)
+        /// The read side is to be closed when all reads before it are answered.
+        case close
+        /// Nothing passes until both queues have reached the barrier and it was lifted.
+        case barrier(number: UInt64)
+    }
+
+    package enum Order {
+        case answer(Completion, Result<StreamTask.Chunk, TaskFailure>)
+        case closeInput
+        case reachedBarrier(UInt64)
+    }
+
+    package private(set) var operations: Deque<Operation> = []
+    /// Taken from the transport, not yet given to anyone.
+    package private(set) var gathered: [UInt8] = []
+    private var inputEnded = false
+    /// Once set, answers every read at once.
+    private var failure: TaskFailure?
+    private var reportedBarrier: UInt64 = 0
+
+    package init() {}
+
+    package var isEmpty: Bool {
+        self.operations.isEmpty
+    }
+
+    /// Whether the first operation is a read that more bytes would help: otherwise the transport should not read.
+    package var wantsBytes: Bool {
+        guard case .read = self.operations.first else { return false }
+        return !self.inputEnded && self.failure == nil
+    }
+
+    package var earliestDeadline: MonotonicInstant? {
+        self.operations.compactMap { operation -> MonotonicInstant? in
+            if case .read(let read) = operation { read.deadline } else { nil }
+        }.min()
+    }
+
+    package mutating func append(_ operation: Operation) {
+        self.operations.append(operation)
+    }
+
+    /// Takes what the first read can still use.
+    /// - Returns: how many bytes of `bytes` were taken.
+    package mutating func take(_ bytes: RawSpan) -> Int {
+        guard case .read(let read) = self.operations.first, self.failure == nil else { return 0 }
+        let count = min(bytes.byteCount, max(0, read.maximum - self.gathered.count))
+        self.gathered.append(bytes.extracting(0..<count))
+        return count
+    }
+
+    package mutating func inputClosed() {
+        self.inputEnded = true
+    }
+
+    /// Fails the reads that wait, and all later ones.
+    package mutating func fail(_ failure: TaskFailure) {
+        if self.failure == nil { self.failure = failure }
+    }
+
+    /// What is to be done next; `nil` when nothing is. Ask until then.
+    package mutating func nextOrder() -> Order? {
+        switch self.operations.first {
+        case nil:
+            return nil
+        case .read(let read):
+            guard let answer = self.answer(to: read) else { return nil }
+            self.operations.removeFirst()
+            return .answer(read.completion, answer)
+        case .close:
+            self.operations.removeFirst()
+            self.fail(.directionClosed)
+            self.gathered = []
+            return .closeInput
+        case .barrier(let number):
+            guard self.reportedBarrier != number else { return nil }
+            self.reportedBarrier = number
+            return .reachedBarrier(number)
+        }
+    }
+
+    private mutating func answer(to read: Read) -> Result<StreamTask.Chunk, TaskFailure>? {
+        if let failure = self.failure { return .failure(failure) }
+        guard self.gathered.count >= read.minimum || self.inputEnded else { return nil }
+        let bytes: [UInt8]
+        if self.gathered.count <= read.maximum {
+            bytes = self.gathered
+            self.gathered = []
+        } else {
+            bytes = Array(self.gathered.prefix(read.maximum))
+            self.gathered.removeFirst(read.maximum)
+        }
+        return .success(StreamTask.Chunk(bytes: bytes, isAtEnd: self.inputEnded && self.gathered.isEmpty))
+    }
+
+    package func isAtBarrier(_ number: UInt64) -> Bool {
+        if case .barrier(number) = self.operations.first { true } else { false }
+    }
+
+    package mutating func liftBarrier() {
+        if case .barrier = self.operations.first { self.operations.removeFirst() }
+    }
+
+    /// Gives the gathered bytes away, in front of what the transport still holds.
+    package mutating func surrenderGathered() -> [UInt8] {
+        defer { self.gathered = [] }
+        return self.gathered
+    }
+
+    /// Takes one read out unanswered; its bytes stay for the next.
+    package mutating func withdraw(_ number: UInt64) -> Completion? {
+        let found = self.operations.firstIndex {
+            if case .read(let read) = $0 { read.number == number } else { false }
+        }
+        guard let found, case .read(let read) = self.operations[found] else { return nil }
+        self.operations.remove(at: found)
+        return read.completion
+    }
+
+    /// Fails the queue if the deadline of any read has passed.
+    package mutating func expire(at now: MonotonicInstant) {
+        guard let deadline = self.earliestDeadline, deadline <= now else { return }
+        self.fail(.timedOut)
+    }
+}

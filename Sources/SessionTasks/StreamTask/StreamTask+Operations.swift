@@ -1,0 +1,134 @@
+import StreamTransport
+
+/// The task's verbs, on the loop; the public asynchronous ones come down to these.
+extension StreamTask {
+    /// - Returns: a number by which the read can be withdrawn.
+    @discardableResult
+    func read(
+        minimum: Int, maximum: Int, timeout: Duration?, _ completion: @escaping ReadQueue.Completion
+    ) -> UInt64 {
+        let number = self.nextNumber()
+        guard maximum > 0, minimum >= 0, minimum <= maximum else {
+            completion(.failure(.usage("a read needs 0 <= minimum <= maximum and a maximum of at least 1")))
+            return number
+        }
+        self.reads.append(
+            .read(
+                .init(
+                    number: number, minimum: max(1, minimum), maximum: maximum,
+                    deadline: timeout.map { self.loop.now.advanced(by: $0) }, completion: completion)))
+        self.advanceOrFail()
+        return number
+    }
+
+    @discardableResult
+    func write(_ bytes: [UInt8], timeout: Duration?, _ completion: @escaping SendQueue.Completion) -> UInt64 {
+        let number = self.nextNumber()
+        self.sends.append(
+            .send(
+                .init(
+                    number: number, bytes: bytes, deadline: timeout.map { self.loop.now.advanced(by: $0) },
+                    completion: completion)))
+        self.advanceOrFail()
+        return number
+    }
+
+    func withdrawRead(_ number: UInt64) {
+        self.reads.withdraw(number)?(.failure(.cancelled))
+        self.advanceOrFail()
+    }
+
+    func withdrawWrite(_ number: UInt64) {
+        self.sends.withdraw(number)?(.failure(.cancelled))
+        self.advanceOrFail()
+    }
+
+    package func closeReadOnLoop() {
+        self.reads.append(.close)
+        self.advanceOrFail()
+    }
+
+    package func closeWriteOnLoop() {
+        self.sends.append(.close)
+        self.advanceOrFail()
+    }
+
+    func startSecure(_ settings: SecureSettings, _ completion: @escaping (Result<Void, TaskFailure>) -> Void) {
+        guard !self.ended else { return completion(.failure(.ended)) }
+        self.place(.secure(settings, completion))
+    }
+
+    func captureStreams(_ completion: @escaping (Result<CapturedStreams, TaskFailure>) -> Void) {
+        guard !self.ended else { return completion(.failure(.ended)) }
+        self.place(.capture(completion))
+    }
+
+    private func place(_ barrier: Barrier) {
+        let number = self.nextNumber()
+        self.barriers[number] = barrier
+        self.reads.append(.barrier(number: number))
+        self.sends.append(.barrier(number: number))
+        self.advance()
+    }
+
+    /// After the end the queues still answer, at once.
+    private func advanceOrFail() {
+        if self.ended {
+            self.runReads()
+            self.runSends()
+        } else {
+            self.advance()
+        }
+    }
+
+    // MARK: Behind a barrier
+
+    func secure(_ settings: SecureSettings, _ completion: @escaping (Result<Void, TaskFailure>) -> Void) {
+        guard let plain = self.transport, !(plain is SecureTransport) else {
+            completion(.failure(.usage("the connection is secure already")))
+            return self.liftBarriers()
+        }
+        self.securing = completion
+        self.transport = nil
+        SecureTransport.upgrade(plain, settings: settings, received: self.reads.surrenderGathered()) { result in
+            self.secured(result)
+        }
+    }
+
+    private func secured(_ result: Result<SecureTransport, TransportFailure>) {
+        guard !self.ended else {
+            if case .success(let transport) = result { transport.reset() }
+            return
+        }
+        let completion = self.securing
+        self.securing = nil
+        switch result {
+        case .success(let transport):
+            self.transportOpened(transport)
+            completion?(.success(()))
+            self.liftBarriers()
+        case .failure(let failure):
+            completion?(.failure(TaskFailure(failure)))
+            self.finish(TaskFailure(failure))
+        }
+    }
+
+    func capture(_ completion: @escaping (Result<CapturedStreams, TaskFailure>) -> Void) {
+        guard let transport = self.transport else { return completion(.failure(.ended)) }
+        transport.consumer = nil
+        self.transport = nil
+        let captured = CapturedStreams(
+            transport: transport, unread: self.reads.surrenderGathered(), inputClosed: self.inputWasClosed)
+        self.finish(nil)
+        completion(.success(captured))
+    }
+}
+
+/// A connection taken out of its task: the receiver is now the transport's consumer and owner.
+package struct CapturedStreams {
+    package let transport: any Transport
+    /// Received, and first in line.
+    package let unread: [UInt8]
+    /// The peer's end of input was seen already.
+    package let inputClosed: Bool
+}

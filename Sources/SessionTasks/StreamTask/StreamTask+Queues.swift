@@ -1,0 +1,141 @@
+import ByteKernels
+import StreamTransport
+
+extension StreamTask {
+    /// Does what the queues order, and keeps reading and the timer in step with what waits.
+    func advance() {
+        guard !self.ended else { return }
+        self.runReads()
+        self.runSends()
+        guard !self.ended, self.relay == nil, let transport = self.transport else { return self.armTimer() }
+        if self.isRunning, self.reads.wantsBytes, self.securing == nil {
+            transport.resumeReading()
+        } else if self.securing == nil {
+            transport.pauseReading()
+        }
+        self.armTimer()
+    }
+
+    func runReads() {
+        guard self.ended || (self.isRunning && self.transport != nil && self.securing == nil) else { return }
+        while let order = self.reads.nextOrder() {
+            switch order {
+            case .answer(let completion, let result): completion(result)
+            case .closeInput: self.transport?.shutdownInput()
+            case .reachedBarrier(let number): self.reachedBarrier(number)
+            }
+        }
+    }
+
+    func runSends() {
+        guard self.ended || (self.isRunning && self.transport != nil && self.securing == nil) else { return }
+        while let order = self.nextSendOrder() {
+            switch order {
+            case .write(let bytes, let offset): self.give(bytes, from: offset)
+            case .answer(let completion, let result): completion(result)
+            case .closeOutput: self.transport?.shutdownOutput()
+            case .reachedBarrier(let number): self.reachedBarrier(number)
+            }
+        }
+    }
+
+    private func nextSendOrder() -> SendQueue.Order? {
+        let queued = self.transport?.queuedBytes ?? 0
+        return self.sends.nextOrder(
+            sentBytes: self.transport?.sentBytes ?? 0, mayWrite: queued < StreamTask.outputWatermark)
+    }
+
+    /// Gives the transport one slice of the first write, so that a huge one does not stand in memory twice.
+    private func give(_ bytes: [UInt8], from offset: Int) {
+        guard let transport = self.transport else { return }
+        let end = min(bytes.count, offset + StreamTask.outputWatermark)
+        bytes.withRawSpan { transport.writeThrough($0.extracting(offset..<end)) }
+        self.record.countSent(bytes: end - offset, at: self.loop.now)
+        self.sends.gave(end - offset, writtenBytes: transport.writtenBytes)
+    }
+
+    private func reachedBarrier(_ number: UInt64) {
+        // Each queue reports; only when the second does is everything before the barrier done.
+        guard self.reads.isAtBarrier(number), self.sends.isAtBarrier(number), let barrier = self.barriers[number] else {
+            return
+        }
+        self.barriers[number] = nil
+        switch barrier {
+        case .secure(let settings, let completion): self.secure(settings, completion)
+        case .capture(let completion): self.capture(completion)
+        }
+    }
+
+    func liftBarriers() {
+        self.reads.liftBarrier()
+        self.sends.liftBarrier()
+        self.advance()
+    }
+
+    private func armTimer() {
+        guard self.isRunning, self.relay == nil else { return self.loop.disarm(self.timer) }
+        let deadlines = [self.reads.earliestDeadline, self.sends.earliestDeadline].compactMap(\.self)
+        guard let earliest = deadlines.min() else { return self.loop.disarm(self.timer) }
+        self.loop.arm(self.timer, at: earliest, target: self)
+    }
+}
+
+extension StreamTask: TimerTarget {
+    package func timerFired(_ timer: LoopTimer) {
+        self.reads.expire(at: self.loop.now)
+        self.sends.expire(at: self.loop.now)
+        // Before the connection stands the queues do not run, but deadlines do.
+        if self.transport == nil { self.answerFailed() }
+        self.advance()
+    }
+
+    private func answerFailed() {
+        while case .answer(let completion, .failure(let failure))? = self.reads.nextOrder() { completion(.failure(failure)) }
+        while case .answer(let completion, .failure(let failure))? = self.sends.nextOrder(sentBytes: 0, mayWrite: false) {
+            completion(.failure(failure))
+        }
+    }
+}
+
+extension StreamTask: TransportConsumer {
+    package func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
+        if let relay = self.relay {
+            let used = relay.bytesReceived(&bytes)
+            self.record.countReceived(bytes: used, at: self.loop.now)
+            return used
+        }
+        var used = 0
+        while used < bytes.byteCount {
+            let taken = self.reads.take(bytes.bytes.extracting(used..<bytes.byteCount))
+            used += taken
+            self.runReads()
+            if taken == 0 { break }
+        }
+        self.record.countReceived(bytes: used, at: self.loop.now)
+        self.advance()
+        return used
+    }
+
+    package func inputClosed() {
+        self.inputWasClosed = true
+        if let relay = self.relay { return relay.inputClosed() }
+        self.reads.inputClosed()
+        self.advance()
+    }
+
+    package func outputProgressed() {
+        if let relay = self.relay { return relay.outputProgressed() }
+        self.advance()
+    }
+
+    package func transportEnded(_ end: TransportEnd) {
+        self.transport = nil
+        let relay = self.relay
+        self.relay = nil
+        switch end {
+        case .closed: self.finish(nil)
+        case .abandoned, .failed: self.finish(TaskFailure(end))
+        }
+        relay?.transportEnded(end)
+    }
+}

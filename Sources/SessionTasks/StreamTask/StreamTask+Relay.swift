@@ -1,0 +1,58 @@
+import StreamTransport
+
+/// The task as one end of a relay: its loop's code takes the bytes as they come and writes without queueing operations. Everything here is on
+/// the loop, and the task still counts, shows its facts and can be cancelled.
+extension StreamTask {
+    /// From now on `relay` is told what the transport tells; the read queue rests. Reading starts with `resumeReading`.
+    package func attach(_ relay: any TransportConsumer) {
+        self.relay = relay
+        self.loop.disarm(self.timer)
+    }
+
+    /// Writes at once what the kernel takes and queues the rest in the transport.
+    package func send(_ bytes: RawSpan) {
+        guard let transport = self.transport else { return }
+        transport.writeThrough(bytes)
+        self.record.countSent(bytes: bytes.byteCount, at: self.loop.now)
+    }
+
+    /// Writes at the end of the turn, together with what else is written in it.
+    package func gather(_ bytes: RawSpan) {
+        guard let transport = self.transport else { return }
+        transport.write(bytes)
+        self.record.countSent(bytes: bytes.byteCount, at: self.loop.now)
+    }
+
+    package var queuedBytes: Int {
+        self.transport?.queuedBytes ?? 0
+    }
+
+    package func pauseReading() {
+        self.transport?.pauseReading()
+    }
+
+    package func resumeReading() {
+        guard self.isRunning else { return }
+        self.transport?.resumeReading()
+    }
+
+    /// The end of the stream towards the peer, behind what was written.
+    package func finishOutput() {
+        self.transport?.shutdownOutput()
+    }
+
+    /// Ends cleanly behind what was written; input that still comes is thrown away for at most `linger`.
+    package func close(linger: Duration) {
+        self.transport?.close(linger: linger)
+    }
+
+    /// Ends with a reset: the peer must not take it for a clean end.
+    package func reset() {
+        self.transport?.reset()
+    }
+
+    /// Most bytes taken from the kernel in one read.
+    package func setReadLimit(_ bytes: Int) {
+        self.transport?.readLimit = bytes
+    }
+}

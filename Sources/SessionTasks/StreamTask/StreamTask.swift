@@ -1,0 +1,177 @@
+import StreamTransport
+
+/// A byte stream to a peer, opened towards it or accepted from it, with reads and writes that queue.
+///
+/// Reads are answered in their order, writes go out in theirs, and the two do not wait for each other. `closeRead`, `closeWrite`,
+/// `startSecureConnection` and `captureStreams` take their place behind what was asked for before them. Usable from any thread.
+///
+/// - Source: the URL loading system's `URLSessionStreamTask`; both roles are ours.
+public final class StreamTask: @unchecked Sendable {
+    /// What one read gave.
+    public struct Chunk: Sendable, Hashable {
+        /// Between the read's minimum and maximum; fewer only at the end of the stream.
+        public let bytes: [UInt8]
+        /// The peer has finished sending, and nothing is left to read.
+        public let isAtEnd: Bool
+    }
+
+    /// What waits until both queues have come to it.
+    enum Barrier {
+        case secure(SecureSettings, (Result<Void, TaskFailure>) -> Void)
+        case capture((Result<CapturedStreams, TaskFailure>) -> Void)
+    }
+
+    /// Bytes that may wait in the transport before further writes are held back in the task's own queue.
+    static let outputWatermark = 256 << 10
+
+    package let record: TaskRecord
+    package let loop: Loop
+
+    // Everything below belongs to the loop's thread.
+    var transport: (any Transport)?
+    var opening: TransportOpening?
+    var target: OpeningTarget?
+    /// On the loop, a relay takes the bytes instead of the read queue.
+    var relay: (any TransportConsumer)?
+    var reads = ReadQueue()
+    var sends = SendQueue()
+    var barriers: [UInt64: Barrier] = [:]
+    var securing: ((Result<Void, TaskFailure>) -> Void)?
+    var suspensions: Int
+    var ended = false
+    var inputWasClosed = false
+    let timer = LoopTimer()
+    /// Called once when the transport is ready for the task's bytes.
+    package var openObserver: (() -> Void)?
+    private var lastNumber: UInt64 = 0
+    private var endObservers: [(TaskFailure?) -> Void] = []
+
+    /// A task that will connect to `target` when first resumed.
+    package init(to target: OpeningTarget, on loop: Loop) {
+        self.record = TaskRecord(state: .suspended)
+        self.loop = loop
+        self.target = target
+        self.suspensions = 1
+    }
+
+    /// The task of an accepted connection: it runs from the start. On the loop.
+    package init(adopting transport: any Transport) {
+        self.record = TaskRecord(state: .running)
+        self.loop = transport.loop
+        self.suspensions = 0
+        self.transportOpened(transport)
+    }
+
+    func nextNumber() -> UInt64 {
+        self.lastNumber += 1
+        return self.lastNumber
+    }
+
+    var isRunning: Bool {
+        self.suspensions == 0 && !self.ended
+    }
+
+    // MARK: Life, on the loop
+
+    package func resumeOnLoop() {
+        guard !self.ended, self.suspensions > 0 else { return }
+        self.suspensions -= 1
+        guard self.suspensions == 0 else { return }
+        self.record.state = .running
+        if let target = self.target {
+            self.target = nil
+            self.open(target)
+        }
+        self.relay == nil ? self.advance() : self.transport?.resumeReading()
+    }
+
+    package func suspendOnLoop() {
+        guard !self.ended else { return }
+        self.suspensions += 1
+        self.record.state = .suspended
+        self.transport?.pauseReading()
+        self.loop.disarm(self.timer)
+    }
+
+    package func cancelOnLoop() {
+        guard !self.ended else { return }
+        self.record.state = .canceling
+        self.finish(.cancelled)
+    }
+
+    private func open(_ target: OpeningTarget) {
+        self.opening = TransportOpening(target, on: self.loop) { result in
+            self.opening = nil
+            switch result {
+            case .success(let transport): self.transportOpened(transport)
+            case .failure(let failure): self.finish(TaskFailure(failure))
+            }
+        }
+    }
+
+    func transportOpened(_ transport: any Transport) {
+        self.transport = transport
+        transport.consumer = self
+        let facts = (transport as? SecureTransport)?.facts
+        self.record.update {
+            $0.localAddress = transport.localAddress
+            $0.peerAddress = transport.peerAddress
+            $0.tls = facts
+        }
+        self.record.markOpened(at: self.loop.now)
+        let observer = self.openObserver
+        self.openObserver = nil
+        observer?()
+        self.advance()
+    }
+
+    /// Calls `observer` once, on the loop, when the task is over (at once if it is): `nil` for a clean end.
+    package func whenEnded(_ observer: @escaping (TaskFailure?) -> Void) {
+        if self.ended { return observer(self.record.read { $0.failure }) }
+        self.endObservers.append(observer)
+    }
+
+    /// Ends the task: answers everything that waits, resets the transport if it still lives.
+    func finish(_ failure: TaskFailure?) {
+        guard !self.ended else { return }
+        self.ended = true
+        self.loop.disarm(self.timer)
+        self.opening?.cancel()
+        self.opening = nil
+        self.target = nil
+        self.record.update { $0.failure = failure }
+        self.failWaiting(failure ?? .ended)
+        self.record.state = .completed
+        if let transport = self.transport {
+            self.transport = nil
+            transport.consumer = nil
+            if failure != nil { transport.reset() } else { transport.close(linger: .seconds(5)) }
+        }
+        let observers = self.endObservers
+        self.endObservers = []
+        for observer in observers { observer(failure) }
+    }
+
+    private func failWaiting(_ failure: TaskFailure) {
+        self.reads.fail(failure)
+        self.sends.fail(failure)
+        let securing = self.securing
+        self.securing = nil
+        securing?(.failure(failure))
+        let barriers = self.barriers.sorted { $0.key < $1.key }.map(\.value)
+        self.barriers = [:]
+        self.runReads()
+        self.runSends()
+        for barrier in barriers {
+            switch barrier {
+            case .secure(_, let completion): completion(.failure(failure))
+            case .capture(let completion): completion(.failure(failure))
+            }
+            // What waited behind the barrier fails too.
+            self.reads.liftBarrier()
+            self.sends.liftBarrier()
+            self.runReads()
+            self.runSends()
+        }
+    }
+}

@@ -1,0 +1,92 @@
+import StreamTransport
+import Synchronization
+import TLSEngine
+
+/// What every task tells of itself, readable from any thread at any time. Only the task's loop writes counters, so they cost a plain store.
+package final class TaskRecord: Sendable {
+    /// What changes rarely.
+    package struct Details: Sendable {
+        package var label: String?
+        package var localAddress: SocketAddress?
+        package var peerAddress: SocketAddress?
+        package var tls: TLSFacts?
+        package var failure: TaskFailure?
+    }
+
+    private static let lastIdentifier = Atomic<UInt64>(0)
+
+    /// Unique in the process, from 1 up.
+    package let identifier: UInt64
+    private let stateNumber: Atomic<UInt8>
+    private let priorityBits = Atomic<UInt32>(Float(0.5).bitPattern)
+    private let received = Atomic<UInt64>(0)
+    private let sent = Atomic<UInt64>(0)
+    private let messagesIn = Atomic<UInt64>(0)
+    private let messagesOut = Atomic<UInt64>(0)
+    private let opened = Atomic<Int64>(0)
+    private let active = Atomic<Int64>(0)
+    private let details = Mutex(Details())
+
+    package init(state: TaskState) {
+        self.identifier = Self.lastIdentifier.wrappingAdd(1, ordering: .relaxed).newValue
+        self.stateNumber = Atomic(state.rawValue)
+    }
+
+    package var state: TaskState {
+        get { TaskState(rawValue: self.stateNumber.load(ordering: .relaxed)) ?? .completed }
+        set { self.stateNumber.store(newValue.rawValue, ordering: .relaxed) }
+    }
+
+    /// 0 to 1; a hint.
+    package var priority: Float {
+        get { Float(bitPattern: self.priorityBits.load(ordering: .relaxed)) }
+        set { self.priorityBits.store(min(1, max(0, newValue)).bitPattern, ordering: .relaxed) }
+    }
+
+    /// Payload bytes: of a stream, all; of a WebSocket, those of data messages.
+    package var bytesReceived: UInt64 { self.received.load(ordering: .relaxed) }
+    package var bytesSent: UInt64 { self.sent.load(ordering: .relaxed) }
+    package var messagesReceived: UInt64 { self.messagesIn.load(ordering: .relaxed) }
+    package var messagesSent: UInt64 { self.messagesOut.load(ordering: .relaxed) }
+
+    /// When the connection was ready for payload; `nil` before.
+    package var openedAt: MonotonicInstant? {
+        let nanoseconds = self.opened.load(ordering: .relaxed)
+        return nanoseconds == 0 ? nil : MonotonicInstant(nanoseconds: nanoseconds)
+    }
+
+    /// When payload last moved, either way.
+    package var lastActivityAt: MonotonicInstant? {
+        let nanoseconds = self.active.load(ordering: .relaxed)
+        return nanoseconds == 0 ? nil : MonotonicInstant(nanoseconds: nanoseconds)
+    }
+
+    package func countReceived(bytes: Int, messages: Int = 0, at now: MonotonicInstant) {
+        self.received.store(self.received.load(ordering: .relaxed) &+ UInt64(bytes), ordering: .relaxed)
+        if messages > 0 {
+            self.messagesIn.store(self.messagesIn.load(ordering: .relaxed) &+ UInt64(messages), ordering: .relaxed)
+        }
+        self.active.store(now.nanoseconds, ordering: .relaxed)
+    }
+
+    package func countSent(bytes: Int, messages: Int = 0, at now: MonotonicInstant) {
+        self.sent.store(self.sent.load(ordering: .relaxed) &+ UInt64(bytes), ordering: .relaxed)
+        if messages > 0 {
+            self.messagesOut.store(self.messagesOut.load(ordering: .relaxed) &+ UInt64(messages), ordering: .relaxed)
+        }
+        self.active.store(now.nanoseconds, ordering: .relaxed)
+    }
+
+    package func markOpened(at now: MonotonicInstant) {
+        self.opened.store(now.nanoseconds, ordering: .relaxed)
+        self.active.store(now.nanoseconds, ordering: .relaxed)
+    }
+
+    package func read<R: Sendable>(_ body: (Details) -> R) -> R {
+        self.details.withLock { body($0) }
+    }
+
+    package func update(_ body: (inout Details) -> Void) {
+        self.details.withLock { body(&$0) }
+    }
+}

@@ -1,0 +1,141 @@
+import ByteKernels
+import StreamTransport
+import Synchronization
+import WebSocketProtocol
+
+/// The closing handshake and the other ends, on the loop (RFC 6455 §7).
+extension WebSocketTask {
+    /// Sends a Close frame behind what was sent, and waits for the peer's for `closeTimeout`.
+    /// - Parameters:
+    ///   - code: `nil` sends an empty Close frame. A code that may not go over the wire is sent as 1000.
+    ///   - reason: cut to 123 bytes at a character.
+    package func close(_ code: CloseCode?, reason: [UInt8] = []) {
+        switch self.phase {
+        case .opening:
+            self.cancelOnLoop()
+        case .open:
+            if let queues = self.queuesIfMade, !queues.outgoing.isEmpty {
+                queues.outgoing.append(.init(number: self.nextNumber(), item: .close(code?.rawValue, reason)))
+            } else {
+                self.beginClose(code?.rawValue, reason: reason)
+            }
+        case .closing, .draining, .ended:
+            break
+        }
+    }
+
+    func beginClose(_ code: UInt16?, reason: [UInt8]) {
+        guard self.phase == .open else { return }
+        self.sendClose(code.map(CloseCode.init(rawValue:)), reason: reason)
+        self.phase = .closing
+        self.wantsReading = true
+        self.readingStopped = false
+        self.updateReading()
+        self.loop.arm(self.timer, after: self.options.closeTimeout, target: self)
+    }
+
+    private func sendClose(_ code: CloseCode?, reason: [UInt8]) {
+        self.sendControl(.close, ClosePayload.bytes(code, reason: reason))
+        self.published.withLock {
+            if $0.closeCode == nil { $0.closeCode = code ?? .noStatusReceived }
+            if $0.closeReason == nil, !reason.isEmpty { $0.closeReason = reason }
+        }
+    }
+
+    func closeReceived(_ code: CloseCode?, reason: [UInt8]) {
+        self.closeCameFromPeer = true
+        self.peerCloseCode = code
+        self.peerCloseReason = reason
+        self.published.withLock {
+            $0.closeCode = code ?? .noStatusReceived
+            $0.closeReason = reason.isEmpty ? nil : reason
+        }
+        let wasOpen = self.phase == .open
+        self.phase = .draining
+        let answers = self.relay?.peerClosed(code, reason: reason) ?? true
+        guard wasOpen else { return self.endTransport() }
+        if answers { self.answerClose(code, reason: []) }
+    }
+
+    /// Answers the peer's Close frame and ends the connection, behind what was sent (RFC 6455 §5.5.1). Only after `peerClosed`.
+    package func answerClose(_ code: CloseCode?, reason: [UInt8]) {
+        guard self.phase == .draining, self.transport != nil else { return }
+        self.sendControl(.close, ClosePayload.bytes(code, reason: reason))
+        self.endTransport()
+    }
+
+    /// The server ends the TCP connection first; the client waits for that, so that the server is not left with the waiting state
+    /// (RFC 6455 §7.1.1).
+    private func endTransport() {
+        guard let transport = self.transport else { return self.finish() }
+        if self.engine.role == .server {
+            transport.close(linger: self.options.closeTimeout)
+            self.finish()
+        } else {
+            self.loop.arm(self.timer, after: self.options.closeTimeout, target: self)
+            transport.resumeReading()
+        }
+    }
+
+    /// Fails the connection: a Close frame with the rule's code, then the end, without waiting for an answer (RFC 6455 §7.1.7).
+    func fail(_ violation: PeerViolation) {
+        let code = violation.closeCode
+        if code == .messageTooBig {
+            self.failure = .messageTooLong(limit: self.options.maximumMessageSize ?? 0)
+        } else {
+            self.failure = .protocolViolation(closeCode: code.rawValue, "\(violation.rule)")
+        }
+        self.end(sending: code, reason: [])
+    }
+
+    /// Fails the connection with this code: what a relay orders when its other side failed.
+    package func fail(with code: CloseCode, reason: [UInt8]) {
+        guard self.phase == .open else { return self.reset() }
+        self.failure = self.failure ?? .cancelled
+        self.end(sending: code, reason: reason)
+    }
+
+    func end(sending code: CloseCode, reason: [UInt8]) {
+        if self.phase == .open { self.sendClose(code, reason: reason) }
+        self.phase = .draining
+        self.transport?.close(linger: .seconds(2))
+        self.finish()
+    }
+
+    /// Ends at once with a reset, without a Close frame: an abnormal closure for the peer.
+    package func reset() {
+        guard self.phase != .ended else { return }
+        self.failure = self.failure ?? .cancelled
+        self.transport?.reset()
+        self.finish()
+    }
+
+    package func cancelOnLoop() {
+        guard self.phase != .ended else { return }
+        self.record.state = .canceling
+        self.failure = .cancelled
+        if self.phase == .open {
+            self.end(sending: .goingAway, reason: [])
+        } else {
+            self.transport?.reset()
+            self.finish()
+        }
+    }
+}
+
+extension WebSocketTask: TimerTarget {
+    package func timerFired(_ timer: LoopTimer) {
+        switch self.phase {
+        case .opening: self.openingTimedOut()
+        case .open: self.keepAliveDue()
+        case .closing:
+            self.failure = .connectionLost("the peer did not answer the Close frame in time")
+            self.transport?.reset()
+            self.finish()
+        case .draining:
+            self.transport?.close(linger: .zero)
+            self.finish()
+        case .ended: break
+        }
+    }
+}

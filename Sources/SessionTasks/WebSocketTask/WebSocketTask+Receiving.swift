@@ -1,0 +1,150 @@
+import ByteKernels
+import StreamTransport
+import WebSocketProtocol
+
+/// Frames in, on the loop.
+extension WebSocketTask {
+    /// Pulls events out of `bytes` until they are used up or nobody wants more for now.
+    func pull(_ bytes: inout MutableRawSpan) -> Int {
+        var used = 0
+        while self.takesInput, let event = self.engine.nextEvent(&bytes, at: &used) {
+            self.act(on: event, bytes)
+        }
+        // What comes after a Close frame, or after the connection failed, means nothing (RFC 6455 §5.5.1, §7.1.7).
+        return self.phase == .draining || self.phase == .ended ? bytes.byteCount : used
+    }
+
+    private var takesInput: Bool {
+        switch self.phase {
+        case .open, .closing: self.wantsReading && !self.readingStopped
+        case .opening, .draining, .ended: false
+        }
+    }
+
+    private func act(on event: WebSocketEvent, _ bytes: borrowing MutableRawSpan) {
+        switch event {
+        case .data(let chunk): self.received(chunk, bytes)
+        case .ping(let payload): self.answerPing(payload)
+        case .pong(let payload): self.pongReceived(payload)
+        case .close(let code, let reason): self.closeReceived(code, reason: reason)
+        case .violation(let violation): self.fail(violation)
+        }
+    }
+
+    private func received(_ chunk: DataChunk, _ bytes: borrowing MutableRawSpan) {
+        let mark = FrameMark(
+            chunk.kind, startsMessage: chunk.startsMessage, endsFrame: chunk.endsFrame, endsMessage: chunk.endsMessage)
+        let messages = chunk.endsMessage ? 1 : 0
+        switch chunk.payload {
+        case .received(let range):
+            self.record.countReceived(bytes: range.count, messages: messages, at: self.loop.now)
+            self.pass(mark, bytes.bytes.extracting(range))
+        case .inflated(let count):
+            self.record.countReceived(bytes: count, messages: messages, at: self.loop.now)
+            self.share?.withInflated(count) { self.pass(mark, $0) }
+        }
+    }
+
+    private func pass(_ mark: FrameMark, _ payload: RawSpan) {
+        if let relay = self.relay { return relay.received(mark, payload) }
+        let queues = self.queues
+        queues.gathered.append(payload)
+        guard mark.endsMessage else { return }
+        queues.inbox.append(queues.takeMessage(mark.kind))
+        self.answerReceivers()
+        self.updateReading()
+    }
+
+    func answerReceivers() {
+        guard let queues = self.queuesIfMade else { return }
+        while case .deliver(let completion, let result)? = queues.inbox.nextOrder() { completion(result) }
+    }
+
+    /// - Returns: a number by which the receive can be withdrawn.
+    func receive(_ completion: @escaping MessageInbox.Completion) -> UInt64 {
+        let number = self.nextNumber()
+        if self.phase == .ended { self.queues.inbox.fail(self.failure ?? .closed) }
+        self.queues.inbox.append(.init(number: number, completion: completion))
+        self.answerReceivers()
+        self.updateReading()
+        return number
+    }
+
+    func withdrawReceive(_ number: UInt64) {
+        self.queuesIfMade?.inbox.withdraw(number)?(.failure(.cancelled))
+    }
+
+    // MARK: Reading or not
+
+    /// From now on `relay` is given the frames as they come; call `resumeReading` when it is ready.
+    package func attach(_ relay: any WebSocketRelay) {
+        self.relay = relay
+    }
+
+    /// A relay's wish: stop reading because its other side is behind.
+    package func pauseReading() {
+        self.wantsReading = false
+        self.transport?.pauseReading()
+    }
+
+    package func resumeReading() {
+        self.wantsReading = true
+        self.updateReading()
+    }
+
+    /// Most bytes taken from the kernel in one read.
+    package func setReadLimit(_ bytes: Int) {
+        self.transport?.readLimit = bytes
+    }
+
+    /// Keeps the transport's reading in step with who wants what.
+    func updateReading() {
+        guard self.phase == .open || self.phase == .closing, let transport = self.transport else { return }
+        if self.relay == nil, let queues = self.queuesIfMade, self.phase == .open {
+            self.wantsReading = !queues.inbox.isFull(limit: self.options.maximumMessageSize ?? (1 << 20))
+        }
+        if self.wantsReading, !self.readingStopped { transport.resumeReading() } else { transport.pauseReading() }
+    }
+}
+
+extension WebSocketTask: TransportConsumer {
+    package func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
+        self.keepAlive?.heard()
+        switch self.phase {
+        case .opening: return self.responseReceived(&bytes)
+        case .open, .closing: return self.pull(&bytes)
+        case .draining, .ended: return bytes.byteCount
+        }
+    }
+
+    package func inputClosed() {
+        switch self.phase {
+        case .opening: self.openingCutShort()
+        case .open, .closing:
+            self.failure = self.failure ?? .connectionLost("the peer ended the connection without a Close frame")
+            self.phase = .draining
+            self.transport?.close(linger: .seconds(1))
+            self.finish()
+        case .draining:
+            self.transport?.close(linger: .zero)
+            self.finish()
+        case .ended: break
+        }
+    }
+
+    package func outputProgressed() {
+        if self.readingStopped, self.queuedBytes <= WebSocketTask.outputWatermark / 4 {
+            self.readingStopped = false
+            self.updateReading()
+        }
+        self.answerSent()
+        self.sendWaiting()
+        self.relay?.outputProgressed()
+    }
+
+    package func transportEnded(_ end: TransportEnd) {
+        self.transport = nil
+        if self.phase != .draining, self.failure == nil { self.failure = TaskFailure(end) }
+        self.finish()
+    }
+}

@@ -1,0 +1,129 @@
+import ByteKernels
+import StreamTransport
+import WebSocketProtocol
+
+/// Frames out, on the loop.
+extension WebSocketTask {
+    /// Writes one data frame at the end of the turn, compressed if that was agreed and the message is worth it. Ignored unless the task is open.
+    package func sendFrame(_ kind: MessageKind, startsMessage: Bool, endsMessage: Bool, _ payload: RawSpan) {
+        guard self.phase == .open, let transport = self.transport else { return }
+        let opcode: Opcode = startsMessage ? kind.opcode : .continuation
+        if let share = self.engine.compress(startsMessage: startsMessage, endsMessage: endsMessage, payload) {
+            share.withCompressed {
+                self.write(opcode, isFinal: endsMessage, isCompressed: startsMessage, $0, to: transport)
+            }
+        } else {
+            self.write(opcode, isFinal: endsMessage, isCompressed: false, payload, to: transport)
+        }
+        self.record.countSent(bytes: payload.byteCount, messages: endsMessage ? 1 : 0, at: self.loop.now)
+        self.stopReadingIfBehind()
+    }
+
+    func sendControl(_ opcode: Opcode, _ payload: [UInt8]) {
+        guard let transport = self.transport else { return }
+        payload.withRawSpan { self.write(opcode, isFinal: true, isCompressed: false, $0, to: transport) }
+    }
+
+    private func write(
+        _ opcode: Opcode, isFinal: Bool, isCompressed: Bool, _ payload: RawSpan, to transport: any Transport
+    ) {
+        transport.write(reserving: self.engine.frameSize(payloadCount: payload.byteCount)) { target in
+            self.engine.encodeFrame(
+                opcode, isFinal: isFinal, isCompressed: isCompressed, payload, keys: self.keys, into: &target)
+        }
+    }
+
+    /// A peer that makes us write without reading what we wrote (pings, echoes) is not read until it does.
+    func stopReadingIfBehind() {
+        guard self.queuedBytes > WebSocketTask.outputWatermark, !self.readingStopped else { return }
+        self.readingStopped = true
+        self.transport?.pauseReading()
+    }
+
+    package var queuedBytes: Int {
+        self.transport?.queuedBytes ?? 0
+    }
+
+    // MARK: Queued
+
+    /// Takes up what waited for the handshake or for the transport, in order.
+    func sendWaiting() {
+        guard let queues = self.queuesIfMade else { return }
+        while self.phase == .open, self.queuedBytes < WebSocketTask.outputWatermark,
+            let item = queues.outgoing.popFirst()
+        {
+            self.begin(item, queues)
+        }
+        self.answerSent()
+    }
+
+    private func begin(_ item: OutgoingMessages.Item, _ queues: MessageQueues) {
+        switch item {
+        case .message(.data(let bytes), let completion):
+            bytes.withRawSpan { self.sendFrame(.binary, startsMessage: true, endsMessage: true, $0) }
+            self.await(completion, queues)
+        case .message(.string(let text), let completion):
+            Array(text.utf8).withRawSpan { self.sendFrame(.text, startsMessage: true, endsMessage: true, $0) }
+            self.await(completion, queues)
+        case .ping(let payload, let completion):
+            self.beginPing(payload, completion)
+        case .close(let code, let reason):
+            self.beginClose(code, reason: reason)
+        }
+    }
+
+    private func await(_ completion: @escaping OutgoingMessages.Completion, _ queues: MessageQueues) {
+        guard let transport = self.transport else { return completion(.failure(.connectionLost("the connection is gone"))) }
+        queues.outgoing.began(doneAt: transport.writtenBytes, completion)
+    }
+
+    func answerSent() {
+        guard let queues = self.queuesIfMade, let transport = self.transport else { return }
+        while let completion = queues.outgoing.popDone(sentBytes: transport.sentBytes) { completion(.success(())) }
+    }
+
+    /// - Returns: a number by which the send can be withdrawn while it waits.
+    @discardableResult
+    func send(_ message: Message, _ completion: @escaping OutgoingMessages.Completion) -> UInt64 {
+        self.enqueue(.message(message, completion))
+    }
+
+    @discardableResult
+    func sendPing(_ payload: [UInt8], _ completion: @escaping OutgoingMessages.Completion) -> UInt64 {
+        self.enqueue(.ping(payload, completion))
+    }
+
+    private func enqueue(_ item: OutgoingMessages.Item) -> UInt64 {
+        let number = self.nextNumber()
+        switch self.phase {
+        case .opening, .open:
+            self.queues.outgoing.append(.init(number: number, item: item))
+            self.sendWaiting()
+        case .closing, .draining, .ended:
+            self.fail(item)
+        }
+        return number
+    }
+
+    private func fail(_ item: OutgoingMessages.Item) {
+        switch item {
+        case .message(_, let completion), .ping(_, let completion): completion(.failure(self.failure ?? .closed))
+        case .close: break
+        }
+    }
+
+    func withdrawSend(_ number: UInt64) {
+        self.queuesIfMade?.outgoing.withdraw(number)?(.failure(.cancelled))
+    }
+
+    func failWaiting() {
+        guard let queues = self.queuesIfMade else { return }
+        let failure = self.failure ?? .closed
+        for completion in queues.outgoing.removeAll() { completion(.failure(failure)) }
+        let pongs = queues.pongs.sorted { $0.key < $1.key }.map(\.value)
+        queues.pongs = [:]
+        for completion in pongs { completion(.failure(failure)) }
+        queues.inbox.fail(failure)
+        self.answerReceivers()
+    }
+}

@@ -1,0 +1,198 @@
+import ByteKernels
+import StreamTransport
+import Synchronization
+import WebSocketProtocol
+
+/// A WebSocket to a peer, opened towards it or accepted from it, with messages that queue.
+///
+/// Sends and receives asked for before the opening handshake is done wait for it and then run in order. Pings are answered, and fragments
+/// joined, without the caller's help. Usable from any thread.
+///
+/// - Source: RFC 6455; the URL loading system's `URLSessionWebSocketTask`; both roles are ours.
+public final class WebSocketTask: @unchecked Sendable {
+    /// One whole message.
+    public enum Message: Sendable, Hashable {
+        case data([UInt8])
+        case string(String)
+
+        /// Bytes of payload.
+        var count: Int {
+            switch self {
+            case .data(let bytes): bytes.count
+            case .string(let text): text.utf8.count
+            }
+        }
+    }
+
+    enum Phase {
+        /// Not connected, or not yet through with the opening handshake.
+        case opening
+        case open
+        /// Our Close frame is out; the peer's has not come.
+        case closing
+        /// Both Close frames are through, or the connection failed: only the transport's end is missing.
+        case draining
+        case ended
+    }
+
+    /// What is readable at any time from any thread, and changes rarely.
+    struct Published {
+        var closeCode: CloseCode?
+        var closeReason: [UInt8]?
+        var response: ResponseHead?
+        var responseBody: [UInt8] = []
+        var subprotocol: String?
+    }
+
+    /// Bytes that may wait in the transport before our own sends are held back, and before answers to the peer (pongs, echoes) stop the reading.
+    static let outputWatermark = 256 << 10
+
+    package let record: TaskRecord
+    package let loop: Loop
+    package let options: WebSocketOptions
+    let published = Mutex(Published())
+
+    // Everything below belongs to the loop's thread.
+    package internal(set) var transport: (any Transport)?
+    var engine: WebSocketEngine
+    var phase = Phase.opening
+    var relay: (any WebSocketRelay)?
+    var opening: ClientOpening?
+    var connecting: TransportOpening?
+    var responseParser: ResponseParser?
+    /// The 16 bytes that the server must answer.
+    var nonce: [UInt8] = []
+    /// Called once when the opening handshake is done.
+    package var openObserver: (() -> Void)?
+    var share: DeflateShare?
+    let keys: MaskingKeys
+    /// What only a task with a queue of messages needs; a relayed one never makes it.
+    private var madeQueues: MessageQueues?
+    var keepAlive: KeepAliveState?
+    var failure: TaskFailure?
+    var closeCameFromPeer = false
+    var peerCloseCode: CloseCode?
+    var peerCloseReason: [UInt8] = []
+    var readingStopped = false
+    var wantsReading = true
+    let timer = LoopTimer()
+    private var lastNumber: UInt64 = 0
+    private var endObservers: [(WebSocketEnd) -> Void] = []
+
+    /// A task that will connect and shake hands when first resumed.
+    /// - Parameter startsPaused: no frame is read before `resumeReading`, for a relay that has yet to be attached.
+    package init(
+        opening: ClientOpening, on loop: Loop, options: WebSocketOptions = WebSocketOptions(), startsPaused: Bool = false
+    ) {
+        self.record = TaskRecord(state: .suspended)
+        self.loop = loop
+        self.options = options
+        self.opening = opening
+        self.wantsReading = !startsPaused
+        self.keys = MaskingKeys.shared(on: loop)
+        self.engine = WebSocketEngine(role: .client, maximumMessageSize: options.maximumMessageSize)
+    }
+
+    /// The server's task of a connection whose opening request was accepted. On the loop; sends `response` and is open at once.
+    /// - Parameters:
+    ///   - deflate: what was agreed in the response; `nil` for no compression.
+    ///   - response: the 101 response as it goes out.
+    package init(
+        accepting transport: any Transport, response: [UInt8], subprotocol: String?, deflate: NegotiatedDeflate?,
+        options: WebSocketOptions = WebSocketOptions(), relay: (any WebSocketRelay)? = nil, startsPaused: Bool = false
+    ) {
+        self.record = TaskRecord(state: .running)
+        self.loop = transport.loop
+        self.options = options
+        self.relay = relay
+        self.wantsReading = !startsPaused
+        self.keys = MaskingKeys.shared(on: transport.loop)
+        self.engine = WebSocketEngine(role: .server, maximumMessageSize: options.maximumMessageSize)
+        self.adopt(transport)
+        response.withRawSpan { transport.write($0) }
+        self.published.withLock { $0.subprotocol = subprotocol }
+        self.opened(deflate)
+    }
+
+    var queues: MessageQueues {
+        if let made = self.madeQueues { return made }
+        let made = MessageQueues()
+        self.madeQueues = made
+        return made
+    }
+
+    var queuesIfMade: MessageQueues? {
+        self.madeQueues
+    }
+
+    func nextNumber() -> UInt64 {
+        self.lastNumber += 1
+        return self.lastNumber
+    }
+
+    // MARK: Life, on the loop
+
+    func adopt(_ transport: any Transport) {
+        self.transport = transport
+        transport.consumer = self
+        let facts = (transport as? SecureTransport)?.facts
+        self.record.update {
+            $0.localAddress = transport.localAddress
+            $0.peerAddress = transport.peerAddress
+            $0.tls = facts
+        }
+    }
+
+    /// The opening handshake is done.
+    func opened(_ deflate: NegotiatedDeflate?) {
+        self.phase = .open
+        self.record.state = .running
+        self.record.markOpened(at: self.loop.now)
+        if let deflate {
+            let share = self.loop.local(DeflateShare.self) { DeflateShare() }
+            self.share = share
+            self.engine.startDeflate(deflate.parameters, policy: deflate.policy, share: share)
+        }
+        self.startKeepAlive()
+        let observer = self.openObserver
+        self.openObserver = nil
+        observer?()
+        self.relay?.webSocketOpened()
+        self.sendWaiting()
+        self.updateReading()
+    }
+
+    /// Calls `observer` once, on the loop, when the task is over; at once if it is.
+    package func whenEnded(_ observer: @escaping (WebSocketEnd) -> Void) {
+        if self.phase == .ended { return observer(self.end) }
+        self.endObservers.append(observer)
+    }
+
+    private var end: WebSocketEnd {
+        WebSocketEnd(
+            isClean: self.failure == nil, code: self.peerCloseCode, reason: self.peerCloseReason, failure: self.failure)
+    }
+
+    /// Ends the task; the transport is gone or has its orders.
+    func finish() {
+        guard self.phase != .ended else { return }
+        self.phase = .ended
+        self.loop.disarm(self.timer)
+        self.transport?.consumer = nil
+        self.transport = nil
+        self.opening = nil
+        self.connecting?.cancel()
+        self.connecting = nil
+        self.openObserver = nil
+        self.record.update { $0.failure = self.failure }
+        self.failWaiting()
+        self.record.state = .completed
+        let relay = self.relay
+        self.relay = nil
+        let end = self.end
+        relay?.webSocketEnded(end)
+        let observers = self.endObservers
+        self.endObservers = []
+        for observer in observers { observer(end) }
+    }
+}

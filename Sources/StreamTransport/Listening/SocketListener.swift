@@ -1,0 +1,108 @@
+/// A listening socket on one loop.
+///
+/// Takes at most `acceptsPerTurn` connections a turn, so that a burst of newcomers cannot starve the connections that are there. When the
+/// process runs out of descriptors it stops accepting for `exhaustionPause`, and tries again: the waiting ones stay in the kernel's queue.
+package final class SocketListener {
+    package static let acceptsPerTurn = 16
+    package static let exhaustionPause = Duration.milliseconds(50)
+
+    package let loop: Loop
+    package let descriptor: Descriptor
+    /// Where it listens, with the port that the system picked for port 0.
+    package let address: SocketAddress
+    private var owner: (any SocketListenerOwner)?
+    private var token: UInt64 = 0
+    private let timer = LoopTimer()
+    /// The owner's wish, or exhaustion: either stops accepting.
+    private var paused = false
+    private var exhausted = false
+    private var closed = false
+
+    /// Opens `address` on `loop`.
+    /// - Throws: `SystemError`, such as address in use.
+    package convenience init(
+        _ address: SocketAddress, options: ListenOptions = ListenOptions(), on loop: Loop, owner: any SocketListenerOwner
+    ) throws(SystemError) {
+        let descriptor = try loop.system.listen(address, options: options).get()
+        try self.init(adopting: descriptor, on: loop, owner: owner)
+    }
+
+    /// Takes over a listening, non-blocking descriptor, such as one that the service manager passed.
+    package init(adopting descriptor: Descriptor, on loop: Loop, owner: any SocketListenerOwner) throws(SystemError) {
+        self.loop = loop
+        self.descriptor = descriptor
+        self.owner = owner
+        self.address = loop.system.localAddress(descriptor) ?? .unix(path: "")
+        switch loop.watch(descriptor, for: .readable, self) {
+        case .success(let token): self.token = token
+        case .failure(let error):
+            loop.system.close(descriptor)
+            self.closed = true
+            throw error
+        }
+    }
+
+    /// Leaves newcomers in the kernel's queue until `resume`.
+    package func pause() {
+        self.paused = true
+        self.updateInterest()
+    }
+
+    package func resume() {
+        self.paused = false
+        self.updateInterest()
+    }
+
+    /// Stops listening. Newcomers are refused from now on; accepted connections are not touched.
+    package func close() {
+        guard !self.closed else { return }
+        self.closed = true
+        self.loop.disarm(self.timer)
+        self.loop.unwatch(self.descriptor, token: self.token)
+        self.loop.system.close(self.descriptor)
+        self.owner = nil
+    }
+
+    private func updateInterest() {
+        guard !self.closed else { return }
+        let interest: Interest = self.paused || self.exhausted ? [] : .readable
+        self.loop.system.rewatch(self.descriptor, for: interest, token: self.token)
+    }
+
+    /// - Returns: whether another may be waiting.
+    private func acceptOne() -> Bool {
+        switch self.loop.system.accept(self.descriptor) {
+        case .success(let socket):
+            self.owner?.accepted(socket, by: self)
+            return true
+        case .failure(.wouldBlock):
+            return false
+        case .failure(let error) where error.isExhaustion:
+            self.exhausted = true
+            self.updateInterest()
+            self.loop.arm(self.timer, after: Self.exhaustionPause, target: self)
+            self.owner?.acceptingPaused(by: self, error)
+            return false
+        case .failure:
+            // The newcomer is gone already (ECONNABORTED) or its network failed: errors of that connection, not of the listener (accept(2)).
+            return true
+        }
+    }
+}
+
+extension SocketListener: Watchable {
+    package func ready(_ events: Interest) {
+        for _ in 0..<Self.acceptsPerTurn {
+            guard !self.closed, !self.paused, self.acceptOne() else { return }
+        }
+    }
+}
+
+extension SocketListener: TimerTarget {
+    package func timerFired(_ timer: LoopTimer) {
+        guard !self.closed else { return }
+        self.exhausted = false
+        self.updateInterest()
+        self.owner?.acceptingResumed(by: self)
+    }
+}

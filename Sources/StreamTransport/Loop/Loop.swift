@@ -1,0 +1,198 @@
+import Synchronization
+
+/// One thread's worth of connections: waits until something is ready, lets its owner act, sends what was written, and begins again.
+///
+/// Everything on a loop happens on the thread that runs it; only `execute`, `stop`, `isCurrent` and the executor's `enqueue` may be
+/// called from elsewhere. A turn takes each ready descriptor once, so no connection can keep the others waiting for more than one read.
+@safe
+package final class Loop: @unchecked Sendable {
+    /// Bytes read from a socket in one call at most.
+    package static let receiveCapacity = 256 << 10
+
+    package let system: any System
+    /// The time at which the current turn began to act.
+    package private(set) var now: MonotonicInstant
+    /// Lent to consumers during `bytesReceived`; nothing in it outlives the call.
+    let receiveBuffer: UnsafeMutableRawBufferPointer
+    var scratch = OutputScratch()
+
+    private var events = ReadyEvents()
+    private var table = WatchTable()
+    private var timers = TimerQueue()
+    private var turnEnds: [any TurnEndTarget] = []
+    private var nextTurn: [any TurnEndTarget] = []
+    private var locals = LoopLocals()
+    private var spares: [[UInt8]] = []
+    private let inbox = LoopInbox()
+    private let runner = Atomic<UInt>(0)
+    private let stopping = Atomic<Bool>(false)
+
+    package init(system: any System) {
+        self.system = system
+        self.now = system.now()
+        unsafe self.receiveBuffer = .allocate(byteCount: Self.receiveCapacity, alignment: 64)
+    }
+
+    deinit {
+        unsafe self.receiveBuffer.deallocate()
+        unsafe self.scratch.bytes.deallocate()
+    }
+
+    // MARK: From any thread
+
+    /// Runs `work` on the loop, in the order of the calls, in this or the next turn.
+    package func execute(_ work: @escaping @Sendable () -> Void) {
+        if self.inbox.add(.closure(work)), !self.isCurrent { self.system.wake() }
+    }
+
+    /// Whether the caller is on the loop's thread.
+    package var isCurrent: Bool {
+        self.runner.load(ordering: .relaxed) == SystemThread.current
+    }
+
+    /// Ends `run` after the current turn. Connections are left as they are.
+    package func stop() {
+        self.stopping.store(true, ordering: .releasing)
+        self.system.wake()
+    }
+
+    func add(_ job: UnownedJob) {
+        if self.inbox.add(.job(job)), !self.isCurrent { self.system.wake() }
+    }
+
+    // MARK: Running
+
+    /// Takes turns on the calling thread until `stop`.
+    package func run() {
+        while !self.stopping.load(ordering: .acquiring) { self.turn() }
+        self.stopping.store(false, ordering: .releasing)
+    }
+
+    /// One turn: waits for the next event or deadline, and acts on all that is due.
+    package func turn() {
+        self.runner.store(SystemThread.current, ordering: .relaxed)
+        let hasWork = !self.nextTurn.isEmpty || !self.inbox.isEmpty
+        self.system.wait(&self.events, until: hasWork ? self.now : self.timers.nextDeadline)
+        self.now = self.system.now()
+        self.endTurn()
+        self.dispatchEvents()
+        self.takeUpNextTurn()
+        self.fireTimers()
+        self.runInbox()
+        // Several simulated loops share a thread: each is current only during its own turns.
+        self.runner.store(0, ordering: .relaxed)
+    }
+
+    private func dispatchEvents() {
+        var index = 0
+        while index < self.events.events.count {
+            let event = self.events.events[index]
+            index += 1
+            guard let watcher = self.table.watcher(event.token) else { continue }
+            watcher.ready(event.ready)
+            self.endTurn()
+        }
+    }
+
+    private func takeUpNextTurn() {
+        guard !self.nextTurn.isEmpty else { return }
+        let targets = self.nextTurn
+        self.nextTurn = []
+        for target in targets {
+            target.turnEnded()
+            self.endTurn()
+        }
+    }
+
+    private func fireTimers() {
+        while let (timer, target) = self.timers.popDue(self.now) {
+            target.timerFired(timer)
+            self.endTurn()
+        }
+    }
+
+    private func runInbox() {
+        for work in self.inbox.takeAll() {
+            switch work {
+            case .closure(let closure): closure()
+            case .job(let job): unsafe job.runSynchronously(on: self.asUnownedSerialExecutor())
+            }
+            self.endTurn()
+        }
+    }
+
+    private func endTurn() {
+        // Targets may add targets: a failure that a flush meets is told in the same turn.
+        while !self.turnEnds.isEmpty {
+            if self.turnEnds.count == 1 {
+                let target = self.turnEnds.removeLast()
+                target.turnEnded()
+            } else {
+                let targets = self.turnEnds
+                self.turnEnds.removeAll(keepingCapacity: true)
+                for target in targets { target.turnEnded() }
+            }
+        }
+    }
+
+    // MARK: On the loop
+
+    /// Calls `target` when the current event has been acted on.
+    package func atTurnEnd(_ target: any TurnEndTarget) {
+        self.turnEnds.append(target)
+    }
+
+    /// Calls `target` in the next turn, after the events that are then ready.
+    package func inNextTurn(_ target: any TurnEndTarget) {
+        self.nextTurn.append(target)
+    }
+
+    /// Arms `timer`, or moves it. `target` is held until the timer fires or is disarmed.
+    package func arm(_ timer: LoopTimer, at deadline: MonotonicInstant, target: any TimerTarget) {
+        self.timers.arm(timer, at: deadline, target: target)
+    }
+
+    package func arm(_ timer: LoopTimer, after timeout: Duration, target: any TimerTarget) {
+        self.timers.arm(timer, at: self.now.advanced(by: timeout), target: target)
+    }
+
+    package func disarm(_ timer: LoopTimer) {
+        self.timers.disarm(timer)
+    }
+
+    /// The loop's one object of this type, made when first asked for.
+    package func local<T: AnyObject>(_ type: T.Type, make: () -> T) -> T {
+        self.locals.object(type, make: make)
+    }
+
+    /// An empty array that may have room already; give it back with `giveBack` when its bytes are used up.
+    package func takeSpare() -> [UInt8] {
+        self.spares.popLast() ?? []
+    }
+
+    /// Keeps at most eight arrays of at most 256 KiB; others are freed.
+    package func giveBack(_ spare: consuming [UInt8]) {
+        guard self.spares.count < 8, spare.capacity > 0, spare.capacity <= Self.receiveCapacity else { return }
+        spare.removeAll(keepingCapacity: true)
+        self.spares.append(spare)
+    }
+
+    func watch(_ descriptor: Descriptor, for interest: Interest, _ watcher: any Watchable) -> Result<UInt64, SystemError> {
+        let token = self.table.add(watcher)
+        if let error = self.system.watch(descriptor, for: interest, token: token) {
+            self.table.remove(token)
+            return .failure(error)
+        }
+        return .success(token)
+    }
+
+    func unwatch(_ descriptor: Descriptor, token: UInt64) {
+        self.system.unwatch(descriptor)
+        self.table.remove(token)
+    }
+
+    /// Descriptors watched at the moment.
+    package var watchedCount: Int {
+        self.table.count
+    }
+}

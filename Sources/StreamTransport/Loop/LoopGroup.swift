@@ -1,0 +1,25 @@
+/// The loops of a process, each on a thread of its own.
+package final class LoopGroup: Sendable {
+    package let loops: [Loop]
+
+    /// Starts `count` loops (at least one).
+    /// - Throws: `SystemError` when there are not enough descriptors or threads.
+    package init(count: Int) throws(SystemError) {
+        var loops: [Loop] = []
+        for _ in 0..<max(1, count) {
+            loops.append(Loop(system: try LinuxSystem()))
+        }
+        self.loops = loops
+        for (index, loop) in loops.enumerated() {
+            guard SystemThread.start(named: "loop-\(index)", { loop.run() }) else {
+                for loop in loops { loop.stop() }
+                throw SystemError.wouldBlock
+            }
+        }
+    }
+
+    /// Ends all loops after their current turn. What is still connected is left to the end of the process.
+    package func stop() {
+        for loop in self.loops { loop.stop() }
+    }
+}

@@ -1,0 +1,156 @@
+import CLinux
+
+extension LinuxSystem {
+    package func listen(_ address: SocketAddress, options: ListenOptions) -> Result<Descriptor, SystemError> {
+        let opened = sluice_stream_socket(address.family)
+        guard opened >= 0 else { return .failure(.last) }
+        if let error = Self.prepare(opened, for: address, options: options) {
+            _ = CLinux.close(opened)
+            return .failure(error)
+        }
+        return .success(Descriptor(opened))
+    }
+
+    private static func prepare(_ opened: Int32, for address: SocketAddress, options: ListenOptions) -> SystemError? {
+        if case .unix(let path) = address {
+            Self.removeStaleSocket(path)
+        } else {
+            Self.set(opened, SOL_SOCKET, SO_REUSEADDR, 1)
+            if options.sharesPort { Self.set(opened, SOL_SOCKET, SO_REUSEPORT, 1) }
+            if case .ipv6 = address {
+                Self.set(opened, Int32(IPPROTO_IPV6), IPV6_V6ONLY, options.dualStack ? 0 : 1)
+            }
+        }
+        guard let bound = unsafe address.withSockaddr({ unsafe sluice_bind(opened, $0, $1) }) else {
+            return SystemError(ENAMETOOLONG)
+        }
+        guard bound == 0 else { return .last }
+        if case .unix(let path) = address, !path.hasPrefix("@") {
+            guard unsafe chmod(path, options.mode) == 0 else { return .last }
+        }
+        return CLinux.listen(opened, options.backlog) == 0 ? nil : .last
+    }
+
+    /// A socket file that nobody listens on any more (its process died) would make every restart fail.
+    private static func removeStaleSocket(_ path: String) {
+        guard !path.hasPrefix("@"), unsafe sluice_is_socket_file(path) == 1 else { return }
+        let probe = sluice_stream_socket(AF_UNIX)
+        guard probe >= 0 else { return }
+        defer { _ = CLinux.close(probe) }
+        let answer = unsafe SocketAddress.unix(path: path).withSockaddr { unsafe sluice_connect(probe, $0, $1) }
+        if answer == -1, sluice_errno() == ECONNREFUSED { _ = unsafe unlink(path) }
+    }
+
+    package func accept(_ listener: Descriptor) -> Result<AcceptedSocket, SystemError> {
+        var storage = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        let accepted = unsafe sluice_accept(listener.number, &storage, &length)
+        guard accepted >= 0 else { return .failure(.last) }
+        let peer = SocketAddress(storage, length: length)
+        return .success(AcceptedSocket(descriptor: Descriptor(accepted), peer: peer ?? .unix(path: "")))
+    }
+
+    package func connect(_ address: SocketAddress) -> Result<Descriptor, SystemError> {
+        let opened = sluice_stream_socket(address.family)
+        guard opened >= 0 else { return .failure(.last) }
+        let outcome = unsafe address.withSockaddr { target, length in
+            unsafe sluice_connect(opened, target, length) == 0 ? Int32(0) : sluice_errno()
+        }
+        switch outcome {
+        case 0, EINPROGRESS, EINTR: return .success(Descriptor(opened))
+        case let number:
+            _ = CLinux.close(opened)
+            return .failure(SystemError(number ?? ENAMETOOLONG))
+        }
+    }
+
+    package func connectError(_ descriptor: Descriptor) -> SystemError? {
+        var number: Int32 = 0
+        var length = socklen_t(MemoryLayout<Int32>.size)
+        guard unsafe getsockopt(descriptor.number, SOL_SOCKET, SO_ERROR, &number, &length) == 0 else { return .last }
+        return number == 0 ? nil : SystemError(number)
+    }
+
+    package func receive(_ descriptor: Descriptor, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        let count = unsafe recv(descriptor.number, buffer.baseAddress, buffer.count, 0)
+        return count >= 0 ? count : -Int(sluice_errno())
+    }
+
+    package func send(_ descriptor: Descriptor, _ bytes: UnsafeRawBufferPointer) -> Int {
+        let count = unsafe CLinux.send(descriptor.number, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+        return count >= 0 ? count : -Int(sluice_errno())
+    }
+
+    package func send(_ descriptor: Descriptor, pieces: [UnsafeRawBufferPointer]) -> Int {
+        var vectors = unsafe pieces.prefix(64).map {
+            unsafe iovec(iov_base: UnsafeMutableRawPointer(mutating: $0.baseAddress), iov_len: $0.count)
+        }
+        let count = unsafe vectors.withUnsafeMutableBufferPointer { buffer in
+            var message = unsafe msghdr()
+            unsafe message.msg_iov = buffer.baseAddress
+            unsafe message.msg_iovlen = buffer.count
+            return unsafe sendmsg(descriptor.number, &message, Int32(MSG_NOSIGNAL))
+        }
+        return count >= 0 ? count : -Int(sluice_errno())
+    }
+
+    package func shutdownOutput(_ descriptor: Descriptor) -> SystemError? {
+        shutdown(descriptor.number, Int32(SHUT_WR)) == 0 ? nil : .last
+    }
+
+    package func shutdownInput(_ descriptor: Descriptor) -> SystemError? {
+        shutdown(descriptor.number, Int32(SHUT_RD)) == 0 ? nil : .last
+    }
+
+    package func close(_ descriptor: Descriptor) {
+        _ = CLinux.close(descriptor.number)
+    }
+
+    package func reset(_ descriptor: Descriptor) {
+        var now = linger(l_onoff: 1, l_linger: 0)
+        _ = unsafe setsockopt(descriptor.number, SOL_SOCKET, SO_LINGER, &now, socklen_t(MemoryLayout<linger>.size))
+        _ = CLinux.close(descriptor.number)
+    }
+
+    package func localAddress(_ descriptor: Descriptor) -> SocketAddress? {
+        var storage = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        guard unsafe sluice_getsockname(descriptor.number, &storage, &length) == 0 else { return nil }
+        return SocketAddress(storage, length: length)
+    }
+
+    package func peerAddress(_ descriptor: Descriptor) -> SocketAddress? {
+        var storage = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        guard unsafe sluice_getpeername(descriptor.number, &storage, &length) == 0 else { return nil }
+        return SocketAddress(storage, length: length)
+    }
+
+    package func apply(_ options: SocketOptions, to descriptor: Descriptor) -> SystemError? {
+        switch self.localAddress(descriptor) {
+        case .ipv4, .ipv6: break
+        case .unix, nil: return nil
+        }
+        let tcp = Int32(IPPROTO_TCP)
+        if options.noDelay { Self.set(descriptor.number, tcp, TCP_NODELAY, 1) }
+        if let idle = options.keepAliveIdle {
+            Self.set(descriptor.number, SOL_SOCKET, SO_KEEPALIVE, 1)
+            Self.set(descriptor.number, tcp, TCP_KEEPIDLE, Self.seconds(idle))
+            Self.set(descriptor.number, tcp, TCP_KEEPINTVL, Self.seconds(options.keepAliveInterval))
+            Self.set(descriptor.number, tcp, TCP_KEEPCNT, options.keepAliveProbes)
+        }
+        if let timeout = options.userTimeout {
+            Self.set(descriptor.number, tcp, TCP_USER_TIMEOUT, Int32(clamping: timeout.clampedNanoseconds / 1_000_000))
+        }
+        return nil
+    }
+
+    private static func seconds(_ duration: Duration) -> Int32 {
+        Int32(clamping: max(1, duration.components.seconds))
+    }
+
+    private static func set(_ descriptor: Int32, _ level: Int32, _ name: Int32, _ value: Int32) {
+        var value = value
+        _ = unsafe setsockopt(descriptor, level, name, &value, socklen_t(MemoryLayout<Int32>.size))
+    }
+}

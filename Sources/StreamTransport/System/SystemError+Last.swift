@@ -1,0 +1,43 @@
+import CLinux
+
+extension SystemError {
+    /// What the call that just failed on this thread left behind.
+    static var last: SystemError {
+        SystemError(sluice_errno())
+    }
+
+    package static let wouldBlock = SystemError(EAGAIN)
+    package static let reset = SystemError(ECONNRESET)
+    package static let brokenPipe = SystemError(EPIPE)
+    package static let timedOut = SystemError(ETIMEDOUT)
+    package static let refused = SystemError(ECONNREFUSED)
+    package static let hostUnreachable = SystemError(EHOSTUNREACH)
+    package static let networkUnreachable = SystemError(ENETUNREACH)
+    package static let addressInUse = SystemError(EADDRINUSE)
+    package static let interrupted = SystemError(EINTR)
+    package static let connectionAborted = SystemError(ECONNABORTED)
+    package static let processDescriptorsExhausted = SystemError(EMFILE)
+    package static let systemDescriptorsExhausted = SystemError(ENFILE)
+    package static let noMemory = SystemError(ENOMEM)
+    package static let noBuffers = SystemError(ENOBUFS)
+    package static let notConnected = SystemError(ENOTCONN)
+    package static let noSuchFile = SystemError(ENOENT)
+    package static let nameTooLong = SystemError(ENAMETOOLONG)
+    package static let badDescriptor = SystemError(EBADF)
+    package static let fileExists = SystemError(EEXIST)
+
+    /// A connection cannot be taken now, but may be once others have closed.
+    package var isExhaustion: Bool {
+        switch self {
+        case .processDescriptorsExhausted, .systemDescriptorsExhausted, .noMemory, .noBuffers: true
+        default: false
+        }
+    }
+}
+
+extension SystemError: CustomStringConvertible {
+    /// The system's text, such as "Connection refused".
+    package var description: String {
+        unsafe String(cString: strerror(self.number))
+    }
+}

@@ -1,0 +1,50 @@
+import CLinux
+
+/// A thread of the system, for work that must not share one with Swift's own pool.
+package enum SystemThread {
+    private final class Start {
+        let name: String
+        let body: @Sendable () -> Void
+
+        init(name: String, body: @escaping @Sendable () -> Void) {
+            self.name = name
+            self.body = body
+        }
+    }
+
+    /// Runs `body` on a new thread that ends with it.
+    /// - Parameter name: shown by the system's tools; cut after 15 bytes.
+    /// - Returns: whether the system gave a thread.
+    @discardableResult
+    package static func start(named name: String, _ body: @escaping @Sendable () -> Void) -> Bool {
+        let start = unsafe Unmanaged.passRetained(Start(name: String(name.prefix(15)), body: body))
+        var thread = pthread_t()
+        let status = unsafe pthread_create(
+            &thread, nil,
+            { argument in
+                guard let argument = unsafe argument else { return nil }
+                let start = unsafe Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
+                unsafe pthread_setname_np(pthread_self(), start.name)
+                start.body()
+                return nil
+            }, start.toOpaque())
+        guard status == 0 else {
+            unsafe start.release()
+            return false
+        }
+        _ = pthread_detach(thread)
+        return true
+    }
+
+    /// Tells threads apart.
+    static var current: UInt {
+        UInt(pthread_self())
+    }
+}
+
+extension SystemThread {
+    /// Lets another thread run.
+    package static func yield() {
+        _ = sched_yield()
+    }
+}

@@ -1,0 +1,327 @@
+"""What is measured: one function per row of the table of targets. Each returns a list of `Result`."""
+
+import re
+import statistics
+import subprocess
+import tempfile
+from dataclasses import dataclass, field
+
+import peers
+from peers import BUILT, LOAD_CORE, SERVER_CORE, Floor, MeasurementFailed, Peer, Sink, Sluice, wsload
+
+
+@dataclass
+class Size:
+    """How long and how often; every loop below is bounded by these."""
+    runs: int
+    seconds: float
+    warmup: float
+    idle: int
+    handshakes: int
+
+    def timing(self):
+        return ["-t", self.seconds, "-w", self.warmup]
+
+
+FULL = Size(runs=5, seconds=2.0, warmup=0.5, idle=10_000, handshakes=15_000)
+QUICK = Size(runs=3, seconds=0.6, warmup=0.2, idle=4_000, handshakes=6_000)
+
+
+@dataclass
+class Result:
+    """One line of the table. `value` is held against `target`, which is a largest value when `at_most`."""
+    name: str
+    value: float
+    target: float
+    at_most: bool
+    unit: str = "×"
+    ours: float | None = None
+    yardstick: float | None = None
+    measure: str = ""
+    notes: dict = field(default_factory=dict)
+
+    @property
+    def reached(self):
+        return self.value <= self.target if self.at_most else self.value >= self.target
+
+
+class Bench:
+    """Starts what a row needs. `stand_in` puts the floor in the place of Sluice where the floor can do the work."""
+
+    def __init__(self, size, stand_in=False):
+        self.size = size
+        self.stand_in = stand_in
+
+    # -- what stands on the measured side
+
+    def echo(self, *options, tls=False):
+        if self.stand_in:
+            if options or tls:
+                raise MeasurementFailed("the stand-in has no such echo")
+            return Floor("ws-echo")
+        if tls:
+            return Sluice("wss://127.0.0.1:0/echo", "echo", *self.certificate(), *options)
+        return Sluice("ws://127.0.0.1:0/echo", "echo", *options)
+
+    def tunnel(self, listen, target, port, core=SERVER_CORE, **more):
+        if self.stand_in:
+            if (listen, target) != ("tcp", "tcp"):
+                raise MeasurementFailed("the stand-in relays tcp to tcp only")
+            return Floor("tcp-relay", upstream=port, core=core, **more)
+        path = {"ws": "/", "tcp": ""}
+        return Sluice(f"{listen}://127.0.0.1:0{path[listen]}", f"{target}://127.0.0.1:{port}{path[target]}", core=core, **more)
+
+    @staticmethod
+    def certificate():
+        return ["--certificate", peers.certificate(), "--key", peers.key()]
+
+    # -- how runs are made
+
+    def interleave(self, *measurements):
+        """Runs them in turn, `runs` times, and gives the median of each: what drifts on the machine hits all alike."""
+        values = [[] for _ in measurements]
+        for _ in range(self.size.runs):
+            for index, measure in enumerate(measurements):
+                values[index].append(measure())
+        return [statistics.median(each) for each in values]
+
+    def compare_cpu(self, name, target, ours, floor, mode, options, field_name="srv_cpu_s_per_Mmsg", path=None, loads=None):
+        """CPU per message of `ours` against `floor`, both already running."""
+        rates = {ours: [], floor: []}
+
+        def measure(peer):
+            words = [*options, *self.size.timing(), *(["--path", path] if path and peer is ours else [])]
+            run = wsload(loads[peer] if loads else mode, peer.port, *words, pids=[peer.pid])
+            rates[peer].append(run["msgs_per_s"])
+            return run[field_name]
+
+        mine, yard = self.interleave(lambda: measure(ours), lambda: measure(floor))
+        notes = {"messages_per_s": statistics.median(rates[ours]), "floor_messages_per_s": statistics.median(rates[floor])}
+        return Result(name, mine / yard, target, True, ours=mine, yardstick=yard, measure="CPU µs/message", notes=notes)
+
+    # -- the rows
+
+    def echoes(self):
+        with self.echo() as ours, Floor("ws-echo") as floor:
+            for name, target, options in (
+                ("echo 16 B", 1.08, ["-s", 16]),
+                ("echo 512 B", 1.08, ["-s", 512]),
+                ("echo 64 B, 16 in flight", 1.25, ["-s", 64, "-d", 16]),
+                ("echo 16 KiB binary", 1.08, ["-s", 16384]),
+                ("echo 16 KiB text", 1.15, ["-s", 16384, "--text"]),
+            ):
+                yield self.compare_cpu(name, target, ours, floor, "ws-echo", ["-c", 64, *options], path="/echo")
+
+    def tunnels(self):
+        with Floor("tcp-echo", core=LOAD_CORE) as raw, Floor("ws-echo", core=LOAD_CORE) as web:
+            with Floor("tcp-relay", upstream=raw.port) as floor:
+                block = ["-c", 64, "-s", 512]
+                with self.tunnel("tcp", "tcp", raw.port) as ours:
+                    yield self.compare_cpu("tunnel tcp→tcp 512 B", 1.05, ours, floor, "tcp-echo", block)
+                with self.tunnel("tcp", "ws", web.port) as ours:
+                    yield self.compare_cpu("tunnel tcp→ws 512 B", 1.15, ours, floor, "tcp-echo", block)
+                with self.tunnel("ws", "tcp", raw.port) as ours:
+                    loads = {ours: "ws-echo", floor: "tcp-echo"}
+                    # The load generator must count blocks, not frames, where the far end is a byte stream.
+                    yield self.compare_cpu("tunnel ws→tcp 512 B", 1.15, ours, floor, None, [*block, "--stream"], loads=loads)
+
+    def bulk(self):
+        def measure(peer, hops, pids):
+            run = wsload("tcp-stream", peer.port, "--dir", "up", "-c", 4, *self.size.timing(), pids=pids)
+            rates[peer].append(run["up_mb_per_s"])
+            return run["srv_cpu_s_per_GB"] / hops
+
+        def result(name, target, ours, floor, mine, yard):
+            notes = {"MB_per_s": statistics.median(rates[ours]), "floor_MB_per_s": statistics.median(rates[floor])}
+            return Result(name, yard / mine, target, False, ours=mine, yardstick=yard, measure="CPU s/GB per hop", notes=notes)
+
+        with Sink("sink") as sink, Floor("tcp-relay", upstream=sink.port) as floor:
+            with self.tunnel("tcp", "tcp", sink.port) as ours:
+                rates = {ours: [], floor: []}
+                mine, yard = self.interleave(lambda: measure(ours, 1, [ours.pid]), lambda: measure(floor, 1, [floor.pid]))
+                yield result("bulk tcp→tcp", 1.0, ours, floor, mine, yard)
+            with self.tunnel("ws", "tcp", sink.port) as inner, self.tunnel("tcp", "ws", inner.port) as ours:
+                rates = {ours: [], floor: []}
+                mine, yard = self.interleave(
+                    lambda: measure(ours, 2, [ours.pid, inner.pid]), lambda: measure(floor, 1, [floor.pid]))
+                yield result("bulk tcp→ws→tcp", 0.7, ours, floor, mine, yard)
+
+    def tls_echo(self):
+        port = peers.free_port()
+        with self.echo(tls=True) as ours:
+            with Peer([BUILT / "lwsecho", port, peers.certificate(), peers.key()], SERVER_CORE, port) as lws:
+                yield self.compare_cpu(
+                    "TLS echo 512 B / libwebsockets", 1.1, ours, lws, "ws-echo", ["--tls", "-c", 64, "-s", 512], path="/echo")
+
+    def tls_handshakes(self):
+        for version in ("-tls1_3", "-tls1_2"):
+            port = peers.free_port()
+            words = ["openssl", "s_server", "-accept", port, "-cert", peers.certificate(), "-key", peers.key(), version, "-quiet"]
+            with self.echo(tls=True) as ours, Peer(words, SERVER_CORE, port) as theirs:
+                mine, yard = self.interleave(lambda: self.handshakes(ours, version), lambda: self.handshakes(theirs, version))
+                name = f"TLS handshakes {version[4:].replace('_', '.')} / s_server"
+                yield Result(name, mine / yard, 0.9, False, ours=mine, yardstick=yard, measure="per CPU s")
+
+    def handshakes(self, peer, version):
+        seconds = max(1, round(self.size.seconds))
+        before = peers.cpu_seconds(peer.pid)
+        words = ["taskset", "--cpu-list", str(LOAD_CORE), "openssl", "s_time", "-connect", f"127.0.0.1:{peer.port}", "-new",
+                 "-time", str(seconds), version]
+        try:
+            run = subprocess.run(words, capture_output=True, text=True, timeout=seconds + 30)
+        except subprocess.TimeoutExpired as late:
+            raise MeasurementFailed("s_time did not end") from late
+        spent = peers.cpu_seconds(peer.pid) - before
+        found = re.search(r"^(\d+) connections in \d+ real seconds", run.stdout, re.MULTILINE)
+        if not found or not int(found.group(1)) or spent <= 0:
+            raise MeasurementFailed(f"s_time: {run.stderr.strip()[-200:]}")
+        return int(found.group(1)) / spent
+
+    def deflate(self):
+        for name, options in (("context takeover", []), ("no context takeover", ["--no-takeover"])):
+            with self.echo("--compress") as ours:
+                def through():
+                    words = [BUILT / "deflateload", "echo", f"127.0.0.1:{ours.port}", "/echo", "--pid", ours.pid]
+                    run = peers.run_json(
+                        ["taskset", "--cpu-list", LOAD_CORE, *words, "-t", self.size.seconds, *options], 60)
+                    wires.append(run["wire_bytes_per_message"])
+                    return run["cpu_us_per_message"]
+
+                def alone():
+                    words = [BUILT / "deflateload", "alone", "-t", self.size.seconds, *options]
+                    run = peers.run_json(["taskset", "--cpu-list", SERVER_CORE, *words], 60)
+                    wires_alone.append(run["wire_bytes_per_message"])
+                    return run["cpu_us_per_message"]
+
+                wires, wires_alone = [], []
+                with Floor("ws-echo") as floor:
+                    # What the messages cost to carry is no part of the comparison: the floor carries as many bytes.
+                    def carried():
+                        size = round(statistics.median(wires))
+                        run = wsload("ws-echo", floor.port, "-c", 16, "-s", size, *self.size.timing(), pids=[floor.pid])
+                        return run["srv_cpu_s_per_Mmsg"]
+
+                    mine, yard, carrying = self.interleave(through, alone, carried)
+                notes = {"carrying_us": carrying, "ratio_with_carrying": yard / mine,
+                         "bytes_per_message": statistics.median(wires), "zlib_bytes_per_message": statistics.median(wires_alone)}
+                yield Result(f"permessage-deflate 1 KiB, {name}", yard / (mine - carrying), 0.9, False, ours=mine - carrying,
+                             yardstick=yard, measure="CPU µs/message", notes=notes)
+
+    def memory(self):
+        def idle(peer, *options):
+            words = ["-c", self.size.idle, "-t", 0.5, "--touch", *options]
+            return wsload("ws-idle", peer.port, *words, pids=[peer.pid], seconds=120)["bytes_per_conn"] / 1024
+
+        # One run each: memory once touched stays with the process, so a second run would see less than the first.
+        with self.echo() as ours:
+            yield Result("memory, idle ws echo", idle(ours, "--path", "/echo"), 1.5, True, "KiB")
+        with Sink("echo") as sink, self.tunnel("ws", "tcp", sink.port) as ours:
+            yield Result("memory, idle tunnel ws→tcp", idle(ours, "--stream"), 3.0, True, "KiB")
+        with self.echo(tls=True) as ours:
+            yield Result("memory, idle wss echo", idle(ours, "--tls", "--path", "/echo"), 14.0, True, "KiB")
+
+    def allocations(self):
+        with tempfile.NamedTemporaryFile() as page:
+            page.truncate(4096)
+            environment = {"LD_PRELOAD": str(BUILT / "countmalloc.so"), "COUNTMALLOC_FILE": page.name}
+
+            def count():
+                page.seek(0)
+                return int.from_bytes(page.read(8), "little")
+
+            def per_message(peer, mode, *options):
+                # Two runs that differ in length alone: what opening and closing takes cancels out.
+                seen = []
+                for seconds in (0.3, 0.3 + self.size.seconds):
+                    before = count()
+                    run = wsload(mode, peer.port, "-c", 16, "-s", 512, "-t", seconds, "-w", 0, *options)
+                    seen.append((count() - before, run["msgs"]))
+                (fewer, short), (more, long) = seen
+                if long <= short:
+                    raise MeasurementFailed("the longer run carried no more messages")
+                return max(0.0, (more - fewer) / (long - short))
+
+            if self.stand_in:
+                raise MeasurementFailed("the floor allocates nothing to count")
+            with Sluice("ws://127.0.0.1:0/echo", "echo", environment=environment) as ours:
+                yield Result("allocations per echoed message", per_message(ours, "ws-echo", "--path", "/echo"), 0.001, True, "")
+            with Floor("tcp-echo", core=LOAD_CORE) as far:
+                with self.tunnel("tcp", "tcp", far.port, environment=environment) as ours:
+                    yield Result("allocations per relayed block", per_message(ours, "tcp-echo"), 0.001, True, "")
+            with Floor("ws-echo", core=LOAD_CORE) as far:
+                with self.tunnel("tcp", "ws", far.port, environment=environment) as ours:
+                    yield Result("allocations per block, tcp→ws", per_message(ours, "tcp-echo"), 0.001, True, "")
+
+    def system_calls(self):
+        if not peers.have("strace"):
+            raise MeasurementFailed("strace is not there")
+
+        def counted(peer, mode, *options):
+            with tempfile.NamedTemporaryFile("r") as table:
+                tracer = subprocess.Popen(["strace", "-f", "-c", "-o", table.name, "-p", str(peer.pid)],
+                                          stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+                try:
+                    tracer.stderr.readline()  # "Process N attached"
+                    messages = wsload(mode, peer.port, "-c", 8, "-s", 512, "-t", self.size.seconds, "-w", 0, *options)["msgs"]
+                finally:
+                    tracer.send_signal(2)
+                    tracer.communicate(timeout=20)
+                calls = {}
+                for line in table.read().splitlines():
+                    words = line.split()
+                    if len(words) >= 5 and words[0].replace(".", "").isdigit() and words[-1] != "total":
+                        calls[words[-1]] = int(words[3])
+            if not calls or not messages:
+                raise MeasurementFailed("strace counted nothing")
+            return {name: count / messages for name, count in calls.items()}
+
+        def results(name, per_message, transfers):
+            groups = {"reads": ("recvfrom", "recvmsg", "read", "readv"), "writes": ("sendto", "sendmsg", "write", "writev")}
+            for group, members in groups.items():
+                value = sum(per_message.pop(member, 0) for member in members)
+                yield Result(f"{group} per message, {name}", value, transfers * 1.02, True, "", measure="system calls")
+            waits = sum(per_message.pop(member, 0) for member in ("epoll_wait", "epoll_pwait", "epoll_pwait2"))
+            others = dict(sorted(per_message.items(), key=lambda item: -item[1])[:4])
+            yield Result(f"other calls per message, {name}", sum(per_message.values()), 0.05, True, "", measure="system calls",
+                         notes={"epoll_wait": waits, **others})
+
+        with self.echo() as ours:
+            yield from results("echo", counted(ours, "ws-echo", "--path", "/echo"), 1)
+        with Floor("tcp-echo", core=LOAD_CORE) as far, self.tunnel("tcp", "tcp", far.port) as ours:
+            # A block goes there and comes back: two reads and two writes.
+            yield from results("tcp→tcp", counted(ours, "tcp-echo"), 2)
+
+    def idle_beside_busy(self):
+        count = 15_000 if self.size is FULL else self.size.idle
+        with self.echo() as ours:
+            def busy():
+                run = wsload("ws-echo", ours.port, "-c", 64, "-s", 512, "--path", "/echo", *self.size.timing(), pids=[ours.pid])
+                return 1e6 / run["srv_cpu_s_per_Mmsg"]
+
+            def crowded():
+                words = [BUILT / "wsload", "ws-idle", f"127.0.0.1:{ours.port}", "-c", count, "-t", 600, "--path", "/echo"]
+                with Peer(words, LOAD_CORE):
+                    peers.wait_until(lambda: peers.descriptors(ours.pid) >= count, f"{count} idle connections", 60)
+                    rate = busy()
+                    still = peers.descriptors(ours.pid)
+                if still < count:
+                    raise MeasurementFailed(f"{count - still} idle connections were lost")
+                peers.wait_until(lambda: peers.descriptors(ours.pid) < 500, "idle connections gone", 60)
+                return rate
+
+            quiet, loud = self.interleave(busy, crowded)
+            yield Result(f"loss beside {count} idle", (1 - loud / quiet) * 100, 3.0, True, "%", ours=loud, yardstick=quiet,
+                         measure="messages per CPU s")
+
+    def opening_handshakes(self):
+        with self.echo() as ours, Floor("ws-echo") as floor:
+            def measure(peer):
+                run = wsload("ws-idle", peer.port, "-c", self.size.handshakes, "-t", 0, "--settle", 0, "--path", "/echo",
+                             pids=[peer.pid], seconds=120)
+                return 1e6 / run["srv_cpu_us_per_handshake"]
+
+            mine, yard = self.interleave(lambda: measure(ours), lambda: measure(floor))
+            yield Result("opening handshakes", mine / yard, 0.8, False, ours=mine, yardstick=yard, measure="per CPU s")
+
+    ROWS = (echoes, tunnels, bulk, tls_echo, tls_handshakes, deflate, memory, allocations, system_calls, idle_beside_busy,
+            opening_handshakes)

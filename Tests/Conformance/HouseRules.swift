@@ -1,0 +1,121 @@
+/// The rules of the house that can be read off one file.
+enum HouseRules {
+    static let largestFile = 400
+    static let largestFunction = 40
+    static let rooms = [
+        "Sources/ByteKernels/", "Sources/Deflate/", "Sources/TLSEngine/OpenSSL/", "Sources/StreamTransport/System/",
+    ]
+    static let publicModules: Set<String> = ["SessionTasks", "TLSEngine", "URLLoading", "WebSocketProtocol"]
+    static let bannedNameParts: Set<String> = [
+        "manager", "managers", "helper", "helpers", "util", "utils", "utility", "utilities", "base", "impl", "info",
+        "misc", "common",
+    ]
+
+    static func findings(in file: SourceFile) -> [Finding] {
+        var findings = self.size(of: file)
+        findings += self.traps(in: file)
+        findings += self.unsafeOutsideRooms(in: file)
+        findings += self.publicOutsideTheLibrary(in: file)
+        findings += self.names(in: file)
+        findings += self.typesPerFile(in: file)
+        return findings.sorted { $0.line < $1.line }
+    }
+
+    static func size(of file: SourceFile) -> [Finding] {
+        var findings: [Finding] = []
+        if file.lineCount > self.largestFile {
+            findings.append(
+                Finding(path: file.path, line: file.lineCount, rule: "file of more than \(self.largestFile) lines"))
+        }
+        for function in Declarations.functions(in: file.tokens) where function.lineCount > self.largestFunction {
+            let rule = "function \(function.name) of \(function.lineCount) lines, more than \(self.largestFunction)"
+            findings.append(Finding(path: file.path, line: function.line, rule: rule))
+        }
+        return findings
+    }
+
+    /// Bytes from outside must never reach a trap, so the words that trap do not occur.
+    static func traps(in file: SourceFile) -> [Finding] {
+        var findings: [Finding] = []
+        for (index, token) in file.tokens.enumerated() {
+            if token.text == "fatalError" || token.text == "preconditionFailure" {
+                findings.append(Finding(path: file.path, line: token.line, rule: token.text))
+            }
+            guard token.text == "!", token.touchesPrevious, index > 0 else { continue }
+            let before = file.tokens[index - 1]
+            let after = file.tokens[(index + 1)...].first
+            // `a!=b` compares.
+            if let after, after.text == "=", after.touchesPrevious { continue }
+            if before.text == "try" || before.text == "as" {
+                findings.append(Finding(path: file.path, line: token.line, rule: "\(before.text)!"))
+            } else if before.isWord || [")", "]", "?", "\"", "`", ">"].contains(before.text) {
+                findings.append(Finding(path: file.path, line: token.line, rule: "force unwrap"))
+            }
+        }
+        return findings
+    }
+
+    static func unsafeOutsideRooms(in file: SourceFile) -> [Finding] {
+        guard !self.rooms.contains(where: file.path.hasPrefix) else { return [] }
+        return file.tokens.filter { $0.text.lowercased().contains("unsafe") }.map { token in
+            Finding(path: file.path, line: token.line, rule: "\(token.text) outside the rooms")
+        }
+    }
+
+    static func publicOutsideTheLibrary(in file: SourceFile) -> [Finding] {
+        guard !self.publicModules.contains(file.module) else { return [] }
+        return file.tokens.filter { $0.text == "public" || $0.text == "open" && $0.isModifier(in: file) }.map { token in
+            Finding(path: file.path, line: token.line, rule: "\(token.text) in \(file.module)")
+        }
+    }
+
+    static func names(in file: SourceFile) -> [Finding] {
+        var findings: [Finding] = []
+        if let part = self.bannedPart(of: file.name) {
+            findings.append(Finding(path: file.path, line: 1, rule: "banned word \(part) in the file's name"))
+        }
+        for name in Declarations.names(in: file.tokens) {
+            if let part = self.bannedPart(of: name.text) {
+                findings.append(Finding(path: file.path, line: name.line, rule: "banned word \(part) in \(name.text)"))
+            }
+        }
+        for type in Declarations.types(in: file.tokens) where type.name == file.module {
+            findings.append(Finding(path: file.path, line: type.line, rule: "type named like its module"))
+        }
+        return findings
+    }
+
+    static func typesPerFile(in file: SourceFile) -> [Finding] {
+        let types = Declarations.types(in: file.tokens).filter { $0.depth == 0 }
+        var findings = types.dropFirst().map { type in
+            Finding(path: file.path, line: type.line, rule: "second type in a file: \(type.name)")
+        }
+        if let first = types.first, first.name != file.name {
+            findings.append(
+                Finding(path: file.path, line: first.line, rule: "type \(first.name) in a file of another name"))
+        }
+        return findings
+    }
+
+    /// The first banned word among the words of a camel-case name. Digits belong to the word before them, so the
+    /// encoding `base64` is not the banned `base`.
+    static func bannedPart(of name: String) -> String? {
+        var words: [String] = []
+        var before: Character = "_"
+        for character in name {
+            let begins = character.isUppercase && !before.isUppercase || before == "_" || before == "+"
+            if begins || words.isEmpty { words.append("") }
+            if character != "_", character != "+" { words[words.count - 1].append(character) }
+            before = character
+        }
+        return words.map { $0.lowercased() }.first(where: self.bannedNameParts.contains)
+    }
+}
+
+extension Token {
+    /// `open` is a word of the language only before a declaration: elsewhere it names a case, a function, a state.
+    func isModifier(in file: SourceFile) -> Bool {
+        guard let index = file.tokens.firstIndex(of: self), index + 1 < file.tokens.count else { return false }
+        return ["class", "func", "var", "subscript", "override"].contains(file.tokens[index + 1].text)
+    }
+}

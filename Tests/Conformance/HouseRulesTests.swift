@@ -1,0 +1,97 @@
+import Testing
+
+@Suite("Rules of the house")
+struct HouseRulesTests {
+    private func rules(_ text: String, path: String = "Sources/GatewayCore/Route.swift") -> [String] {
+        HouseRules.findings(in: SourceFile(path: path, text: text)).map(\.rule)
+    }
+
+    @Test func everySourceKeepsThem() throws {
+        let findings = try SourceFile.all().flatMap(HouseRules.findings)
+        #expect(findings == [], "\(findings.map(\.description).joined(separator: "\n"))")
+    }
+
+    @Test(arguments: [
+        "a!.b", "f()!", "c[0]!", "var a: Int!", "try! f()", "b as! C", "fatalError()", "preconditionFailure(\"x\")",
+        "\"\\(a!)\"", "a! = b", "x?.y!", "`default`!",
+    ])
+    func findsTraps(_ source: String) {
+        #expect(self.rules(source).count == 1)
+    }
+
+    @Test(arguments: [
+        "a != b", "a!=b", "!a", "if !f() {}", "a && !b", "(!a)", "[!a]", "// a!", "\"fatalError() a!\"", "a !== b",
+    ])
+    func acceptsWhatIsNoTrap(_ source: String) {
+        #expect(self.rules(source) == [])
+    }
+
+    @Test(arguments: [
+        "let p: UnsafeRawPointer", "a.withUnsafeBytes { $0 }", "unsafe f()", "nonisolated(unsafe) var a = 1",
+        "unsafeBitCast(a, to: B.self)",
+    ])
+    func findsUnsafeCodeOutsideTheRooms(_ source: String) {
+        #expect(self.rules(source).count == 1)
+        #expect(self.rules(source, path: "Sources/StreamTransport/Loop/Loop.swift").count == 1)
+        #expect(self.rules(source, path: "Sources/StreamTransport/System/Loop.swift") == [])
+        #expect(self.rules(source, path: "Sources/ByteKernels/Mask.swift") == [])
+    }
+
+    @Test func findsPublicOutsideTheLibrary() {
+        #expect(self.rules("public struct Route {}") == ["public in GatewayCore"])
+        #expect(self.rules("open class Route {}") == ["open in GatewayCore"])
+        #expect(self.rules("public struct Frame {}", path: "Sources/WebSocketProtocol/Frame.swift") == [])
+        #expect(self.rules("enum Route { case open; func open() {} }") == [])
+    }
+
+    @Test(arguments: [
+        "struct RouteManager {}", "func parseHelper() {}", "let connInfo = 1", "enum BaseRoute {}", "var utils = 1",
+        "protocol RouteImpl {}", "case misc", "let COMMON = 1",
+    ])
+    func findsBannedWordsInNames(_ source: String) {
+        #expect(self.rules(source).filter { $0.hasPrefix("banned") }.count == 1)
+    }
+
+    @Test(arguments: [
+        "struct Database {}", "let base64 = 1", "var information = 1", "func baseline() {}", "let uncommon = 1",
+    ])
+    func acceptsWordsThatOnlyContainThem(_ source: String) {
+        #expect(self.rules(source).filter { $0.hasPrefix("banned") } == [])
+    }
+
+    @Test func looksAtTheNameOfTheFile() {
+        #expect(self.rules("", path: "Sources/GatewayCore/Utils.swift").count == 1)
+        #expect(self.rules("extension Route {}", path: "Sources/GatewayCore/Route+Helpers.swift").count == 1)
+    }
+
+    @Test func findsATypeNamedLikeItsModule() {
+        #expect(
+            self.rules("enum GatewayCore {}", path: "Sources/GatewayCore/GatewayCore.swift") == [
+                "type named like its module"
+            ])
+    }
+
+    @Test func wantsOneTypePerFileNamedLikeIt() {
+        #expect(self.rules("struct Route { enum Kind {} }\nextension Route {}") == [])
+        #expect(self.rules("struct Route {}\nstruct Path {}") == ["second type in a file: Path"])
+        #expect(self.rules("struct Path {}") == ["type Path in a file of another name"])
+    }
+
+    @Test func wantsFilesOfAtMost400Lines() {
+        #expect(self.rules(String(repeating: "\n", count: 400)) == [])
+        #expect(self.rules(String(repeating: "\n", count: 401)).count == 1)
+        #expect(self.rules(String(repeating: "\n", count: 400) + "let a = 1").count == 1)
+    }
+
+    @Test func wantsFunctionsOfAtMost40Lines() {
+        let longest = "func f(a: [Int] = [1]) -> Int {\n" + String(repeating: "g()\n", count: 38) + "}\n"
+        #expect(self.rules(longest) == [])
+        #expect(self.rules(longest.replacing("{\n", with: "{\n\n")) == ["function f of 41 lines, more than 40"])
+        let initializer = "init?(a: Int = { 1 }()) {\n" + String(repeating: "g()\n", count: 40) + "}\n"
+        #expect(self.rules(initializer) == ["function init of 42 lines, more than 40"])
+        let requirement =
+            "protocol Route {\nfunc f()\nvar a: Int { get }\n" + String(repeating: "var b: Int { get }\n", count: 50)
+            + "}"
+        #expect(self.rules(requirement) == [])
+    }
+}

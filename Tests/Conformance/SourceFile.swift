@@ -1,0 +1,40 @@
+import Foundation
+
+/// One Swift file of `Sources`, as the rules look at it.
+struct SourceFile {
+    /// From the top of the project, as in `Sources/Deflate/Inflater.swift`.
+    let path: String
+    let lineCount: Int
+    let tokens: [Token]
+
+    init(path: String, text: String) {
+        self.path = path
+        self.lineCount = text.utf8.count { $0 == UInt8(ascii: "\n") } + (text.isEmpty || text.hasSuffix("\n") ? 0 : 1)
+        self.tokens = Tokenizer.tokens(of: text)
+    }
+
+    /// The folder under `Sources`.
+    var module: String {
+        self.path.split(separator: "/").dropFirst().first.map(String.init) ?? ""
+    }
+
+    /// The file's name without `.swift`.
+    var name: String {
+        let last = self.path.split(separator: "/").last.map(String.init) ?? ""
+        return last.hasSuffix(".swift") ? String(last.dropLast(6)) : last
+    }
+
+    /// The top of the project, found from where this file stands.
+    static let projectRoot = URL(filePath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+    /// Every Swift file under `Sources`, in the order of their paths.
+    static func all() throws -> [SourceFile] {
+        let sources = self.projectRoot.appending(path: "Sources")
+        let names = FileManager.default.subpaths(atPath: sources.path()) ?? []
+        return try names.filter { $0.hasSuffix(".swift") }.sorted().map { name in
+            let text = try String(contentsOf: sources.appending(path: name), encoding: .utf8)
+            return SourceFile(path: "Sources/\(name)", text: text)
+        }
+    }
+}

@@ -1,0 +1,74 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from support import gateway, websocket  # noqa: E402
+from support.certificates import Authority  # noqa: E402
+from support.websocket import Listener  # noqa: E402
+
+
+def pytest_sessionstart(session):
+    if not gateway.BINARY.exists():
+        pytest.exit(f"there is no binary at {gateway.BINARY}: build it, or set SLUICE_BINARY", returncode=2)
+
+
+@pytest.fixture
+def sluice():
+    """Starts gateways; at the end of the test none of them may have run into a trap."""
+    started = []
+
+    def start(*arguments, **more):
+        one = gateway.Gateway(*arguments, **more)
+        started.append(one)
+        return one
+
+    yield start
+    trapped = [(one.arguments, one.trapped()) for one in started if one.trapped()]
+    for one in started:
+        one.kill()
+    assert not trapped, f"a gateway trapped: {trapped}"
+
+
+@pytest.fixture
+def bridge(sluice):
+    """`sluice bridge LISTEN TARGET ...`, ready."""
+    return lambda listen, target, *options, **more: sluice("bridge", listen, target, *options, **more)
+
+
+@pytest.fixture
+def listener():
+    """A listening socket of the test's own."""
+    with Listener() as one:
+        yield one
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(scope="session")
+def server_certificate(authority):
+    """(certificate, key) for localhost and 127.0.0.1."""
+    return authority.issue("localhost")
+
+
+@pytest.fixture(scope="session")
+def echo():
+    """One gateway for all cases of conformance: what one connection breaks, the next must not feel."""
+    one = gateway.Gateway(
+        "bridge", "ws://127.0.0.1:0/echo", "echo", "--compress", "--max-message-size", "16MiB", "--ping-interval", "1h")
+    yield one
+    trapped = one.trapped() or not one.running()
+    one.kill()
+    assert not trapped, f"the echo gateway did not live to the end: {one.log.all()[-20:]}"
+
+
+@pytest.fixture
+def client(echo):
+    """A connection to `/echo`, without compression."""
+    with websocket.connect(echo.address(), "/echo") as one:
+        yield one

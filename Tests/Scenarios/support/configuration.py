@@ -1,0 +1,25 @@
+"""Configuration files for `sluice serve`. JSON is YAML, so what a test means is written as it is."""
+
+import json
+
+
+def write(path, listeners, routes, upstreams=(), **more):
+    """`more` are the keys at the top, with `_` for `-`."""
+    document = {"listeners": listeners, "routes": routes}
+    if upstreams:
+        document["upstreams"] = list(upstreams)
+    document.update({key.replace("_", "-"): value for key, value in more.items()})
+    path.write_text(json.dumps(document, indent=2))
+    return path
+
+
+def listener(name, listen, **more):
+    return {"name": name, "listen": listen, **{key.replace("_", "-"): value for key, value in more.items()}}
+
+
+def route(name, target, **more):
+    return {"name": name, "target": target, **{key.replace("_", "-"): value for key, value in more.items()}}
+
+
+def upstream(name, *endpoints, **more):
+    return {"name": name, "endpoints": list(endpoints), **{key.replace("_", "-"): value for key, value in more.items()}}

@@ -1,0 +1,77 @@
+"""Programs that are not ours, run as peers: started, awaited by what they say or by their port, and ended."""
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+
+from .deadlines import Lines, eventually, seconds
+
+
+class Program:
+    """A program in the background whose output is kept."""
+
+    def __init__(self, *words, **more):
+        self.process = subprocess.Popen([str(word) for word in words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, **more)
+        self.output = Lines(self.process.stdout)
+
+    def wait_listening(self, port, within=20.0):
+        def answers():
+            assert self.process.poll() is None, f"it ended: {self.output.all()[-20:]}"
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                return True
+            except OSError:
+                return False
+        eventually(answers, f"something listening on {port}", within)
+        return self
+
+    def wait(self, within=20.0):
+        return self.process.wait(timeout=seconds(within))
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(timeout=seconds(10))
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self.process.stdin.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
+
+def find(*names):
+    """The path of the first of these programs that is installed; `deploy/install-dependencies --tests` installs them all."""
+    for name in names:
+        path = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")
+        if path:
+            return path
+    raise AssertionError(f"none of {', '.join(names)} is installed: run deploy/install-dependencies --tests")
+
+
+def run(*words, within=60.0, **more):
+    """Runs a program to its end; the finished process with its output as text."""
+    return subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=seconds(within), **more)
+
+
+def unprivileged():
+    """What makes a child run as `nobody` where the tests run as root: some servers refuse to be root."""
+    if os.getuid() != 0:
+        return {}
+    nobody = pwd.getpwnam("nobody")
+    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+
+
+def free_port():
+    """A port for a program that cannot choose one itself and say which."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

@@ -1,0 +1,143 @@
+"""RFC 6455 §8.1 against the echo endpoint: text is valid UTF-8, and the connection fails at the first byte that is not."""
+
+import pytest
+
+from support.websocket import CLOSE, CONTINUATION, PING, TEXT, frame
+
+INVALID = 1007
+
+# Named after what they hold; the table of Markus Kuhn's decoder stress test, in its sections.
+VALID = {
+    "ascii": "48656c6c6f",
+    "greek": "cebae1bdb9cf83cebcceb5",
+    "first of 1 byte": "00", "first of 2 bytes": "c280", "first of 3 bytes": "e0a080", "first of 4 bytes": "f0908080",
+    "last of 1 byte": "7f", "last of 2 bytes": "dfbf", "last of 3 bytes": "efbfbf", "last of 4 bytes": "f48fbfbf",
+    "before the surrogates": "ed9fbf", "after the surrogates": "ee8080", "replacement character": "efbfbd",
+    "noncharacter FFFE": "efbfbe", "noncharacter FFFF": "efbfbf", "noncharacter 1FFFE": "f09fbfbe",
+    "noncharacter 10FFFF": "f48fbfbf", "byte order mark": "efbbbf", "mixed": "68c3a96cc3b820f09f9880",
+}
+REFUSED = {
+    "lonely continuation 80": "80", "lonely continuation bf": "bf", "two continuations": "80bf", "seven continuations": "80bf80bf80bf80",
+    "all continuations": bytes(range(0x80, 0xC0)).hex(),
+    "2-byte starts with spaces": "".join(f"{byte:02x}20" for byte in range(0xC0, 0xE0)),
+    "3-byte starts with spaces": "".join(f"{byte:02x}20" for byte in range(0xE0, 0xF0)),
+    "4-byte starts with spaces": "".join(f"{byte:02x}20" for byte in range(0xF0, 0xF8)),
+    "5-byte start": "f888808080", "6-byte start": "fc8480808080", "fe": "fe", "ff": "ff", "fe fe ff ff": "fefeffff",
+    "last byte of 2 missing": "c0", "last byte of 3 missing": "e080", "last byte of 4 missing": "f08080",
+    "cut 2 of df": "df", "cut 3 of efbf": "efbf", "cut 4 of f48fbf": "f48fbf",
+    "overlong slash in 2": "c0af", "overlong slash in 3": "e080af", "overlong slash in 4": "f08080af",
+    "overlong slash in 5": "f8808080af", "overlong slash in 6": "fc80808080af",
+    "largest overlong in 2": "c1bf", "largest overlong in 3": "e09fbf", "largest overlong in 4": "f08fbfbf",
+    "overlong zero in 2": "c080", "overlong zero in 3": "e08080", "overlong zero in 4": "f0808080",
+    "surrogate D800": "eda080", "surrogate DB7F": "edadbf", "surrogate DB80": "edae80", "surrogate DBFF": "edafbf",
+    "surrogate DC00": "edb080", "surrogate DF80": "edbe80", "surrogate DFFF": "edbfbf", "surrogate pair": "eda080edb080",
+    "110000": "f4908080", "1FFFFF": "f7bfbfbf", "start in place of a continuation": "e2e2", "c3 28": "c328",
+    "f5": "f5808080",
+}
+
+
+def table(entries):
+    return pytest.mark.parametrize("payload", [bytes.fromhex(text) for text in entries.values()], ids=list(entries))
+
+
+@table(VALID)
+def test_valid_text_comes_back(client, payload):
+    client.write(TEXT, payload)
+    client.expect_text(payload)
+    client.close_cleanly()
+
+
+@table(VALID)
+def test_valid_text_may_be_cut_anywhere(client, payload):
+    frames = [frame(TEXT, b"", fin=False), *(frame(CONTINUATION, bytes([byte]), fin=False) for byte in payload), frame(CONTINUATION)]
+    client.send(b"".join(frames))
+    client.expect_text(payload)
+    client.send_slowly(b"".join(frames))
+    client.expect_text(payload)
+    client.close_cleanly()
+
+
+@table(REFUSED)
+def test_invalid_text_fails_the_connection(client, payload):
+    client.write(TEXT, payload)
+    client.expect_failure(INVALID)
+
+
+@table(REFUSED)
+def test_invalid_text_behind_valid_text_fails_the_connection(client, payload):
+    client.write(TEXT, b"Hello " * 20 + payload)
+    client.expect_failure(INVALID)
+
+
+@table(REFUSED)
+def test_invalid_text_in_fragments_of_a_byte_fails_the_connection(client, payload):
+    frames = [frame(TEXT, b"", fin=False), *(frame(CONTINUATION, bytes([byte]), fin=False) for byte in payload), frame(CONTINUATION)]
+    try:
+        client.send(b"".join(frames))
+    except AssertionError:
+        pass
+    expect_failure_after_fragments(client)
+
+
+def expect_failure_after_fragments(client):
+    """The Close may stand behind fragments that were sound when they were passed on."""
+    got = client.read()
+    while got.opcode != CLOSE:
+        assert not got.fin, f"the message came back: {got}"
+        got = client.read()
+    assert got.code == INVALID, got
+    client.expect_any_end()
+
+
+# -- at the first bad byte, not at the end of the message: nothing more is sent until the Close has come
+
+# "κόσμε" and then a surrogate, of which ed is still possible and a0 is not.
+POSSIBLE, IMPOSSIBLE = bytes.fromhex("cebae1bdb9cf83cebcceb5ed"), bytes.fromhex("a0")
+# And then a code point above 10FFFF, of which f4 is possible and 90 is not.
+POSSIBLE_4, IMPOSSIBLE_4 = bytes.fromhex("cebae1bdb9cf83cebcceb5f4"), bytes.fromhex("90")
+
+
+@pytest.mark.parametrize("good, bad", [(POSSIBLE, IMPOSSIBLE), (POSSIBLE_4, IMPOSSIBLE_4)])
+def test_the_first_bad_byte_fails_the_connection_in_a_fragment(client, good, bad):
+    client.send(frame(TEXT, good, fin=False))
+    client.write(PING, b"still here")
+    got = client.read()
+    while got.opcode in (TEXT, CONTINUATION):
+        got = client.read()
+    assert got.payload == b"still here", got
+    client.send(frame(CONTINUATION, bad, fin=False))
+    expect_failure_after_fragments(client)
+
+
+@pytest.mark.parametrize("good, bad", [(POSSIBLE, IMPOSSIBLE), (POSSIBLE_4, IMPOSSIBLE_4)])
+def test_the_first_bad_byte_fails_the_connection_within_a_frame(client, good, bad):
+    whole = frame(TEXT, good + bad + b"never sent" * 100)
+    # The head, then up to the bad byte and no further.
+    end = len(whole) - len(b"never sent" * 100)
+    client.send(whole[:end - 1])
+    client.send(whole[end - 1:end])
+    expect_failure_after_fragments(client)
+
+
+def test_a_character_cut_at_the_end_of_a_message_fails_the_connection(client):
+    client.send(frame(TEXT, bytes.fromhex("e282"), fin=False) + frame(CONTINUATION))
+    expect_failure_after_fragments(client)
+
+
+def test_binary_messages_are_not_looked_at(client):
+    for text in REFUSED.values():
+        client.binary(bytes.fromhex(text))
+        client.expect_binary(bytes.fromhex(text))
+    client.close_cleanly()
+
+
+def test_long_text_with_the_bad_byte_at_the_end(client):
+    client.write(TEXT, "é".encode() * 100_000 + b"\xff")
+    client.expect_failure(INVALID)
+
+
+def test_text_of_every_plane_comes_back(client):
+    text = "".join(chr(point) for point in range(0, 0x110000, 97) if not 0xD800 <= point <= 0xDFFF)
+    client.text(text)
+    client.expect_text(text)
+    client.close_cleanly()

@@ -1,0 +1,122 @@
+import ByteKernels
+import SessionTasks
+import StreamTransport
+import Testing
+
+@Suite("Queued reads of a stream task")
+struct ReadQueueTests {
+    /// Records what each read was answered, in the order of the answers.
+    final class Answers {
+        var list: [String] = []
+    }
+
+    private func read(
+        _ number: UInt64, _ minimum: Int, _ maximum: Int, deadline: MonotonicInstant? = nil, into answers: Answers
+    ) -> ReadQueue.Operation {
+        .read(
+            .init(number: number, minimum: minimum, maximum: maximum, deadline: deadline) { result in
+                switch result {
+                case .success(let chunk):
+                    answers.list.append("\(number):\(String(decoding: chunk.bytes, as: UTF8.self))\(chunk.isAtEnd ? "." : "")")
+                case .failure(let failure): answers.list.append("\(number)!\(failure)")
+                }
+            })
+    }
+
+    /// Runs all orders; other orders than answers are recorded by name.
+    private func run(_ queue: inout ReadQueue, _ answers: Answers) {
+        while let order = queue.nextOrder() {
+            switch order {
+            case .answer(let completion, let result): completion(result)
+            case .closeInput: answers.list.append("closeInput")
+            case .reachedBarrier(let number): answers.list.append("barrier \(number)")
+            }
+        }
+    }
+
+    private func give(_ text: String, to queue: inout ReadQueue) -> Int {
+        Array(text.utf8).withRawSpan { queue.take($0) }
+    }
+
+    @Test func answersReadsInTheirOrderWithinTheirBounds() {
+        let answers = Answers()
+        var queue = ReadQueue()
+        queue.append(self.read(1, 2, 4, into: answers))
+        queue.append(self.read(2, 1, 10, into: answers))
+        #expect(self.give("a", to: &queue) == 1)
+        self.run(&queue, answers)
+        #expect(answers.list.isEmpty)
+        #expect(self.give("bcdef", to: &queue) == 3)
+        self.run(&queue, answers)
+        #expect(self.give("ef", to: &queue) == 2)
+        self.run(&queue, answers)
+        #expect(answers.list == ["1:abcd", "2:ef"])
+    }
+
+    @Test func givesFewerThanTheMinimumOnlyAtTheEnd() {
+        let answers = Answers()
+        var queue = ReadQueue()
+        queue.append(self.read(1, 5, 9, into: answers))
+        queue.append(self.read(2, 1, 9, into: answers))
+        _ = self.give("abc", to: &queue)
+        queue.inputClosed()
+        self.run(&queue, answers)
+        #expect(answers.list == ["1:abc.", "2:."])
+        #expect(!queue.wantsBytes)
+    }
+
+    @Test func leavesTheBytesOfAWithdrawnReadToTheNext() {
+        let answers = Answers()
+        var queue = ReadQueue()
+        queue.append(self.read(1, 5, 9, into: answers))
+        queue.append(self.read(2, 1, 2, into: answers))
+        queue.append(self.read(3, 1, 9, into: answers))
+        _ = self.give("abc", to: &queue)
+        #expect(queue.withdraw(1) != nil)
+        self.run(&queue, answers)
+        #expect(answers.list == ["2:ab", "3:c"])
+    }
+
+    @Test func failsWhatWaitsBehindAReadWhoseDeadlinePassed() {
+        let answers = Answers()
+        var queue = ReadQueue()
+        let deadline = MonotonicInstant(nanoseconds: 10)
+        queue.append(self.read(1, 1, 9, deadline: deadline, into: answers))
+        queue.append(self.read(2, 1, 9, into: answers))
+        queue.expire(at: MonotonicInstant(nanoseconds: 9))
+        self.run(&queue, answers)
+        #expect(answers.list.isEmpty)
+        queue.expire(at: deadline)
+        queue.append(self.read(3, 1, 9, into: answers))
+        self.run(&queue, answers)
+        #expect(answers.list == ["1!timed out", "2!timed out", "3!timed out"])
+    }
+
+    @Test func closesTheReadSideBehindTheReadsBeforeIt() {
+        let answers = Answers()
+        var queue = ReadQueue()
+        queue.append(self.read(1, 1, 9, into: answers))
+        queue.append(.close)
+        queue.append(self.read(2, 1, 9, into: answers))
+        self.run(&queue, answers)
+        #expect(answers.list.isEmpty)
+        _ = self.give("x", to: &queue)
+        self.run(&queue, answers)
+        #expect(answers.list == ["1:x", "closeInput", "2!\(TaskFailure.directionClosed)"])
+    }
+
+    @Test func holdsReadsBehindABarrierUntilItIsLifted() {
+        let answers = Answers()
+        var queue = ReadQueue()
+        queue.append(.barrier(number: 7))
+        queue.append(self.read(1, 1, 9, into: answers))
+        self.run(&queue, answers)
+        #expect(!queue.wantsBytes)
+        #expect(self.give("secret", to: &queue) == 0)
+        #expect(answers.list == ["barrier 7"])
+        queue.liftBarrier()
+        _ = self.give("secret", to: &queue)
+        self.run(&queue, answers)
+        #expect(answers.list == ["barrier 7", "1:secret"])
+    }
+}
