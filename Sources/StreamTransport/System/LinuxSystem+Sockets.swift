@@ -92,8 +92,8 @@ extension LinuxSystem {
             // `pieces` holds every array until the call is over, so the addresses stay good.
             unsafe piece.withUnsafeBytes { bytes in
                 let start = index == 0 ? min(skipping, bytes.count) : 0
-                let base = unsafe bytes.baseAddress.map { unsafe UnsafeMutableRawPointer(mutating: $0 + start) }
-                unsafe vectors.append(iovec(iov_base: base, iov_len: bytes.count - start))
+                let address = unsafe bytes.baseAddress.map { unsafe UnsafeMutableRawPointer(mutating: $0 + start) }
+                unsafe vectors.append(iovec(iov_base: address, iov_len: bytes.count - start))
             }
         }
         let count = unsafe vectors.withUnsafeMutableBufferPointer { buffer in
