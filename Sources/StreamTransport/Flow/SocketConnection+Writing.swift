@@ -2,7 +2,7 @@ import ByteKernels
 
 extension SocketConnection {
     package var queuedBytes: Int {
-        self.queue.count + (self.loop.scratch.owner === self ? self.loop.scratch.count : 0)
+        self.queue.count
     }
 
     var takesOutput: Bool {
@@ -50,6 +50,10 @@ extension SocketConnection {
         return true
     }
 
+    package func notifyWhenSent() {
+        self.tellsProgress = true
+    }
+
     package func writeThrough(_ bytes: RawSpan) {
         guard self.takesOutput, bytes.byteCount > 0 else { return }
         if self.loop.scratch.owner === self { self.flushScratch() }
@@ -76,6 +80,7 @@ extension SocketConnection {
         self.loop.scratch.count = 0
         guard count > 0, self.isLive else { return }
         self.loop.scratch.buffer.read(0..<count) { self.sendOrQueue($0) }
+        if self.tellsProgress { self.endTurnLater() }
     }
 
     func drainQueue() {
