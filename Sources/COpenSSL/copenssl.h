@@ -144,7 +144,8 @@ static inline X509_NAME *sluice_name_at(const STACK_OF(X509_NAME) *stack, int in
 
 typedef void (*sluice_name_visitor)(void *context, const unsigned char *bytes, int count);
 
-// Calls `visit` with each DNS name among the certificate's alternative names; returns how many alternative names of any kind there are.
+// Calls `visit` with each DNS name among the certificate's alternative names; returns how many alternative names of any
+// kind there are.
 static inline int sluice_each_dns_name(const X509 *certificate, void *context, sluice_name_visitor visit) {
     GENERAL_NAMES *names = (GENERAL_NAMES *)X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
     int count = names ? sk_GENERAL_NAME_num(names) : 0;
@@ -166,14 +167,6 @@ static inline int sluice_pem_ended(void) {
 static inline int sluice_error_is_alert(unsigned long code) {
     int reason = ERR_GET_REASON(code);
     return ERR_GET_LIB(code) == ERR_LIB_SSL && reason >= SSL_AD_REASON_OFFSET ? reason - SSL_AD_REASON_OFFSET : -1;
-}
-
-static inline BIO *sluice_bio_of_bytes(const void *bytes, int count) {
-    return BIO_new_mem_buf(bytes, count);
-}
-
-static inline long sluice_bio_contents(BIO *bio, char **bytes) {
-    return BIO_get_mem_data(bio, bytes);
 }
 
 static inline int sluice_bio_flush(BIO *bio) {

@@ -1,7 +1,7 @@
 /// Whether certificates are looked up in revocation lists (RFC 5280 §6.3).
 ///
-/// A certificate whose issuer has no current list among the given ones fails verification: a list that is missing could have
-/// named it.
+/// A certificate whose issuer has no current list among the given ones fails verification: a list that is missing could
+/// have named it.
 public enum RevocationChecking: Sendable, Hashable {
     case off
     /// Only the peer's own certificate.

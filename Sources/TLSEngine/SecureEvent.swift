@@ -6,10 +6,11 @@ public enum SecureEvent: Sendable, Equatable {
     case plaintext(count: Int)
     /// The handshake waits for `resolveVerification`. Comes at most once, and only if the configuration asks for it.
     indirect case verificationRequested(VerificationRequest)
-    /// The handshake waits for `provideClientCertificate`. `issuers` are the names that the server accepts, each a DER-encoded
-    /// X.501 Name; empty means any.
+    /// The handshake waits for `provideClientCertificate`. `issuers` are the names that the server accepts, each a
+    /// DER-encoded X.501 Name; empty means any.
     case clientCertificateRequested(issuers: [[UInt8]])
-    /// The peer said close_notify: it finished sending, and nothing is missing. Comes at most once; our output stays open.
+    /// The peer said close_notify: it finished sending, and nothing is missing. Comes at most once; our output stays
+    /// open.
     case inputClosed
     /// The connection is over; nothing follows. What is in the output buffer (an alert) is still worth sending.
     indirect case failed(TLSFailure)

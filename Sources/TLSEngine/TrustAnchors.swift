@@ -1,7 +1,7 @@
 /// Which roots a peer's chain may end in.
 public enum TrustAnchors: Sendable, Hashable {
-    /// The system's roots: SSL_CERT_FILE and SSL_CERT_DIR if set, else OpenSSL's own place, else the first of the usual places
-    /// that exists.
+    /// The system's roots: SSL_CERT_FILE and SSL_CERT_DIR if set, else OpenSSL's own place, else the first of the usual
+    /// places that exists.
     case system
     /// The system's roots and these as well.
     case systemAnd([CertificateSource])

@@ -72,7 +72,7 @@ package final class TestCertificate: @unchecked Sendable {
         X509_gmtime_adj(X509_getm_notBefore(handle), profile.validFrom)
         X509_gmtime_adj(X509_getm_notAfter(handle), profile.validUntil)
         let name = X509_get_subject_name(handle)
-        X509_NAME_add_entry_by_NID(name, NID_commonName, MBSTRING_FLAG | 1, profile.commonName, -1, -1, 0)
+        X509_NAME_add_entry_by_NID(name, NID_commonName, MBSTRING_FLAG | 1, profile.subjectName, -1, -1, 0)
         X509_set_issuer_name(handle, X509_get_subject_name(issuer))
         X509_set_pubkey(handle, key)
         try Self.addExtensions(handle, profile, issuer: issuer)

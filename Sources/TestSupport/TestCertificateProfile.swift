@@ -1,6 +1,6 @@
 /// What a test certificate is to say.
 package struct TestCertificateProfile: Sendable {
-    package var commonName: String
+    package var subjectName: String
     /// DNS names, wildcards included.
     package var names: [String]
     /// IP addresses in text.
@@ -13,8 +13,8 @@ package struct TestCertificateProfile: Sendable {
     package var usage = "serverAuth,clientAuth"
     package var isAuthority = false
 
-    package init(_ commonName: String, names: [String] = [], addresses: [String] = []) {
-        self.commonName = commonName
+    package init(_ subjectName: String, names: [String] = [], addresses: [String] = []) {
+        self.subjectName = subjectName
         self.names = names
         self.addresses = addresses
     }

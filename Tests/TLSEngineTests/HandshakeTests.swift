@@ -29,6 +29,21 @@ struct HandshakeTests {
         #expect(pair.keptPromise)
     }
 
+    @Test(arguments: TLSVersion.both)
+    func errorsThatOthersLeftInTheQueueAreNotTakenForOurs(_ version: TLSVersion) throws {
+        let pair = try SecurePair(Fixture.client(), Fixture.server(version))
+        for bytes in [[UInt8(1)], [2]] {
+            let wrong = TestCertificateProfile("wrong", addresses: ["no address"])
+            #expect(throws: TestCertificateFailure.self) { try Fixture.all().authority.issue(wrong) }
+            try pair.client.write(bytes)
+            // In single bytes, so that most calls end in wanting more, which OpenSSL tells from a failure by the queue.
+            pair.run(chunk: 1)
+        }
+        #expect(pair.client.facts != nil)
+        #expect(pair.server.received == [1, 2])
+        #expect(pair.server.failure == nil)
+    }
+
     @Test(arguments: TLSVersion.both, [1, 7, 1000, Int.max])
     func carriesBytesBothWaysInAnySplit(_ version: TLSVersion, _ chunk: Int) throws {
         let pair = try SecurePair(Fixture.client(), Fixture.server(version))

@@ -37,7 +37,7 @@ final class EndpointSession {
             subprotocols: self.route.configuration.subprotocols, deflate: self.route.deflate)
         let task = WebSocketTask(
             accepting: transport, response: acceptance.response, subprotocol: acceptance.subprotocol,
-            deflate: acceptance.deflate(self.route.deflate), options: self.route.webSocketOptions, relay: relay)
+            deflate: self.route.negotiated(acceptance), options: self.route.webSocketOptions, relay: relay)
         self.webSocket = task
         self.begun()
         task.whenEnded { end in self.over(TerminationReason(endpoint: end)) }
@@ -81,14 +81,6 @@ final class EndpointSession {
         self.stream?.reset()
     }
 }
-
-/// What answers at an endpoint of the gateway's own.
-protocol EndpointRelay: WebSocketRelay {
-    func start(_ task: WebSocketTask)
-}
-
-extension WebSocketEcho: EndpointRelay {}
-extension ChatMember: EndpointRelay {}
 
 extension EndpointSession: TimerTarget {
     func timerFired(_ timer: LoopTimer) {

@@ -20,16 +20,19 @@ package final class ListenerPlan: Sendable {
         self.route = route
     }
 
-    /// What a request asks for, if it may have it.
+    /// What a request asks for, if it may have it. A path that leads nowhere is told before what else may be wrong with the request.
     func find(_ head: RequestHead) -> Result<FoundRoute, HandshakeRefusal> {
-        switch ServerHandshake.evaluate(head) {
-        case .failure(let refusal): return .failure(refusal)
-        case .success(let request):
-            switch self.table.find(host: head.fields["Host"], target: head.target) {
-            case .malformed: return .failure(.malformedTarget)
-            case .none: return .failure(.noRoute)
-            case .route(let match):
-                let route = self.routes[match.index]
+        guard head.fields.values("Host").count == 1 || head.version != .http11 else {
+            return .failure(HandshakeRefusal(status: 400, explanation: "Send exactly one Host field."))
+        }
+        switch self.table.find(host: head.fields["Host"], target: head.target) {
+        case .malformed: return .failure(.malformedTarget)
+        case .none: return .failure(.noRoute)
+        case .route(let match):
+            let route = self.routes[match.index]
+            switch ServerHandshake.evaluate(head) {
+            case .failure(let refusal): return .failure(refusal)
+            case .success(let request):
                 guard route.origins.allows(head.fields["Origin"]) else { return .failure(.originRefused) }
                 return .success(FoundRoute(route: route, match: match, request: request))
             }

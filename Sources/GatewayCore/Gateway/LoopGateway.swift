@@ -11,6 +11,7 @@ final class LoopGateway {
     private(set) var live: [UInt64: any LiveConnection] = [:]
     private(set) var isDraining = false
     private var whenEmpty: (() -> Void)?
+    var drainer: LoopDrainer?
 
     init(loop: Loop, index: Int, shared: GatewayShared) {
         self.loop = loop
@@ -58,7 +59,6 @@ final class LoopGateway {
 
     func add(_ connection: any LiveConnection) {
         self.live[connection.passport.identifier] = connection
-        if self.isDraining { connection.drain() }
     }
 
     /// One connection became another under the same identifier: what was accepted became a tunnel.

@@ -22,6 +22,12 @@ package final class RoutePlan: Sendable {
         }
     }
 
+    /// What a client and this route agreed on.
+    func negotiated(_ acceptance: HandshakeAcceptance) -> NegotiatedDeflate? {
+        guard let parameters = acceptance.deflate, let policy = self.deflate else { return nil }
+        return NegotiatedDeflate(parameters, policy: policy)
+    }
+
     /// How a WebSocket of this route behaves, on either side.
     var webSocketOptions: WebSocketOptions {
         var options = WebSocketOptions()

@@ -16,7 +16,7 @@ final class InboundConnection {
         case done
     }
 
-    package(set) var passport: ConnectionPassport
+    private(set) var passport: ConnectionPassport
     let plan: ListenerPlan
     let gateway: LoopGateway
     private(set) var transport: any Transport
@@ -24,7 +24,9 @@ final class InboundConnection {
     private var isSecure = false
     /// Admission refused it; a WebSocket client is told with a status once it has asked.
     private var refusal: AdmissionRefusal?
+    private var isAnswering = false
     private var countedClient: IPAddress?
+    private var isCounted = false
     private var securing: SecureTransport?
     private let timer = LoopTimer()
 
@@ -65,9 +67,12 @@ final class InboundConnection {
             admission.admit(listener: self.plan.configuration.name, client: client, at: self.loop.now)
         }
         self.countedClient = client
+        self.isCounted = self.refusal == nil
         if let refusal = self.refusal {
             self.gateway.shared.counters.count(refusal.rawValue)
-            guard self.plan.configuration.kind.speaksWebSocket, refusal.maySpendAHandshake else {
+            self.isAnswering =
+                self.plan.configuration.kind.speaksWebSocket && self.gateway.shared.withAdmission { $0.beginAnswer() }
+            guard self.isAnswering else {
                 return self.end(TerminationReason(.gateway, .accepting, .refusedAdmission(refusal)), reset: true)
             }
         }
@@ -209,7 +214,10 @@ final class InboundConnection {
 
     /// Its place among the admitted is free again.
     func release() {
-        guard self.refusal == nil else { return }
+        if self.isAnswering { self.gateway.shared.withAdmission { $0.endAnswer() } }
+        self.isAnswering = false
+        guard self.isCounted else { return }
+        self.isCounted = false
         self.gateway.shared.withAdmission { admission in
             admission.release(listener: self.plan.configuration.name, client: self.countedClient)
         }
@@ -263,7 +271,7 @@ extension InboundConnection: TransportConsumer {
     func outputProgressed() {}
 
     func transportEnded(_ end: TransportEnd) {
-        self.end(self.reason(for: end.failure ?? .reset, in: self.phaseName), reset: true)
+        self.end(self.reason(for: end.transportFailure ?? .reset, in: self.phaseName), reset: true)
     }
 }
 
@@ -285,5 +293,14 @@ extension InboundConnection: LiveConnection {
 
     func abandon(_ party: TerminationParty, _ cause: TerminationCause) {
         self.end(TerminationReason(party, self.phaseName, cause), reset: true)
+    }
+}
+
+extension AdmissionRefusal {
+    /// What a WebSocket client is told.
+    var handshakeRefusal: HandshakeRefusal {
+        HandshakeRefusal(
+            status: Int(self.status), explanation: "Too many connections (\(self.rawValue)); close some or try again later.",
+            fields: [HTTPField("Retry-After", "5")])
     }
 }

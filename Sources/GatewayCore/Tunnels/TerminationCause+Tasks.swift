@@ -1,5 +1,6 @@
 import SessionTasks
 import StreamTransport
+import WebSocketProtocol
 
 extension TerminationCause {
     /// What the failure of a task means for its connection.

@@ -119,10 +119,11 @@ final class TunnelEnd {
     private func carry(_ mark: FrameMark, _ bytes: RawSpan, by task: StreamTask) {
         var made: [UInt8] = []
         let chunk = ChunkMark(mark.kind, startsMessage: mark.startsMessage, endsMessage: mark.endsMessage)
-        switch self.toStream?.take(bytes, chunk, into: &made) {
-        case .unchanged?, nil: task.gather(bytes)
-        case .rewritten?: if !made.isEmpty { made.withRawSpan { task.gather($0) } }
-        case .violation(let violation)?: self.tunnel?.violated(self.side, closeCode: violation.closeCode)
+        let delivery = self.toStream?.take(bytes, chunk, into: &made) ?? .unchanged
+        switch delivery {
+        case .unchanged: task.gather(bytes)
+        case .rewritten: if !made.isEmpty { made.withRawSpan { task.gather($0) } }
+        case .violation(let violation): self.tunnel?.violated(self.side, closeCode: violation.closeCode)
         }
     }
 

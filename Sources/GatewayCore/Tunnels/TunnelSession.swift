@@ -1,5 +1,6 @@
 import SessionTasks
 import StreamTransport
+import Synchronization
 
 /// A running tunnel as the gateway keeps it: its name, its place in the balancer, its log lines.
 final class TunnelSession {

@@ -20,7 +20,7 @@ extension UpstreamFailure {
         var fields: [HTTPField] = []
         if self.passesAnswerOn, let answer {
             for name in Self.passedFields {
-                fields += answer.fields.values(name).map { HTTPField(name: name, value: $0) }
+                fields += answer.fields.values(name).map { HTTPField(name, $0) }
             }
         }
         return HandshakeRefusal(status: Int(self.status), explanation: self.explanation, fields: fields)

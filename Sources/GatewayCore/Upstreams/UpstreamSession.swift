@@ -1,6 +1,7 @@
 import ByteKernels
 import SessionTasks
 import StreamTransport
+import Synchronization
 import WebSocketProtocol
 
 /// An accepted connection while its upstream is being reached: picks endpoints, tries again, and joins the two sides; or answers the client
@@ -111,7 +112,7 @@ final class UpstreamSession {
         }
         return WebSocketTask(
             accepting: transport, response: acceptance.response, subprotocol: acceptance.subprotocol,
-            deflate: acceptance.deflate(self.route.deflate), options: self.route.webSocketOptions, startsPaused: true)
+            deflate: self.route.negotiated(acceptance), options: self.route.webSocketOptions, startsPaused: true)
     }
 
     // MARK: Failing

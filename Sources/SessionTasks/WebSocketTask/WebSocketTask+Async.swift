@@ -1,4 +1,5 @@
 import StreamTransport
+import Synchronization
 import WebSocketProtocol
 
 /// The task from any thread.

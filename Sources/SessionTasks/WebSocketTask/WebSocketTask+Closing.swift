@@ -1,5 +1,6 @@
 import ByteKernels
 import StreamTransport
+import Synchronization
 import WebSocketProtocol
 
 /// The closing handshake and the other ends, on the loop (RFC 6455 §7).

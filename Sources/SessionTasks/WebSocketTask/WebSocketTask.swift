@@ -1,3 +1,4 @@
+import ByteKernels
 import StreamTransport
 import Synchronization
 import WebSocketProtocol
@@ -59,6 +60,8 @@ public final class WebSocketTask: @unchecked Sendable {
     var opening: ClientOpening?
     var connecting: TransportOpening?
     var responseParser: ResponseParser?
+    /// The 16 bytes that the server must answer.
+    var nonce: [UInt8] = []
     /// Called once when the opening handshake is done.
     package var openObserver: (() -> Void)?
     var share: DeflateShare?

@@ -7,6 +7,11 @@ package enum Machine {
         Int(sluice_usable_cores())
     }
 
+    /// Milliseconds since 1970-01-01T00:00:00Z.
+    package static func wallClockMilliseconds() -> Int64 {
+        sluice_wall_clock_milliseconds()
+    }
+
     /// 64 bits from the kernel's generator, for seeds and keys.
     package static func entropy() -> UInt64 {
         sluice_random()

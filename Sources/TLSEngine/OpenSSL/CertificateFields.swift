@@ -30,7 +30,7 @@ enum CertificateFields {
             }
         }
         guard total == 0 else { return names }
-        return unsafe Self.commonName(of: certificate).map { [$0] } ?? []
+        return unsafe Self.subjectName(of: certificate).map { [$0] } ?? []
     }
 
     static func sha256(_ bytes: [UInt8]) -> [UInt8] {
@@ -39,7 +39,7 @@ enum CertificateFields {
         return done == 1 ? digest : []
     }
 
-    private static func commonName(of certificate: OpaquePointer) -> String? {
+    private static func subjectName(of certificate: OpaquePointer) -> String? {
         let name = unsafe X509_get_subject_name(certificate)
         return unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
             guard let start = buffer.baseAddress else { return nil }

@@ -1,7 +1,7 @@
 import COpenSSL
 
-/// Where connections put what is to be sent. Several connections of one thread may share one, provided that the owner takes the
-/// bytes of each before it calls the next; so a connection that is idle owns no buffer.
+/// Where connections put what is to be sent. Several connections of one thread may share one, provided that the owner
+/// takes the bytes of each before it calls the next; so a connection that is idle owns no buffer.
 ///
 /// Grows without refusal: one call adds at most what its own plaintext and the answers to its own input need.
 @safe
@@ -21,10 +21,15 @@ public final class CiphertextBuffer {
         unsafe self.storage?.deallocate()
     }
 
-    /// Lends all waiting bytes, then drops them.
+    /// Lends all waiting bytes, then drops them. What is added meanwhile waits for the next time.
     public func take<R>(_ body: (RawSpan) -> R) -> R {
-        defer { self.drop() }
-        let bytes = unsafe UnsafeRawBufferPointer(start: self.storage, count: self.count)
+        let lent = unsafe self.storage
+        let lentCapacity = self.capacity
+        let bytes = unsafe UnsafeRawBufferPointer(start: lent, count: self.count)
+        unsafe self.storage = nil
+        self.capacity = 0
+        self.count = 0
+        defer { unsafe self.giveBack(lent, capacity: lentCapacity) }
         return unsafe body(RawSpan(_unsafeBytes: bytes))
     }
 
@@ -48,11 +53,12 @@ public final class CiphertextBuffer {
         return unsafe grown + self.count
     }
 
-    private func drop() {
-        self.count = 0
-        guard self.capacity > Self.keptCapacity else { return }
-        unsafe self.storage?.deallocate()
-        unsafe self.storage = nil
-        self.capacity = 0
+    private func giveBack(_ lent: UnsafeMutableRawPointer?, capacity: Int) {
+        if unsafe self.storage == nil, capacity <= Self.keptCapacity {
+            unsafe self.storage = lent
+            self.capacity = capacity
+        } else {
+            unsafe lent?.deallocate()
+        }
     }
 }

@@ -1,7 +1,7 @@
 import COpenSSL
 
-/// One connection's two ends towards OpenSSL: it reads straight from bytes that are lent for one call, and writes to the shared
-/// output buffer. It never says end of input; only the owner knows what the transport's end means.
+/// One connection's two ends towards OpenSSL: it reads straight from bytes that are lent for one call, and writes to
+/// the shared output buffer. It never says end of input; only the owner knows what the transport's end means.
 @safe
 struct CiphertextChannel {
     /// The part of the lent bytes that OpenSSL has not read yet; empty between calls.

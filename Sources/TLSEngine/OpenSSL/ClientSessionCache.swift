@@ -31,8 +31,8 @@ final class ClientSessionCache: Sendable {
         }
     }
 
-    /// The newest session for `key`. A ticket of TLS 1.3 is given out once, lest its second use tells an observer that both
-    /// connections are ours (RFC 8446 §C.4).
+    /// The newest session for `key`. A ticket of TLS 1.3 is given out once, lest its second use tells an observer that
+    /// both connections are ours (RFC 8446 §C.4).
     func session(for key: String) -> KeptSession? {
         self.entries.withLock { entries in
             guard let index = entries.lastIndex(where: { $0.key == key }) else { return nil }

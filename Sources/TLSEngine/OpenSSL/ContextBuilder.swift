@@ -33,10 +33,12 @@ struct ContextBuilder {
         guard unsafe sluice_ctx_set_versions(self.handle, minimum, maximum) == 1 else {
             throw ErrorQueue.failure(.configuration, "these TLS versions are not available")
         }
-        if let list = configuration.cipherList, unsafe SSL_CTX_set_cipher_list(self.handle, list) != 1 {
+        let list = configuration.cipherList
+        guard unsafe SSL_CTX_set_cipher_list(self.handle, list) == 1 else {
             throw ErrorQueue.failure(.configuration, "the cipher list \"\(list)\" names no usable cipher")
         }
-        if let suites = configuration.cipherSuites, unsafe SSL_CTX_set_ciphersuites(self.handle, suites) != 1 {
+        let suites = configuration.cipherSuites
+        guard unsafe SSL_CTX_set_ciphersuites(self.handle, suites) == 1 else {
             throw ErrorQueue.failure(.configuration, "the cipher suites \"\(suites)\" are not all known")
         }
         if configuration.role == .server { unsafe sluice_ctx_prefer_server_order(self.handle) }

@@ -61,7 +61,9 @@ func logKey(_ ssl: OpaquePointer?, _ line: UnsafePointer<CChar>?) {
 func noteProgress(_ ssl: OpaquePointer?, _ event: Int32, _ value: Int32) {
     guard event & SSL_CB_ALERT != 0, let connection = unsafe connection(of: ssl) else { return }
     let code = UInt8(truncatingIfNeeded: value)
-    // close_notify ends a direction, not the connection.
-    guard code != UInt8(SSL_AD_CLOSE_NOTIFY) else { return }
+    // These end nothing, or one direction only; below TLS 1.3 a warning ends nothing either.
+    let harmless = [SSL_AD_CLOSE_NOTIFY, SSL_AD_USER_CANCELLED, SSL_AD_NO_RENEGOTIATION].contains(Int32(code))
+    let warning = unsafe value >> 8 == SSL3_AL_WARNING && SSL_version(ssl) != TLS1_3_VERSION
+    guard !harmless, !warning else { return }
     connection.alert = TLSAlert(code: code, origin: event & SSL_CB_READ != 0 ? .peer : .ours)
 }

@@ -1,7 +1,7 @@
 import COpenSSL
 
-/// OpenSSL's queue of errors, one per thread. What a call leaves there must be read before the next call, and what an earlier call
-/// left must not be taken for this one's.
+/// OpenSSL's queue of errors, one per thread. What a call leaves there must be read before the next call, and what an
+/// earlier call left must not be taken for this one's.
 enum ErrorQueue {
     /// Empties the queue; cheap when it is empty, as it nearly always is.
     static func clear() {

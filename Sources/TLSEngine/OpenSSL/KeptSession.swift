@@ -1,6 +1,7 @@
 import COpenSSL
 
-/// One reference to a session that OpenSSL made. Sessions are shared by threads; OpenSSL changes none that was once offered.
+/// One reference to a session that OpenSSL made. Sessions are shared by threads; OpenSSL changes none that was once
+/// offered.
 @safe
 final class KeptSession: @unchecked Sendable {
     private let session: OpaquePointer

@@ -25,6 +25,8 @@ struct MaterialReader: ~Copyable {
             unsafe BIO_free(bio)
             throw ErrorQueue.failure(.unreadableMaterial, "cannot be held in memory")
         }
+        // Going back to the start must not throw the bytes away.
+        unsafe BIO_set_flags(bio, BIO_FLAGS_NONCLEAR_RST)
         unsafe self.bio = bio
         self.file = nil
     }

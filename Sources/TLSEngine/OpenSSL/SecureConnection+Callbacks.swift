@@ -5,7 +5,8 @@ extension SecureConnection {
     /// Verifies the peer's chain, or begins to wait for the caller's decision over it.
     /// - Returns: whether the handshake goes on.
     func judgePeer(_ store: OpaquePointer) -> Bool {
-        if let decision = self.decision { return unsafe self.apply(decision, store) }
+        guard let dialogue = self.dialogue else { return false }
+        if let decision = dialogue.decision { return unsafe self.apply(decision, dialogue, store) }
         let verdict = unsafe self.verdict(store)
         let configuration = self.material.configuration
         // OpenSSL would keep the verified chain for as long as the connection lives; nobody asks for it.
@@ -13,11 +14,11 @@ extension SecureConnection {
         guard configuration.asksForDecision else {
             if verdict.isValid { return true }
             let pinned = verdict.code == X509_V_ERR_APPLICATION_VERIFICATION
-            self.refusal = pinned ? .pinMismatch : .verification(verdict)
+            dialogue.refusal = pinned ? .pinMismatch : .verification(verdict)
             return false
         }
         let chain = unsafe Self.derChain(X509_STORE_CTX_get0_untrusted(store))
-        self.request = VerificationRequest(
+        dialogue.request = VerificationRequest(
             peerChain: chain, verdict: verdict, serverName: self.serverName ?? self.requestedName)
         // Until the caller answers, provisionally: the server's input is held, the client is suspended.
         unsafe X509_STORE_CTX_set_error(store, X509_V_OK)
@@ -29,13 +30,15 @@ extension SecureConnection {
         return true
     }
 
-    private func apply(_ decision: VerificationDecision, _ store: OpaquePointer) -> Bool {
+    private func apply(
+        _ decision: VerificationDecision, _ dialogue: HandshakeDialogue, _ store: OpaquePointer
+    ) -> Bool {
         switch decision {
         case .accept:
             unsafe X509_STORE_CTX_set_error(store, X509_V_OK)
             return true
         case .reject:
-            self.refusal = .rejected
+            dialogue.refusal = .rejected
             unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_CERT_REJECTED)
             return false
         }
@@ -77,12 +80,12 @@ extension SecureConnection {
         }
     }
 
-    /// Server: shows the identities for the name that was asked for; the default ones are in place already. Client: shows what
-    /// the caller gave, or begins to wait for it.
+    /// Server: shows the identities for the name that was asked for; the default ones are in place already. Client:
+    /// shows what the caller gave, or begins to wait for it.
     /// - Returns: 1 to go on, 0 to fail, -1 to be asked again.
     func chooseIdentity() -> Int32 {
         if self.material.configuration.role == .server { return self.showRequestedIdentity() ? 1 : 0 }
-        switch self.chosenIdentity {
+        switch self.dialogue?.chosenIdentity ?? .without {
         case .undecided: return -1
         case .without: return 1
         case .given(let identity): return unsafe identity.install(on: self.ssl) ? 1 : 0

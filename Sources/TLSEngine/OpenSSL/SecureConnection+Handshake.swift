@@ -4,29 +4,29 @@ import COpenSSL
 extension SecureConnection {
     /// Whether the server's caller decides over client certificates.
     ///
-    /// OpenSSL can suspend a client's verification but not a server's. So a server goes on provisionally, and OpenSSL sees no
-    /// further input: the handshake cannot proceed past the next record, no application data passes in either direction, and no ticket is
-    /// issued, before the caller has answered.
+    /// OpenSSL can suspend a client's verification but not a server's. So a server goes on provisionally, and OpenSSL
+    /// sees no further input: the handshake cannot proceed past the next record, no application data passes in either
+    /// direction, and no ticket is issued, before the caller has answered.
     var decidesLate: Bool {
         let configuration = self.material.configuration
         return configuration.role == .server && configuration.asksForDecision && configuration.peerVerification != .none
     }
 
-    func handshake() -> SecureEvent? {
-        if self.decidesLate, self.decision == .reject { return self.refuseClient() }
+    func handshake(_ dialogue: HandshakeDialogue) -> SecureEvent? {
+        if self.decidesLate, dialogue.decision == .reject { return self.refuseClient(dialogue) }
         ErrorQueue.clear()
         let result = unsafe SSL_do_handshake(self.ssl)
-        if let request = self.request {
-            self.request = nil
-            self.question = .verification
+        if let request = dialogue.request {
+            dialogue.request = nil
+            dialogue.question = .verification
             return .verificationRequested(request)
         }
-        if result == 1 { return self.completeHandshake() }
+        if result == 1 { return self.completeHandshake(dialogue) }
         switch unsafe SSL_get_error(self.ssl, result) {
         case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE:
             return nil
         case SSL_ERROR_WANT_X509_LOOKUP:
-            self.question = .clientCertificate
+            dialogue.question = .clientCertificate
             return .clientCertificateRequested(issuers: self.acceptedIssuers())
         case SSL_ERROR_ZERO_RETURN:
             self.fail(.closedDuringHandshake, "the peer closed during the handshake")
@@ -36,13 +36,13 @@ extension SecureConnection {
         return self.tellFailure()
     }
 
-    private func completeHandshake() -> SecureEvent? {
+    private func completeHandshake(_ dialogue: HandshakeDialogue) -> SecureEvent? {
         guard let facts = self.facts() else {
             self.fail(.engine, "the handshake has no facts")
             return self.tellFailure()
         }
         self.phase = .open
-        if self.decidesLate, self.decision == .accept { self.issueWithheldTickets(facts.version) }
+        if self.decidesLate, dialogue.decision == .accept { self.issueWithheldTickets(facts.version) }
         self.flushOutput()
         return .handshakeCompleted(facts)
     }
@@ -55,7 +55,7 @@ extension SecureConnection {
     }
 
     /// Ends the handshake of a client that was rejected after OpenSSL had gone on.
-    private func refuseClient() -> SecureEvent? {
+    private func refuseClient(_ dialogue: HandshakeDialogue) -> SecureEvent? {
         ErrorQueue.clear()
         if unsafe SSL_version(self.ssl) == TLS1_2_VERSION {
             // Held before the client's ChangeCipherSpec, so both directions are still in the clear: bad_certificate.
@@ -64,7 +64,7 @@ extension SecureConnection {
         } else {
             self.provokeAlert()
         }
-        self.refusal = .rejected
+        dialogue.refusal = .rejected
         self.fail(.rejected, "rejected")
         return self.tellFailure()
     }

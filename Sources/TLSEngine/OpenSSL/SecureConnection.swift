@@ -1,27 +1,28 @@
 import COpenSSL
 
-/// TLS for one connection, without its socket: ciphertext goes in through `nextEvent`, what is to be sent comes out of `output`.
+/// TLS for one connection, without its socket: ciphertext goes in through `nextEvent`, what is to be sent comes out of
+/// `output`.
 ///
-/// Confined to its owner's thread. After each call the owner takes the bytes of `output`, before it calls another connection that
-/// shares the buffer. An idle connection owns no buffer.
+/// Confined to its owner's thread. After each call the owner takes the bytes of `output`, before it calls another
+/// connection that shares the buffer. An idle connection owns no buffer.
 @safe
 public final class SecureConnection {
     enum Phase {
-        case handshaking
+        case handshaking(HandshakeDialogue)
         case open
         case inputClosed
-        case failed
+        indirect case failed(TLSFailure, told: Bool)
     }
 
-    /// What the caller was asked and has not answered.
-    enum Question {
-        case none
-        case verification
-        case clientCertificate
+    enum Output {
+        case open
+        /// close_notify is wanted but cannot be said yet.
+        case closing
+        case closed
     }
 
-    /// Ciphertext kept aside while the caller takes its time; beyond this the connection fails. A caller that stops reading from
-    /// the transport while it is asked never comes near.
+    /// Ciphertext kept aside while the caller takes its time; beyond this the connection fails. A caller that stops
+    /// reading from the transport while it is asked never comes near.
     static let asideLimit = 1 << 20
 
     let material: ContextMaterial
@@ -30,28 +31,23 @@ public final class SecureConnection {
     let serverName: String?
     let resumptionKey: String?
 
-    var phase = Phase.handshaking
-    var question = Question.none
-    var request: VerificationRequest?
-    var decision: VerificationDecision?
-    var chosenIdentity: ChosenIdentity = .undecided
-    /// Why the peer was refused, to tell it better than OpenSSL's "certificate verify failed" does.
-    var refusal: TLSFailure.Kind?
+    var phase = Phase.handshaking(HandshakeDialogue())
+    var outputState = Output.open
+    /// The alert that ended the connection.
     var alert: TLSAlert?
-    var failure: TLSFailure?
-    private var failureTold = false
-    private var aside: [UInt8] = []
-    private var held: [UInt8] = []
-    private var outputClosed = false
-    private var closeNotifySent = false
+    /// Ciphertext that came while the caller was asked.
+    var aside: [UInt8] = []
+    /// Plaintext that cannot be encrypted yet.
+    var held: [UInt8] = []
 
     /// Makes a connection in its context's role.
     ///
     /// - Parameters:
-    ///   - serverName: client: the host name (A-labels, a final dot allowed) or IP address that is wanted; asked for by SNI if it is a
-    ///     name, and verified. Ignored on a server.
-    ///   - resumptionKey: client: sessions are kept and resumed under this key; `nil` for no resumption. Connections may share
-    ///     a key only if they go to the same server for the same purpose: a resumed session is not verified anew.
+    ///   - serverName: client: the host name (A-labels, a final dot allowed) or IP address that is wanted; asked for by
+    ///     SNI if it is a name, and verified. Ignored on a server.
+    ///   - resumptionKey: client: sessions are kept and resumed under this key; `nil` for no resumption. Connections
+    ///     may share a key only if they go to the same server for the same purpose: a resumed session is not verified
+    ///     anew.
     ///   - output: where ciphertext goes; may be shared by connections of one thread.
     /// - Throws: `.configuration` if the name is missing although it is to be verified, or cannot be one.
     public init(
@@ -88,7 +84,8 @@ public final class SecureConnection {
     deinit {
         // From here on no callback may find this object.
         unsafe SSL_set_ex_data(self.ssl, 0, nil)
-        // OpenSSL forgets the session of a connection that was not shut down; a peer that just went away is no reason to.
+        // OpenSSL forgets the session of a connection that was not shut down; a peer that just went away is no reason
+        // to.
         if self.failure == nil { unsafe SSL_set_shutdown(self.ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN) }
         unsafe SSL_free(self.ssl)
         unsafe self.channel.deinitialize(count: 1)
@@ -109,9 +106,21 @@ public final class SecureConnection {
         self.output.take(body)
     }
 
-    /// Plaintext that waits for the handshake (or for the rest of a message that the peer began) before it can be encrypted. Grows
-    /// without refusal: who writes early watches it.
+    /// Plaintext that waits for the handshake (or for the rest of a message that the peer began) before it can be
+    /// encrypted. Grows without refusal: who writes early watches it.
     public var heldPlaintext: Int { self.held.count }
+
+    var dialogue: HandshakeDialogue? {
+        if case .handshaking(let dialogue) = self.phase { dialogue } else { nil }
+    }
+
+    var waitsForAnswer: Bool {
+        self.dialogue.map { $0.question != .none } ?? false
+    }
+
+    var failure: TLSFailure? {
+        if case .failed(let failure, _) = self.phase { failure } else { nil }
+    }
 
     public var isHandshakeCompleted: Bool {
         switch self.phase {
@@ -122,31 +131,31 @@ public final class SecureConnection {
 
     /// Client: puts the ClientHello into `output`. Without it the first `nextEvent` does so. Nothing on a server.
     public func start() {
-        guard self.phase == .handshaking, self.question == .none, self.material.configuration.role == .client else {
-            return
-        }
+        guard case .handshaking = self.phase, self.material.configuration.role == .client else { return }
         var nothing = MutableRawSpan()
         var position = 0
         // With no input no event can come of it but a failure, which `nextEvent` tells again.
         _ = self.nextEvent(RawSpan(), at: &position, plaintext: &nothing)
-        self.failureTold = false
+        if case .failed(let failure, _) = self.phase { self.phase = .failed(failure, told: false) }
     }
 
     /// Takes ciphertext and gives the next event.
     ///
-    /// Call it until it answers `nil`: then all of `ciphertext` is consumed, of which nothing need be kept. To stop earlier, keep what is
-    /// behind `position` and offer it later; plaintext that was decrypted but did not fit is given by a call without ciphertext.
+    /// Call it until it answers `nil`: then all of `ciphertext` is consumed, of which nothing need be kept. To stop
+    /// earlier, keep what is behind `position` and offer it later; plaintext that was decrypted but did not fit is
+    /// given by a call without ciphertext.
     /// - Parameters:
     ///   - position: first byte of `ciphertext` not consumed yet; moved on.
-    ///   - plaintext: takes decrypted bytes, at its front; records are up to 16 KiB and come out in parts if there is less room. With no
-    ///     room at all nothing is decrypted.
+    ///   - plaintext: takes decrypted bytes, at its front; records are up to 16 KiB and come out in parts if there is
+    ///     less room. With no room at all nothing is decrypted.
     /// - Returns: `nil` when only more ciphertext, or the answer to a question, can lead to another event.
     public func nextEvent(
         _ ciphertext: RawSpan, at position: inout Int, plaintext: inout MutableRawSpan
     ) -> SecureEvent? {
         let start = max(0, min(position, ciphertext.byteCount))
         let fresh = ciphertext.extracting(start..<ciphertext.byteCount)
-        if self.aside.isEmpty, self.question == .none {
+        let waits = self.waitsForAnswer
+        if self.aside.isEmpty, !waits {
             let (event, left) = unsafe fresh.withUnsafeBytes { unsafe self.step($0, &plaintext) }
             position = ciphertext.byteCount - left
             return event
@@ -156,6 +165,7 @@ public final class SecureConnection {
             self.fail(TLSFailure(.excessiveInput, reasons: ["too much came while a decision was awaited"]))
         } else {
             unsafe fresh.withUnsafeBytes { unsafe self.aside.append(contentsOf: $0) }
+            if waits { return nil }
         }
         // Moved out, so that a callback may look at this object while OpenSSL reads from it.
         var bytes: [UInt8] = []
@@ -170,7 +180,7 @@ public final class SecureConnection {
     /// - Throws: `.outputClosed` after `closeOutput`; what failed if the connection failed.
     public func write(_ plaintext: RawSpan) throws(TLSFailure) {
         if let failure = self.failure { throw failure }
-        guard !self.outputClosed else {
+        guard case .open = self.outputState else {
             throw TLSFailure(.outputClosed, reasons: ["written after the output was closed"])
         }
         guard plaintext.byteCount > 0 else { return }
@@ -181,15 +191,16 @@ public final class SecureConnection {
         unsafe plaintext.withUnsafeBytes { unsafe self.held.append(contentsOf: $0) }
     }
 
-    /// Says close_notify behind everything written: we send no more. Input goes on (RFC 8446 §6.1). During the handshake it
-    /// takes effect when that is completed.
+    /// Says close_notify behind everything written: we send no more. Input goes on (RFC 8446 §6.1). During the
+    /// handshake it takes effect when that is completed.
     public func closeOutput() {
-        self.outputClosed = true
+        guard case .open = self.outputState else { return }
+        self.outputState = .closing
         self.flushOutput()
     }
 
-    /// Tells that the transport's input has ended, and learns whether the peer had said so. Asked after all events were pulled.
-    /// A connection whose handshake is not over fails with `.closedDuringHandshake`.
+    /// Tells that the transport's input has ended, and learns whether the peer had said so. Asked after all events were
+    /// pulled. A connection whose handshake is not over fails with `.closedDuringHandshake`.
     public func transportClosed() -> TransportClosure {
         switch self.phase {
         case .inputClosed: return .clean
@@ -202,123 +213,20 @@ public final class SecureConnection {
         }
     }
 
-    /// Answers `.verificationRequested`; the handshake goes on with the next call of `nextEvent`. Ignored when nothing was asked.
+    /// Answers `.verificationRequested`; the handshake goes on with the next call of `nextEvent`. Ignored when nothing
+    /// was asked.
     public func resolveVerification(_ decision: VerificationDecision) {
-        guard self.question == .verification else { return }
-        self.question = .none
-        self.decision = decision
+        guard let dialogue = self.dialogue, dialogue.question == .verification else { return }
+        dialogue.question = .none
+        dialogue.decision = decision
         unsafe self.channel.pointee.inputHeld = false
     }
 
-    /// Answers `.clientCertificateRequested`, with `nil` to show no certificate; the handshake goes on with the next call of
-    /// `nextEvent`. Ignored when nothing was asked.
+    /// Answers `.clientCertificateRequested`, with `nil` to show no certificate; the handshake goes on with the next
+    /// call of `nextEvent`. Ignored when nothing was asked.
     public func provideClientCertificate(_ identity: TLSIdentity?) {
-        guard self.question == .clientCertificate else { return }
-        self.question = .none
-        self.chosenIdentity = identity.map { .given($0) } ?? .without
-    }
-
-    // MARK: - The work
-
-    /// One event from `input`; and how many bytes of it are left.
-    private func step(_ input: UnsafeRawBufferPointer, _ plaintext: inout MutableRawSpan) -> (SecureEvent?, left: Int) {
-        unsafe self.channel.pointee.input = input
-        let event = self.advance(&plaintext)
-        let left = unsafe self.channel.pointee.input.count
-        unsafe self.channel.pointee.input = UnsafeRawBufferPointer(start: nil, count: 0)
-        switch self.phase {
-        case .failed, .inputClosed: return (event, 0)
-        case .handshaking, .open: return (event, left)
-        }
-    }
-
-    private func advance(_ plaintext: inout MutableRawSpan) -> SecureEvent? {
-        guard self.question == .none else { return nil }
-        switch self.phase {
-        case .handshaking: return self.handshake()
-        case .open: return unsafe plaintext.withUnsafeMutableBytes { unsafe self.decrypt(into: $0) }
-        case .inputClosed: return nil
-        case .failed: return self.tellFailure()
-        }
-    }
-
-    private func decrypt(into plaintext: UnsafeMutableRawBufferPointer) -> SecureEvent? {
-        guard let start = plaintext.baseAddress, plaintext.count > 0 else { return nil }
-        var count = 0
-        ErrorQueue.clear()
-        let result = unsafe SSL_read_ex(self.ssl, start, plaintext.count, &count)
-        if !self.held.isEmpty || self.outputClosed { self.flushOutput() }
-        if result == 1 { return .plaintext(count: count) }
-        switch unsafe SSL_get_error(self.ssl, result) {
-        case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE:
-            return nil
-        case SSL_ERROR_ZERO_RETURN:
-            self.phase = .inputClosed
-            return .inputClosed
-        default:
-            self.fail(.record, "a record cannot be read")
-            return self.tellFailure()
-        }
-    }
-
-    /// - Returns: `false` if it must be tried again after more input, or failed.
-    private func encrypt(_ plaintext: UnsafeRawBufferPointer) -> Bool {
-        var count = 0
-        ErrorQueue.clear()
-        let result = unsafe SSL_write_ex(self.ssl, plaintext.baseAddress, plaintext.count, &count)
-        if result == 1 { return true }
-        // A message of the peer's that arrived in part (a key update or ticket over two records) must be completed first.
-        if unsafe SSL_get_error(self.ssl, result) != SSL_ERROR_WANT_READ {
-            self.fail(.engine, "a record cannot be written")
-        }
-        return false
-    }
-
-    /// Sends what had to wait, and close_notify if that is wanted and nothing waits any more.
-    func flushOutput() {
-        guard self.isHandshakeCompleted else { return }
-        if !self.held.isEmpty {
-            guard unsafe self.held.withUnsafeBytes({ unsafe self.encrypt($0) }) else { return }
-            self.held = []
-        }
-        guard self.outputClosed, !self.closeNotifySent else { return }
-        ErrorQueue.clear()
-        // 0: sent, and the peer's has not come; 1: sent, and it had. Below: a message of the peer's is incomplete; tried again.
-        self.closeNotifySent = unsafe SSL_shutdown(self.ssl) >= 0
-        ErrorQueue.clear()
-    }
-
-    func tellFailure() -> SecureEvent? {
-        guard let failure = self.failure, !self.failureTold else { return nil }
-        self.failureTold = true
-        return .failed(failure)
-    }
-
-    /// Fails with what OpenSSL's queue and the callbacks found out, else as `kind`.
-    func fail(_ kind: TLSFailure.Kind, _ what: String) {
-        let reasons = ErrorQueue.takeReasons()
-        let cause: TLSFailure.Kind
-        if self.alert?.origin == .peer {
-            cause = .peerAlert
-        } else {
-            cause = self.refusal ?? kind
-        }
-        var words = reasons.isEmpty ? [what] : reasons
-        switch cause {
-        case .verification(let verdict): words.append(verdict.description)
-        case .pinMismatch: words.append("the chain holds none of the pinned keys")
-        case .rejected: words = ["the peer's certificate was rejected by decision"]
-        default: break
-        }
-        self.fail(TLSFailure(cause, reasons: words, alert: self.alert))
-    }
-
-    func fail(_ failure: TLSFailure) {
-        guard self.failure == nil else { return }
-        self.failure = failure
-        self.phase = .failed
-        self.question = .none
-        self.held = []
-        self.aside = []
+        guard let dialogue = self.dialogue, dialogue.question == .clientCertificate else { return }
+        dialogue.question = .none
+        dialogue.chosenIdentity = identity.map { .given($0) } ?? .without
     }
 }

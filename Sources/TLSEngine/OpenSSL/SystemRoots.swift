@@ -1,7 +1,7 @@
 import COpenSSL
 
-/// Where this system keeps the roots that it trusts. OpenSSL knows one place, fixed when it was built; a program that carries its
-/// own OpenSSL may run on another distribution than the one that place is right for.
+/// Where this system keeps the roots that it trusts. OpenSSL knows one place, fixed when it was built; a program that
+/// carries its own OpenSSL may run on another distribution than the one that place is right for.
 enum SystemRoots {
     /// Bundles: Debian and Alpine, Fedora, openSUSE, RHEL, BSD and macOS.
     private static let files = [

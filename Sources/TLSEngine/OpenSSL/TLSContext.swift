@@ -10,8 +10,8 @@ public final class TLSContext: Sendable {
         self.current = Mutex(try ContextMaterial(configuration, replacing: nil))
     }
 
-    /// Replaces everything at once, files read anew. Handshakes that begin later use the new material; connections that exist
-    /// are not touched. Tickets given out earlier are honoured unless what is asked of peers changed.
+    /// Replaces everything at once, files read anew. Handshakes that begin later use the new material; connections that
+    /// exist are not touched. Tickets given out earlier are honoured unless what is asked of peers changed.
     /// - Throws: as `init`; the old material then stays in use.
     public func reload(_ configuration: TLSConfiguration) throws(TLSFailure) {
         let material = try ContextMaterial(configuration, replacing: self.material)

@@ -19,6 +19,9 @@ extension UInt8 {
     /// What neither a start line nor a field may hold: all control characters but the tab (RFC 9110 §5.5).
     var isForbiddenInHead: Bool { (self < 0x20 && self != 0x09) || self == 0x7F }
 
+    /// What a target is made of: everything from `!` to `~`.
+    var isVisibleASCII: Bool { self > 0x20 && self < 0x7F }
+
     /// ASCII letters as lower case, everything else as it is.
     var lowercasedASCII: UInt8 {
         (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) ? self | 0x20 : self

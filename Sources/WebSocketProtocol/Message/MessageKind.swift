@@ -1,4 +1,5 @@
 /// The two kinds of WebSocket message (RFC 6455 §5.6).
+@frozen
 public enum MessageKind: Sendable, Hashable {
     case text
     case binary

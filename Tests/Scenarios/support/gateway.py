@@ -21,21 +21,19 @@ class Gateway:
     """One running `sluice`. It is ready when the constructor returns, unless `ready` is false."""
 
     def __init__(self, *arguments, ready=True, environment=None, descriptors=None, inherited=(), errors=subprocess.PIPE,
-                 directory=None, before=None):
+                 directory=None, wrapper=()):
         """
         descriptors: the limit of open files of the process.
-        inherited: a function that runs in the child before `sluice`, as systemd would prepare it, and the descriptors it keeps.
+        inherited: descriptors that it keeps; wrapper: words before the binary, of a program that ends by executing it.
         errors: a file for standard error, where the log goes, instead of a pipe that is read.
         """
         def prepare():
             if descriptors is not None:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
-            if before is not None:
-                before()
 
         self.arguments = [str(word) for word in arguments]
         self.process = subprocess.Popen(
-            [str(BINARY), *self.arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, cwd=directory,
+            [*(str(word) for word in wrapper), str(BINARY), *self.arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, cwd=directory,
             env={**os.environ, **(environment or {})}, pass_fds=inherited, preexec_fn=prepare)
         self.output = Lines(self.process.stdout)
         self.log = Lines(self.process.stderr) if errors == subprocess.PIPE else None
@@ -87,6 +85,12 @@ class Gateway:
 
     def running(self):
         return self.process.poll() is None
+
+    def cpu(self):
+        """Seconds of CPU time so far."""
+        with open(f"/proc/{self.pid}/stat", encoding="ascii") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def settle(self, descriptors, within=20.0):
         """Waits until no more descriptors are open than `descriptors`: everything that was closed is really gone."""

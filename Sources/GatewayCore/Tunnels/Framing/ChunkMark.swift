@@ -1,3 +1,5 @@
+import WebSocketProtocol
+
 /// Where a chunk of payload stands in its message.
 package struct ChunkMark: Hashable, Sendable {
     package var kind: MessageKind

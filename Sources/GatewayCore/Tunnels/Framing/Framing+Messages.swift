@@ -1,3 +1,5 @@
+import WebSocketProtocol
+
 extension Framing {
     /// The kind of the messages made from a stream.
     package var messageKind: MessageKind {

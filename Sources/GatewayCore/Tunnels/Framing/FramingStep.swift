@@ -1,3 +1,5 @@
+import WebSocketProtocol
+
 /// What to do next with the bytes of a stream on their way into messages.
 package enum FramingStep: Hashable, Sendable {
     /// Nothing more can be made of the input. Bytes from the offset on were not used: they must stand at the front of the next input.

@@ -1,4 +1,5 @@
 import ByteKernels
+import WebSocketProtocol
 
 /// `Framing.lengthPrefixed` from stream to messages: announced messages pass as fragments, whatever their length; nothing is assembled.
 struct LengthPrefixChunker: Equatable, Sendable {

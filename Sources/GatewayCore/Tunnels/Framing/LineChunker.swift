@@ -1,4 +1,5 @@
 import ByteKernels
+import WebSocketProtocol
 
 /// `Framing.lines` from stream to messages: a line is a text message, sent in fragments as it arrives.
 struct LineChunker: Equatable, Sendable {

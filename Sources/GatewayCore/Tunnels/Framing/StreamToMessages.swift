@@ -1,3 +1,5 @@
+import WebSocketProtocol
+
 /// Turns a byte stream into WebSocket messages, by ranges of the input wherever the bytes stay the same. Never assembles a message.
 ///
 /// Call `next` until it says `.exhausted` (or stop earlier: the offset says what was used), and hand over the unused rest, at most 3 bytes, at

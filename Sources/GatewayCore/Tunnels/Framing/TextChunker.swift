@@ -1,4 +1,5 @@
 import ByteKernels
+import WebSocketProtocol
 
 /// `Framing.text` from stream to messages: each input becomes one text message of whole characters.
 struct TextChunker: Equatable, Sendable {

@@ -2,6 +2,7 @@ import ByteKernels
 import GatewayCore
 import TestSupport
 import Testing
+import WebSocketProtocol
 
 @Suite("From messages to a byte stream")
 struct MessagesToStreamTests {

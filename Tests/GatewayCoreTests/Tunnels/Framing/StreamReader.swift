@@ -1,5 +1,6 @@
 import ByteKernels
 import GatewayCore
+import WebSocketProtocol
 
 /// Plays the transport in front of `StreamToMessages`: keeps what was not used and offers it again; puts messages together.
 struct StreamReader {

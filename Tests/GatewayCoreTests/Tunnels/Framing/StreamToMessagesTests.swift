@@ -2,6 +2,7 @@ import ByteKernels
 import GatewayCore
 import TestSupport
 import Testing
+import WebSocketProtocol
 
 @Suite("From a byte stream to messages")
 struct StreamToMessagesTests {

@@ -1,5 +1,6 @@
 import ByteKernels
 import GatewayCore
+import WebSocketProtocol
 
 /// Plays the transport behind `MessagesToStream`: cuts messages into chunks and writes what the answers say.
 struct StreamWriter {

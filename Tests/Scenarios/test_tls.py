@@ -1,0 +1,260 @@
+"""TLS on both sides: who is believed, who is refused, and how a connection ends."""
+
+import socket
+import ssl
+import struct
+import threading
+
+import pytest
+
+from support import configuration, websocket
+from support.ends import RawEnd
+from support.websocket import Listener, Wire, parse_head, request
+
+VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
+
+
+def accept_quietly(listener):
+    """Takes connections whose TLS may fail, until one succeeds or none comes."""
+    taken = []
+
+    def take():
+        while not taken:
+            try:
+                taken.append(listener.accept())
+            except (ssl.SSLError, OSError):
+                continue
+            except AssertionError:
+                return
+
+    thread = threading.Thread(target=take, daemon=True)
+    thread.start()
+    return thread, taken
+
+
+# -- towards targets: verification is on unless said
+
+@pytest.fixture
+def wrong(authority):
+    from support.certificates import Authority
+    stranger = Authority(authority.folder / "stranger", "Stranger")
+    return {
+        "expired": authority.issue("expired", ends="20210101000000Z"),
+        "not yet valid": authority.issue("early", starts="20490101000000Z"),
+        "of another name": authority.issue("other", names="DNS:other.example"),
+        "self-signed": authority.self_signed("alone"),
+        "of a stranger": stranger.issue("strange"),
+    }
+
+
+@pytest.mark.parametrize("fault", ["expired", "not yet valid", "of another name", "self-signed", "of a stranger"])
+def test_a_target_with_a_wrong_certificate_gets_no_byte(bridge, authority, wrong, fault):
+    with Listener(tls=authority.server_context(wrong[fault]), within=5) as far:
+        thread, taken = accept_quietly(far)
+        gateway = bridge("tcp://127.0.0.1:0", far.url("tls"), "--ca", authority.certificate, "--server-name", "localhost")
+        with Wire.connect(gateway.address(), within=20) as near:
+            near.send(b"secret")
+            near.expect_reset()
+        web = bridge("ws://127.0.0.1:0/", far.url("wss", "/"), "--ca", authority.certificate, "--server-name", "localhost")
+        with Wire.connect(web.address(), within=20) as near:
+            near.send(request())
+            assert parse_head(near.receive_head()).status == 502
+        far.close()
+        thread.join(10)
+        assert not taken, "the gateway finished a handshake with it"
+
+
+def test_without_an_authority_of_ours_the_systems_roots_decide(bridge, authority, server_certificate):
+    with Listener(tls=authority.server_context(server_certificate), within=5) as far:
+        accept_quietly(far)
+        gateway = bridge("tcp://127.0.0.1:0", far.url("tls"), "--server-name", "localhost")
+        with Wire.connect(gateway.address(), within=20) as near:
+            near.expect_reset()
+
+
+@pytest.mark.parametrize("fault", ["expired", "of another name", "self-signed"])
+def test_insecure_takes_any_certificate(bridge, authority, wrong, fault):
+    with Listener(tls=authority.server_context(wrong[fault])) as far:
+        thread, taken = accept_quietly(far)
+        gateway = bridge("tcp://127.0.0.1:0", far.url("tls"), "--insecure")
+        with Wire.connect(gateway.address()) as near:
+            near.send(b"hello")
+            thread.join(10)
+            assert taken[0].receive(5) == b"hello"
+
+
+def test_an_address_is_verified_as_an_address(bridge, authority):
+    named = authority.issue("by address", names="IP:127.0.0.1")
+    with Listener(tls=authority.server_context(named)) as far:
+        thread, taken = accept_quietly(far)
+        gateway = bridge("tcp://127.0.0.1:0", far.url("tls"), "--ca", authority.certificate)
+        with Wire.connect(gateway.address()) as near:
+            near.send(b"hello")
+            thread.join(10)
+            assert taken[0].receive(5) == b"hello"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_client_certificate_is_given_where_it_is_asked_for(bridge, authority, server_certificate, version):
+    context = authority.server_context(server_certificate, version)
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_verify_locations(authority.certificate)
+    certificate, key = authority.issue("the gateway")
+    with Listener(tls=context) as far:
+        thread, taken = accept_quietly(far)
+        gateway = bridge("tcp://127.0.0.1:0", far.url("tls"), "--ca", authority.certificate, "--server-name", "localhost",
+                         "--client-certificate", certificate, "--client-key", key)
+        with Wire.connect(gateway.address()) as near:
+            near.send(b"hello")
+            thread.join(10)
+            assert taken[0].receive(5) == b"hello"
+            subject = taken[0].socket.getpeercert()["subject"]
+            assert subject == ((("commonName", "the gateway"),),)
+
+
+# -- on listeners
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_listener_wants_the_client_certificate_it_was_told_to(bridge, authority, server_certificate, version):
+    certificate, key = server_certificate
+    gateway = bridge("wss://127.0.0.1:0/echo", "echo", "--certificate", certificate, "--key", key, "--client-ca", authority.certificate)
+    good = authority.client_context(authority.issue("a client"), version)
+    with websocket.connect(gateway.address(), "/echo", tls=good) as client:
+        client.text("hello")
+        client.expect_text("hello")
+    for bad in (None, authority.self_signed("a stranger"), authority.issue("late", ends="20210101000000Z")):
+        with pytest.raises((AssertionError, OSError)):
+            # With TLS 1.3 the client hears of it only at its first read.
+            with websocket.connect(gateway.address(), "/echo", tls=authority.client_context(bad, version)):
+                pass
+
+
+def test_the_certificate_is_chosen_by_the_name_asked_for(sluice, authority, tmp_path):
+    first, second = authority.issue("first", names="DNS:first.example"), authority.issue("second", names="DNS:second.example")
+    certificates = [{"certificate": str(certificate), "key": str(key)} for certificate, key in (first, second)]
+    file = configuration.write(
+        tmp_path / "sluice.yaml", [configuration.listener("web", "wss://127.0.0.1:0", tls={"certificates": certificates})],
+        [configuration.route("echo", "echo", path="/echo")])
+    gateway = sluice("serve", "--config", file)
+    for name in ("first.example", "second.example"):
+        with websocket.connect(gateway.address(), "/echo", tls=authority.client_context(), server_name=name) as client:
+            client.text(name)
+            client.expect_text(name)
+
+
+def test_plain_and_tls_share_a_port_where_that_is_said(sluice, authority, server_certificate, tmp_path):
+    certificate, key = map(str, server_certificate)
+    listener = configuration.listener(
+        "web", "wss://127.0.0.1:0", tls={"certificate": certificate, "key": key}, plain_and_tls=True)
+    file = configuration.write(tmp_path / "sluice.yaml", [listener], [configuration.route("echo", "echo", path="/echo")])
+    gateway = sluice("serve", "--config", file)
+    for tls in (authority.client_context(), None):
+        with websocket.connect(gateway.address(), "/echo", tls=tls) as client:
+            client.text("hello")
+            client.expect_text("hello")
+            client.close_cleanly()
+
+
+@pytest.mark.parametrize("data", [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"\x16\x03\x01\x00\x05hello", b"\x00" * 64, b"\x16\x03\x01\xff\xff" + b"x" * 70000])
+def test_what_is_no_tls_is_turned_away(bridge, authority, server_certificate, data):
+    certificate, key = server_certificate
+    gateway = bridge("wss://127.0.0.1:0/echo", "echo", "--certificate", certificate, "--key", key)
+    with Wire.connect(gateway.address()) as wire:
+        try:
+            wire.send(data)
+            wire.receive_all(limit=4096)
+        except websocket.Reset:
+            pass
+    with websocket.connect(gateway.address(), "/echo", tls=authority.client_context()) as client:
+        client.text("hello")
+        client.expect_text("hello")
+
+
+def test_a_tls_handshake_that_stops_is_given_up(bridge, server_certificate):
+    certificate, key = server_certificate
+    gateway = bridge("wss://127.0.0.1:0/echo", "echo", "--certificate", certificate, "--key", key, "--handshake-timeout", "500ms")
+    for data in (b"", b"\x16", b"\x16\x03\x01\x02\x00\x01"):
+        with Wire.connect(gateway.address()) as wire:
+            wire.send(data)
+            try:
+                wire.receive_all(limit=4096)
+            except websocket.Reset:
+                pass
+
+
+# -- how it ends: close_notify is an end, its absence a truncation
+
+def raw_pair(bridge, authority, certificate):
+    """A raw client, and the TLS server's end of its tunnel."""
+    far = Listener(tls=authority.server_context(certificate))
+    thread, taken = accept_quietly(far)
+    gateway = bridge("tcp://127.0.0.1:0", far.url("tls"), "--ca", authority.certificate, "--server-name", "localhost")
+    near = Wire.connect(gateway.address())
+    near.send(b"hello")
+    thread.join(10)
+    assert taken[0].receive(5) == b"hello"
+    return near, taken[0], far
+
+
+def test_close_notify_of_a_target_is_an_end(bridge, authority, server_certificate):
+    near, far, _ = raw_pair(bridge, authority, server_certificate)
+    far.send(b"all of it")
+    closing = threading.Thread(target=lambda: shut(far.socket), daemon=True)
+    closing.start()
+    assert near.receive(9) == b"all of it"
+    near.expect_end()
+    near.close()
+    closing.join(10)
+
+
+def shut(sock):
+    try:
+        sock.unwrap().close()
+    except OSError:
+        pass
+
+
+def test_a_target_that_ends_without_close_notify_truncates(bridge, authority, server_certificate):
+    near, far, _ = raw_pair(bridge, authority, server_certificate)
+    far.send(b"part of it")
+    assert near.receive(10) == b"part of it"
+    plain = socket.socket(fileno=far.socket.detach())
+    plain.shutdown(socket.SHUT_WR)
+    near.expect_reset()
+    plain.close()
+
+
+def test_a_client_that_ends_without_close_notify_truncates(bridge, listener, authority, server_certificate):
+    certificate, key = server_certificate
+    gateway = bridge("tls://127.0.0.1:0", listener.url("tcp"), "--certificate", certificate, "--key", key)
+    near = Wire.connect(gateway.address(), tls=authority.client_context())
+    near.send(b"part of it")
+    far = listener.accept()
+    assert far.receive(10) == b"part of it"
+    plain = socket.socket(fileno=near.socket.detach())
+    plain.shutdown(socket.SHUT_WR)
+    far.expect_reset()
+    plain.close()
+
+
+def test_a_raw_client_that_finishes_sends_close_notify(bridge, authority, server_certificate):
+    near, far, _ = raw_pair(bridge, authority, server_certificate)
+    near.send(b"the last")
+    near.finish_sending()
+    assert far.receive(8) == b"the last"
+    far.expect_end()  # Python raises where TLS ends without close_notify.
+
+
+def test_a_large_transfer_through_tls_on_both_sides(bridge, authority, server_certificate):
+    certificate, key = server_certificate
+    data = bytes(range(256)) * (32 << 12)
+    with Listener(tls=authority.server_context(server_certificate)) as far:
+        thread, taken = accept_quietly(far)
+        gateway = bridge("tls://127.0.0.1:0", far.url("tls"), "--certificate", certificate, "--key", key,
+                         "--ca", authority.certificate, "--server-name", "localhost")
+        near = RawEnd(Wire.connect(gateway.address(), tls=authority.client_context(), within=30))
+        sender = threading.Thread(target=near.send, args=(data,), daemon=True)
+        sender.start()
+        thread.join(10)
+        assert taken[0].receive(len(data)) == data
+        sender.join()
