@@ -29,7 +29,7 @@ package final class SocketConnection: Transport {
     package let peerAddress: SocketAddress?
     package var readLimit = Loop.receiveCapacity
     package internal(set) var writtenBytes: UInt64 = 0
-    package internal(set) var sentBytes: UInt64 = 0
+    var takenBytes: UInt64 = 0
 
     var life = Life.open
     var output = Output.open
@@ -42,6 +42,9 @@ package final class SocketConnection: Transport {
     var refusesInput = false
     var paused: Bool
     var sawReset = false
+    /// Somebody looked while bytes were gathered that the kernel had not been offered: what becomes of them at the end of the turn is told
+    /// even if none of them has to wait.
+    var owesProgress = false
     var awaitsTurnEnd = false
     var awaitsNextTurn = false
     /// Reading was resumed from inside the consumer's own `bytesReceived`, by a new owner perhaps: what it leaves is offered again.
@@ -149,6 +152,7 @@ extension SocketConnection: TurnEndTarget {
         self.awaitsTurnEnd = false
         self.flushScratch()
         self.sendFreshlyQueued()
+        self.tellOwedProgress()
         self.finishOutputIfDue()
         self.closeIfDone()
         self.tellEnd()
@@ -159,11 +163,18 @@ extension SocketConnection: TurnEndTarget {
         guard self.isLive, !self.queue.isEmpty, !self.interest.contains(.writable) else { return }
         let taken = self.queue.drain { self.loop.system.send(self.descriptor, pieces: $0, skipping: $1) }
         if taken >= 0 {
-            self.sentBytes &+= UInt64(taken)
+            self.takenBytes &+= UInt64(taken)
         } else if !self.mayRetry(taken) {
             return
         }
         self.updateInterest()
+    }
+
+    private func tellOwedProgress() {
+        guard self.owesProgress else { return }
+        self.owesProgress = false
+        // While some still wait, the writable event tells.
+        if self.queue.isEmpty, self.life == .open { self.consumer?.outputProgressed() }
     }
 
     private func finishOutputIfDue() {

@@ -132,4 +132,36 @@ struct ConnectionBackpressureTests {
         #expect(connection.queuedBytes == 0)
         meeting.finish()
     }
+
+    /// Who stopped a source because of what is queued must hear of it again, or it stays stopped for ever.
+    @Test(arguments: Kind.allCases, [10, 400_000])
+    func tellsProgressOfWhatItCountedAsQueuedThoughItLeavesAtOnce(_ kind: Kind, _ count: Int) throws {
+        let meeting = try LoopMeeting(kind)
+        let (connection, consumer, peer) = try meeting.connect()
+        meeting.perform {
+            connection.write([UInt8](repeating: 1, count: count))
+            #expect(connection.queuedBytes == count)
+        }
+        #expect(meeting.run { connection.queuedBytes == 0 && peer.received.count == count })
+        #expect(consumer.events == [.outputProgressed])
+        meeting.perform { connection.reset() }
+        meeting.finish()
+    }
+
+    @Test(arguments: Kind.allCases)
+    func tellsProgressToWhoWaitsForItsWriteToBeTaken(_ kind: Kind) throws {
+        let meeting = try LoopMeeting(kind)
+        let (connection, consumer, _) = try meeting.connect()
+        meeting.perform {
+            connection.write("done when taken")
+            #expect(connection.sentBytes == 0)
+        }
+        #expect(meeting.run { consumer.events == [.outputProgressed] })
+        #expect(connection.sentBytes == connection.writtenBytes)
+        meeting.perform { connection.write("nobody asked") }
+        meeting.ground.settle()
+        #expect(consumer.events == [.outputProgressed])
+        meeting.perform { connection.reset() }
+        meeting.finish()
+    }
 }

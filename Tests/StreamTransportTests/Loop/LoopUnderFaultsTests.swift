@@ -48,7 +48,9 @@ struct LoopUnderFaultsTests {
             // Leaves the last byte of most offers: what is left must come again, once. Nothing comes again after the end.
             let isLast = self.heard.count + bytes.byteCount >= self.said.count
             let taken = isLast ? bytes.byteCount : max(1, bytes.byteCount - 1)
-            for offset in 0..<taken { self.heard.append(bytes.bytes.unsafeLoad(fromByteOffset: offset, as: UInt8.self)) }
+            for offset in 0..<taken {
+                self.heard.append(bytes.bytes.unsafeLoad(fromByteOffset: offset, as: UInt8.self))
+            }
             if self.ending == .reset, self.heard.count > self.said.count / 2 { self.connection?.reset() }
             return taken
         }
@@ -68,7 +70,7 @@ struct LoopUnderFaultsTests {
     /// Echoes with watermarks: stops reading while more than `highWatermark` bytes wait.
     private final class Echo: TransportConsumer {
         static let highWatermark = 4_096
-        let connection: SocketConnection
+        private let connection: SocketConnection
         private(set) var largestQueue = 0
         private(set) var ends: [TransportEnd] = []
 
@@ -104,8 +106,9 @@ struct LoopUnderFaultsTests {
         func accepted(_ socket: AcceptedSocket, by listener: SocketListener) {
             var options = SocketOptions()
             options.userTimeout = .seconds(30)
-            guard let connection = try? SocketConnection(
-                adopting: socket.descriptor, peer: socket.peer, on: listener.loop, options: options)
+            guard
+                let connection = try? SocketConnection(
+                    adopting: socket.descriptor, peer: socket.peer, on: listener.loop, options: options)
             else { return }
             connection.readLimit = 8_192
             let echo = Echo(connection)
@@ -139,7 +142,8 @@ struct LoopUnderFaultsTests {
         }
         for client in clients {
             ground.perform(on: loops[1]) {
-                _ = ConnectAttempt(.host(Self.name, port: 7), on: loops[1], timeout: .seconds(10), completion: client.attempted)
+                _ = ConnectAttempt(
+                    .host(Self.name, port: 7), on: loops[1], timeout: .seconds(10), completion: client.attempted)
             }
         }
         network.run(for: .seconds(400))
@@ -152,13 +156,11 @@ struct LoopUnderFaultsTests {
             let intact = client.said.starts(with: client.heard)
             #expect(intact, report)
             guard case .success = client.attempts.first else { continue }
-            if client.ends.isEmpty { print("DEBUG seed", seed, client.ending, client.heard.count, client.said.count, client.inputCloses, client.connection!.queuedBytes, client.connection!.debug) }
             #expect(client.ends.count == 1 && client.inputCloses <= 1, report)
             guard client.ending == .finish, client.ends == [.closed], client.inputCloses == 1 else { continue }
             #expect(client.heard.count == client.said.count, report)
         }
         for echo in server.echoes {
-            if echo.ends.isEmpty { print("DEBUG seed", seed, "echo", echo.connection.queuedBytes, echo.connection.writtenBytes, echo.connection.debug) }
             #expect(echo.ends.count == 1, report)
             #expect(echo.largestQueue <= Echo.highWatermark + 8_192, report)
         }

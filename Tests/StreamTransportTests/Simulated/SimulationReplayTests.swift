@@ -25,7 +25,9 @@ struct SimulationReplayTests {
             var clients: [ScriptedPeer] = []
             var bytes: [[UInt8]] = []
             for index in 0..<30 {
-                guard let client = try? self.hosts[1 + index % 2].connect(to: SimulationReplayTests.server) else { continue }
+                guard let client = try? self.hosts[1 + index % 2].connect(to: SimulationReplayTests.server) else {
+                    continue
+                }
                 let said = chance.bytes(Int.random(in: 0...8_000, using: &chance))
                 client.send(said)
                 client.finish()
@@ -63,7 +65,7 @@ struct SimulationReplayTests {
             load.run()
             return load.network.trace
         }
-        #expect(runs[0].count > 1_000)
+        #expect(runs[0].count > 500)
         #expect(runs[0].count == runs[1].count)
         #expect(runs[0].fingerprint == runs[1].fingerprint)
         #expect(runs[0].description == runs[1].description)
