@@ -125,7 +125,7 @@ struct LoopUnderFaultsTests {
         }
     }
 
-    @Test(arguments: UInt64(0)..<60)
+    @Test(arguments: UInt64(0)..<40)
     func tellEveryEndOnceAndLoseNoByteAndNoDescriptor(_ seed: UInt64) throws {
         let ground = TransportGround(.simulation, seed: seed)
         let network = try #require(ground.network)
@@ -137,7 +137,7 @@ struct LoopUnderFaultsTests {
         var chance = SeededGenerator(seed: seed)
         let clients = (0..<12).map { _ in
             Client(
-                said: chance.bytes(Int.random(in: 1...30_000, using: &chance)),
+                said: chance.bytes(Int.random(in: 1...12_000, using: &chance)),
                 ending: Client.Ending.allCases.randomElement(using: &chance) ?? .finish)
         }
         for client in clients {
