@@ -2,14 +2,7 @@ import ByteKernels
 
 extension SocketConnection {
     package var queuedBytes: Int {
-        guard self.loop.scratch.owner === self else { return self.queue.count }
-        self.owesProgress = true
-        return self.queue.count + self.loop.scratch.count
-    }
-
-    package var sentBytes: UInt64 {
-        if self.loop.scratch.owner === self { self.owesProgress = true }
-        return self.takenBytes
+        self.queue.count
     }
 
     var takesOutput: Bool {
@@ -39,7 +32,6 @@ extension SocketConnection {
         piece.removeLast(count - used)
         self.writtenBytes &+= UInt64(used)
         self.queue.append(piece)
-        self.owesProgress = true
         self.endTurnLater()
     }
 
@@ -58,6 +50,11 @@ extension SocketConnection {
         return true
     }
 
+    package func notifyWhenSent() {
+        self.tellsProgress = true
+        self.endTurnLater()
+    }
+
     package func writeThrough(_ bytes: RawSpan) {
         guard self.takesOutput, bytes.byteCount > 0 else { return }
         if self.loop.scratch.owner === self { self.flushScratch() }
@@ -69,7 +66,7 @@ extension SocketConnection {
     func sendOrQueue(_ bytes: RawSpan) {
         guard self.queue.isEmpty else { return self.queue.append(bytes) }
         let taken = self.loop.system.send(self.descriptor, bytes)
-        if taken >= 0 { self.takenBytes &+= UInt64(taken) }
+        if taken >= 0 { self.sentBytes &+= UInt64(taken) }
         guard taken < bytes.byteCount else { return }
         if taken < 0, !self.mayRetry(taken) { return }
         self.queue.append(bytes.extracting(max(0, taken)..<bytes.byteCount))
@@ -93,7 +90,7 @@ extension SocketConnection {
             _ = self.mayRetry(taken)
             return
         }
-        self.takenBytes &+= UInt64(taken)
+        self.sentBytes &+= UInt64(taken)
         if case .closing(let linger) = self.life { self.armCloseTimer(linger) }
         self.updateInterest()
         if self.life == .open { self.consumer?.outputProgressed() }

@@ -29,7 +29,7 @@ package final class SocketConnection: Transport {
     package let peerAddress: SocketAddress?
     package var readLimit = Loop.receiveCapacity
     package internal(set) var writtenBytes: UInt64 = 0
-    var takenBytes: UInt64 = 0
+    package internal(set) var sentBytes: UInt64 = 0
 
     var life = Life.open
     var output = Output.open
@@ -42,15 +42,13 @@ package final class SocketConnection: Transport {
     var refusesInput = false
     var paused: Bool
     var sawReset = false
-    /// Somebody looked while bytes were gathered that the kernel had not been offered: what becomes of them at the end of the turn is told
-    /// even if none of them has to wait.
-    var owesProgress = false
     var awaitsTurnEnd = false
     var awaitsNextTurn = false
     /// Reading was resumed from inside the consumer's own `bytesReceived`, by a new owner perhaps: what it leaves is offered again.
     var resumedWhileOffering = false
     var kept: [UInt8] = []
     var closeTimer: LoopTimer?
+    var tellsProgress = false
 
     /// Takes ownership of a connected, non-blocking `descriptor` and reads from it unless `paused`.
     /// - Parameter unread: bytes read from it already, offered first.
@@ -152,7 +150,7 @@ extension SocketConnection: TurnEndTarget {
         self.awaitsTurnEnd = false
         self.flushScratch()
         self.sendFreshlyQueued()
-        self.tellOwedProgress()
+        self.tellProgress()
         self.finishOutputIfDue()
         self.closeIfDone()
         self.tellEnd()
@@ -163,18 +161,19 @@ extension SocketConnection: TurnEndTarget {
         guard self.isLive, !self.queue.isEmpty, !self.interest.contains(.writable) else { return }
         let taken = self.queue.drain { self.loop.system.send(self.descriptor, pieces: $0, skipping: $1) }
         if taken >= 0 {
-            self.takenBytes &+= UInt64(taken)
+            self.sentBytes &+= UInt64(taken)
         } else if !self.mayRetry(taken) {
             return
         }
         self.updateInterest()
+        if taken > 0 { self.tellsProgress = true }
     }
 
-    private func tellOwedProgress() {
-        guard self.owesProgress else { return }
-        self.owesProgress = false
-        // While some still wait, the writable event tells.
-        if self.queue.isEmpty, self.life == .open { self.consumer?.outputProgressed() }
+    /// Whoever waits for bytes to leave is told when they left without the system's having made us wait.
+    private func tellProgress() {
+        guard self.tellsProgress, self.life == .open, self.loop.scratch.owner !== self else { return }
+        self.tellsProgress = false
+        self.consumer?.outputProgressed()
     }
 
     private func finishOutputIfDue() {

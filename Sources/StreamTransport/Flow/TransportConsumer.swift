@@ -8,8 +8,7 @@ package protocol TransportConsumer: AnyObject {
     /// The peer finished sending, cleanly (FIN; under TLS a close_notify). All bytes before it were offered. Output is still open.
     func inputClosed()
 
-    /// The kernel took queued bytes. Called after a turn that left some waiting, and at the end of a turn in which somebody looked at
-    /// `queuedBytes` or `sentBytes` while written bytes were still to be sent: who stops a source by them is sure to hear again.
+    /// The kernel took queued bytes, or those that `notifyWhenSent` asked about.
     func outputProgressed()
 
     /// The connection is over. Called exactly once, last.

@@ -32,7 +32,7 @@ struct SocketConnectionTests {
         let (connection, _, peer) = try meeting.connect()
         meeting.perform {
             for piece in ["one ", "two ", "three"] { connection.write(piece) }
-            #expect(connection.sentBytes == 0 && connection.queuedBytes == 13)
+            #expect(connection.sentBytes == 0 && connection.writtenBytes == 13)
         }
         #expect(meeting.run { peer.received == Array("one two three".utf8) })
         if let trace = meeting.ground.network?.trace {
