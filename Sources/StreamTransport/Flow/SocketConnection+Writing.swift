@@ -52,6 +52,7 @@ extension SocketConnection {
 
     package func notifyWhenSent() {
         self.tellsProgress = true
+        self.endTurnLater()
     }
 
     package func writeThrough(_ bytes: RawSpan) {
@@ -80,7 +81,6 @@ extension SocketConnection {
         self.loop.scratch.count = 0
         guard count > 0, self.isLive else { return }
         self.loop.scratch.buffer.read(0..<count) { self.sendOrQueue($0) }
-        if self.tellsProgress { self.endTurnLater() }
     }
 
     func drainQueue() {
