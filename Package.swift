@@ -37,7 +37,7 @@ let package = Package(
         .target(
             name: "StreamTransport",
             dependencies: [
-                "CLinux",
+                "CLinux", "ByteKernels",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
@@ -61,21 +61,29 @@ let package = Package(
         .executableTarget(
             name: "sluice",
             dependencies: [
-                "GatewayCore",
+                "GatewayCore", "StreamTransport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
-                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
             swiftSettings: house),
-        .target(name: "TestSupport", dependencies: ["ByteKernels", "StreamTransport"], path: "Sources/TestSupport", swiftSettings: house),
+        .target(name: "TestSupport", dependencies: ["ByteKernels", "COpenSSL", "StreamTransport"], path: "Sources/TestSupport", swiftSettings: house),
         .testTarget(name: "ByteKernelsTests", dependencies: ["ByteKernels", "TestSupport"], swiftSettings: house),
         .testTarget(name: "DeflateTests", dependencies: ["Deflate", "TestSupport"], swiftSettings: house),
         .testTarget(name: "TLSEngineTests", dependencies: ["TLSEngine", "TestSupport"], swiftSettings: house),
         .testTarget(
             name: "WebSocketProtocolTests", dependencies: ["WebSocketProtocol", "ByteKernels", "TestSupport"], swiftSettings: house),
         .testTarget(name: "StreamTransportTests", dependencies: ["StreamTransport", "TestSupport"], swiftSettings: house),
-        .testTarget(name: "SessionTasksTests", dependencies: ["SessionTasks", "TestSupport"], swiftSettings: house),
-        .testTarget(name: "GatewayCoreTests", dependencies: ["GatewayCore", "TestSupport"], swiftSettings: house),
+        .testTarget(
+            name: "SessionTasksTests",
+            dependencies: ["SessionTasks", "StreamTransport", "WebSocketProtocol", "TLSEngine", "ByteKernels", "TestSupport"],
+            swiftSettings: house),
+        .testTarget(
+            name: "GatewayCoreTests",
+            dependencies: [
+                "GatewayCore", "SessionTasks", "StreamTransport", "WebSocketProtocol", "TLSEngine", "ByteKernels", "TestSupport",
+            ],
+            swiftSettings: house),
         .testTarget(name: "ConformanceTests", dependencies: [], path: "Tests/Conformance", swiftSettings: house),
     ]
 )

@@ -1,4 +1,5 @@
-/// The crossings between owned bytes (`[UInt8]`) and views of them, kept in this room so that no other module spells out a pointer.
+/// The crossings between owned bytes (`[UInt8]`) and views of them, kept in this room so that no other module spells
+/// out a pointer.
 extension [UInt8] {
     /// Lends all bytes for reading.
     @inlinable
@@ -48,5 +49,14 @@ extension MutableRawSpan {
                 unsafe UnsafeMutableRawBufferPointer(rebasing: target[offset...]).copyMemory(from: bytes)
             }
         }
+    }
+}
+
+extension RawSpan {
+    /// The integer whose bytes begin at `offset`, in memory order; traps where they are not all there.
+    @inlinable
+    package func unaligned<Value: FixedWidthInteger & BitwiseCopyable>(_ offset: Int, as type: Value.Type) -> Value {
+        precondition(offset >= 0 && offset <= self.byteCount - MemoryLayout<Value>.size)
+        return unsafe self.unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: type)
     }
 }

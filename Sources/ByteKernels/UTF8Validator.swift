@@ -1,7 +1,7 @@
 /// Checks UTF-8 as it arrives, in chunks cut anywhere, and names the first byte that no valid text could hold there.
 ///
-/// "Cannot be valid any more" is judged at the earliest byte possible: `E0 80`, `ED A0` and `F4 90` fail at their second byte,
-/// `C0`, `C1` and `F5`…`FF` at their first. The whole state is three bytes.
+/// "Cannot be valid any more" is judged at the earliest byte possible: `E0 80`, `ED A0` and `F4 90` fail at their
+/// second byte, `C0`, `C1` and `F5`…`FF` at their first. The whole state is three bytes.
 ///
 /// - Source: RFC 3629 §4 (the grammar), RFC 6455 §8.1 (why a bad byte must be noticed).
 package struct UTF8Validator: Equatable, Sendable {
@@ -115,7 +115,8 @@ extension UTF8Validator {
     }
 
     /// - Parameter word: four bytes of text, the first the lowest.
-    /// - Returns: the length of the valid character of two to four bytes at its start; 0 for ASCII and for anything invalid.
+    /// - Returns: the length of the valid character of two to four bytes at its start; 0 for ASCII and for anything
+    ///   invalid.
     @inline(__always)
     private static func characterLength(_ word: UInt32) -> Int {
         if word & 0x00C0_C0F0 == 0x0080_80E0 {

@@ -52,6 +52,12 @@ static inline int64_t sluice_monotonic_nanoseconds(void) {
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+static inline int64_t sluice_wall_clock_milliseconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
 static inline int sluice_accept(int listener, struct sockaddr_storage *peer, socklen_t *length) {
     return accept4(listener, (struct sockaddr *)peer, length, SOCK_NONBLOCK | SOCK_CLOEXEC);
 }

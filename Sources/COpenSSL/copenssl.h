@@ -10,4 +10,195 @@
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
+#include <sys/stat.h>
+
+// Context
+
+static inline int sluice_ctx_set_versions(SSL_CTX *ctx, int minimum, int maximum) {
+    return SSL_CTX_set_min_proto_version(ctx, minimum) == 1 && SSL_CTX_set_max_proto_version(ctx, maximum) == 1;
+}
+
+static inline void sluice_ctx_set_modes(SSL_CTX *ctx) {
+    SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    SSL_CTX_set_options(ctx, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
+}
+
+static inline void sluice_ctx_use_tickets(SSL_CTX *ctx, int tickets) {
+    if (tickets) SSL_CTX_clear_options(ctx, SSL_OP_NO_TICKET);
+    else SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET);
+}
+
+static inline void sluice_ctx_prefer_server_order(SSL_CTX *ctx) {
+    SSL_CTX_set_options(ctx, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
+}
+
+enum { sluice_sessions_off, sluice_sessions_server, sluice_sessions_client };
+
+static inline void sluice_ctx_set_sessions(SSL_CTX *ctx, int use, long limit) {
+    switch (use) {
+    case sluice_sessions_server:
+        SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_SERVER);
+        SSL_CTX_sess_set_cache_size(ctx, limit);
+        break;
+    case sluice_sessions_client:
+        SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+        break;
+    default:
+        SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+    }
+}
+
+static inline long sluice_ctx_copy_ticket_keys(SSL_CTX *from, SSL_CTX *to) {
+    unsigned char keys[80];
+    long copied = SSL_CTX_get_tlsext_ticket_keys(from, keys, sizeof keys) == 1
+        && SSL_CTX_set_tlsext_ticket_keys(to, keys, sizeof keys) == 1;
+    OPENSSL_cleanse(keys, sizeof keys);
+    return copied;
+}
+
+static inline long sluice_ctx_set_server_name_callback(SSL_CTX *ctx, int (*callback)(SSL *, int *, void *)) {
+    return SSL_CTX_set_tlsext_servername_callback(ctx, callback);
+}
+
+// Connection
+
+static inline long sluice_set_server_name(SSL *ssl, const char *name) {
+    return SSL_set_tlsext_host_name(ssl, name);
+}
+
+static inline void sluice_suspend_verification(SSL *ssl) {
+    SSL_set_retry_verify(ssl);
+}
+
+static inline void sluice_withhold_tickets(SSL *ssl) {
+    SSL_set_num_tickets(ssl, 0);
+}
+
+static inline int sluice_forbid_everything(
+    const SSL *ssl, const SSL_CTX *ctx, int operation, int bits, int id, void *other, void *unused) {
+    (void)ssl, (void)ctx, (void)operation, (void)bits, (void)id, (void)other, (void)unused;
+    return 0;
+}
+
+// Makes the next check of a signature algorithm fail, which ends a handshake with a handshake_failure alert.
+static inline void sluice_refuse_signatures(SSL *ssl) {
+    SSL_set_security_callback(ssl, sluice_forbid_everything);
+}
+
+static inline int sluice_is_resumable(const SSL_SESSION *session) {
+    return SSL_SESSION_is_resumable(session);
+}
+
+static inline int sluice_is_tls13(const SSL_SESSION *session) {
+    return SSL_SESSION_get_protocol_version(session) == TLS1_3_VERSION;
+}
+
+// BIO
+
+static inline void sluice_bio_set_retry_read(BIO *bio) {
+    BIO_clear_retry_flags(bio);
+    BIO_set_retry_read(bio);
+}
+
+static inline void sluice_bio_clear_retry(BIO *bio) {
+    BIO_clear_retry_flags(bio);
+}
+
+// Stacks
+
+static inline int sluice_x509_count(const STACK_OF(X509) *stack) {
+    return stack ? sk_X509_num(stack) : 0;
+}
+
+static inline X509 *sluice_x509_at(const STACK_OF(X509) *stack, int index) {
+    return sk_X509_value(stack, index);
+}
+
+static inline STACK_OF(X509) *sluice_x509_stack(void) {
+    return sk_X509_new_null();
+}
+
+// Takes over the caller's reference.
+static inline int sluice_x509_push(STACK_OF(X509) *stack, X509 *certificate) {
+    return sk_X509_push(stack, certificate) > 0;
+}
+
+// Gives the caller the first certificate, or NULL when there is none.
+static inline X509 *sluice_x509_shift(STACK_OF(X509) *stack) {
+    return sk_X509_shift(stack);
+}
+
+static inline void sluice_x509_stack_free(STACK_OF(X509) *stack) {
+    sk_X509_pop_free(stack, X509_free);
+}
+
+static inline int sluice_name_count(const STACK_OF(X509_NAME) *stack) {
+    return stack ? sk_X509_NAME_num(stack) : 0;
+}
+
+static inline X509_NAME *sluice_name_at(const STACK_OF(X509_NAME) *stack, int index) {
+    return sk_X509_NAME_value(stack, index);
+}
+
+// Certificates
+
+typedef void (*sluice_name_visitor)(void *context, const unsigned char *bytes, int count);
+
+// Calls `visit` with each DNS name among the certificate's alternative names; returns how many alternative names of any
+// kind there are.
+static inline int sluice_each_dns_name(const X509 *certificate, void *context, sluice_name_visitor visit) {
+    GENERAL_NAMES *names = (GENERAL_NAMES *)X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
+    int count = names ? sk_GENERAL_NAME_num(names) : 0;
+    for (int index = 0; index < count; index++) {
+        const GENERAL_NAME *name = sk_GENERAL_NAME_value(names, index);
+        if (name->type != GEN_DNS) continue;
+        visit(context, ASN1_STRING_get0_data(name->d.dNSName), ASN1_STRING_length(name->d.dNSName));
+    }
+    GENERAL_NAMES_free(names);
+    return count;
+}
+
+// Whether the last PEM read stopped only because there was no further block.
+static inline int sluice_pem_ended(void) {
+    unsigned long code = ERR_peek_last_error();
+    return ERR_GET_LIB(code) == ERR_LIB_PEM && ERR_GET_REASON(code) == PEM_R_NO_START_LINE;
+}
+
+static inline int sluice_error_is_alert(unsigned long code) {
+    int reason = ERR_GET_REASON(code);
+    return ERR_GET_LIB(code) == ERR_LIB_SSL && reason >= SSL_AD_REASON_OFFSET ? reason - SSL_AD_REASON_OFFSET : -1;
+}
+
+static inline int sluice_bio_flush(BIO *bio) {
+    return (int)BIO_flush(bio);
+}
+
+static inline int sluice_path_exists(const char *path) {
+    struct stat found;
+    return stat(path, &found) == 0;
+}
+
+static inline int sluice_path_is_directory(const char *path) {
+    struct stat found;
+    return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
+}
+
+// Declared by the C library only to those who ask for its extensions.
+extern char *secure_getenv(const char *name);
+
+// An empty value counts as none. A program with raised privileges does not listen to its environment.
+static inline const char *sluice_environment(const char *name) {
+    const char *value = name ? secure_getenv(name) : NULL;
+    return value && *value ? value : NULL;
+}
+
+// Key generation
+
+static inline EVP_PKEY *sluice_generate_rsa(unsigned int bits) {
+    return EVP_RSA_gen(bits);
+}
+
+static inline EVP_PKEY *sluice_generate_ec(const char *curve) {
+    return EVP_EC_gen(curve);
+}
 #endif

@@ -2,8 +2,9 @@
 package enum DeflateFlush: Equatable, Sendable {
     /// Nothing needs to; compresses best.
     case none
-    /// Everything, up to a byte boundary: the output then ends with `00 00 FF FF`, an empty stored block. A second flush with no input
-    /// in between gives nothing at all; an empty message is the one byte `00` (RFC 7692 §7.2.3.6).
+    /// Everything, up to a byte boundary: the output then ends with `00 00 FF FF`, an empty stored block. A second
+    /// flush with no input in between gives nothing at all; an empty message is the one byte `00` (RFC 7692
+    /// §7.2.3.6).
     case sync
     /// As `sync`, and nothing behind refers to anything before.
     case full

@@ -1,4 +1,5 @@
-/// Inflaters and deflaters between two uses, so that a message which needs one for a moment does not pay for its memory.
+/// Inflaters and deflaters between two uses, so that a message which needs one for a moment does not pay for its
+/// memory.
 ///
 /// For one thread: each loop has its own. What is handed in is reset, and freed where the pool is full already.
 package final class DeflatePool {

@@ -32,7 +32,8 @@ package final class Deflater {
         unsafe deflateReset(self.stream)
     }
 
-    /// Compresses `input` and appends all that the flush asks for to `output`. Behind `.finish` nothing is taken until `reset()`.
+    /// Compresses `input` and appends all that the flush asks for to `output`. Behind `.finish` nothing is taken
+    /// until `reset()`.
     ///
     /// Allocates only where `output` has not the capacity already.
     package func deflate(_ input: RawSpan, flush: DeflateFlush, appendingTo output: inout [UInt8]) {
@@ -55,8 +56,8 @@ package final class Deflater {
 
     /// Compresses `input` from offset `consumed` on into `output` from offset `written` on, and advances both.
     ///
-    /// After `.outputFull` call again with the same flush, the same input and more room, until `.done`. Each such turn needs more than
-    /// six bytes of room, or the mark of a flush may appear twice (which decodes to the same).
+    /// After `.outputFull` call again with the same flush, the same input and more room, until `.done`. Each such
+    /// turn needs more than six bytes of room, or the mark of a flush may appear twice (which decodes to the same).
     package func deflate(
         _ input: RawSpan, consumed: inout Int, flush: DeflateFlush, into output: inout MutableRawSpan,
         written: inout Int

@@ -16,9 +16,9 @@ package struct DeflaterSettings: Equatable, Sendable {
         self.memoryLevel = min(max(memoryLevel, 1), 9)
     }
 
-    /// zlib refuses a window of 256 bytes when deflating raw, and its matches reach back 262 bytes less than its window: with 9
-    /// bits asked for, never more than 250 bytes. So 9 keeps every promise made about 8 (RFC 7692 §7.1.2.1), and a peer that
-    /// remembers 256 bytes can read it.
+    /// zlib refuses a window of 256 bytes when deflating raw, and its matches reach back 262 bytes less than its
+    /// window: with 9 bits asked for, never more than 250 bytes. So 9 keeps every promise made about 8 (RFC 7692
+    /// §7.1.2.1), and a peer that remembers 256 bytes can read it.
     var windowBitsForZlib: Int32 { self.format.windowBitsForZlib(max(self.windowBits, 9)) }
 
     /// Memory that a deflater of these settings holds, in bytes, to within a few KiB.

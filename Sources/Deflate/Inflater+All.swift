@@ -1,9 +1,10 @@
 extension Inflater {
     /// Inflates all of `input`, as the next piece of the stream.
     ///
-    /// - Parameter limit: most bytes of output accepted; exactly as many are still fine. Never is more memory taken than twice that.
-    /// - Returns: everything that `input` gives. Bytes behind the end of the stream are ignored; for raw streams they are
-    ///   further blocks (see `continuePastEnd()`).
+    /// - Parameter limit: most bytes of output accepted; exactly as many are still fine. Never is more memory taken
+    ///   than twice that.
+    /// - Returns: everything that `input` gives. Bytes behind the end of the stream are ignored; for raw streams they
+    ///   are further blocks (see `continuePastEnd()`).
     /// - Throws: `.limitPassed` as soon as byte `limit + 1` exists; the failures of `inflate` otherwise.
     package func inflateAll(_ input: RawSpan, limit: Int) throws(InflateFailure) -> [UInt8] {
         let limit = max(limit, 0)

@@ -2,7 +2,8 @@ import CZlib
 
 /// Turns compressed bytes back, as many or as few at a time as there are, never writing beyond the room it is given.
 ///
-/// Costs about 7 KiB, and the window (2 to the power of the window bits) from the first output that must be remembered on.
+/// Costs about 7 KiB, and the window (2 to the power of the window bits) from the first output that must be
+/// remembered on.
 @safe
 package final class Inflater {
     package let format: DeflateFormat
@@ -11,7 +12,8 @@ package final class Inflater {
     /// On the heap since zlib remembers its address.
     private let stream: UnsafeMutablePointer<z_stream>
 
-    /// - Parameter windowBits: brought into 8...15. At least what the sender has: a stream that reaches back further is corrupt.
+    /// - Parameter windowBits: brought into 8...15. At least what the sender has: a stream that reaches back further
+    ///   is corrupt.
     /// - Returns: `nil` when there is no memory.
     package init?(format: DeflateFormat, windowBits: Int = 15) {
         self.format = format
@@ -45,7 +47,8 @@ package final class Inflater {
     /// Inflates `input` from offset `consumed` on into `output` from offset `written` on, and advances both.
     ///
     /// Call again with more input after `.needsInput`, with more room after `.outputFull`.
-    /// - Throws: `.corrupt`, `.dictionaryRequired` or `.outOfMemory`; what was written until then is counted in `written`.
+    /// - Throws: `.corrupt`, `.dictionaryRequired` or `.outOfMemory`; what was written until then is counted in
+    ///   `written`.
     package func inflate(
         _ input: RawSpan, consumed: inout Int, into output: inout MutableRawSpan, written: inout Int
     ) throws(InflateFailure) -> InflateProgress {

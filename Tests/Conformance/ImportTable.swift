@@ -12,7 +12,7 @@ struct ImportTable {
             "TLSEngine": [],
             "WebSocketProtocol": ["ByteKernels", "Deflate"],
             "HTTPSemantics": ["HTTPTypes"],
-            "StreamTransport": ["DequeModule", "HeapModule", "Logging", "Synchronization"],
+            "StreamTransport": ["ByteKernels", "DequeModule", "HeapModule", "Logging", "Synchronization"],
             "SessionTasks": [
                 "ByteKernels", "Deflate", "DequeModule", "StreamTransport", "Synchronization", "TLSEngine",
                 "WebSocketProtocol",
@@ -22,13 +22,13 @@ struct ImportTable {
                 "StreamTransport", "Synchronization", "TLSEngine", "WebSocketProtocol", "Yams",
             ],
             "sluice": [
-                "ArgumentParser", "GatewayCore", "Logging", "ServiceLifecycle", "SessionTasks", "StreamTransport",
+                "ArgumentParser", "Foundation", "GatewayCore", "Logging", "UnixSignals", "SessionTasks", "StreamTransport",
                 "Synchronization", "TLSEngine", "WebSocketProtocol",
             ],
-            "TestSupport": ["ByteKernels", "StreamTransport", "Synchronization", "Testing"],
+            "TestSupport": ["ByteKernels", "COpenSSL", "StreamTransport", "Synchronization", "Testing"],
         ],
         folders: [
-            "Sources/TLSEngine/OpenSSL/": ["COpenSSL"],
+            "Sources/TLSEngine/OpenSSL/": ["COpenSSL", "Synchronization"],
             "Sources/StreamTransport/System/": ["CLinux", "Glibc"],
         ])
 

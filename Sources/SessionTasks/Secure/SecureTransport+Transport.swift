@@ -1,5 +1,6 @@
 import ByteKernels
 import StreamTransport
+import TLSEngine
 
 extension SecureTransport: Transport {
     package var loop: Loop { self.lower.loop }
@@ -29,7 +30,7 @@ extension SecureTransport: Transport {
         let start = self.gathered.count
         self.gathered.append(contentsOf: repeatElement(0, count: count))
         let used = self.gathered.withMutableRawSpan { bytes in
-            var room = bytes.extracting(start..<(start + count))
+            var room = bytes._mutatingExtracting(start..<(start + count))
             return max(0, min(count, fill(&room)))
         }
         self.gathered.removeLast(count - used)

@@ -8,7 +8,7 @@ import TLSEngine
 /// Plaintext lands in a buffer that all connections of the loop share, and what is written in a turn is gathered in one of the loop's spare
 /// arrays and leaves as few records as it fits in: an idle connection holds OpenSSL's own state and no buffer.
 package final class SecureTransport {
-    typealias Completion = (Result<SecureTransport, TransportFailure>) -> Void
+    package typealias Completion = (Result<SecureTransport, TransportFailure>) -> Void
 
     enum Phase {
         case handshaking
@@ -48,7 +48,7 @@ package final class SecureTransport {
     /// Begins the handshake on `plain`, whose consumer this becomes. `completion` is called once, on the loop, unless `reset` comes first.
     /// - Parameter received: bytes of the handshake that were read from `plain` already.
     @discardableResult
-    static func upgrade(
+    package static func upgrade(
         _ plain: any Transport, settings: SecureSettings, received: [UInt8], completion: @escaping Completion
     ) -> SecureTransport? {
         do throws(TLSFailure) {
@@ -143,7 +143,7 @@ package final class SecureTransport {
             return self.offerKept()
         }
         let rest = self.plaintext.lend { plain -> [UInt8] in
-            var offered = plain.extracting(0..<count)
+            var offered = plain._mutatingExtracting(0..<count)
             let used = self.consumer?.bytesReceived(&offered) ?? count
             return used < count ? [UInt8](plain.bytes.extracting(max(0, used)..<count)) : []
         }
@@ -278,7 +278,7 @@ package final class SecureTransport {
         self.consumer = nil
         if let completion = self.completion {
             self.completion = nil
-            completion(.failure(end.failure))
+            completion(.failure(end.transportFailure ?? .truncated))
         } else {
             consumer?.transportEnded(end)
         }
@@ -291,8 +291,9 @@ package final class SecureTransport {
 }
 
 extension TransportEnd {
-    var failure: TransportFailure {
-        if case .failed(let failure) = self { failure } else { .truncated }
+    /// What failed; `nil` when we ended it ourselves.
+    package var transportFailure: TransportFailure? {
+        if case .failed(let failure) = self { failure } else { nil }
     }
 }
 

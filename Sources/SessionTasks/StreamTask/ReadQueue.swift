@@ -114,7 +114,7 @@ package struct ReadQueue {
     private mutating func answer(to read: Read) -> Result<StreamTask.Chunk, TaskFailure>? {
         if let failure = self.failure { return .failure(failure) }
         guard self.gathered.count >= read.minimum || self.inputEnded else { return nil }
-        package let bytes: [UInt8]
+        let bytes: [UInt8]
         if self.gathered.count <= read.maximum {
             bytes = self.gathered
             self.gathered = []

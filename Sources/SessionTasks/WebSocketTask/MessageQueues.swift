@@ -4,6 +4,18 @@ import WebSocketProtocol
 final class MessageQueues {
     var inbox = MessageInbox()
     var outgoing = OutgoingMessages()
-    var assembler: MessageAssembler?
+    var pings = PingLedger()
     var pongs: [UInt64: (Result<Void, TaskFailure>) -> Void] = [:]
+    /// The message that is being received.
+    var gathered: [UInt8] = []
+
+    func takeMessage(_ kind: MessageKind) -> WebSocketTask.Message {
+        var bytes: [UInt8] = []
+        swap(&bytes, &self.gathered)
+        switch kind {
+        case .binary: return .data(bytes)
+        // The engine has checked every byte.
+        case .text: return .string(String(decoding: bytes, as: UTF8.self))
+        }
+    }
 }

@@ -1,5 +1,6 @@
 import ByteKernels
 import StreamTransport
+import Synchronization
 import WebSocketProtocol
 
 /// The closing handshake and the other ends, on the loop (RFC 6455 §7).
@@ -10,9 +11,9 @@ extension WebSocketTask {
     ///   - reason: cut to 123 bytes at a character.
     package func close(_ code: CloseCode?, reason: [UInt8] = []) {
         switch self.phase {
-        case .opening where self.transport == nil || self.opening != nil:
+        case .opening:
             self.cancelOnLoop()
-        case .opening, .open:
+        case .open:
             if let queues = self.queuesIfMade, !queues.outgoing.isEmpty {
                 queues.outgoing.append(.init(number: self.nextNumber(), item: .close(code?.rawValue, reason)))
             } else {
@@ -85,6 +86,13 @@ extension WebSocketTask {
             self.failure = .protocolViolation(closeCode: code.rawValue, "\(violation.rule)")
         }
         self.end(sending: code, reason: [])
+    }
+
+    /// Fails the connection with this code: what a relay orders when its other side failed.
+    package func fail(with code: CloseCode, reason: [UInt8]) {
+        guard self.phase == .open else { return self.reset() }
+        self.failure = self.failure ?? .cancelled
+        self.end(sending: code, reason: reason)
     }
 
     func end(sending code: CloseCode, reason: [UInt8]) {

@@ -39,11 +39,9 @@ extension WebSocketTask {
         case .received(let range):
             self.record.countReceived(bytes: range.count, messages: messages, at: self.loop.now)
             self.pass(mark, bytes.bytes.extracting(range))
-        case .inflated:
-            let inflated = self.engine.takeInflated()
-            self.record.countReceived(bytes: inflated.count, messages: messages, at: self.loop.now)
-            inflated.withRawSpan { self.pass(mark, $0) }
-            self.engine.giveBackInflated(inflated)
+        case .inflated(let count):
+            self.record.countReceived(bytes: count, messages: messages, at: self.loop.now)
+            self.share?.withInflated(count) { self.pass(mark, $0) }
         }
     }
 
@@ -52,8 +50,7 @@ extension WebSocketTask {
         let queues = self.queues
         queues.gathered.append(payload)
         guard mark.endsMessage else { return }
-        let message = queues.takeMessage(mark.kind)
-        queues.inbox.append(message)
+        queues.inbox.append(queues.takeMessage(mark.kind))
         self.answerReceivers()
         self.updateReading()
     }
@@ -78,6 +75,11 @@ extension WebSocketTask {
     }
 
     // MARK: Reading or not
+
+    /// From now on `relay` is given the frames as they come; call `resumeReading` when it is ready.
+    package func attach(_ relay: any WebSocketRelay) {
+        self.relay = relay
+    }
 
     /// A relay's wish: stop reading because its other side is behind.
     package func pauseReading() {

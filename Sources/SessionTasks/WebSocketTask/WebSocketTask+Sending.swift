@@ -7,9 +7,13 @@ extension WebSocketTask {
     /// Writes one data frame at the end of the turn, compressed if that was agreed and the message is worth it. Ignored unless the task is open.
     package func sendFrame(_ kind: MessageKind, startsMessage: Bool, endsMessage: Bool, _ payload: RawSpan) {
         guard self.phase == .open, let transport = self.transport else { return }
-        self.engine.encodeData(kind, startsMessage: startsMessage, endsMessage: endsMessage, payload, keys: self.keys) {
-            size, fill in
-            transport.write(reserving: size, fill)
+        let opcode: Opcode = startsMessage ? kind.opcode : .continuation
+        if let share = self.engine.compress(startsMessage: startsMessage, endsMessage: endsMessage, payload) {
+            share.withCompressed {
+                self.write(opcode, isFinal: endsMessage, isCompressed: startsMessage, $0, to: transport)
+            }
+        } else {
+            self.write(opcode, isFinal: endsMessage, isCompressed: false, payload, to: transport)
         }
         self.record.countSent(bytes: payload.byteCount, messages: endsMessage ? 1 : 0, at: self.loop.now)
         self.stopReadingIfBehind()
@@ -17,15 +21,20 @@ extension WebSocketTask {
 
     func sendControl(_ opcode: Opcode, _ payload: [UInt8]) {
         guard let transport = self.transport else { return }
-        payload.withRawSpan { bytes in
-            transport.write(reserving: FrameHeader.maximumSize + bytes.byteCount) { target in
-                self.engine.encodeControl(opcode, bytes, keys: self.keys, into: &target)
-            }
+        payload.withRawSpan { self.write(opcode, isFinal: true, isCompressed: false, $0, to: transport) }
+    }
+
+    private func write(
+        _ opcode: Opcode, isFinal: Bool, isCompressed: Bool, _ payload: RawSpan, to transport: any Transport
+    ) {
+        transport.write(reserving: self.engine.frameSize(payloadCount: payload.byteCount)) { target in
+            self.engine.encodeFrame(
+                opcode, isFinal: isFinal, isCompressed: isCompressed, payload, keys: self.keys, into: &target)
         }
     }
 
     /// A peer that makes us write without reading what we wrote (pings, echoes) is not read until it does.
-    private func stopReadingIfBehind() {
+    func stopReadingIfBehind() {
         guard self.queuedBytes > WebSocketTask.outputWatermark, !self.readingStopped else { return }
         self.readingStopped = true
         self.transport?.pauseReading()

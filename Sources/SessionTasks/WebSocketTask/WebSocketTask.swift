@@ -1,3 +1,4 @@
+import ByteKernels
 import StreamTransport
 import Synchronization
 import WebSocketProtocol
@@ -53,11 +54,18 @@ public final class WebSocketTask: @unchecked Sendable {
 
     // Everything below belongs to the loop's thread.
     package internal(set) var transport: (any Transport)?
-    package weak var unused: AnyObject?
     var engine: WebSocketEngine
     var phase = Phase.opening
     var relay: (any WebSocketRelay)?
     var opening: ClientOpening?
+    var connecting: TransportOpening?
+    var responseParser: ResponseParser?
+    /// The 16 bytes that the server must answer.
+    var nonce: [UInt8] = []
+    /// Called once when the opening handshake is done.
+    package var openObserver: (() -> Void)?
+    var share: DeflateShare?
+    let keys: MaskingKeys
     /// What only a task with a queue of messages needs; a relayed one never makes it.
     private var madeQueues: MessageQueues?
     var keepAlive: KeepAliveState?
@@ -72,11 +80,16 @@ public final class WebSocketTask: @unchecked Sendable {
     private var endObservers: [(WebSocketEnd) -> Void] = []
 
     /// A task that will connect and shake hands when first resumed.
-    package init(opening: ClientOpening, on loop: Loop, options: WebSocketOptions = WebSocketOptions()) {
+    /// - Parameter startsPaused: no frame is read before `resumeReading`, for a relay that has yet to be attached.
+    package init(
+        opening: ClientOpening, on loop: Loop, options: WebSocketOptions = WebSocketOptions(), startsPaused: Bool = false
+    ) {
         self.record = TaskRecord(state: .suspended)
         self.loop = loop
         self.options = options
         self.opening = opening
+        self.wantsReading = !startsPaused
+        self.keys = MaskingKeys.shared(on: loop)
         self.engine = WebSocketEngine(role: .client, maximumMessageSize: options.maximumMessageSize)
     }
 
@@ -86,12 +99,14 @@ public final class WebSocketTask: @unchecked Sendable {
     ///   - response: the 101 response as it goes out.
     package init(
         accepting transport: any Transport, response: [UInt8], subprotocol: String?, deflate: NegotiatedDeflate?,
-        options: WebSocketOptions = WebSocketOptions(), relay: (any WebSocketRelay)? = nil
+        options: WebSocketOptions = WebSocketOptions(), relay: (any WebSocketRelay)? = nil, startsPaused: Bool = false
     ) {
         self.record = TaskRecord(state: .running)
         self.loop = transport.loop
         self.options = options
         self.relay = relay
+        self.wantsReading = !startsPaused
+        self.keys = MaskingKeys.shared(on: transport.loop)
         self.engine = WebSocketEngine(role: .server, maximumMessageSize: options.maximumMessageSize)
         self.adopt(transport)
         response.withRawSpan { transport.write($0) }
@@ -133,8 +148,15 @@ public final class WebSocketTask: @unchecked Sendable {
         self.phase = .open
         self.record.state = .running
         self.record.markOpened(at: self.loop.now)
-        if let deflate { self.engine.startDeflate(deflate, pool: self.loop.local(DeflateShare.self) { DeflateShare() }.pool) }
+        if let deflate {
+            let share = self.loop.local(DeflateShare.self) { DeflateShare() }
+            self.share = share
+            self.engine.startDeflate(deflate.parameters, policy: deflate.policy, share: share)
+        }
         self.startKeepAlive()
+        let observer = self.openObserver
+        self.openObserver = nil
+        observer?()
         self.relay?.webSocketOpened()
         self.sendWaiting()
         self.updateReading()
@@ -159,6 +181,9 @@ public final class WebSocketTask: @unchecked Sendable {
         self.transport?.consumer = nil
         self.transport = nil
         self.opening = nil
+        self.connecting?.cancel()
+        self.connecting = nil
+        self.openObserver = nil
         self.record.update { $0.failure = self.failure }
         self.failWaiting()
         self.record.state = .completed

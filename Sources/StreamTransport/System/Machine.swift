@@ -7,9 +7,33 @@ package enum Machine {
         Int(sluice_usable_cores())
     }
 
+    /// Milliseconds since 1970-01-01T00:00:00Z.
+    package static func wallClockMilliseconds() -> Int64 {
+        sluice_wall_clock_milliseconds()
+    }
+
     /// 64 bits from the kernel's generator, for seeds and keys.
     package static func entropy() -> UInt64 {
         sluice_random()
+    }
+
+    /// `count` words from the kernel's generator, at most 32 in one call.
+    package static func randomWords(_ count: Int) -> [UInt64] {
+        unsafe [UInt64](unsafeUninitializedCapacity: count) { buffer, used in
+            unsafe buffer.initialize(repeating: 0)
+            let bytes = UnsafeMutableRawBufferPointer(buffer)
+            if unsafe getentropy(bytes.baseAddress, bytes.count) != 0 {
+                for index in 0..<count { unsafe buffer[index] = sluice_random() }
+            }
+            used = count
+        }
+    }
+}
+
+extension System {
+    /// Random words, 1 to 32 of them, fit for keys. A simulation gives seeded ones.
+    package func randomWords(_ count: Int) -> [UInt64] {
+        Machine.randomWords(max(1, min(32, count)))
     }
 }
 

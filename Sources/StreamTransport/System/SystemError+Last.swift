@@ -22,6 +22,9 @@ extension SystemError {
     package static let noBuffers = SystemError(ENOBUFS)
     package static let notConnected = SystemError(ENOTCONN)
     package static let noSuchFile = SystemError(ENOENT)
+    package static let nameTooLong = SystemError(ENAMETOOLONG)
+    package static let badDescriptor = SystemError(EBADF)
+    package static let fileExists = SystemError(EEXIST)
 
     /// A connection cannot be taken now, but may be once others have closed.
     package var isExhaustion: Bool {

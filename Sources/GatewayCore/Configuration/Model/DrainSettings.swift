@@ -2,7 +2,8 @@
 package struct DrainSettings: Sendable, Equatable {
     /// From the signal to the end of whatever is still open. 0 to 1 day.
     package var timeout: Duration = .seconds(30)
-    /// Closing handshakes (1001) begin evenly spread over this time, so that clients do not all come back at once. 0 up to
+    /// Closing handshakes (1001) begin evenly spread over this time, so that clients do not all come back at once. 0
+    /// up to
     /// `timeout`.
     package var closeSpread: Duration = .seconds(5)
 

@@ -17,8 +17,8 @@ package struct EndpointURL: Sendable, Hashable {
 
     package var scheme: Scheme
     package var location: Location
-    /// Path and query asked for at a WebSocket endpoint, from `/` on; `{name}` in it stands for a parameter of the route's
-    /// path. Empty for streams.
+    /// Path and query asked for at a WebSocket endpoint, from `/` on; `{name}` in it stands for a parameter of the
+    /// route's path. Empty for streams.
     package var resource: ResourceTemplate
 
     package init(scheme: Scheme, location: Location, resource: ResourceTemplate = ResourceTemplate()) {
@@ -27,7 +27,8 @@ package struct EndpointURL: Sendable, Hashable {
         self.resource = resource
     }
 
-    /// The `Host` field's value: host and port, the port only where it is not the scheme's own; `localhost` for a Unix socket.
+    /// The `Host` field's value: host and port, the port only where it is not the scheme's own; `localhost` for a Unix
+    /// socket.
     package var authority: String {
         switch self.location {
         case .unix: "localhost"

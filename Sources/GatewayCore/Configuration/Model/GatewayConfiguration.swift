@@ -1,12 +1,13 @@
 /// Everything the gateway is told before it runs: where it listens, which requests go where, and its bounds.
 ///
-/// A value made by `ConfigurationReader` has passed every check: names are unique, every reference leads somewhere, every
-/// number is in its range. Only files on disk (certificates, keys) are looked at later, by `FileAudit`.
+/// A value made by `ConfigurationReader` has passed every check: names are unique, every reference leads somewhere,
+/// every number is in its range. Only files on disk (certificates, keys) are looked at later, by `FileAudit`.
 package struct GatewayConfiguration: Sendable, Equatable {
     package var listeners: [ListenerConfiguration]
     package var routes: [RouteConfiguration]
     package var upstreams: [UpstreamConfiguration]
-    /// Connections of all listeners together; what comes above it is refused (503 after a WebSocket handshake, else a reset).
+    /// Connections of all listeners together; what comes above it is refused (503 after a WebSocket handshake, else a
+    /// reset).
     package var maximumConnections: Int = 65_536
     /// Socket loops, a thread each; `nil` is one per core of the machine that the process may use.
     package var loops: Int?
@@ -33,8 +34,8 @@ package struct GatewayConfiguration: Sendable, Equatable {
         self.upstreams.first { $0.name == name }
     }
 
-    /// The upstream behind `route`: the named one, or one made of the URL that the route itself gives, with the defaults of
-    /// an upstream and the name of the URL. `nil` for `echo` and `chat`.
+    /// The upstream behind `route`: the named one, or one made of the URL that the route itself gives, with the
+    /// defaults of an upstream and the name of the URL. `nil` for `echo` and `chat`.
     package func upstream(of route: RouteConfiguration) -> UpstreamConfiguration? {
         switch route.target {
         case .upstream(let name): self.upstream(named: name)

@@ -42,13 +42,15 @@ extension IPAddress: CustomStringConvertible {
         case .v4(let bits):
             stride(from: 24, through: 0, by: -8).map { String(bits >> UInt32($0) & 0xFF) }.joined(separator: ".")
         case .v6(let high, let low):
-            Self.canonicalText(of: [high, low].flatMap { half in
-                stride(from: 48, through: 0, by: -16).map { UInt16(truncatingIfNeeded: half >> UInt64($0)) }
-            })
+            Self.canonicalText(
+                of: [high, low].flatMap { half in
+                    stride(from: 48, through: 0, by: -16).map { UInt16(truncatingIfNeeded: half >> UInt64($0)) }
+                })
         }
     }
 
-    /// RFC 5952 §4: lower case, no leading zeros, the longest run of at least two zero groups (the first of equals) as `::`.
+    /// RFC 5952 §4: lower case, no leading zeros, the longest run of at least two zero groups (the first of equals) as
+    /// `::`.
     private static func canonicalText(of groups: [UInt16]) -> String {
         var best = 0..<0
         var start = 0

@@ -6,7 +6,8 @@ package struct KeepAliveSettings: Sendable, Equatable {
     package var interval: Duration = .seconds(15)
     /// Unanswered probes before the connection counts as dead, 1 to 127.
     package var probes = 4
-    /// How long written bytes may stay unacknowledged, or a peer may keep its window shut (`TCP_USER_TIMEOUT`), 1 s to 1 day;
+    /// How long written bytes may stay unacknowledged, or a peer may keep its window shut (`TCP_USER_TIMEOUT`), 1 s to
+    /// 1 day;
     /// `nil` leaves the kernel's own patience of about 15 minutes.
     package var userTimeout: Duration? = .seconds(300)
 

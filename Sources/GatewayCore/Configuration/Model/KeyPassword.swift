@@ -5,7 +5,7 @@ package enum KeyPassword: Sendable, Equatable {
     case file(String)
 }
 
-extension KeyPassword: CustomStringConvertible, CustomDebugStringConvertible {
+extension KeyPassword: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     package var description: String {
         switch self {
         case .text: "(given)"
@@ -14,4 +14,6 @@ extension KeyPassword: CustomStringConvertible, CustomDebugStringConvertible {
     }
 
     package var debugDescription: String { self.description }
+
+    package var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -2,10 +2,12 @@
 package struct ListenerLimits: Sendable, Equatable {
     /// Open connections of this listener; above it 503, or a reset for raw kinds. 1 to 10 000 000.
     package var maximumConnections = 32_768
-    /// Open connections of one client address (an IPv6 client counts by its /64); above it 429, or a reset. 1 to 10 000 000.
+    /// Open connections of one client address (an IPv6 client counts by its /64); above it 429, or a reset. 1 to 10
+    /// 000 000.
     package var maximumConnectionsPerClient = 16_384
     package var acceptRate = AcceptRate()
-    /// From accepting to the end of the PROXY header, the TLS handshake and the opening handshake together. 100 ms to 10 min.
+    /// From accepting to the end of the PROXY header, the TLS handshake and the opening handshake together. 100 ms to
+    /// 10 min.
     package var handshakeTimeout: Duration = .seconds(10)
     /// Bytes of an opening handshake's request up to its empty line; above it 431. 1 KiB to 1 MiB.
     package var maximumHeaderSize = 16 * 1024

@@ -9,17 +9,18 @@ package struct RouteConfiguration: Sendable, Equatable {
     /// The request's path. `nil` for a route that only raw listeners take, by its name.
     package var path: PathPattern?
     package var target: RouteTarget
-    /// Pages that may connect, by the request's `Origin`; empty is all of them, and requests without `Origin` always pass.
-    /// Others get 403.
+    /// Pages that may connect, by the request's `Origin`; empty is all of them, and requests without `Origin` always
+    /// pass. Others get 403.
     package var origins: [OriginPattern] = []
-    /// Subprotocols this route speaks, in order of preference; a client that offers none of them is connected without one.
-    /// Empty leaves the choice to a WebSocket upstream; in front of other targets none is chosen.
+    /// Subprotocols this route speaks, in order of preference; a client that offers none of them is connected without
+    /// one. In front of a WebSocket upstream they limit what is passed on of the client's offers, and the upstream
+    /// chooses; empty passes all of them on. In front of other targets empty chooses none.
     package var subprotocols: [String] = []
     /// The client's query is appended to the target's resource. Only towards WebSocket upstreams.
     package var passesQuery = true
     /// Fields added to the opening handshake towards a WebSocket upstream.
     package var headers: [ExtraHeader] = []
-    /// Header written first on connections to stream upstreams, naming the client; `nil` writes none.
+    /// Header written first on connections to the upstream, before TLS, naming the client; `nil` writes none.
     package var proxyProtocol: ProxyProtocolVersion?
     package var tunnel = TunnelSettings()
 

@@ -11,7 +11,8 @@ package struct ServerTLSSettings: Sendable, Equatable {
 
     /// At least one. The client's server name picks among them; the first is used when none fits.
     package var certificates: [CertificateFiles]
-    /// PEM file of the authorities that client certificates are checked against. Present unless `clientAuthentication` is
+    /// PEM file of the authorities that client certificates are checked against. Present unless `clientAuthentication`
+    /// is
     /// `none`.
     package var clientCA: String?
     package var clientAuthentication = ClientAuthentication.none

@@ -13,8 +13,8 @@ package struct TunnelSettings: Sendable, Equatable {
     package var pingInterval: Duration? = .seconds(25)
     /// How long a ping may stay unanswered before the peer counts as dead, 1 s to 1 h.
     package var pongTimeout: Duration = .seconds(20)
-    /// Largest message in bytes after inflation, 1 to 2^53; above it 1009. `nil` (a tunnel's default) is no limit, as tunnels
-    /// carry messages without assembling them; never `nil` where they are assembled.
+    /// Largest message in bytes after inflation, 1 to 2^53; above it 1009. `nil` (a tunnel's default) is no limit, as
+    /// tunnels carry messages without assembling them; never `nil` where they are assembled.
     package var maximumMessageSize: Int?
     /// A tunnel that carried no data for this long ends; pings do not count. 1 s to 365 days; `nil` never.
     package var idleTimeout: Duration? = .seconds(86_400)

@@ -23,7 +23,7 @@ package struct UpstreamConfiguration: Sendable, Equatable {
     package var ejection = EjectionPolicy()
     /// Used by `tls` and `wss` endpoints.
     package var tls = ClientTLSSettings()
-    /// Subprotocols offered by us to WebSocket endpoints; empty passes on what the client offered.
+    /// Subprotocols offered to WebSocket endpoints whatever the client offered; empty passes the client's offers on.
     package var subprotocols: [String] = []
 
     package init(name: String, endpoints: [UpstreamEndpoint]) {

@@ -1,0 +1,10 @@
+extension String {
+    /// The text that `bytes` stand for where nobody says how they are encoded: UTF-8 if they are valid as such, else
+    /// ISO-8859-1, in which every byte is a character. Never fails and never replaces anything.
+    package init(tolerant bytes: RawSpan) {
+        self = unsafe bytes.withUnsafeBytes { buffer in
+            if let text = unsafe String(validating: buffer, as: UTF8.self) { return text }
+            return unsafe String(String.UnicodeScalarView(buffer.lazy.map { Unicode.Scalar($0) }))
+        }
+    }
+}

@@ -1,0 +1,92 @@
+import StreamTransport
+
+/// Decides which connections the gateway takes on, and counts those it has. Shared by all loops, under a lock.
+package struct Admission: Sendable {
+    /// Connections open on all listeners together.
+    package private(set) var connections = 0
+    /// Most of them; above it `.totalLimit`.
+    package var totalLimit: Int
+    private let clientTableLimit: Int
+    private var listeners: [String: ListenerAdmission] = [:]
+    private var isDraining = false
+    private var answering = 0
+
+    /// - Parameter clientTableLimit: different clients counted for each listener, some 40 bytes each; beyond it `.clientTableFull`.
+    package init(totalLimit: Int, clientTableLimit: Int = 65_536) {
+        self.totalLimit = totalLimit
+        self.clientTableLimit = clientTableLimit
+    }
+
+    package init(_ configuration: GatewayConfiguration) {
+        self.init(totalLimit: configuration.maximumConnections)
+        self.reload(configuration)
+    }
+
+    /// Takes over other limits. What is open stays counted, and stays open even above a limit that sank.
+    package mutating func reload(_ configuration: GatewayConfiguration) {
+        self.totalLimit = configuration.maximumConnections
+        for name in Array(self.listeners.keys) { self.listeners[name]?.isRetired = true }
+        for listener in configuration.listeners {
+            var admission = self.listeners[listener.name] ?? ListenerAdmission(listener.limits)
+            admission.limits = listener.limits
+            admission.isRetired = false
+            self.listeners[listener.name] = admission
+        }
+        self.listeners = self.listeners.filter { !$0.value.isRetired || $0.value.connections > 0 }
+    }
+
+    /// From here on everything is refused.
+    package mutating func beginDrain() {
+        self.isDraining = true
+    }
+
+    /// Counts a connection in.
+    ///
+    /// - Parameter client: the client's own address, from a trusted PROXY header if there is one; `nil` for a Unix socket, which no limit on
+    ///   clients holds.
+    /// - Returns: why it is refused; `nil` if it is admitted, which wants a `release` later.
+    package mutating func admit(listener: String, client: IPAddress?, at now: MonotonicInstant) -> AdmissionRefusal? {
+        guard !self.isDraining else { return .draining }
+        guard self.connections < self.totalLimit else { return .totalLimit }
+        let key = client.map { ClientKey($0) }
+        // A listener that a reload took away may have accepted this one just before.
+        guard let refusal = self.listeners[listener]?.admit(key, tableLimit: self.clientTableLimit, at: now) else {
+            guard self.listeners[listener] != nil else { return .draining }
+            self.connections += 1
+            return nil
+        }
+        return refusal
+    }
+
+    /// Counts an admitted connection out, with the arguments of its `admit`.
+    package mutating func release(listener: String, client: IPAddress?) {
+        guard self.listeners[listener]?.release(client.map { ClientKey($0) }) == true else { return }
+        self.connections -= 1
+        guard let admission = self.listeners[listener], admission.isRetired, admission.connections == 0 else { return }
+        self.listeners[listener] = nil
+    }
+
+    /// A refused WebSocket client can be told its status only after it has asked, so for that long it costs what an admitted one does. At
+    /// most a sixteenth of the total limit (at least 16) may be in that state.
+    ///
+    /// - Returns: whether this one may wait to be answered; if so `endAnswer` follows. Others are reset at once.
+    package mutating func beginAnswer() -> Bool {
+        guard self.answering < max(self.totalLimit / 16, 16) else { return false }
+        self.answering += 1
+        return true
+    }
+
+    package mutating func endAnswer() {
+        self.answering = max(self.answering - 1, 0)
+    }
+
+    /// Connections open on one listener.
+    package func connections(listener: String) -> Int {
+        self.listeners[listener]?.connections ?? 0
+    }
+
+    /// Clients that have connections open on one listener.
+    package func clients(listener: String) -> Int {
+        self.listeners[listener]?.clients.count ?? 0
+    }
+}

@@ -1,0 +1,43 @@
+import StreamTransport
+
+/// What one listener holds and admits.
+struct ListenerAdmission: Sendable {
+    var limits: ListenerLimits {
+        didSet {
+            if oldValue.acceptRate != self.limits.acceptRate { self.bucket = TokenBucket(self.limits.acceptRate) }
+        }
+    }
+    /// The listener is gone from the configuration; forgotten when its last connection is.
+    var isRetired = false
+    private(set) var connections = 0
+    private(set) var clients: [ClientKey: Int] = [:]
+    private var bucket: TokenBucket
+
+    init(_ limits: ListenerLimits) {
+        self.limits = limits
+        self.bucket = TokenBucket(limits.acceptRate)
+    }
+
+    /// Counts the connection in, or says why not; a refusal takes no token.
+    mutating func admit(_ client: ClientKey?, tableLimit: Int, at now: MonotonicInstant) -> AdmissionRefusal? {
+        guard self.connections < self.limits.maximumConnections else { return .listenerLimit }
+        if let client {
+            let count = self.clients[client] ?? 0
+            guard count < self.limits.maximumConnectionsPerClient else { return .clientLimit }
+            guard count > 0 || self.clients.count < tableLimit else { return .clientTableFull }
+        }
+        guard self.bucket.take(at: now) else { return .acceptRate }
+        self.connections += 1
+        if let client { self.clients[client, default: 0] += 1 }
+        return nil
+    }
+
+    /// - Returns: whether there was one to count out.
+    mutating func release(_ client: ClientKey?) -> Bool {
+        guard self.connections > 0 else { return false }
+        self.connections -= 1
+        guard let client, let count = self.clients[client] else { return true }
+        self.clients[client] = count > 1 ? count - 1 : nil
+        return true
+    }
+}

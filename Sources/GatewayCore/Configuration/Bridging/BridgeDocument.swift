@@ -1,0 +1,159 @@
+/// Writes a bridge down as the configuration document that it stands for: a listener, a route, and an upstream.
+struct BridgeDocument {
+    private let request: BridgeRequest
+
+    init(_ request: BridgeRequest) {
+        self.request = request
+    }
+
+    private static let listen = ConfigurationOrigin.option("LISTEN")
+    private static let target = ConfigurationOrigin.option("TARGET")
+    private var leadsNowhere: Bool { ["echo", "chat"].contains(self.request.target) }
+
+    func document() -> DocumentNode {
+        var gateway = Section(Self.listen)
+        gateway.add("listeners", [self.listener()])
+        gateway.add("routes", [self.route()])
+        if !self.leadsNowhere { gateway.add("upstreams", [self.upstream()]) }
+        self.copy(.maxConnections, to: &gateway, as: "max-connections")
+        self.copy(.drainTimeout, to: &gateway, as: "drain-timeout")
+        self.copy(.logFormat, to: &gateway, as: "log-format")
+        if self.has(.quiet) { gateway.add("log-level", "error", .option("--quiet")) }
+        return gateway.node
+    }
+
+    private func listener() -> DocumentNode {
+        var listener = Section(Self.listen)
+        listener.add("name", "bridge", Self.listen)
+        listener.add("listen", self.address, Self.listen)
+        if !self.speaksWebSocket { listener.add("route", "bridge", Self.listen) }
+        var tls = Section(self.origin(of: [.certificate, .key, .clientCA]) ?? Self.listen)
+        self.copy(.certificate, to: &tls, as: "certificate")
+        self.copy(.key, to: &tls, as: "key")
+        self.copy(.clientCA, to: &tls, as: "client-ca")
+        if !tls.isEmpty { listener.add("tls", tls.node) }
+        self.copy(.maxConnections, to: &listener, as: "max-connections")
+        self.copy(.maxConnections, to: &listener, as: "max-connections-per-client")
+        self.copy(.handshakeTimeout, to: &listener, as: "handshake-timeout")
+        if self.proxyWords.contains("in") { listener.add("proxy-protocol", "accept", .option("--proxy-protocol")) }
+        return listener.node
+    }
+
+    private func route() -> DocumentNode {
+        var route = Section(Self.target)
+        route.add("name", "bridge", Self.listen)
+        route.add("target", self.leadsNowhere ? self.request.target : "target", Self.target)
+        if self.speaksWebSocket { route.add("path", self.path, Self.listen) }
+        for option in [
+            BridgeOption.framing, .halfClose, .pingInterval, .maxMessageSize, .idleTimeout,
+        ] {
+            self.copy(option, to: &route, as: option.rawValue)
+        }
+        self.copyList(.origin, to: &route, as: "origins")
+        self.copyList(.header, to: &route, as: "headers")
+        if self.speaksWebSocket { self.copyList(.subprotocol, to: &route, as: "subprotocols") }
+        if self.has(.compress) { route.add("compress", "true", .option("--compress")) }
+        if let version = self.proxyVersion { route.add("proxy-protocol", version, .option("--proxy-protocol")) }
+        return route.node
+    }
+
+    private func upstream() -> DocumentNode {
+        var upstream = Section(Self.target)
+        upstream.add("name", "target", Self.target)
+        upstream.add("endpoints", self.request.target, Self.target)
+        self.copy(.connectTimeout, to: &upstream, as: "connect-timeout")
+        // Between two WebSockets the client's own offers, limited by the route's list, are passed on.
+        if !self.speaksWebSocket { self.copyList(.subprotocol, to: &upstream, as: "subprotocols") }
+        var tls = Section(
+            self.origin(of: [.ca, .clientCertificate, .clientKey, .serverName, .insecure]) ?? Self.target)
+        self.copy(.ca, to: &tls, as: "ca")
+        self.copy(.clientCertificate, to: &tls, as: "certificate")
+        self.copy(.clientKey, to: &tls, as: "key")
+        self.copy(.serverName, to: &tls, as: "server-name")
+        if self.has(.insecure) { tls.add("insecure", "true", .option("--insecure")) }
+        if !tls.isEmpty { upstream.add("tls", tls.node) }
+        return upstream.node
+    }
+}
+
+extension BridgeDocument {
+    private var speaksWebSocket: Bool {
+        let scheme = self.request.listen.prefix { $0 != ":" && $0 != "+" }.lowercased()
+        return scheme == "ws" || scheme == "wss"
+    }
+
+    /// Where LISTEN's address ends and its path begins; all of it where it cannot be read, so that the problem shows.
+    private var resource: String {
+        guard self.speaksWebSocket, let url = try? ListenURL(self.request.listen) else { return "" }
+        return url.resource
+    }
+
+    private var address: String {
+        let resource = self.resource
+        guard !resource.isEmpty else { return self.request.listen }
+        let address = self.request.listen.dropLast(resource.count)
+        // Behind a Unix socket the path follows a colon.
+        return String(address.hasSuffix(":") && address.contains("+unix://") ? address.dropLast() : address)
+    }
+
+    /// Without a path every one is taken.
+    private var path: String { self.resource.isEmpty ? "/{path...}" : self.resource }
+
+    private var proxyWords: [String] {
+        self.texts(of: .proxyProtocol).flatMap { $0.split(separator: ",").map(String.init) }
+    }
+
+    /// `out` leaves the version to us; a word that is none of ours is handed on, so that the problem names it.
+    private var proxyVersion: String? {
+        let words = self.proxyWords.filter { $0 != "in" }
+        return words.first { $0 != "out" } ?? (words.isEmpty ? nil : "v2")
+    }
+
+    private func has(_ name: BridgeOption) -> Bool { self.request.options.contains { $0.name == name } }
+
+    private func texts(of name: BridgeOption) -> [String] {
+        self.request.options.filter { $0.name == name }.compactMap(\.text)
+    }
+
+    private func origin(of names: [BridgeOption]) -> ConfigurationOrigin? {
+        names.first(where: self.has).map { .option("--\($0.rawValue)") }
+    }
+
+    private func copy(_ name: BridgeOption, to section: inout Section, as key: String) {
+        guard let text = self.texts(of: name).last else { return }
+        section.add(key, text, .option("--\(name.rawValue)"))
+    }
+
+    private func copyList(_ name: BridgeOption, to section: inout Section, as key: String) {
+        let texts = self.texts(of: name)
+        guard !texts.isEmpty else { return }
+        section.add(key, texts.map { DocumentNode(.scalar($0), origin: .option("--\(name.rawValue)")) })
+    }
+}
+
+extension BridgeDocument {
+    /// A mapping being written.
+    private struct Section {
+        private let origin: ConfigurationOrigin
+        private var entries: [DocumentNode.Entry] = []
+
+        init(_ origin: ConfigurationOrigin) {
+            self.origin = origin
+        }
+
+        var isEmpty: Bool { self.entries.isEmpty }
+        var node: DocumentNode { DocumentNode(.mapping(self.entries), origin: self.origin) }
+
+        mutating func add(_ key: String, _ value: DocumentNode) {
+            self.entries.append(DocumentNode.Entry(key: key, origin: value.origin, value: value))
+        }
+
+        mutating func add(_ key: String, _ text: String, _ origin: ConfigurationOrigin) {
+            self.add(key, DocumentNode(.scalar(text), origin: origin))
+        }
+
+        mutating func add(_ key: String, _ nodes: [DocumentNode]) {
+            self.add(key, DocumentNode(.sequence(nodes), origin: nodes.first?.origin ?? self.origin))
+        }
+    }
+}

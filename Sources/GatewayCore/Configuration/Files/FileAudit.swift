@@ -1,0 +1,80 @@
+/// Looks at the files that a configuration names, at start and before a reload, so that a missing certificate is told
+/// before anything listens.
+package struct FileAudit {
+    /// Tries one file; `nil` when it can be used. Nothing is kept open and nothing is written.
+    package typealias FileChecker = (_ path: String, _ use: FileUse) -> FileFault?
+
+    /// A file and the value that names it.
+    package struct NamedFile: Sendable, Equatable {
+        package let path: String
+        package let use: FileUse
+        package let keyPath: ConfigurationKeyPath
+    }
+
+    private let check: FileChecker
+
+    package init(check: @escaping FileChecker) {
+        self.check = check
+    }
+
+    /// What is wrong with the files of `located`, each at the value that names it.
+    package func problems(in located: LocatedConfiguration) -> [ConfigurationProblem] {
+        Self.files(of: located).compactMap { file in
+            self.check(file.path, file.use).map { fault in
+                located.problem(
+                    at: file.keyPath,
+                    expected: file.use == .read ? "a file that can be read" : "a file that can be written",
+                    found: "\(fault.summary) at \(QuotedText.quoted(file.path))",
+                    remedy: "check the path and its permissions for the user that sluice runs as")
+            }
+        }
+    }
+
+    /// Every file that a configuration names.
+    package static func files(of located: LocatedConfiguration) -> [NamedFile] {
+        let listeners = located.configuration.listeners.enumerated().flatMap { index, listener in
+            let path = ConfigurationValidator.listeners.index(index).key(ListenerKey.tls)
+            return listener.tls.map { self.files(of: $0, at: path, in: located) } ?? []
+        }
+        let upstreams = located.configuration.upstreams.enumerated().flatMap { index, upstream in
+            self.files(of: upstream.tls, at: ConfigurationValidator.upstreams.index(index).key(UpstreamKey.tls))
+        }
+        return listeners + upstreams
+    }
+
+    private static func files(
+        of tls: ServerTLSSettings, at path: ConfigurationKeyPath, in located: LocatedConfiguration
+    ) -> [NamedFile] {
+        // A certificate written beside `tls` itself comes before those of the list.
+        let isBeside = located.isWritten(path.key(ServerTLSKey.certificate))
+        let places =
+            (isBeside ? [path] : []) + tls.certificates.indices.map { path.key(ServerTLSKey.certificates).index($0) }
+        return zip(tls.certificates, places).flatMap { self.files(of: $0, at: $1) }
+            + [
+                self.file(tls.clientCA, .read, path.key(ServerTLSKey.clientCA)),
+                self.file(tls.keyLog, .append, path.key(ServerTLSKey.keyLog)),
+            ].compactMap { $0 }
+    }
+
+    private static func files(of tls: ClientTLSSettings, at path: ConfigurationKeyPath) -> [NamedFile] {
+        (tls.identity.map { self.files(of: $0, at: path) } ?? [])
+            + [
+                self.file(tls.authorities, .read, path.key(ClientTLSKey.ca)),
+                self.file(tls.keyLog, .append, path.key(ClientTLSKey.keyLog)),
+            ].compactMap { $0 }
+    }
+
+    private static func files(of files: CertificateFiles, at path: ConfigurationKeyPath) -> [NamedFile] {
+        var password: String?
+        if case .file(let path) = files.password { password = path }
+        return [
+            self.file(files.certificate, .read, path.key(CertificateKey.certificate)),
+            self.file(files.key, .read, path.key(CertificateKey.key)),
+            self.file(password, .read, path.key(CertificateKey.passwordFile)),
+        ].compactMap { $0 }
+    }
+
+    private static func file(_ path: String?, _ use: FileUse, _ keyPath: ConfigurationKeyPath) -> NamedFile? {
+        path.map { NamedFile(path: $0, use: use, keyPath: keyPath) }
+    }
+}

@@ -1,0 +1,15 @@
+/// Everything wrong in a configuration, in the order of its places. Never empty.
+package struct ConfigurationProblems: Error, Sendable, Equatable {
+    package let all: [ConfigurationProblem]
+
+    init(_ problems: [ConfigurationProblem]) {
+        self.all = problems
+    }
+}
+
+extension ConfigurationProblems: CustomStringConvertible {
+    /// A line for each.
+    package var description: String {
+        self.all.map(\.description).joined(separator: "\n")
+    }
+}

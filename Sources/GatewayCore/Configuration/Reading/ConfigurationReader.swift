@@ -1,0 +1,28 @@
+/// Makes a configuration out of what somebody wrote, or says everything that is wrong with it.
+package enum ConfigurationReader {
+    /// The largest file that is read, in bytes: 1 MiB.
+    package static let maximumFileSize = YAMLDocument.maximumSize
+
+    /// - Parameters:
+    ///   - bytes: a file's content, YAML in UTF-8.
+    ///   - file: its name for messages.
+    /// - Throws: all problems at once; of text that is not YAML the first.
+    package static func read(_ bytes: [UInt8], file: String) throws(ConfigurationProblems) -> LocatedConfiguration {
+        let document: DocumentNode
+        do throws(ConfigurationProblem) {
+            document = try YAMLDocument.read(bytes, file: file)
+        } catch {
+            throw ConfigurationProblems([error])
+        }
+        return try Self.read(document)
+    }
+
+    /// The same for a document from elsewhere, like a command line.
+    package static func read(_ document: DocumentNode) throws(ConfigurationProblems) -> LocatedConfiguration {
+        let problems = ProblemCollector(document: document)
+        let configuration = GatewayConfiguration(reading: SectionReader(document, at: .root, problems: problems))
+        ConfigurationValidator(configuration, problems: problems).validate()
+        try problems.finish()
+        return LocatedConfiguration(configuration, document: document)
+    }
+}

@@ -1,0 +1,7 @@
+/// Keys of `compress`.
+package enum CompressionKey: String, CaseIterable, Sendable {
+    case level
+    case minSize = "min-size"
+    case contextTakeover = "context-takeover"
+    case windowBits = "window-bits"
+}

@@ -1,0 +1,5 @@
+/// Keys of an entry of `endpoints`.
+package enum EndpointKey: String, CaseIterable, Sendable {
+    case url
+    case weight
+}

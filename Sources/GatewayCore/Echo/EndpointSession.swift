@@ -1,0 +1,112 @@
+import SessionTasks
+import StreamTransport
+import WebSocketProtocol
+
+/// A connection whose endpoint is the gateway itself: echo, or a chat room.
+final class EndpointSession {
+    private(set) var passport: ConnectionPassport
+    private let inbound: InboundConnection
+    private let route: RoutePlan
+    private let gateway: LoopGateway
+    private var stream: StreamTask?
+    private var webSocket: WebSocketTask?
+    /// Set when we began the end.
+    private var termination: TerminationReason?
+    private let timer = LoopTimer()
+
+    init(_ inbound: InboundConnection, route: RoutePlan, gateway: LoopGateway) {
+        self.passport = inbound.passport
+        self.inbound = inbound
+        self.route = route
+        self.gateway = gateway
+        self.passport.route = route.configuration.name
+    }
+
+    func echo(_ transport: any Transport, watermarks: BufferWatermarks) {
+        let task = StreamTask(adopting: transport)
+        self.stream = task
+        self.begun()
+        task.whenEnded { failure in
+            self.over(failure.map { TerminationReason(.downstream, .relaying, TerminationCause($0)) })
+        }
+        StreamEcho(watermarks: watermarks).start(task)
+    }
+
+    func accept(_ transport: any Transport, _ asked: AskedRoute, relay: any EndpointRelay) {
+        let acceptance = asked.request.acceptance(
+            subprotocols: self.route.configuration.subprotocols, deflate: self.route.deflate)
+        let task = WebSocketTask(
+            accepting: transport, response: acceptance.response, subprotocol: acceptance.subprotocol,
+            deflate: self.route.negotiated(acceptance), options: self.route.webSocketOptions, relay: relay)
+        self.webSocket = task
+        self.begun()
+        task.whenEnded { end in self.over(TerminationReason(endpoint: end)) }
+        relay.start(task)
+        task.resumeReading()
+    }
+
+    private func begun() {
+        self.gateway.shared.log.opened(self.passport)
+        self.gateway.replace(self)
+        self.armLife()
+    }
+
+    private func over(_ reason: TerminationReason?) {
+        self.gateway.loop.disarm(self.timer)
+        let clean = TerminationReason(.downstream, .relaying, .clean(closeCode: nil))
+        self.gateway.ended(self.passport, self.termination ?? reason ?? clean, downstream: self.record, upstream: nil)
+        self.inbound.release()
+        self.stream = nil
+        self.webSocket = nil
+    }
+
+    private var record: TaskRecord? {
+        self.stream?.record ?? self.webSocket?.record
+    }
+
+    // MARK: Deadlines
+
+    private func armLife() {
+        let settings = self.route.configuration.tunnel
+        let active = self.record?.lastActivityAt ?? self.passport.acceptedAt
+        let idle = settings.idleTimeout.map { active.advanced(by: $0) }
+        let age = settings.maximumAge.map { self.passport.acceptedAt.advanced(by: $0) }
+        guard let next = [idle, age].compactMap(\.self).min() else { return }
+        self.gateway.loop.arm(self.timer, at: next, target: self)
+    }
+
+    private func end(_ reason: TerminationReason, _ code: CloseCode, _ text: String) {
+        self.termination = self.termination ?? reason
+        self.webSocket?.close(code, reason: Array(text.utf8))
+        self.stream?.reset()
+    }
+}
+
+extension EndpointSession: TimerTarget {
+    func timerFired(_ timer: LoopTimer) {
+        let settings = self.route.configuration.tunnel
+        let now = self.gateway.loop.now
+        let active = self.record?.lastActivityAt ?? self.passport.acceptedAt
+        if let age = settings.maximumAge, self.passport.acceptedAt.advanced(by: age) <= now {
+            self.end(TerminationReason(.gateway, .relaying, .timeout(.maximumAge)), .goingAway, "maximum age")
+        } else if let idle = settings.idleTimeout, active.advanced(by: idle) <= now {
+            self.end(TerminationReason(.gateway, .relaying, .timeout(.idle)), .goingAway, "idle timeout")
+        } else {
+            self.armLife()
+        }
+    }
+}
+
+extension EndpointSession: LiveConnection {
+    func drain() {
+        self.termination = self.termination ?? TerminationReason(.operator, .relaying, .drained)
+        self.webSocket?.close(.goingAway, reason: [])
+        self.stream?.finishOutput()
+    }
+
+    func abandon(_ party: TerminationParty, _ cause: TerminationCause) {
+        self.termination = self.termination ?? TerminationReason(party, .relaying, cause)
+        self.webSocket?.reset()
+        self.stream?.reset()
+    }
+}

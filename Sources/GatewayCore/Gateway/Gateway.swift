@@ -1,0 +1,193 @@
+import StreamTransport
+import Synchronization
+
+/// The whole gateway: loops, listeners, and the life of the process around them. Callable from any thread.
+package final class Gateway: Sendable {
+    /// Where a listener can be reached.
+    package struct Place: Sendable {
+        package let listener: ListenerConfiguration
+        package let address: SocketAddress
+    }
+
+    private struct State {
+        var plan: GatewayPlan?
+        var places: [String: SocketAddress] = [:]
+    }
+
+    package let loops: [Loop]
+    let shared: GatewayShared
+    private let parts: [LoopConfined<LoopGateway>]
+    private let state = Mutex(State())
+    private let passedSockets: [PassedSocket]
+
+    /// - Parameters:
+    ///   - loops: running already; connections stay on the loop that accepted them.
+    ///   - passedSockets: listening sockets from the service manager.
+    package init(loops: [Loop], log: TunnelLog, configuration: GatewayConfiguration, passedSockets: [PassedSocket] = []) {
+        self.loops = loops
+        self.passedSockets = passedSockets
+        let shared = GatewayShared(log: log, hub: ChatHub(loops: loops), admission: Admission(configuration))
+        self.shared = shared
+        self.parts = loops.enumerated().map { index, loop in
+            LoopConfined(LoopGateway(loop: loop, index: index, shared: shared))
+        }
+    }
+
+    package var counters: GatewayCounters { self.shared.counters }
+
+    // MARK: Starting and reloading
+
+    /// Opens all listeners.
+    /// - Returns: where they listen, in the configuration's order.
+    /// - Throws: `PlanFault`; nothing listens then.
+    package func start(_ plan: GatewayPlan) async throws(PlanFault) -> [Place] {
+        var opened: [(ListenerPlan, [Descriptor])] = []
+        do throws(PlanFault) {
+            for listener in plan.listeners { opened.append((listener, try self.openSockets(listener.configuration))) }
+        } catch {
+            for (_, descriptors) in opened { for descriptor in descriptors { descriptor.close() } }
+            throw error
+        }
+        for (listener, descriptors) in opened { try await self.serve(listener, on: descriptors) }
+        self.state.withLock { $0.plan = plan }
+        return self.places
+    }
+
+    /// Where the listeners listen.
+    package var places: [Place] {
+        self.state.withLock { state in
+            (state.plan?.listeners ?? []).compactMap { plan in
+                state.places[plan.configuration.name].map { Place(listener: plan.configuration, address: $0) }
+            }
+        }
+    }
+
+    /// Puts a new configuration in the running one's place. Listeners whose address did not change go on listening; connections that are there
+    /// keep the routes they came by, whether or not those changed.
+    /// - Throws: `PlanFault`; everything then stays as it was.
+    package func reload(_ configuration: GatewayConfiguration) async throws(PlanFault) {
+        let former = self.state.withLock { $0.plan }
+        let plan = try GatewayPlan(configuration, former: former)
+        let names = Set(plan.listeners.map(\.configuration.name))
+        var opened: [(ListenerPlan, [Descriptor])] = []
+        var kept: [ListenerPlan] = []
+        do throws(PlanFault) {
+            for listener in plan.listeners {
+                let before = former?.listener(named: listener.configuration.name)
+                if let before, before.configuration.address == listener.configuration.address {
+                    kept.append(listener)
+                } else {
+                    opened.append((listener, try self.openSockets(listener.configuration)))
+                }
+            }
+        } catch {
+            for (_, descriptors) in opened { for descriptor in descriptors { descriptor.close() } }
+            throw error
+        }
+        let moved = Set(opened.map(\.0.configuration.name))
+        for old in former?.listeners ?? [] {
+            let name = old.configuration.name
+            if !names.contains(name) || moved.contains(name) { await self.closeListener(name) }
+        }
+        for listener in kept { await self.onEachLoop { $0.replace(listener) } }
+        for (listener, descriptors) in opened { try await self.serve(listener, on: descriptors) }
+        self.shared.withAdmission { $0.reload(configuration) }
+        self.state.withLock { $0.plan = plan }
+    }
+
+    /// One socket for each loop: TCP listeners share the port, others the socket.
+    private func openSockets(_ listener: ListenerConfiguration) throws(PlanFault) -> [Descriptor] {
+        do throws(SystemError) {
+            var descriptors: [Descriptor] = []
+            for (index, loop) in self.loops.enumerated() {
+                if index > 0, let first = descriptors.first, !listener.address.opensOnEachLoop {
+                    descriptors.append(try first.duplicated().get())
+                    continue
+                }
+                descriptors.append(try self.openSocket(listener, like: descriptors.first, on: loop))
+            }
+            return descriptors
+        } catch {
+            throw PlanFault("listener '\(listener.name)' at \(listener.address): \(error)")
+        }
+    }
+
+    private func openSocket(
+        _ listener: ListenerConfiguration, like first: Descriptor?, on loop: Loop
+    ) throws(SystemError) -> Descriptor {
+        var options = ListenOptions()
+        options.backlog = Int32(clamping: listener.backlog)
+        options.sharesPort = listener.address.opensOnEachLoop
+        switch listener.address {
+        case .tcp(let address, let port):
+            let picked = first.flatMap { loop.system.localAddress($0)?.port } ?? port
+            return try loop.system.listen(SocketAddress(address, port: picked), options: options).get()
+        case .tcpAny(let port):
+            options.dualStack = true
+            let picked = first.flatMap { loop.system.localAddress($0)?.port } ?? port
+            let anywhere = SocketAddress.ipv6(high: 0, low: 0, scope: 0, port: picked)
+            return try loop.system.listen(anywhere, options: options).get()
+        case .unix(let path, let mode):
+            options.mode = mode
+            return try loop.system.listen(.unix(path: path), options: options).get()
+        case .adopted(let wanted):
+            guard let passed = wanted.find(in: self.passedSockets) else { throw .noSuchFile }
+            return try passed.duplicated().get()
+        }
+    }
+
+    private func serve(_ listener: ListenerPlan, on descriptors: [Descriptor]) async throws(PlanFault) {
+        for (part, descriptor) in zip(self.parts, descriptors) {
+            let address = self.loops.first?.system.localAddress(descriptor)
+            let error = await part.value.loop.perform { () -> SystemError? in
+                do throws(SystemError) {
+                    try part.value.open(listener, on: descriptor)
+                    return nil
+                } catch {
+                    return error
+                }
+            }
+            if let error { throw PlanFault("listener '\(listener.configuration.name)': \(error)") }
+            if let address { self.state.withLock { $0.places[listener.configuration.name] = address } }
+        }
+    }
+
+    private func closeListener(_ name: String) async {
+        await self.onEachLoop { $0.closeListener(name) }
+        self.state.withLock { $0.places[name] = nil }
+    }
+
+    private func onEachLoop(_ body: @escaping @Sendable (LoopGateway) -> Void) async {
+        for part in self.parts { await part.value.loop.perform { body(part.value) } }
+    }
+
+    // MARK: Ending
+
+    /// Connections that live now, on all loops.
+    package func connectionCount() async -> Int {
+        var count = 0
+        for part in self.parts { count += await part.value.loop.perform { part.value.live.count } }
+        return count
+    }
+
+    /// Stops listening, asks every connection to end over the drain's close spread, and cuts what is left at its timeout. Returns when nothing is left.
+    package func drain() async {
+        let settings = self.state.withLock { $0.plan?.configuration.drain } ?? DrainSettings()
+        await withTaskGroup(of: Void.self) { group in
+            for part in self.parts {
+                group.addTask {
+                    await withCheckedContinuation { continuation in
+                        part.value.loop.execute {
+                            part.value.drain(settings) { continuation.resume() }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Cuts everything at once.
+    package func abandon() async {
+        await self.onEachLoop { $0.abandonAll() }
+    }
+}

@@ -1,0 +1,8 @@
+/// A connection that the gateway is responsible for, from its acceptance to its end. On its loop.
+protocol LiveConnection: AnyObject {
+    var passport: ConnectionPassport { get }
+    /// Asked to end when it is convenient: 1001 to WebSockets, nothing new to begin.
+    func drain()
+    /// Ends at once, with a reset where that is not a clean end.
+    func abandon(_ party: TerminationParty, _ cause: TerminationCause)
+}

@@ -1,0 +1,95 @@
+import SessionTasks
+import StreamTransport
+
+/// The gateway's part on one loop: its listeners, and the connections they took. A connection never leaves its loop.
+final class LoopGateway {
+    let loop: Loop
+    let index: Int
+    let shared: GatewayShared
+    let floor: ChatFloor
+    private var listeners: [String: ListeningPlace] = [:]
+    private(set) var live: [UInt64: any LiveConnection] = [:]
+    private(set) var isDraining = false
+    private var whenEmpty: (() -> Void)?
+    var drainer: LoopDrainer?
+
+    init(loop: Loop, index: Int, shared: GatewayShared) {
+        self.loop = loop
+        self.index = index
+        self.shared = shared
+        self.floor = ChatFloor(hub: shared.hub, loopIndex: index)
+        self.floor.settle(on: loop)
+    }
+
+    // MARK: Listeners
+
+    /// Puts an open, listening descriptor to work.
+    func open(_ plan: ListenerPlan, on descriptor: Descriptor) throws(SystemError) {
+        let place = ListeningPlace(plan, gateway: self)
+        place.socket = try SocketListener(adopting: descriptor, on: self.loop, owner: place)
+        self.listeners[plan.configuration.name] = place
+    }
+
+    /// New connections of this listener follow `plan`; those that are there keep the one they came under.
+    func replace(_ plan: ListenerPlan) {
+        self.listeners[plan.configuration.name]?.plan = plan
+    }
+
+    func closeListener(_ name: String) {
+        self.listeners.removeValue(forKey: name)?.socket?.close()
+    }
+
+    // MARK: Connections
+
+    func accepted(_ socket: AcceptedSocket, by plan: ListenerPlan) {
+        let passport = ConnectionPassport(
+            identifier: self.shared.nextIdentifier(), listener: plan.configuration.name, peer: socket.peer,
+            client: socket.peer, acceptedAt: self.loop.now)
+        do throws(SystemError) {
+            let transport = try SocketConnection(
+                adopting: socket.descriptor, peer: socket.peer, on: self.loop,
+                options: plan.configuration.keepAlive.socketOptions, paused: true)
+            let inbound = InboundConnection(passport, plan: plan, transport: transport, gateway: self)
+            self.add(inbound)
+            inbound.start()
+        } catch {
+            self.shared.counters.acceptFailed()
+        }
+    }
+
+    func add(_ connection: any LiveConnection) {
+        self.live[connection.passport.identifier] = connection
+    }
+
+    /// One connection became another under the same identifier: what was accepted became a tunnel.
+    func replace(_ connection: any LiveConnection) {
+        guard self.live[connection.passport.identifier] != nil else { return }
+        self.live[connection.passport.identifier] = connection
+        if self.isDraining { connection.drain() }
+    }
+
+    func remove(_ identifier: UInt64) {
+        guard self.live.removeValue(forKey: identifier) != nil, self.live.isEmpty else { return }
+        let whenEmpty = self.whenEmpty
+        self.whenEmpty = nil
+        whenEmpty?()
+    }
+
+    // MARK: Shutdown
+
+    /// Stops listening. `whenEmpty` is called when the last connection is over; at once if none is there.
+    func beginDrain(whenEmpty: @escaping () -> Void) {
+        self.isDraining = true
+        for name in Array(self.listeners.keys) { self.closeListener(name) }
+        guard !self.live.isEmpty else { return whenEmpty() }
+        self.whenEmpty = whenEmpty
+    }
+
+    func drain(_ identifier: UInt64) {
+        self.live[identifier]?.drain()
+    }
+
+    func abandonAll() {
+        for connection in Array(self.live.values) { connection.abandon(.operator, .drained) }
+    }
+}

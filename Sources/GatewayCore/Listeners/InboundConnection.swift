@@ -1,0 +1,306 @@
+import ByteKernels
+import SessionTasks
+import StreamTransport
+import TLSEngine
+import WebSocketProtocol
+
+/// A connection on its way from the listener to its endpoint or tunnel: PROXY header, TLS, opening handshake, route. One deadline covers it all.
+final class InboundConnection {
+    enum Phase {
+        case proxyHeader
+        /// Plain or TLS, by the first byte.
+        case sniffing
+        case securing
+        case request(RequestParser)
+        /// Someone else owns the transport, or it is ending.
+        case done
+    }
+
+    private(set) var passport: ConnectionPassport
+    let plan: ListenerPlan
+    let gateway: LoopGateway
+    private(set) var transport: any Transport
+    private var phase = Phase.sniffing
+    private var isSecure = false
+    /// Admission refused it; a WebSocket client is told with a status once it has asked.
+    private var refusal: AdmissionRefusal?
+    private var isAnswering = false
+    private var countedClient: IPAddress?
+    private var isCounted = false
+    private var securing: SecureTransport?
+    private let timer = LoopTimer()
+
+    init(_ passport: ConnectionPassport, plan: ListenerPlan, transport: any Transport, gateway: LoopGateway) {
+        self.passport = passport
+        self.plan = plan
+        self.transport = transport
+        self.gateway = gateway
+    }
+
+    var loop: Loop { self.gateway.loop }
+
+    // MARK: The steps
+
+    func start() {
+        self.transport.consumer = self
+        self.loop.arm(self.timer, after: self.plan.configuration.limits.handshakeTimeout, target: self)
+        if self.readsProxyHeader {
+            self.phase = .proxyHeader
+            self.transport.resumeReading()
+        } else if self.plan.configuration.proxyProtocol.mode == .require {
+            self.end(TerminationReason(.downstream, .proxyProtocol, .proxyHeader), reset: true)
+        } else {
+            self.clientKnown()
+        }
+    }
+
+    private var readsProxyHeader: Bool {
+        let acceptance = self.plan.configuration.proxyProtocol
+        guard acceptance.mode != .off else { return false }
+        return TrustedPeers(acceptance.trusted).contains(self.passport.peer)
+    }
+
+    /// The client is known by its address: admission can judge.
+    private func clientKnown() {
+        let client = self.passport.client.ipAddress
+        self.refusal = self.gateway.shared.withAdmission { admission in
+            admission.admit(listener: self.plan.configuration.name, client: client, at: self.loop.now)
+        }
+        self.countedClient = client
+        self.isCounted = self.refusal == nil
+        if let refusal = self.refusal {
+            self.gateway.shared.counters.count(refusal.rawValue)
+            self.isAnswering =
+                self.plan.configuration.kind.speaksWebSocket && self.gateway.shared.withAdmission { $0.beginAnswer() }
+            guard self.isAnswering else {
+                return self.end(TerminationReason(.gateway, .accepting, .refusedAdmission(refusal)), reset: true)
+            }
+        }
+        if self.plan.configuration.kind.speaksTLS {
+            self.plan.configuration.acceptsPlain ? self.sniff() : self.secure()
+        } else {
+            self.plain()
+        }
+    }
+
+    private func sniff() {
+        self.phase = .sniffing
+        self.transport.resumeReading()
+    }
+
+    private func secure() {
+        guard let context = self.plan.context else {
+            return self.end(TerminationReason(.gateway, .tls, .system), reset: true)
+        }
+        self.phase = .securing
+        var settings = SecureSettings(context: context)
+        // The deadline of all steps ends this one too.
+        settings.timeout = self.plan.configuration.limits.handshakeTimeout
+        self.securing = SecureTransport.upgrade(self.transport, settings: settings, received: []) { result in
+            self.securing = nil
+            switch result {
+            case .success(let secure):
+                self.isSecure = true
+                self.transport = secure
+                secure.consumer = self
+                self.plain()
+            case .failure(let failure):
+                self.end(self.reason(for: failure, in: .tls), reset: false)
+            }
+        }
+    }
+
+    /// What is inside, with or without TLS around it.
+    private func plain() {
+        if self.plan.configuration.kind.speaksWebSocket {
+            let limits = self.plan.configuration.limits
+            self.phase = .request(
+                RequestParser(
+                    limits: HeadLimits(byteCount: limits.maximumHeaderSize, fieldCount: limits.maximumHeaderCount)))
+            self.transport.resumeReading()
+        } else if let route = self.plan.route {
+            self.handOver()
+            self.gateway.begin(.stream(self.transport), of: self, route: route)
+        } else {
+            self.end(TerminationReason(.gateway, .accepting, .system), reset: true)
+        }
+    }
+
+    /// The transport gets a new owner; the deadline of these steps no longer matters.
+    private func handOver() {
+        self.phase = .done
+        self.loop.disarm(self.timer)
+        self.transport.pauseReading()
+    }
+
+    // MARK: The request
+
+    private func readRequest(_ parser: RequestParser, _ bytes: RawSpan, from start: Int) -> Int {
+        var parser = parser
+        var used = start
+        do throws(HeadViolation) {
+            if let head = try parser.parse(bytes, consumed: &used) {
+                self.answer(head)
+            } else {
+                self.phase = .request(parser)
+            }
+        } catch {
+            self.refuse(HandshakeRefusal(status: error.status, explanation: error.explanation))
+            return bytes.byteCount
+        }
+        return used
+    }
+
+    private func answer(_ head: RequestHead) {
+        if let refusal = self.refusal {
+            return self.refuse(refusal.handshakeRefusal, as: .refusedAdmission(refusal))
+        }
+        switch self.plan.find(head) {
+        case .failure(let refusal): self.refuse(refusal)
+        case .success(let found):
+            self.passport.route = found.route.configuration.name
+            self.handOver()
+            let asked = AskedRoute(
+                head: head, request: found.request, match: found.match, isSecure: self.isSecure,
+                client: self.passport.client, peer: self.passport.peer, plan: self.plan)
+            self.gateway.begin(.webSocket(self.transport, asked), of: self, route: found.route)
+        }
+    }
+
+    /// Answers with a status and ends the connection.
+    func refuse(_ refusal: HandshakeRefusal, as cause: TerminationCause? = nil) {
+        self.phase = .done
+        refusal.rendered().withRawSpan { self.transport.write($0) }
+        let fault = cause ?? .refusedRequest(status: UInt16(clamping: refusal.status))
+        let party: TerminationParty = if case .refusedAdmission = fault { .gateway } else { .downstream }
+        self.end(TerminationReason(party, .openingHandshake, fault), reset: false)
+    }
+
+    // MARK: Ending
+
+    private func reason(for failure: TransportFailure, in phase: TerminationPhase) -> TerminationReason {
+        switch failure {
+        case .reset: TerminationReason(.downstream, phase, .reset)
+        case .truncated: TerminationReason(.downstream, phase, .truncated)
+        case .peerUnresponsive: TerminationReason(.downstream, phase, .unresponsive)
+        case .deadlinePassed: TerminationReason(.downstream, phase, .timeout(.handshake))
+        case .tls: TerminationReason(.downstream, phase, .tls)
+        case .nameResolution, .refused, .unreachable, .system: TerminationReason(.downstream, phase, .system)
+        }
+    }
+
+    private var phaseName: TerminationPhase {
+        switch self.phase {
+        case .proxyHeader: .proxyProtocol
+        case .sniffing, .securing: .tls
+        case .request, .done: .openingHandshake
+        }
+    }
+
+    private var isEnding = false
+
+    private func end(_ reason: TerminationReason, reset: Bool) {
+        guard !self.isEnding else { return }
+        self.isEnding = true
+        self.phase = .done
+        self.loop.disarm(self.timer)
+        self.securing?.reset()
+        self.securing = nil
+        self.transport.consumer = nil
+        if reset { self.transport.reset() } else { self.transport.close(linger: .seconds(2)) }
+        self.gateway.ended(self.passport, reason, downstream: nil, upstream: nil)
+        self.release()
+    }
+
+    /// Its place among the admitted is free again.
+    func release() {
+        if self.isAnswering { self.gateway.shared.withAdmission { $0.endAnswer() } }
+        self.isAnswering = false
+        guard self.isCounted else { return }
+        self.isCounted = false
+        self.gateway.shared.withAdmission { admission in
+            admission.release(listener: self.plan.configuration.name, client: self.countedClient)
+        }
+    }
+}
+
+extension InboundConnection: TransportConsumer {
+    func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
+        switch self.phase {
+        case .proxyHeader: return self.readProxyHeader(bytes.bytes)
+        case .sniffing: return self.sniffed(bytes.bytes)
+        case .request(let parser): return self.readRequest(parser, bytes.bytes, from: 0)
+        case .securing: return 0
+        case .done: return self.isEnding ? bytes.byteCount : 0
+        }
+    }
+
+    private func sniffed(_ bytes: RawSpan) -> Int {
+        self.transport.pauseReading()
+        // A TLS record of a handshake begins with 22 (RFC 8446 §5.1); no HTTP method, and no sensible stream protocol, does.
+        bytes[byte: 0] == 22 ? self.secure() : self.plain()
+        return 0
+    }
+
+    private func readProxyHeader(_ bytes: RawSpan) -> Int {
+        switch ProxyHeaderDecoder().decode(bytes) {
+        case .incomplete:
+            return 0
+        case .header(let header, let length):
+            self.transport.pauseReading()
+            if case .proxied(let source, let destination) = header {
+                self.passport.client = source
+                self.passport.destination = destination
+            }
+            self.clientKnown()
+            return length
+        case .absent where self.plan.configuration.proxyProtocol.mode == .accept:
+            self.transport.pauseReading()
+            self.clientKnown()
+            return 0
+        case .absent, .violation:
+            self.end(TerminationReason(.downstream, .proxyProtocol, .proxyHeader), reset: true)
+            return bytes.byteCount
+        }
+    }
+
+    func inputClosed() {
+        self.end(TerminationReason(.downstream, self.phaseName, .truncated), reset: false)
+    }
+
+    func outputProgressed() {}
+
+    func transportEnded(_ end: TransportEnd) {
+        self.end(self.reason(for: end.transportFailure ?? .reset, in: self.phaseName), reset: true)
+    }
+}
+
+extension InboundConnection: TimerTarget {
+    func timerFired(_ timer: LoopTimer) {
+        guard case .request = self.phase else {
+            return self.end(TerminationReason(.downstream, self.phaseName, .timeout(.handshake)), reset: true)
+        }
+        self.refuse(
+            HandshakeRefusal(status: 408, explanation: "The request did not arrive in time; send it faster."),
+            as: .timeout(.handshake))
+    }
+}
+
+extension InboundConnection: LiveConnection {
+    func drain() {
+        self.end(TerminationReason(.operator, self.phaseName, .drained), reset: false)
+    }
+
+    func abandon(_ party: TerminationParty, _ cause: TerminationCause) {
+        self.end(TerminationReason(party, self.phaseName, cause), reset: true)
+    }
+}
+
+extension AdmissionRefusal {
+    /// What a WebSocket client is told.
+    var handshakeRefusal: HandshakeRefusal {
+        HandshakeRefusal(
+            status: Int(self.status), explanation: "Too many connections (\(self.rawValue)); close some or try again later.",
+            fields: [HTTPField("Retry-After", "5")])
+    }
+}

@@ -1,0 +1,76 @@
+import SessionTasks
+import StreamTransport
+import Synchronization
+
+/// The gateway's log: a line when a connection is led to its endpoint, and one when it is over.
+package final class TunnelLog: Sendable {
+    private let writer: LogWriter
+    private let settings: LogSettings
+    private let isQuiet: Bool
+
+    /// - Parameter quiet: connections are not logged, only what concerns the gateway itself.
+    package init(_ settings: LogSettings, quiet: Bool = false, writer: LogWriter = LogWriter()) {
+        self.settings = settings
+        self.isQuiet = quiet
+        self.writer = writer
+    }
+
+    private var logsConnections: Bool {
+        guard !self.isQuiet else { return false }
+        switch self.settings.level {
+        case .trace, .debug, .info: return true
+        case .notice, .warning, .error, .critical: return false
+        }
+    }
+
+    /// Something about the gateway as a whole.
+    package func note(_ text: String) {
+        self.write(LogLine("note", [("text", .text(text))]))
+    }
+
+    func acceptingPaused(_ listener: String, _ error: SystemError) {
+        self.write(LogLine("accepting paused", [("listener", .text(listener)), ("reason", .text("\(error)"))]))
+    }
+
+    func opened(_ passport: ConnectionPassport) {
+        guard self.logsConnections else { return }
+        self.write(LogLine("connection opened", Self.fields(of: passport)))
+    }
+
+    func closed(
+        _ passport: ConnectionPassport, _ reason: TerminationReason, downstream: TaskRecord?, upstream: TaskRecord?,
+        at now: MonotonicInstant
+    ) {
+        guard self.logsConnections else { return }
+        var fields = Self.fields(of: passport)
+        // Each direction as the side that sent it counts it: what came from the client, and what came from the other end or us.
+        fields.append(("bytesTowardUpstream", .number(downstream?.bytesReceived ?? 0)))
+        fields.append(("bytesTowardDownstream", .number(downstream?.bytesSent ?? 0)))
+        fields.append(("messagesTowardUpstream", .number(downstream?.messagesReceived ?? upstream?.messagesSent ?? 0)))
+        fields.append(("messagesTowardDownstream", .number(downstream?.messagesSent ?? upstream?.messagesReceived ?? 0)))
+        let age = passport.acceptedAt.duration(to: now).clampedNanoseconds / 1_000_000
+        fields.append(("durationMs", .number(UInt64(max(0, age)))))
+        fields.append(("reason", .text(reason.description)))
+        self.write(LogLine("connection closed", fields))
+    }
+
+    private static func fields(of passport: ConnectionPassport) -> [(String, LogLine.Value)] {
+        var fields: [(String, LogLine.Value)] = [
+            ("id", .number(passport.identifier)), ("listener", .text(passport.listener)),
+            ("client", .text("\(passport.client)")),
+        ]
+        if passport.client != passport.peer { fields.append(("peer", .text("\(passport.peer)"))) }
+        if let route = passport.route { fields.append(("route", .text(route))) }
+        if let upstream = passport.upstream { fields.append(("upstream", .text(upstream))) }
+        return fields
+    }
+
+    private func write(_ line: LogLine) {
+        self.writer.log(line.rendered(self.settings.format, at: WallClock.now()))
+    }
+
+    /// Writes what waits before it returns.
+    package func flush() {
+        self.writer.flush()
+    }
+}

@@ -1,0 +1,53 @@
+/// Which pages may open WebSockets here (RFC 6455 §10.2).
+///
+/// Only browsers send `Origin`, and they always do: a client without one is no page and passes. Any other client can write what it likes, so
+/// this protects people with browsers, and is no authentication.
+package struct OriginRules: Hashable, Sendable {
+    private let patterns: [OriginPattern]
+    private let allowsAny: Bool
+    private let allowsOpaque: Bool
+
+    /// - Parameters:
+    ///   - patterns: `https://example.com:8443`, `https://*.example.com` (one label for `*`).
+    ///   - allowsAny: every page passes. Without it, no patterns and no `allowsOpaque`, none does.
+    ///   - allowsOpaque: `null` passes: sandboxed frames, `data:` and `file:` pages.
+    package init(_ patterns: [OriginPattern], allowsAny: Bool = false, allowsOpaque: Bool = false) {
+        self.patterns = patterns
+        self.allowsAny = allowsAny
+        self.allowsOpaque = allowsOpaque
+    }
+
+    /// A route's rules: no list lets every page pass.
+    package init(of route: RouteConfiguration) {
+        self.init(route.origins, allowsAny: route.origins.isEmpty)
+    }
+
+    /// - Parameter origin: the `Origin` field's value; `nil` without one.
+    /// - Returns: whether the request passes; else it is answered 403. What is no origin of RFC 6454 §6.1 passes only where all do.
+    package func allows(_ origin: String?) -> Bool {
+        guard !self.allowsAny, let origin else { return true }
+        if origin == "null" { return self.allowsOpaque }
+        guard let parsed = Self.parse(origin) else { return false }
+        return self.patterns.contains { pattern in
+            pattern.scheme == parsed.scheme && pattern.port == parsed.port && pattern.host.matches(parsed.host)
+        }
+    }
+
+    /// Scheme and port as `OriginPattern` keeps them: lower case, and no port where it is the scheme's own.
+    private static func parse(_ origin: String) -> (scheme: String, host: String, port: UInt16?)? {
+        guard let colon = origin.firstIndex(of: ":") else { return nil }
+        let scheme = origin[..<colon].lowercased()
+        let rest = origin[origin.index(after: colon)...]
+        guard !scheme.isEmpty, rest.hasPrefix("//"), !rest.utf8.contains(where: { $0 <= 0x20 || $0 >= 0x7F }),
+            let parts = HostText.split(rest.dropFirst(2)), !parts.host.isEmpty, !parts.host.contains("/")
+        else { return nil }
+        var port: UInt16?
+        if let text = parts.port {
+            guard let number = Decimal.port(text.utf8) else { return nil }
+            port = number
+        }
+        let host = parts.host.lowercased()
+        let normal = OriginPattern(scheme: scheme, host: .exact(host), port: port)
+        return (scheme, host, normal.port)
+    }
+}

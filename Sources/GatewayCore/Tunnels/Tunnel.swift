@@ -1,0 +1,153 @@
+import SessionTasks
+import StreamTransport
+
+/// Two connections joined, both on one loop: performs what its machine orders, and keeps its deadlines.
+final class Tunnel {
+    /// From the first order to end until what still stands is reset.
+    static let closingTimeout = Duration.seconds(10)
+
+    let passport: ConnectionPassport
+    let downstream: TunnelEnd
+    let upstream: TunnelEnd
+    private let settings: TunnelSettings
+    private let loop: Loop
+    private var machine: TunnelMachine
+    private let openedAt: MonotonicInstant
+    private let lifeTimer = LoopTimer()
+    private let closingTimer = LoopTimer()
+    private var finished: ((TerminationReason) -> Void)?
+
+    /// Joins two open tasks; bytes flow after `start`.
+    /// - Parameter finished: called once, when both connections are over.
+    init(
+        _ passport: ConnectionPassport, downstream: TunnelLink, upstream: TunnelLink, settings: TunnelSettings, on loop: Loop,
+        finished: @escaping (TerminationReason) -> Void
+    ) {
+        self.passport = passport
+        self.settings = settings
+        self.loop = loop
+        self.openedAt = loop.now
+        self.finished = finished
+        self.machine = TunnelMachine(downstream: downstream.kind, upstream: upstream.kind, halfClose: settings.halfClose)
+        self.downstream = TunnelEnd(.downstream, downstream, settings: settings)
+        self.upstream = TunnelEnd(.upstream, upstream, settings: settings)
+    }
+
+    func start() {
+        self.downstream.join(self.upstream, in: self, settings: self.settings)
+        self.upstream.join(self.downstream, in: self, settings: self.settings)
+        self.followMachine()
+        self.armLife()
+        self.upstream.start()
+        self.downstream.start()
+    }
+
+    private func end(_ side: TunnelSide) -> TunnelEnd {
+        switch side {
+        case .downstream: self.downstream
+        case .upstream: self.upstream
+        }
+    }
+
+    // MARK: Events
+
+    func inputFinished(_ side: TunnelSide) { self.perform(self.machine.inputFinished(side)) }
+    func endMarkReceived(_ side: TunnelSide) { self.perform(self.machine.endMarkReceived(side)) }
+    func connectionClosed(_ side: TunnelSide) { self.perform(self.machine.connectionClosed(side)) }
+    func connectionFaulted(_ side: TunnelSide, _ fault: ConnectionFault) {
+        self.perform(self.machine.connectionFaulted(side, fault))
+    }
+    func violated(_ side: TunnelSide, closeCode: UInt16) {
+        self.perform(self.machine.violated(side, closeCode: closeCode))
+    }
+    func closeReceived(_ side: TunnelSide, _ signal: CloseSignal) {
+        self.perform(self.machine.closeReceived(side, signal))
+    }
+
+    /// A message came from a side whose direction is over: after an end mark that is against the agreement, else it is thrown away.
+    func receivedAfterEnd(_ side: TunnelSide) {
+        guard self.machine.watchesEndMark(from: side), self.machine.direction(from: side) == .finished else { return }
+        self.violated(side, closeCode: 1002)
+    }
+
+    func webSocketEnded(_ side: TunnelSide, _ end: WebSocketEnd) {
+        switch end.failure {
+        case nil: break
+        case .protocolViolation(let code, _)?: self.violated(side, closeCode: code)
+        case .messageTooLong?: self.violated(side, closeCode: 1009)
+        case .peerUnresponsive?: self.perform(self.machine.peerUnresponsive(side))
+        case .connectionLost(let text)?:
+            return self.connectionFaulted(side, text == TransportFailure.reset.description ? .reset : .truncated)
+        case .cancelled?, .timedOut?, .directionClosed?, .usage?, .ended?, .cannotConnect?, .secureConnectionFailed?,
+            .handshakeRefused?, .closed?:
+            break
+        }
+        self.connectionClosed(side)
+    }
+
+    // MARK: From above
+
+    func drain() { self.perform(self.machine.drainBegan()) }
+    func stop(_ signal: CloseSignal) { self.perform(self.machine.stopRequested(signal)) }
+    func abandon(_ party: TerminationParty, _ cause: TerminationCause) {
+        self.perform(self.machine.abandoned(party, cause))
+    }
+
+    // MARK: Performing
+
+    private func perform(_ orders: TunnelOrders) {
+        self.followMachine()
+        if orders.startsClosingTimer { self.loop.arm(self.closingTimer, after: Self.closingTimeout, target: self) }
+        for side in TunnelSide.allCases {
+            if let order = orders[side] { self.end(side).perform(order) }
+        }
+        if let reason = orders.termination { self.conclude(reason) }
+    }
+
+    private func followMachine() {
+        self.downstream.follow(self.machine)
+        self.upstream.follow(self.machine)
+    }
+
+    private func conclude(_ reason: TerminationReason) {
+        self.loop.disarm(self.lifeTimer)
+        self.loop.disarm(self.closingTimer)
+        self.downstream.leave()
+        self.upstream.leave()
+        let finished = self.finished
+        self.finished = nil
+        finished?(reason)
+    }
+
+    // MARK: Deadlines
+
+    private var lastActivity: MonotonicInstant {
+        let instants = [self.downstream, self.upstream].compactMap { $0.link.record.lastActivityAt }
+        return instants.max() ?? self.openedAt
+    }
+
+    private func armLife() {
+        let idle = self.settings.idleTimeout.map { self.lastActivity.advanced(by: $0) }
+        let age = self.settings.maximumAge.map { self.openedAt.advanced(by: $0) }
+        guard let next = [idle, age].compactMap(\.self).min() else { return }
+        self.loop.arm(self.lifeTimer, at: next, target: self)
+    }
+}
+
+extension Tunnel: TimerTarget {
+    func timerFired(_ timer: LoopTimer) {
+        if timer === self.closingTimer {
+            self.perform(self.machine.closingTimedOut())
+            if !self.machine.isOver { self.loop.arm(self.closingTimer, after: Self.closingTimeout, target: self) }
+            return
+        }
+        let now = self.loop.now
+        if let age = self.settings.maximumAge, self.openedAt.advanced(by: age) <= now {
+            self.perform(self.machine.maximumAgeReached())
+        } else if let idle = self.settings.idleTimeout, self.lastActivity.advanced(by: idle) <= now {
+            self.perform(self.machine.idleTimedOut())
+        } else {
+            self.armLife()
+        }
+    }
+}

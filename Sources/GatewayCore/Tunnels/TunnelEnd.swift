@@ -1,0 +1,262 @@
+import ByteKernels
+import SessionTasks
+import StreamTransport
+import WebSocketProtocol
+
+/// One side of a tunnel: takes what its task receives, gives it to the other side's task, and performs the orders for its own.
+final class TunnelEnd {
+    let side: TunnelSide
+    let link: TunnelLink
+    private let watermarks: BufferWatermarks
+    /// What the stream on this side becomes towards a WebSocket on the other.
+    private var toMessages: StreamToMessages?
+    /// What this side's messages become towards a stream on the other.
+    private var toStream: MessagesToStream?
+    /// Both cleared when the tunnel is over; together they keep it alive until then.
+    private var tunnel: Tunnel?
+    private var other: TunnelEnd?
+    /// The machine's word on whether bytes of this side still go over.
+    private var relays = true
+    private var watchesEndMark = false
+    private var pausedForOther = false
+
+    init(_ side: TunnelSide, _ link: TunnelLink, settings: TunnelSettings) {
+        self.side = side
+        self.link = link
+        self.watermarks = settings.buffer
+    }
+
+    func join(_ other: TunnelEnd, in tunnel: Tunnel, settings: TunnelSettings) {
+        self.other = other
+        self.tunnel = tunnel
+        let limit = settings.maximumMessageSize
+        switch (self.link, other.link) {
+        case (.stream, .webSocket):
+            self.toMessages = StreamToMessages(settings.framing, messageLimit: limit ?? settings.framing.assembledLimit)
+        case (.webSocket, .stream):
+            self.toStream = MessagesToStream(settings.framing, messageLimit: limit ?? settings.framing.assembledLimit)
+        case (.stream, .stream), (.webSocket, .webSocket):
+            break
+        }
+        self.link.setReadLimit(max(settings.buffer.high, 4096))
+    }
+
+    func start() {
+        switch self.link {
+        case .stream(let task): task.attach(self)
+        case .webSocket(let task): task.attach(self)
+        }
+        self.link.resumeReading()
+    }
+
+    func follow(_ machine: borrowing TunnelMachine) {
+        self.relays = machine.relays(from: self.side)
+        self.watchesEndMark = machine.watchesEndMark(from: self.side)
+        guard self.pausedForOther, !self.relays else { return }
+        // What is thrown away needs nobody to take it.
+        self.pausedForOther = false
+        self.link.resumeReading()
+    }
+
+    func leave() {
+        self.tunnel = nil
+        self.other = nil
+    }
+
+    // MARK: Over to the other side
+
+    private func holdIfBehind(_ other: TunnelEnd) {
+        guard !self.pausedForOther, other.link.queuedBytes > self.watermarks.high else { return }
+        self.pausedForOther = true
+        self.link.pauseReading()
+    }
+
+    /// The other side has sent enough for this one to be read again.
+    func goOn() {
+        guard self.pausedForOther else { return }
+        self.pausedForOther = false
+        self.link.resumeReading()
+    }
+
+    private func carry(_ bytes: borrowing MutableRawSpan, to other: TunnelEnd, by task: WebSocketTask) -> Int {
+        var offset = 0
+        while self.toMessages != nil {
+            guard let step = self.toMessages?.next(bytes.bytes, at: &offset) else { break }
+            switch step {
+            case .exhausted: return offset
+            case .chunk(let range, let mark):
+                task.sendFrame(
+                    mark.kind, startsMessage: mark.startsMessage, endsMessage: mark.endsMessage, bytes.bytes.extracting(range))
+            case .made(let made, let mark):
+                made.withRawSpan {
+                    task.sendFrame(mark.kind, startsMessage: mark.startsMessage, endsMessage: mark.endsMessage, $0)
+                }
+            case .violation(let violation):
+                self.tunnel?.violated(self.side, closeCode: violation.closeCode)
+                return bytes.byteCount
+            }
+        }
+        return offset
+    }
+
+    /// What the framing still holds back when the stream is over; says whether that was well.
+    private func finishFraming() -> Bool {
+        guard case .webSocket(let task)? = self.other?.link, let step = self.toMessages?.finish() else { return true }
+        switch step {
+        case .made(let made, let mark):
+            made.withRawSpan {
+                task.sendFrame(mark.kind, startsMessage: mark.startsMessage, endsMessage: mark.endsMessage, $0)
+            }
+            return true
+        case .violation(let violation):
+            self.tunnel?.violated(self.side, closeCode: violation.closeCode)
+            return false
+        case .chunk, .exhausted:
+            return true
+        }
+    }
+
+    private func carry(_ mark: FrameMark, _ bytes: RawSpan, by task: StreamTask) {
+        var made: [UInt8] = []
+        let chunk = ChunkMark(mark.kind, startsMessage: mark.startsMessage, endsMessage: mark.endsMessage)
+        let delivery = self.toStream?.take(bytes, chunk, into: &made) ?? .unchanged
+        switch delivery {
+        case .unchanged: task.gather(bytes)
+        case .rewritten: if !made.isEmpty { made.withRawSpan { task.gather($0) } }
+        case .violation(let violation): self.tunnel?.violated(self.side, closeCode: violation.closeCode)
+        }
+    }
+
+    // MARK: Orders
+
+    func perform(_ order: SideOrder) {
+        switch self.link {
+        case .stream(let task): self.perform(order, task)
+        case .webSocket(let task): self.perform(order, task)
+        }
+    }
+
+    private func perform(_ order: SideOrder, _ task: StreamTask) {
+        switch order {
+        case .finishOutput: task.finishOutput()
+        case .close: task.close(linger: Tunnel.closingTimeout)
+        case .reset: task.reset()
+        case .sendEndMark, .sendClose, .sendEndMarkThenClose, .answerClose, .fail:
+            assertionFailure("\(order) is not for a stream")
+            task.reset()
+        }
+    }
+
+    private func perform(_ order: SideOrder, _ task: WebSocketTask) {
+        switch order {
+        case .sendEndMark: self.sendEndMark(task)
+        case .sendClose(let signal): task.close(signal.closeCode, reason: signal.reason)
+        case .sendEndMarkThenClose(let signal):
+            self.sendEndMark(task)
+            task.close(signal.closeCode, reason: signal.reason)
+        case .answerClose(let signal): task.answerClose(signal.closeCode, reason: signal.reason)
+        case .fail(let signal): task.fail(with: signal.closeCode ?? .internalError, reason: signal.reason)
+        case .reset: task.reset()
+        // Both Close frames are exchanged; the task ends the connection itself.
+        case .close: break
+        case .finishOutput:
+            assertionFailure("a WebSocket has no half-close")
+            task.reset()
+        }
+    }
+
+    private func sendEndMark(_ task: WebSocketTask) {
+        [UInt8]().withRawSpan { task.sendFrame(.binary, startsMessage: true, endsMessage: true, $0) }
+    }
+}
+
+extension CloseSignal {
+    var closeCode: CloseCode? {
+        self.code.map { CloseCode(rawValue: $0) }
+    }
+}
+
+extension TunnelEnd: TransportConsumer {
+    func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
+        guard self.relays, let other = self.other else { return bytes.byteCount }
+        switch other.link {
+        case .stream(let task):
+            task.send(bytes.bytes)
+            self.holdIfBehind(other)
+            return bytes.byteCount
+        case .webSocket(let task):
+            let used = self.carry(bytes, to: other, by: task)
+            self.holdIfBehind(other)
+            return used
+        }
+    }
+
+    func inputClosed() {
+        guard self.finishFraming() else { return }
+        self.tunnel?.inputFinished(self.side)
+    }
+
+    func outputProgressed() {
+        guard let other = self.other, self.link.queuedBytes <= self.watermarks.low else { return }
+        other.goOn()
+    }
+
+    func transportEnded(_ end: TransportEnd) {
+        switch end {
+        case .closed, .abandoned: self.tunnel?.connectionClosed(self.side)
+        case .failed(let failure): self.tunnel?.connectionFaulted(self.side, ConnectionFault(failure))
+        }
+    }
+}
+
+extension TunnelEnd: WebSocketRelay {
+    func webSocketOpened() {}
+
+    func received(_ mark: FrameMark, _ bytes: RawSpan) {
+        if self.watchesEndMark, bytes.byteCount == 0, mark.kind == .binary, mark.startsMessage, mark.endsMessage {
+            self.tunnel?.endMarkReceived(self.side)
+            return
+        }
+        guard self.relays, let other = self.other else {
+            self.tunnel?.receivedAfterEnd(self.side)
+            return
+        }
+        switch other.link {
+        case .stream(let task): self.carry(mark, bytes, by: task)
+        case .webSocket(let task):
+            task.sendFrame(mark.kind, startsMessage: mark.startsMessage, endsMessage: mark.endsMessage, bytes)
+        }
+        self.holdIfBehind(other)
+    }
+
+    func peerClosed(_ code: CloseCode?, reason: [UInt8]) -> Bool {
+        self.tunnel?.closeReceived(self.side, CloseSignal(code: code?.rawValue, reason: reason))
+        return false
+    }
+
+    func webSocketEnded(_ end: WebSocketEnd) {
+        self.tunnel?.webSocketEnded(self.side, end)
+    }
+}
+
+extension ConnectionFault {
+    init(_ failure: TransportFailure) {
+        switch failure {
+        case .reset: self = .reset
+        case .truncated: self = .truncated
+        case .peerUnresponsive: self = .unresponsive
+        case .tls: self = .tls
+        case .deadlinePassed, .nameResolution, .refused, .unreachable, .system: self = .system
+        }
+    }
+}
+
+extension Framing {
+    /// The message limit where the route gives none: only framings that must find a message's end need one.
+    var assembledLimit: Int {
+        switch self {
+        case .binary, .text, .base64: .max
+        case .lines, .lengthPrefixed: TunnelSettings.assembledMessageSize
+        }
+    }
+}

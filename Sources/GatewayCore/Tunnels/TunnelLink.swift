@@ -1,0 +1,58 @@
+import SessionTasks
+import StreamTransport
+import WebSocketProtocol
+
+/// The task on one side of a tunnel.
+enum TunnelLink {
+    case stream(StreamTask)
+    case webSocket(WebSocketTask)
+
+    var kind: SideKind {
+        switch self {
+        case .stream: .stream
+        case .webSocket: .webSocket
+        }
+    }
+
+    var record: TaskRecord {
+        switch self {
+        case .stream(let task): task.record
+        case .webSocket(let task): task.record
+        }
+    }
+
+    var queuedBytes: Int {
+        switch self {
+        case .stream(let task): task.queuedBytes
+        case .webSocket(let task): task.queuedBytes
+        }
+    }
+
+    func pauseReading() {
+        switch self {
+        case .stream(let task): task.pauseReading()
+        case .webSocket(let task): task.pauseReading()
+        }
+    }
+
+    func resumeReading() {
+        switch self {
+        case .stream(let task): task.resumeReading()
+        case .webSocket(let task): task.resumeReading()
+        }
+    }
+
+    func setReadLimit(_ bytes: Int) {
+        switch self {
+        case .stream(let task): task.setReadLimit(bytes)
+        case .webSocket(let task): task.setReadLimit(bytes)
+        }
+    }
+
+    func reset() {
+        switch self {
+        case .stream(let task): task.reset()
+        case .webSocket(let task): task.reset()
+        }
+    }
+}

@@ -1,0 +1,50 @@
+import SessionTasks
+import StreamTransport
+import Synchronization
+
+/// A running tunnel as the gateway keeps it: its name, its place in the balancer, its log lines.
+final class TunnelSession {
+    let passport: ConnectionPassport
+    private let inbound: InboundConnection
+    private let route: RoutePlan
+    private let endpoint: Int
+    private let gateway: LoopGateway
+    private var tunnel: Tunnel?
+
+    init(_ passport: ConnectionPassport, inbound: InboundConnection, route: RoutePlan, endpoint: Int, gateway: LoopGateway) {
+        self.passport = passport
+        self.inbound = inbound
+        self.route = route
+        self.endpoint = endpoint
+        self.gateway = gateway
+    }
+
+    func join(_ downstream: TunnelLink, _ upstream: TunnelLink, settings: TunnelSettings) {
+        let tunnel = Tunnel(
+            self.passport, downstream: downstream, upstream: upstream, settings: settings, on: self.gateway.loop
+        ) { reason in
+            self.over(reason, downstream: downstream.record, upstream: upstream.record)
+        }
+        self.tunnel = tunnel
+        self.gateway.shared.log.opened(self.passport)
+        self.gateway.replace(self)
+        tunnel.start()
+    }
+
+    private func over(_ reason: TerminationReason, downstream: TaskRecord, upstream: TaskRecord) {
+        self.tunnel = nil
+        self.route.upstream?.balancer.withLock { $0.release(self.endpoint) }
+        self.gateway.ended(self.passport, reason, downstream: downstream, upstream: upstream)
+        self.inbound.release()
+    }
+}
+
+extension TunnelSession: LiveConnection {
+    func drain() {
+        self.tunnel?.drain()
+    }
+
+    func abandon(_ party: TerminationParty, _ cause: TerminationCause) {
+        self.tunnel?.abandon(party, cause)
+    }
+}

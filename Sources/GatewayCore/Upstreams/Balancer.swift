@@ -1,0 +1,110 @@
+import StreamTransport
+
+/// Chooses among the endpoints of an upstream, and leaves out for a while those that keep failing.
+///
+/// Every `choose` is followed by exactly one `release`, when that connection is over or could not be made. In between, `succeeded` or `failed`
+/// tells how connecting went.
+package struct Balancer: Sendable {
+    /// Ejections grow to this many times the configured duration.
+    package static let longestEjection = 16
+
+    private let policy: UpstreamConfiguration.Policy
+    private let ejection: EjectionPolicy
+    private var endpoints: [EndpointHealth]
+    private var last = -1
+
+    package init(_ configuration: UpstreamConfiguration) {
+        self.policy = configuration.policy
+        self.ejection = configuration.ejection
+        self.endpoints = configuration.endpoints.map { EndpointHealth(weight: $0.weight) }
+    }
+
+    package var count: Int { self.endpoints.count }
+
+    /// Connections of an endpoint, under way and open; 0 for one that is not there.
+    package func connections(of endpoint: Int) -> Int {
+        self.endpoints.indices.contains(endpoint) ? self.endpoints[endpoint].connections : 0
+    }
+
+    package func isEjected(_ endpoint: Int, at now: MonotonicInstant) -> Bool {
+        self.endpoints.indices.contains(endpoint) && self.endpoints[endpoint].isEjected(at: now)
+    }
+
+    /// Takes the next endpoint by the policy.
+    ///
+    /// - Parameter tried: endpoints that this connection tried already; chosen again only when no other stands.
+    /// - Returns: an index into the configuration's endpoints; `nil` only if there are none. When all are ejected, all count: a guess
+    ///   is better than a certain refusal.
+    package mutating func choose(avoiding tried: [Int] = [], now: MonotonicInstant) -> Int? {
+        let standing = self.endpoints.indices.filter { !self.endpoints[$0].isEjected(at: now) }
+        let fresh = standing.filter { !tried.contains($0) }
+        let untried = self.endpoints.indices.filter { !tried.contains($0) }
+        let candidates = [fresh, standing, untried, Array(self.endpoints.indices)].first { !$0.isEmpty } ?? []
+        let chosen: Int? =
+            switch self.policy {
+            case .failover: candidates.first
+            case .roundRobin: self.nextInRound(candidates)
+            case .leastConnections: self.leastLoaded(candidates)
+            }
+        guard let chosen else { return nil }
+        self.last = chosen
+        self.endpoints[chosen].connections += 1
+        return chosen
+    }
+
+    /// The connection that `choose` gave is over, however it went.
+    package mutating func release(_ endpoint: Int) {
+        guard self.endpoints.indices.contains(endpoint), self.endpoints[endpoint].connections > 0 else { return }
+        self.endpoints[endpoint].connections -= 1
+    }
+
+    /// Connecting succeeded, the opening handshake included: the endpoint's past is forgotten.
+    package mutating func succeeded(_ endpoint: Int) {
+        guard self.endpoints.indices.contains(endpoint) else { return }
+        self.endpoints[endpoint].failures = 0
+        self.endpoints[endpoint].ejections = 0
+        self.endpoints[endpoint].ejectedUntil = nil
+    }
+
+    /// Connecting failed. After the configured number in a row the endpoint is ejected; when it comes back, one more failure ejects it
+    /// again, for twice as long.
+    package mutating func failed(_ endpoint: Int, now: MonotonicInstant) {
+        guard let limit = self.ejection.failures, self.endpoints.indices.contains(endpoint) else { return }
+        var health = self.endpoints[endpoint]
+        // Attempts that began before the ejection say nothing new.
+        guard !health.isEjected(at: now) else { return }
+        health.failures = min(health.failures + 1, limit)
+        if health.failures == limit {
+            let factor = min(1 << min(health.ejections, 16), Self.longestEjection)
+            health.ejectedUntil = now.advanced(by: self.ejection.duration * factor)
+            health.ejections = min(health.ejections + 1, 16)
+        }
+        self.endpoints[endpoint] = health
+    }
+
+    /// The smooth weighted round: everyone's claim grows by its weight, the largest claim wins and pays for all.
+    private mutating func nextInRound(_ candidates: [Int]) -> Int? {
+        var total = 0
+        for index in candidates {
+            self.endpoints[index].claim += self.endpoints[index].weight
+            total += self.endpoints[index].weight
+        }
+        guard let winner = candidates.max(by: { self.endpoints[$0].claim < self.endpoints[$1].claim }) else {
+            return nil
+        }
+        let largest = self.endpoints[winner].claim
+        let first = candidates.first { self.endpoints[$0].claim == largest } ?? winner
+        self.endpoints[first].claim -= total
+        return first
+    }
+
+    /// The fewest connections for its weight; among equals, the next after the last choice.
+    private func leastLoaded(_ candidates: [Int]) -> Int? {
+        let turned = candidates.filter { $0 > self.last } + candidates.filter { $0 <= self.last }
+        return turned.reduce(nil) { best, index in
+            guard let best else { return index }
+            let (load, bestLoad) = (self.endpoints[index], self.endpoints[best])
+            return load.connections * bestLoad.weight < bestLoad.connections * load.weight ? index : best
+        }
+    }
+}

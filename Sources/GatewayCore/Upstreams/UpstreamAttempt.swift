@@ -1,0 +1,83 @@
+import SessionTasks
+import StreamTransport
+import WebSocketProtocol
+
+/// One attempt to reach one endpoint, up to the point where payload can flow.
+final class UpstreamAttempt {
+    struct Failure: Error {
+        let kind: UpstreamFailure
+        /// The upstream's own answer, if it gave one.
+        let response: ResponseHead?
+    }
+
+    typealias Completion = (Result<TunnelLink, Failure>) -> Void
+
+    private var completion: Completion?
+    private var stream: StreamTask?
+    private var webSocket: WebSocketTask?
+
+    init(
+        _ upstream: UpstreamPlan, endpoint: Int, route: RoutePlan, asked: AskedRoute?, passport: ConnectionPassport,
+        on loop: Loop, completion: @escaping Completion
+    ) {
+        self.completion = completion
+        let preamble = Self.preamble(route.configuration.proxyProtocol, passport)
+        let target = upstream.target(endpoint, settings: route.configuration.tunnel, preamble: preamble)
+        if upstream.configuration.speaksWebSocket {
+            self.open(upstream, endpoint, route, asked, passport, target, on: loop)
+        } else {
+            self.open(target, on: loop)
+        }
+    }
+
+    /// The PROXY header that names the client to the upstream.
+    private static func preamble(_ version: ProxyProtocolVersion?, _ passport: ConnectionPassport) -> [UInt8] {
+        guard let version else { return [] }
+        guard let destination = passport.destination else { return ProxyHeader.local.encoded(version) }
+        return ProxyHeader.proxied(source: passport.client, destination: destination).encoded(version)
+    }
+
+    private func open(_ target: OpeningTarget, on loop: Loop) {
+        let task = StreamTask(to: target, on: loop)
+        self.stream = task
+        task.openObserver = { self.finish(.success(.stream(task))) }
+        task.whenEnded { failure in
+            self.finish(.failure(Failure(kind: UpstreamFailure(failure, response: nil), response: nil)))
+        }
+        task.resumeOnLoop()
+    }
+
+    private func open(
+        _ upstream: UpstreamPlan, _ endpoint: Int, _ route: RoutePlan, _ asked: AskedRoute?,
+        _ passport: ConnectionPassport, _ target: OpeningTarget, on loop: Loop
+    ) {
+        var options = route.webSocketOptions
+        options.handshakeTimeout = upstream.configuration.handshakeTimeout
+        let handshake = UpstreamRequest.make(upstream, endpoint: endpoint, route: route, asked: asked, passport: passport)
+        let task = WebSocketTask(
+            opening: ClientOpening(target: target, handshake: handshake, deflate: route.deflate), on: loop, options: options, startsPaused: true)
+        self.webSocket = task
+        task.openObserver = { self.finish(.success(.webSocket(task))) }
+        task.whenEnded { end in
+            let kind = UpstreamFailure(end.failure, response: task.response)
+            self.finish(.failure(Failure(kind: kind, response: task.response)))
+        }
+        task.resumeOnLoop()
+    }
+
+    private func finish(_ result: Result<TunnelLink, Failure>) {
+        let completion = self.completion
+        self.completion = nil
+        self.stream = nil
+        self.webSocket = nil
+        completion?(result)
+    }
+
+    func cancel() {
+        self.completion = nil
+        self.stream?.cancelOnLoop()
+        self.webSocket?.cancelOnLoop()
+        self.stream = nil
+        self.webSocket = nil
+    }
+}

@@ -1,0 +1,71 @@
+/// Why an upstream cannot serve a client, and what the client is told.
+package enum UpstreamFailure: Hashable, Sendable {
+    /// Its name, its address, a refusal, a reset.
+    case unreachable
+    /// TLS: no handshake, or a certificate that does not stand verification.
+    case tls
+    /// No connection within its time.
+    case connectTimeout
+    /// No answer to the opening handshake within its time.
+    case handshakeTimeout
+    /// The opening handshake was answered with this status.
+    case status(UInt16)
+    /// The answer was no HTTP, or a 101 that does not fit the request (RFC 6455 §4.1).
+    case invalidHandshake
+    /// It says that it restarts or goes away: a Close with 1001 or 1012.
+    case restarting
+
+    /// Fields of the upstream's own answer that go with a status passed on (lower case).
+    package static let passedFields = ["retry-after", "www-authenticate"]
+
+    /// The status for a client whose opening handshake is not answered yet: the upstream's own where it is for the client to act on, 504 for
+    /// silence, else 502 (RFC 9110 §15.6.3, §15.6.5).
+    package var status: UInt16 {
+        switch self {
+        case .status(let status): Self.isPassedOn(status) ? status : 502
+        case .connectTimeout, .handshakeTimeout: 504
+        case .restarting: 503
+        case .unreachable, .tls, .invalidHandshake: 502
+        }
+    }
+
+    /// Whether the status is the upstream's own, to be sent with `passedFields`.
+    package var passesAnswerOn: Bool {
+        if case .status(let status) = self { Self.isPassedOn(status) } else { false }
+    }
+
+    /// The close code for a client that got its 101 already: 1012 if the upstream restarts, else 1014, the 502 of WebSocket. What breaks
+    /// while relaying is 1011, which the tunnel decides.
+    package var closeCode: UInt16 {
+        switch self {
+        case .restarting: 1012
+        case .unreachable, .tls, .connectTimeout, .handshakeTimeout, .status, .invalidHandshake: 1014
+        }
+    }
+
+    /// Whether it speaks against the endpoint: an answer meant for the client (401, 403, 404, 429) does not.
+    package var countsAgainstEndpoint: Bool {
+        switch self {
+        case .status(let status): !Self.isPassedOn(status) || status == 503
+        case .unreachable, .tls, .connectTimeout, .handshakeTimeout, .invalidHandshake, .restarting: true
+        }
+    }
+
+    package var terminationCause: TerminationCause {
+        switch self {
+        case .unreachable: .unreachable
+        case .tls: .tls
+        case .connectTimeout: .timeout(.connect)
+        case .handshakeTimeout: .timeout(.upstreamHandshake)
+        case .status(let status): .upstreamStatus(status)
+        case .invalidHandshake, .restarting: .upstreamHandshake
+        }
+    }
+
+    private static func isPassedOn(_ status: UInt16) -> Bool {
+        switch status {
+        case 401, 403, 404, 429, 503: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,54 @@
+import SessionTasks
+import StreamTransport
+import WebSocketProtocol
+
+/// The opening handshake towards a WebSocket upstream, made of the client's own (if it had one), the route and the endpoint.
+enum UpstreamRequest {
+    static func make(
+        _ upstream: UpstreamPlan, endpoint: Int, route: RoutePlan, asked: AskedRoute?, passport: ConnectionPassport
+    ) -> ClientHandshake {
+        let url = upstream.configuration.endpoints[endpoint].url
+        let query = route.configuration.passesQuery ? asked?.match.query : nil
+        let resource = url.resource.resource(parameters: asked?.match.encodedParameters ?? [:], query: query)
+        return ClientHandshake(
+            authority: url.authority, target: resource.isEmpty ? "/" : resource,
+            subprotocols: Self.subprotocols(upstream.configuration, route.configuration, asked),
+            offers: route.deflate?.offers ?? [], fields: Self.fields(route.configuration, asked, passport))
+    }
+
+    /// The upstream's own list wins; else what the client offered, held to what the route allows; a client without an offer of its own (a byte
+    /// stream) offers the route's.
+    private static func subprotocols(
+        _ upstream: UpstreamConfiguration, _ route: RouteConfiguration, _ asked: AskedRoute?
+    ) -> [String] {
+        if !upstream.subprotocols.isEmpty { return upstream.subprotocols }
+        guard let asked else { return route.subprotocols }
+        let offered = asked.request.subprotocols
+        return route.subprotocols.isEmpty ? offered : offered.filter { route.subprotocols.contains($0) }
+    }
+
+    private static func fields(
+        _ route: RouteConfiguration, _ asked: AskedRoute?, _ passport: ConnectionPassport
+    ) -> [HTTPField] {
+        var fields = route.headers.map { HTTPField($0.name, $0.value) }
+        var request = ForwardedRequest(
+            client: passport.client, isSecure: asked?.isSecure ?? false, host: asked?.head.fields["Host"])
+        var trusted = false
+        if let asked {
+            trusted = TrustedPeers(asked.plan.configuration.trustedForwarders).contains(asked.peer)
+            request.forwarded = asked.head.fields.values("Forwarded")
+            request.forwardedFor = asked.head.fields.values("X-Forwarded-For")
+            request.forwardedProto = asked.head.fields.values("X-Forwarded-Proto")
+            request.forwardedHost = asked.head.fields.values("X-Forwarded-Host")
+            fields += Self.passedOn(asked.head, unless: fields)
+        }
+        return fields + ForwardedFields(request, trusted: trusted).fields.map { HTTPField($0.name, $0.value) }
+    }
+
+    /// What the client says of itself and its user goes on to the upstream; what belongs to this hop does not (RFC 9110 §7.6.1).
+    private static func passedOn(_ head: RequestHead, unless own: [HTTPField]) -> [HTTPField] {
+        let names = ["Origin", "Cookie", "Authorization", "User-Agent", "Accept-Language"]
+        return names.filter { name in !own.contains { $0.name.lowercased() == name.lowercased() } }
+            .flatMap { name in head.fields.values(name).map { HTTPField(name, $0) } }
+    }
+}

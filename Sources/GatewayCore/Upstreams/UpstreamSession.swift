@@ -1,0 +1,187 @@
+import ByteKernels
+import SessionTasks
+import StreamTransport
+import Synchronization
+import WebSocketProtocol
+
+/// An accepted connection while its upstream is being reached: picks endpoints, tries again, and joins the two sides; or answers the client
+/// with what went wrong.
+final class UpstreamSession {
+    private(set) var passport: ConnectionPassport
+    private let inbound: InboundConnection
+    private let route: RoutePlan
+    private let gateway: LoopGateway
+    private let link: InboundLink
+    /// The accepted connection; `nil` once it has another owner.
+    private var transport: (any Transport)?
+    private var attempt: UpstreamAttempt?
+    private var plan: RetryPlan
+    private var tried: [Int] = []
+    private let timer = LoopTimer()
+    private var isOver = false
+
+    init(_ inbound: InboundConnection, link: InboundLink, route: RoutePlan, gateway: LoopGateway) {
+        self.passport = inbound.passport
+        self.passport.route = route.configuration.name
+        self.inbound = inbound
+        self.route = route
+        self.gateway = gateway
+        self.link = link
+        switch link {
+        case .stream(let transport), .webSocket(let transport, _): self.transport = transport
+        }
+        let upstream = route.upstream?.configuration
+        let patience = upstream.map { $0.connectTimeout + $0.handshakeTimeout } ?? .zero
+        self.plan = RetryPlan(
+            upstream?.retry ?? RetryPolicy(), deadline: gateway.loop.now.advanced(by: patience + patience))
+    }
+
+    private var loop: Loop { self.gateway.loop }
+
+    func start() {
+        // Paused: what the client sends meanwhile waits in the kernel. A reset is noticed all the same.
+        self.transport?.pauseReading()
+        self.transport?.consumer = self
+        self.gateway.replace(self)
+        self.tryNext()
+    }
+
+    private func tryNext() {
+        guard !self.isOver, let upstream = self.route.upstream else { return }
+        let now = self.loop.now
+        let tried = self.tried
+        guard let endpoint = upstream.balancer.withLock({ $0.choose(avoiding: tried, now: now) }) else {
+            return self.fail(.unreachable)
+        }
+        self.tried.append(endpoint)
+        self.passport.upstream = upstream.configuration.endpoints[endpoint].url.description
+        let asked: AskedRoute? = if case .webSocket(_, let asked) = self.link { asked } else { nil }
+        self.attempt = UpstreamAttempt(
+            upstream, endpoint: endpoint, route: self.route, asked: asked, passport: self.passport, on: self.loop
+        ) { result in
+            self.attempt = nil
+            self.finished(endpoint, result)
+        }
+    }
+
+    private func finished(_ endpoint: Int, _ result: Result<TunnelLink, UpstreamAttempt.Failure>) {
+        let now = self.loop.now
+        switch result {
+        case .success(let upstream):
+            self.route.upstream?.balancer.withLock { $0.succeeded(endpoint) }
+            self.join(upstream, endpoint: endpoint)
+        case .failure(let failure):
+            self.route.upstream?.balancer.withLock {
+                if failure.kind.countsAgainstEndpoint { $0.failed(endpoint, now: now) }
+                $0.release(endpoint)
+            }
+            var generator = LoopGenerator(self.loop)
+            // An answer that is meant for the client is no reason to ask another endpoint.
+            guard failure.kind.countsAgainstEndpoint,
+                case .retry(let delay) = self.plan.attemptFailed(now: now, using: &generator)
+            else { return self.fail(failure.kind, answer: failure.response) }
+            self.loop.arm(self.timer, after: delay, target: self)
+        }
+    }
+
+    // MARK: Joining
+
+    private func join(_ upstream: TunnelLink, endpoint: Int) {
+        guard let transport = self.transport, !self.isOver else { return upstream.reset() }
+        self.isOver = true
+        self.transport = nil
+        let settings = self.route.configuration.tunnel
+        let downstream: TunnelLink
+        switch self.link {
+        case .stream: downstream = .stream(StreamTask(adopting: transport))
+        case .webSocket(_, let asked): downstream = .webSocket(self.accept(transport, asked, upstream: upstream))
+        }
+        let session = TunnelSession(
+            self.passport, inbound: self.inbound, route: self.route, endpoint: endpoint, gateway: self.gateway)
+        session.join(downstream, upstream, settings: settings)
+    }
+
+    private func accept(_ transport: any Transport, _ asked: AskedRoute, upstream: TunnelLink) -> WebSocketTask {
+        let acceptance: HandshakeAcceptance
+        switch upstream {
+        // What the upstream chose is what the client gets: the choice is made once, end to end.
+        case .webSocket(let task): acceptance = asked.request.acceptance(subprotocol: task.subprotocol, deflate: self.route.deflate)
+        case .stream:
+            acceptance = asked.request.acceptance(
+                subprotocols: self.route.configuration.subprotocols, deflate: self.route.deflate)
+        }
+        return WebSocketTask(
+            accepting: transport, response: acceptance.response, subprotocol: acceptance.subprotocol,
+            deflate: self.route.negotiated(acceptance), options: self.route.webSocketOptions, startsPaused: true)
+    }
+
+    // MARK: Failing
+
+    private func fail(_ failure: UpstreamFailure, answer: ResponseHead? = nil) {
+        self.refuse(
+            failure.refusal(answer), TerminationReason(.upstream, .connecting, failure.terminationCause))
+    }
+
+    private func refuse(_ refusal: HandshakeRefusal, _ reason: TerminationReason) {
+        guard !self.isOver else { return }
+        self.isOver = true
+        self.loop.disarm(self.timer)
+        let transport = self.transport
+        self.transport = nil
+        transport?.consumer = nil
+        switch self.link {
+        case .stream: transport?.reset()
+        case .webSocket:
+            refusal.rendered().withRawSpan { transport?.write($0) }
+            transport?.close(linger: .seconds(2))
+        }
+        self.conclude(reason)
+    }
+
+    private func cancel(_ reason: TerminationReason) {
+        guard !self.isOver else { return }
+        self.isOver = true
+        self.loop.disarm(self.timer)
+        self.attempt?.cancel()
+        self.attempt = nil
+        self.transport?.consumer = nil
+        self.transport?.reset()
+        self.transport = nil
+        self.conclude(reason)
+    }
+
+    private func conclude(_ reason: TerminationReason) {
+        self.gateway.ended(self.passport, reason, downstream: nil, upstream: nil)
+        self.inbound.release()
+    }
+}
+
+extension UpstreamSession: TransportConsumer {
+    func bytesReceived(_ bytes: inout MutableRawSpan) -> Int { 0 }
+    func inputClosed() {}
+    func outputProgressed() {}
+
+    func transportEnded(_ end: TransportEnd) {
+        self.transport = nil
+        self.cancel(TerminationReason(.downstream, .connecting, .reset))
+    }
+}
+
+extension UpstreamSession: TimerTarget {
+    func timerFired(_ timer: LoopTimer) {
+        self.tryNext()
+    }
+}
+
+extension UpstreamSession: LiveConnection {
+    func drain() {
+        guard !self.isOver else { return }
+        self.attempt?.cancel()
+        self.attempt = nil
+        self.refuse(.goingAway, TerminationReason(.operator, .connecting, .drained))
+    }
+
+    func abandon(_ party: TerminationParty, _ cause: TerminationCause) {
+        self.cancel(TerminationReason(party, .connecting, cause))
+    }
+}

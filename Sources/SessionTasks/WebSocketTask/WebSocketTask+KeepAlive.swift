@@ -1,0 +1,59 @@
+import StreamTransport
+import WebSocketProtocol
+
+/// Pings and Pongs, on the loop.
+extension WebSocketTask {
+    /// What keep-alive pings carry. Pings of the task's user carry a number in its place.
+    private static let keepAlivePayload = Array("keep-alive".utf8)
+
+    func startKeepAlive() {
+        guard let interval = self.options.pingInterval else { return self.loop.disarm(self.timer) }
+        let state = KeepAliveState(interval: interval, timeout: self.options.pongTimeout, now: self.loop.now)
+        self.keepAlive = state
+        self.loop.arm(self.timer, at: state.deadline, target: self)
+    }
+
+    func keepAliveDue() {
+        guard var state = self.keepAlive else { return }
+        // A peer that is not read because it is ahead of its reader cannot be heard either.
+        if !self.wantsReading || self.readingStopped { state.heard() }
+        let order = state.due(at: self.loop.now)
+        self.keepAlive = state
+        switch order {
+        case .sendPing: self.sendControl(.ping, Self.keepAlivePayload)
+        case .giveUp:
+            self.failure = .peerUnresponsive
+            self.phase = .draining
+            self.transport?.reset()
+            return self.finish()
+        case .wait: break
+        }
+        self.loop.arm(self.timer, at: state.deadline, target: self)
+    }
+
+    func answerPing(_ payload: [UInt8]) {
+        // After our own Close nothing more may be sent (RFC 6455 §5.5.1).
+        guard self.phase == .open else { return }
+        self.sendControl(.pong, payload)
+        self.stopReadingIfBehind()
+    }
+
+    func pongReceived(_ payload: [UInt8]) {
+        guard let queues = self.queuesIfMade else { return }
+        for number in queues.pings.received(payload) { queues.pongs.removeValue(forKey: number)?(.success(())) }
+    }
+
+    func beginPing(_ payload: [UInt8], _ completion: @escaping OutgoingMessages.Completion) {
+        let number = self.nextNumber()
+        let marked = payload.isEmpty ? Self.numbered(number) : payload
+        guard self.queues.pings.sent(number, payload: marked) else {
+            return completion(.failure(.usage("\(PingLedger.limit) pings wait for their Pongs already")))
+        }
+        self.queues.pongs[number] = completion
+        self.sendControl(.ping, marked)
+    }
+
+    private static func numbered(_ number: UInt64) -> [UInt8] {
+        (0..<8).map { UInt8(truncatingIfNeeded: number >> UInt64(56 - 8 * $0)) }
+    }
+}

@@ -1,0 +1,105 @@
+import ByteKernels
+import StreamTransport
+import Synchronization
+import WebSocketProtocol
+
+/// The client's opening handshake, on the loop (RFC 6455 §4.1).
+extension WebSocketTask {
+    /// Bytes of a refusal's body that are kept.
+    static let responseBodyLimit = 16 << 10
+
+    package func resumeOnLoop() {
+        guard self.phase == .opening, let opening = self.opening, self.connecting == nil, self.transport == nil else { return }
+        self.record.state = .running
+        self.connecting = TransportOpening(opening.target, on: self.loop) { result in
+            self.connecting = nil
+            switch result {
+            case .success(let transport): self.ask(on: transport, opening)
+            case .failure(let failure):
+                self.failure = TaskFailure(failure)
+                self.finish()
+            }
+        }
+    }
+
+    private func ask(on transport: any Transport, _ opening: ClientOpening) {
+        self.adopt(transport)
+        self.nonce = self.loop.system.randomWords(2).flatMap { word in
+            (0..<8).map { UInt8(truncatingIfNeeded: word >> UInt64(8 * $0)) }
+        }
+        opening.handshake.rendered(nonce: self.nonce).withRawSpan { transport.write($0) }
+        self.responseParser = ResponseParser()
+        self.loop.arm(self.timer, after: self.options.handshakeTimeout, target: self)
+        transport.resumeReading()
+    }
+
+    func responseReceived(_ bytes: inout MutableRawSpan) -> Int {
+        guard var parser = self.responseParser else { return self.collectBody(bytes.bytes) }
+        var used = 0
+        do throws(HeadViolation) {
+            while let head = try parser.parse(bytes.bytes, consumed: &used) {
+                guard head.isInterim else {
+                    self.responseParser = nil
+                    self.answered(head)
+                    break
+                }
+            }
+        } catch {
+            self.endOpening(.protocolViolation(closeCode: 1002, error.explanation))
+            return bytes.byteCount
+        }
+        if self.responseParser != nil { self.responseParser = parser }
+        if self.phase == .opening, used < bytes.byteCount, self.responseParser == nil {
+            return used + self.collectBody(bytes.bytes.extracting(used..<bytes.byteCount))
+        }
+        guard self.phase == .open, used < bytes.byteCount else { return used }
+        // Frames that came with the response; a relay that is not ready yet gets them when it resumes.
+        var rest = bytes._mutatingExtracting(used..<bytes.byteCount)
+        return used + self.pull(&rest)
+    }
+
+    private func answered(_ head: ResponseHead) {
+        self.published.withLock { $0.response = head }
+        guard let opening = self.opening else { return }
+        switch opening.handshake.check(head, nonce: self.nonce) {
+        case .success(let agreement):
+            self.opening = nil
+            self.published.withLock { $0.subprotocol = agreement.subprotocol }
+            let policy = opening.deflate ?? DeflatePolicy()
+            self.opened(agreement.deflate.map { NegotiatedDeflate($0, policy: policy) })
+        case .failure(.refused(let refusal)):
+            self.failure = .handshakeRefused(status: refusal.status)
+            // The body says why; as much of it as fits is kept until the server is done or the deadline comes.
+            if refusal.fields["Content-Length"] == "0" { self.endOpening(.handshakeRefused(status: refusal.status)) }
+        case .failure(.invalid(_, let violation)):
+            self.endOpening(.protocolViolation(closeCode: 1002, violation.explanation))
+        }
+    }
+
+    private func collectBody(_ bytes: RawSpan) -> Int {
+        let isFull = self.published.withLock { published -> Bool in
+            let room = Self.responseBodyLimit - published.responseBody.count
+            published.responseBody.append(bytes.extracting(0..<min(room, bytes.byteCount)))
+            let announced = published.response?.fields["Content-Length"].flatMap { Int($0) } ?? .max
+            return published.responseBody.count >= min(announced, Self.responseBodyLimit)
+        }
+        if isFull { self.endOpening(self.failure ?? .ended) }
+        return bytes.byteCount
+    }
+
+    func endOpening(_ failure: TaskFailure) {
+        self.failure = self.failure ?? failure
+        self.transport?.close(linger: .seconds(1))
+        self.finish()
+    }
+
+    func openingCutShort() {
+        self.endOpening(.connectionLost("the server ended the connection during the opening handshake"))
+    }
+
+    func openingTimedOut() {
+        self.failure = self.failure ?? .timedOut
+        self.transport?.reset()
+        self.finish()
+    }
+}

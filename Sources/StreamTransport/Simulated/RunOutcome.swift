@@ -1,0 +1,11 @@
+/// Why a run of the simulation came back.
+package enum RunOutcome: Hashable, Sendable {
+    /// What was waited for is so.
+    case conditionMet
+    /// Nothing is under way and no loop waits for a deadline: without a push from outside nothing will ever happen.
+    case idle
+    /// The time given is over.
+    case timeOver
+    /// A loop takes turn after turn without letting time pass: an event that it never acts on.
+    case spinning
+}

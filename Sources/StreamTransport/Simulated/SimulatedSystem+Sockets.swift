@@ -1,0 +1,107 @@
+import ByteKernels
+
+extension SimulatedSystem {
+    package func listen(_ address: SocketAddress, options: ListenOptions) -> Result<Descriptor, SystemError> {
+        if let refusal = self.process.descriptorRefusal() { return .failure(refusal) }
+        do throws(SystemError) {
+            return .success(self.process.open(.listener(try self.network.listen(address, options: options))))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    package func accept(_ listener: Descriptor) -> Result<AcceptedSocket, SystemError> {
+        guard case .listener(let socket) = self.process.socket(listener, "accept") else {
+            return .failure(.badDescriptor)
+        }
+        if let refusal = self.process.descriptorRefusal() { return .failure(refusal) }
+        guard !socket.isEmpty, !self.network.chance.happens(self.network.faults.spuriousWouldBlock),
+            let stream = socket.dequeue()
+        else { return .failure(.wouldBlock) }
+        self.network.note(.accepted, socket.number, stream.number)
+        return .success(AcceptedSocket(descriptor: self.process.open(.stream(stream)), peer: stream.remoteAddress))
+    }
+
+    package func connect(_ address: SocketAddress) -> Result<Descriptor, SystemError> {
+        if let refusal = self.process.descriptorRefusal() { return .failure(refusal) }
+        do throws(SystemError) {
+            let stream = try self.network.connect(address, from: self.process.address)
+            return .success(self.process.open(.stream(stream)))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    package func connectError(_ descriptor: Descriptor) -> SystemError? {
+        guard let stream = self.process.stream(descriptor, "connectError") else { return .badDescriptor }
+        let number = stream.takeError()
+        return number == 0 ? nil : SystemError(number)
+    }
+
+    package func receive(_ descriptor: Descriptor, into buffer: inout MutableRawSpan) -> Int {
+        guard let stream = self.process.stream(descriptor, "receive") else { return SystemError.badDescriptor.asResult }
+        return stream.receive(into: &buffer)
+    }
+
+    package func send(_ descriptor: Descriptor, _ bytes: RawSpan) -> Int {
+        guard let stream = self.process.stream(descriptor, "send") else { return SystemError.badDescriptor.asResult }
+        return stream.send(bytes.byteCount) { queue, count in queue.append(bytes.extracting(0..<count)) }
+    }
+
+    package func send(_ descriptor: Descriptor, pieces: [[UInt8]], skipping: Int) -> Int {
+        let joined = Array(pieces.joined().dropFirst(skipping))
+        return joined.withRawSpan { self.send(descriptor, $0) }
+    }
+
+    package func shutdownOutput(_ descriptor: Descriptor) -> SystemError? {
+        guard let stream = self.process.stream(descriptor, "shutdownOutput") else { return .badDescriptor }
+        return stream.shutdownOutput()
+    }
+
+    package func shutdownInput(_ descriptor: Descriptor) -> SystemError? {
+        guard let stream = self.process.stream(descriptor, "shutdownInput") else { return .badDescriptor }
+        return stream.shutdownInput()
+    }
+
+    package func close(_ descriptor: Descriptor) {
+        self.process.release(descriptor, "close")?.close()
+    }
+
+    package func reset(_ descriptor: Descriptor) {
+        switch self.process.release(descriptor, "reset") {
+        case .stream(let stream): stream.reset()
+        case .listener(let listener): listener.close()
+        case nil: break
+        }
+    }
+
+    package func localAddress(_ descriptor: Descriptor) -> SocketAddress? {
+        switch self.process.socket(descriptor, "localAddress") {
+        case .stream(let stream): stream.localAddress
+        case .listener(let listener): listener.address
+        case nil: nil
+        }
+    }
+
+    package func peerAddress(_ descriptor: Descriptor) -> SocketAddress? {
+        guard case .stream(let stream) = self.process.socket(descriptor, "peerAddress") else { return nil }
+        return stream.family == .unix || stream.life == .established ? stream.remoteAddress : nil
+    }
+
+    package func apply(_ options: SocketOptions, to descriptor: Descriptor) -> SystemError? {
+        guard let stream = self.process.stream(descriptor, "apply") else { return .badDescriptor }
+        stream.options = options
+        stream.awaitAcknowledgement()
+        stream.expectSilence()
+        return nil
+    }
+
+    /// Holds up what passes through this connection for `duration`: what its process sends, and what comes to it. `nil` is for ever.
+    /// Kernel timeouts run meanwhile.
+    package func stall(_ descriptor: Descriptor, for duration: Duration?, output: Bool = true, input: Bool = true) {
+        guard let stream = self.process.stream(descriptor, "stall") else { return }
+        let end = duration.map { self.network.now.advanced(by: $0) } ?? .distantFuture
+        if output { stream.stall(until: end) }
+        if input { stream.peer?.stall(until: end) }
+    }
+}

@@ -1,0 +1,4 @@
+/// A loop that may be gone.
+struct WeakSystem {
+    weak var system: SimulatedSystem?
+}

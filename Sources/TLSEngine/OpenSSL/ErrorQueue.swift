@@ -1,0 +1,40 @@
+import COpenSSL
+
+/// OpenSSL's queue of errors, one per thread. What a call leaves there must be read before the next call, and what an
+/// earlier call left must not be taken for this one's.
+enum ErrorQueue {
+    /// Empties the queue; cheap when it is empty, as it nearly always is.
+    static func clear() {
+        if ERR_peek_error() != 0 { ERR_clear_error() }
+    }
+
+    /// Takes all errors off the queue, oldest first, as text.
+    static func takeReasons() -> [String] {
+        var reasons: [String] = []
+        while true {
+            var data: UnsafePointer<CChar>?
+            var flags: Int32 = 0
+            let code = unsafe ERR_get_error_all(nil, nil, nil, &data, &flags)
+            guard code != 0 else { return reasons }
+            var text = Self.text(of: code)
+            if flags & ERR_TXT_STRING != 0, let data = unsafe data, unsafe data.pointee != 0 {
+                unsafe text += " (\(String(cString: data)))"
+            }
+            if reasons.last != text { reasons.append(text) }
+        }
+    }
+
+    /// Makes a failure of what the queue holds, and empties it.
+    static func failure(_ kind: TLSFailure.Kind, _ what: String, file: String? = nil) -> TLSFailure {
+        TLSFailure(kind, reasons: [what] + Self.takeReasons(), file: file)
+    }
+
+    private static func text(of code: UInt) -> String {
+        if let reason = unsafe ERR_reason_error_string(code) { return unsafe String(cString: reason) }
+        return unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
+            guard let start = buffer.baseAddress else { return "error \(code)" }
+            unsafe ERR_error_string_n(code, start, buffer.count)
+            return unsafe String(cString: start)
+        }
+    }
+}

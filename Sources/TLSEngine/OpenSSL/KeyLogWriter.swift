@@ -1,0 +1,41 @@
+import COpenSSL
+import Synchronization
+
+/// Passes key log lines on, from any thread.
+@safe
+final class KeyLogWriter: @unchecked Sendable {
+    private let lines: (@Sendable (String) -> Void)?
+    private let file: OpaquePointer?
+    /// Held while a line is written, so that lines of two threads never mix.
+    private let turn = Mutex(())
+
+    /// - Throws: `.configuration` if the file cannot be opened for appending.
+    init(_ keyLog: KeyLog) throws(TLSFailure) {
+        switch keyLog {
+        case .lines(let lines):
+            self.lines = lines
+            unsafe self.file = nil
+        case .file(let path):
+            ErrorQueue.clear()
+            guard let file = unsafe BIO_new_file(path, "ab") else {
+                throw ErrorQueue.failure(.configuration, "the key log cannot be opened", file: path)
+            }
+            self.lines = nil
+            unsafe self.file = file
+        }
+    }
+
+    deinit {
+        unsafe BIO_free(self.file)
+    }
+
+    func write(_ line: String) {
+        if let lines = self.lines { return lines(line) }
+        self.turn.withLock { _ in
+            unsafe BIO_puts(self.file, line + "\n")
+            unsafe sluice_bio_flush(self.file)
+        }
+        // A full disk must not end the connection whose secrets did not fit.
+        ErrorQueue.clear()
+    }
+}

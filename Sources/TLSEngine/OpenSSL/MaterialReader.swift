@@ -1,0 +1,123 @@
+import COpenSSL
+
+/// Reads certificates, keys and revocation lists from bytes or files, never asking a terminal for a password.
+@safe
+struct MaterialReader: ~Copyable {
+    private let bio: OpaquePointer
+    /// The file's path, for failures; `nil` when reading bytes.
+    let file: String?
+
+    init(file: String) throws(TLSFailure) {
+        ErrorQueue.clear()
+        guard let bio = unsafe BIO_new_file(file, "rb") else {
+            throw ErrorQueue.failure(.unreadableMaterial, "cannot be opened", file: file)
+        }
+        unsafe self.bio = bio
+        self.file = file
+    }
+
+    init(bytes: [UInt8]) throws(TLSFailure) {
+        ErrorQueue.clear()
+        // A copy inside OpenSSL, because a view would need `bytes` to stay in place for as long as this reader lives.
+        let bio = unsafe BIO_new(BIO_s_mem())
+        let count = bytes.isEmpty ? 0 : unsafe BIO_write(bio, bytes, Int32(clamping: bytes.count))
+        guard let bio = unsafe bio, count == bytes.count else {
+            unsafe BIO_free(bio)
+            throw ErrorQueue.failure(.unreadableMaterial, "cannot be held in memory")
+        }
+        // Going back to the start must not throw the bytes away.
+        unsafe BIO_set_flags(bio, BIO_FLAGS_NONCLEAR_RST)
+        unsafe self.bio = bio
+        self.file = nil
+    }
+
+    deinit {
+        unsafe BIO_free(self.bio)
+    }
+
+    func failure(_ kind: TLSFailure.Kind, _ what: String) -> TLSFailure {
+        ErrorQueue.failure(kind, what, file: self.file)
+    }
+
+    /// Calls `use` for each item that `read` finds; ends without complaint at the end of the text.
+    /// - Parameter read: a PEM reader; its result is freed with `free` after `use`.
+    private func eachPEM(
+        _ what: String, read: (OpaquePointer) -> OpaquePointer?, use: (OpaquePointer) -> Void
+    ) throws(TLSFailure) -> Int {
+        var count = 0
+        while let item = unsafe read(self.bio) {
+            unsafe use(item)
+            count += 1
+        }
+        guard sluice_pem_ended() != 0 else { throw self.failure(.unreadableMaterial, "a \(what) cannot be read") }
+        ERR_clear_error()
+        return count
+    }
+
+    /// Calls `use` with each certificate, lent for the call.
+    func eachCertificate(_ use: (OpaquePointer) -> Void) throws(TLSFailure) {
+        let count = unsafe try self.eachPEM("certificate") { bio in
+            unsafe PEM_read_bio_X509(bio, nil, refusePassword, nil)
+        } use: { item in
+            unsafe use(item)
+            unsafe X509_free(item)
+        }
+        guard count == 0 else { return }
+        try self.rewind()
+        guard let item = unsafe d2i_X509_bio(self.bio, nil) else {
+            throw self.failure(.unreadableMaterial, "holds no certificate")
+        }
+        unsafe use(item)
+        unsafe X509_free(item)
+    }
+
+    /// Calls `use` with each revocation list, lent for the call.
+    func eachRevocationList(_ use: (OpaquePointer) -> Void) throws(TLSFailure) {
+        let count = unsafe try self.eachPEM("revocation list") { bio in
+            unsafe PEM_read_bio_X509_CRL(bio, nil, refusePassword, nil)
+        } use: { item in
+            unsafe use(item)
+            unsafe X509_CRL_free(item)
+        }
+        guard count == 0 else { return }
+        try self.rewind()
+        guard let item = unsafe d2i_X509_CRL_bio(self.bio, nil) else {
+            throw self.failure(.unreadableMaterial, "holds no revocation list")
+        }
+        unsafe use(item)
+        unsafe X509_CRL_free(item)
+    }
+
+    /// The private key, PEM or DER. The caller owns the result.
+    func privateKey(password: String?) throws(TLSFailure) -> OpaquePointer {
+        let attempt = PasswordAttempt(password)
+        let context = unsafe Unmanaged.passUnretained(attempt).toOpaque()
+        let found = unsafe PEM_read_bio_PrivateKey(self.bio, nil, answerPassword, context)
+        if let found = unsafe found { return unsafe found }
+        if attempt.asked {
+            throw self.failure(
+                .wrongPassword, password == nil ? "the key needs a password" : "the key's password is wrong")
+        }
+        let reasons = ErrorQueue.takeReasons()
+        try self.rewind()
+        if let found = unsafe d2i_PrivateKey_bio(self.bio, nil) { return unsafe found }
+        ErrorQueue.clear()
+        throw TLSFailure(.unreadableMaterial, reasons: ["holds no private key"] + reasons, file: self.file)
+    }
+
+    /// The structure of a PKCS#12 file. The caller owns the result.
+    func keyStore() throws(TLSFailure) -> OpaquePointer {
+        guard let store = unsafe d2i_PKCS12_bio(self.bio, nil) else {
+            throw self.failure(.unreadableMaterial, "is not PKCS#12")
+        }
+        return unsafe store
+    }
+
+    private func rewind() throws(TLSFailure) {
+        ErrorQueue.clear()
+        // Files answer 0 and memory answers 1 when they are back at their start.
+        guard unsafe BIO_ctrl(self.bio, BIO_CTRL_RESET, 0, nil) >= 0 else {
+            throw self.failure(.unreadableMaterial, "cannot be read again")
+        }
+    }
+}

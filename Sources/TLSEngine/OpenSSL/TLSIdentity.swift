@@ -1,0 +1,119 @@
+import COpenSSL
+
+/// A certificate with its chain and private key: what one side shows to prove who it is. Never changes once made.
+@safe
+public final class TLSIdentity: @unchecked Sendable {
+    let certificate: OpaquePointer
+    /// The certificates between ours and the root, in that order; a STACK_OF(X509).
+    let chain: OpaquePointer
+    let key: OpaquePointer
+    /// DNS names among the alternative names; the common name if there is no alternative name of any kind.
+    public let serverNames: [String]
+
+    /// Reads the certificate, followed by its chain, and the key.
+    ///
+    /// - Parameters:
+    ///   - certificates: PEM text, our certificate first; or DER of one certificate.
+    ///   - key: PEM (PKCS#8, also encrypted, PKCS#1, SEC 1) or DER.
+    ///   - password: for an encrypted key.
+    /// - Throws: `.unreadableMaterial`, `.wrongPassword`, or `.keyMismatch` if the key is not the certificate's.
+    public convenience init(certificates: [UInt8], key: [UInt8], password: String? = nil) throws(TLSFailure) {
+        try self.init(MaterialReader(bytes: certificates), MaterialReader(bytes: key), password: password)
+    }
+
+    /// The same from two files, which may be one and the same; failures name the file at fault.
+    public convenience init(
+        certificateFile: String, keyFile: String, password: String? = nil
+    ) throws(TLSFailure) {
+        try self.init(MaterialReader(file: certificateFile), MaterialReader(file: keyFile), password: password)
+    }
+
+    /// Reads a PKCS#12 container with a certificate, its chain and its key.
+    /// - Throws: `.unreadableMaterial`, `.wrongPassword`, or `.keyMismatch`.
+    public convenience init(pkcs12: [UInt8], password: String? = nil) throws(TLSFailure) {
+        try self.init(keyStore: MaterialReader(bytes: pkcs12), password: password)
+    }
+
+    /// The same from a file.
+    public convenience init(pkcs12File: String, password: String? = nil) throws(TLSFailure) {
+        try self.init(keyStore: MaterialReader(file: pkcs12File), password: password)
+    }
+
+    private convenience init(
+        _ certificates: borrowing MaterialReader, _ key: borrowing MaterialReader, password: String?
+    ) throws(TLSFailure) {
+        guard let stack = unsafe sluice_x509_stack() else { throw ErrorQueue.failure(.engine, "no memory") }
+        var complete = false
+        defer { if !complete { unsafe sluice_x509_stack_free(stack) } }
+        unsafe try certificates.eachCertificate { certificate in
+            guard unsafe X509_up_ref(certificate) == 1 else { return }
+            if unsafe sluice_x509_push(stack, certificate) == 0 { unsafe X509_free(certificate) }
+        }
+        guard let first = unsafe sluice_x509_shift(stack) else {
+            throw certificates.failure(.unreadableMaterial, "holds no certificate")
+        }
+        let found: OpaquePointer
+        do throws(TLSFailure) {
+            unsafe found = try key.privateKey(password: password)
+        } catch {
+            unsafe X509_free(first)
+            throw error
+        }
+        complete = true
+        unsafe try self.init(owning: first, chain: stack, key: found, file: key.file ?? certificates.file)
+    }
+
+    private convenience init(keyStore: borrowing MaterialReader, password: String?) throws(TLSFailure) {
+        let store = unsafe try keyStore.keyStore()
+        defer { unsafe PKCS12_free(store) }
+        let fits =
+            unsafe PKCS12_mac_present(store) == 0 || PKCS12_verify_mac(store, password, -1) == 1
+            || password == nil && PKCS12_verify_mac(store, "", 0) == 1
+        guard fits else { throw keyStore.failure(.wrongPassword, "the password does not open it") }
+        ErrorQueue.clear()
+        var key: OpaquePointer?
+        var certificate: OpaquePointer?
+        var chain: OpaquePointer?
+        let parsed = unsafe PKCS12_parse(store, password, &key, &certificate, &chain)
+        let stack = unsafe chain ?? sluice_x509_stack()
+        guard parsed == 1, let certificate = unsafe certificate, let key = unsafe key, let stack = unsafe stack else {
+            unsafe EVP_PKEY_free(key)
+            unsafe X509_free(certificate)
+            unsafe sluice_x509_stack_free(stack)
+            throw keyStore.failure(.unreadableMaterial, "holds no certificate with its key")
+        }
+        unsafe try self.init(owning: certificate, chain: stack, key: key, file: keyStore.file)
+    }
+
+    /// Takes over all three references, also when it throws.
+    private init(
+        owning certificate: OpaquePointer, chain: OpaquePointer, key: OpaquePointer, file: String?
+    ) throws(TLSFailure) {
+        unsafe self.certificate = certificate
+        unsafe self.chain = chain
+        unsafe self.key = key
+        self.serverNames = unsafe CertificateFields.serverNames(of: certificate)
+        ErrorQueue.clear()
+        guard unsafe X509_check_private_key(certificate, key) == 1 else {
+            throw ErrorQueue.failure(.keyMismatch, "the private key is not the certificate's", file: file)
+        }
+    }
+
+    deinit {
+        unsafe X509_free(self.certificate)
+        unsafe sluice_x509_stack_free(self.chain)
+        unsafe EVP_PKEY_free(self.key)
+    }
+
+    /// RSA, EC and the like: a server may show one certificate of each kind.
+    var keyKind: Int32 { unsafe EVP_PKEY_get_base_id(self.key) }
+
+    /// Puts the identity on a connection, beside those of other key kinds.
+    func install(on ssl: OpaquePointer) -> Bool {
+        unsafe SSL_use_cert_and_key(ssl, self.certificate, self.key, self.chain, 1) == 1
+    }
+
+    func install(onContext context: OpaquePointer) -> Bool {
+        unsafe SSL_CTX_use_cert_and_key(context, self.certificate, self.key, self.chain, 1) == 1
+    }
+}

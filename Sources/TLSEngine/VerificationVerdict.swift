@@ -1,0 +1,21 @@
+/// What OpenSSL found when it verified the peer's certificate chain.
+public struct VerificationVerdict: Sendable, Hashable, CustomStringConvertible {
+    /// The X509_V_ERR code; 0 when nothing is wrong.
+    public let code: Int32
+    /// OpenSSL's words for `code`, as "certificate has expired".
+    public let text: String
+    /// Which certificate of the chain is at fault; 0 is the peer's own.
+    public let depth: Int
+
+    public init(code: Int32, text: String, depth: Int) {
+        self.code = code
+        self.text = text
+        self.depth = depth
+    }
+
+    public var isValid: Bool { self.code == 0 }
+
+    public var description: String {
+        self.depth == 0 ? self.text : "\(self.text) (certificate \(self.depth) of the chain)"
+    }
+}

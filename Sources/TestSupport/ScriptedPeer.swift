@@ -1,0 +1,144 @@
+import StreamTransport
+
+/// The other end of a connection, played by a test: says exactly what it is told to and remembers all it hears.
+///
+/// Made by a `ScriptedHost`, which moves its bytes. Works on the simulated network and on real sockets alike.
+package final class ScriptedPeer {
+    package let descriptor: Descriptor
+    /// Everything heard so far.
+    package private(set) var received: [UInt8] = []
+    /// Whether the other side finished sending, cleanly.
+    package private(set) var sawEnd = false
+    /// What ended the connection uncleanly: refused, reset, timed out.
+    package private(set) var failure: SystemError?
+    package private(set) var isConnected: Bool
+    package private(set) var isClosed = false
+    /// A peer that does not read lets its kernel's buffer fill until the other side must wait.
+    package var isReading = true {
+        didSet { self.updateInterest() }
+    }
+    /// Most bytes taken in one read.
+    package var readLimit = 65_536
+
+    private let system: any System
+    private let token: UInt64
+    private var outgoing: ArraySlice<UInt8> = []
+    private var finishes = false
+    private var finished = false
+
+    init(_ descriptor: Descriptor, on system: any System, token: UInt64, connected: Bool) {
+        self.descriptor = descriptor
+        self.system = system
+        self.token = token
+        self.isConnected = connected
+        _ = system.watch(descriptor, for: connected ? .readable : [.readable, .writable], token: token)
+    }
+
+    /// Says `bytes`, after what is still to be said.
+    package func send(_ bytes: [UInt8]) {
+        self.outgoing += bytes
+        self.flush()
+    }
+
+    package func send(_ text: String) {
+        self.send(Array(text.utf8))
+    }
+
+    /// Bytes that the kernel has not taken yet.
+    package var unsentBytes: Int {
+        self.outgoing.count
+    }
+
+    /// FIN, after everything is said.
+    package func finish() {
+        self.finishes = true
+        self.flush()
+    }
+
+    /// Closes with a reset.
+    package func reset() {
+        self.end { $0.system.reset($0.descriptor) }
+    }
+
+    /// Closes as a program that exits does: with a reset if unread bytes wait, else with FIN. Unsaid bytes are lost.
+    package func close() {
+        self.end { $0.system.close($0.descriptor) }
+    }
+
+    /// Forgets what was heard, and returns it.
+    package func takeReceived() -> [UInt8] {
+        defer { self.received = [] }
+        return self.received
+    }
+
+    private func end(_ call: (ScriptedPeer) -> Void) {
+        guard !self.isClosed else { return }
+        self.isClosed = true
+        call(self)
+    }
+
+    func ready(_ events: Interest) {
+        guard !self.isClosed else { return }
+        if !self.isConnected, !self.decideConnecting() { return }
+        if events.contains(.writable) { self.flush() }
+        if self.isReading { self.readOnce() }
+        if events.contains(.hangUp), self.sawEnd || self.failure != nil || !self.isReading { self.hungUp() }
+    }
+
+    private func decideConnecting() -> Bool {
+        if let error = self.system.connectError(self.descriptor) {
+            self.failure = error
+            self.close()
+            return false
+        }
+        self.isConnected = true
+        self.updateInterest()
+        return true
+    }
+
+    private func readOnce() {
+        guard !self.sawEnd, self.failure == nil else { return }
+        switch self.system.receive(self.descriptor, atMost: self.readLimit) {
+        case .bytes(let bytes): self.received += bytes
+        case .end:
+            self.sawEnd = true
+            self.updateInterest()
+        case .failed(.wouldBlock): break
+        case .failed(let error): self.fail(error)
+        }
+    }
+
+    private func flush() {
+        guard self.isConnected, !self.isClosed, self.failure == nil else { return }
+        if !self.outgoing.isEmpty {
+            switch self.system.send(self.descriptor, self.outgoing) {
+            case .success(let taken): self.outgoing.removeFirst(taken)
+            case .failure(.wouldBlock): break
+            case .failure(let error): return self.fail(error)
+            }
+        }
+        if self.outgoing.isEmpty, self.finishes, !self.finished {
+            self.finished = true
+            _ = self.system.shutdownOutput(self.descriptor)
+        }
+        self.updateInterest()
+    }
+
+    private func fail(_ error: SystemError) {
+        self.failure = error
+        self.outgoing = []
+    }
+
+    /// Both directions are over: the descriptor has nothing more to tell.
+    private func hungUp() {
+        if self.failure == nil, let error = self.system.connectError(self.descriptor) { self.failure = error }
+        self.close()
+    }
+
+    private func updateInterest() {
+        guard !self.isClosed, self.isConnected else { return }
+        var interest: Interest = self.isReading && !self.sawEnd ? .readable : []
+        if !self.outgoing.isEmpty { interest.insert(.writable) }
+        self.system.rewatch(self.descriptor, for: interest, token: self.token)
+    }
+}

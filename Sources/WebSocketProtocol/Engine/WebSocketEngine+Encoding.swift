@@ -1,0 +1,39 @@
+import ByteKernels
+
+extension WebSocketEngine {
+    /// Bytes that a frame with this payload takes on the wire.
+    public func frameSize(payloadCount: Int) -> Int {
+        FrameHeader.size(payloadLength: payloadCount, isMasked: self.role == .client) + payloadCount
+    }
+
+    /// Writes a frame to the front of `target`, which has room for `frameSize`: the header, and the payload masked on its way if we are a client.
+    /// - Returns: the bytes written.
+    @discardableResult
+    public func encodeFrame(
+        _ opcode: Opcode, isFinal: Bool, isCompressed: Bool = false, _ payload: RawSpan, keys: MaskingKeys,
+        into target: inout MutableRawSpan
+    ) -> Int {
+        var header = FrameHeader(
+            isFinal: isFinal, isCompressed: isCompressed, opcode: opcode, payloadLength: payload.byteCount)
+        if self.role == .client { header.maskingKey = keys.next() }
+        let start = header.encode(into: &target)
+        if let key = header.maskingKey {
+            _ = copyMasked(payload, into: &target, at: start, key: key, phase: 0)
+        } else {
+            target.copy(payload, at: start)
+        }
+        return start + payload.byteCount
+    }
+
+    /// Compresses the payload of one data frame where that was agreed and pays.
+    ///
+    /// - Returns: where the compressed payload is, to be sent in the given one's place with RSV1 on a message's first frame; `nil` to send it as it is.
+    package mutating func compress(startsMessage: Bool, endsMessage: Bool, _ payload: RawSpan) -> DeflateShare? {
+        guard let deflate = self.deflate else { return nil }
+        if startsMessage {
+            self.sendsCompressed = deflate.isWorthIt(count: payload.byteCount, isWhole: endsMessage)
+        }
+        guard self.sendsCompressed, deflate.deflate(payload, endsMessage: endsMessage) else { return nil }
+        return deflate.share
+    }
+}

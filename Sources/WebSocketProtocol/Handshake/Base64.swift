@@ -1,0 +1,38 @@
+/// Base64 with padding, for the keys of the opening handshake (RFC 4648 §4).
+package enum Base64 {
+    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+
+    /// The text that stands for `bytes`.
+    package static func encode(_ bytes: [UInt8]) -> String {
+        var text: [UInt8] = []
+        text.reserveCapacity((bytes.count + 2) / 3 * 4)
+        for start in stride(from: 0, to: bytes.count, by: 3) {
+            let group = (0..<3).map { start + $0 < bytes.count ? UInt32(bytes[start + $0]) : 0 }
+            let bits = group[0] << 16 | group[1] << 8 | group[2]
+            let present = min(bytes.count - start, 3)
+            for position in 0..<4 {
+                let index = Int(bits >> UInt32(18 - 6 * position) & 0x3F)
+                text.append(position <= present ? self.alphabet[index] : UInt8(ascii: "="))
+            }
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// - Returns: how many bytes `text` stands for; `nil` when it is not Base64 with all its padding.
+    package static func decodedCount(_ text: String) -> Int? {
+        let bytes = Array(text.utf8)
+        let padding = bytes.reversed().prefix { $0 == UInt8(ascii: "=") }.count
+        guard bytes.count % 4 == 0, padding <= 2 else { return nil }
+        guard bytes.dropLast(padding).allSatisfy(self.isDigit) else { return nil }
+        return bytes.count / 4 * 3 - padding
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "/"):
+            true
+        default: false
+        }
+    }
+}

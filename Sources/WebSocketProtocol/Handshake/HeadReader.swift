@@ -1,0 +1,108 @@
+import ByteKernels
+
+/// Reads a head line by line as its bytes arrive. Each byte is looked at once, and only an unfinished line is kept.
+struct HeadReader {
+    private let limits: HeadLimits
+    private let readStartLine: StartLine.Reader
+    private(set) var startLine: StartLine?
+    private(set) var fields = HTTPFields()
+    /// What has come of the line under way, when its end was not in the same piece.
+    private var unfinished: [UInt8] = []
+    private var byteCount = 0
+    private var followsCarriageReturn = false
+    private var violation: HeadViolation?
+
+    init(limits: HeadLimits, readStartLine: @escaping StartLine.Reader) {
+        self.limits = limits
+        self.readStartLine = readStartLine
+    }
+
+    /// Reads from offset `consumed` on and advances it, up to the byte behind the head at most.
+    ///
+    /// - Returns: whether the head is complete.
+    /// - Throws: the first rule broken, at the byte that breaks it; then the same again for whatever comes.
+    mutating func read(_ bytes: RawSpan, consumed: inout Int) throws(HeadViolation) -> Bool {
+        if let violation = self.violation { throw violation }
+        do {
+            return try self.readLines(bytes, &consumed)
+        } catch {
+            self.violation = error
+            throw error
+        }
+    }
+
+    private mutating func readLines(_ bytes: RawSpan, _ consumed: inout Int) throws(HeadViolation) -> Bool {
+        var lineStart = consumed
+        while consumed < bytes.byteCount {
+            let byte = bytes[byte: consumed]
+            consumed += 1
+            guard try self.endsLine(byte) else { continue }
+            let isLast = try self.finishLine(bytes, lineStart..<consumed)
+            lineStart = consumed
+            if isLast { return true }
+        }
+        self.unfinished.append(bytes.extracting(lineStart..<consumed))
+        return false
+    }
+
+    /// Judges one byte by itself and by the one in front of it.
+    private mutating func endsLine(_ byte: UInt8) throws(HeadViolation) -> Bool {
+        self.byteCount += 1
+        guard self.byteCount <= self.limits.byteCount else { throw .tooLong(limit: self.limits.byteCount) }
+        if byte >= 0x20, byte != 0x7F, !self.followsCarriageReturn { return false }
+        switch (byte, self.followsCarriageReturn) {
+        case (0x0A, true):
+            self.followsCarriageReturn = false
+            return true
+        case (_, true): throw .bareCarriageReturn
+        case (0x0D, false): self.followsCarriageReturn = true
+        case (0x0A, false): throw .bareLineFeed
+        case (0x09, false): break
+        default: throw .controlCharacter
+        }
+        return false
+    }
+
+    /// - Parameter range: where in `bytes` the rest of the line is, its CR LF included.
+    /// - Returns: whether this was the empty line at the end.
+    private mutating func finishLine(_ bytes: RawSpan, _ range: Range<Int>) throws(HeadViolation) -> Bool {
+        guard !self.unfinished.isEmpty else {
+            return try self.interpret(bytes.extracting(range))
+        }
+        self.unfinished.append(bytes.extracting(range))
+        let line = self.unfinished
+        self.unfinished.removeAll(keepingCapacity: true)
+        return try self.interpret(line.span.bytes)
+    }
+
+    private mutating func interpret(_ lineWithEnd: RawSpan) throws(HeadViolation) -> Bool {
+        let line = lineWithEnd.extracting(first: lineWithEnd.byteCount - 2)
+        guard self.startLine != nil else {
+            guard let startLine = self.readStartLine(String(tolerant: line)) else { throw .malformedStartLine }
+            self.startLine = startLine
+            return false
+        }
+        if line.byteCount == 0 { return true }
+        guard self.fields.all.count < self.limits.fieldCount else {
+            throw .tooManyFields(limit: self.limits.fieldCount)
+        }
+        self.fields.append(try Self.field(line))
+        return false
+    }
+
+    /// field-line = field-name ":" OWS field-value OWS (RFC 9112 §5)
+    private static func field(_ line: RawSpan) throws(HeadViolation) -> HTTPField {
+        if line[byte: 0].isFieldWhitespace { throw .foldedField }
+        var colon = 0
+        while colon < line.byteCount, line[byte: colon].isTokenCharacter { colon += 1 }
+        guard colon > 0, colon < line.byteCount else { throw .malformedFieldName }
+        if line[byte: colon].isFieldWhitespace { throw .whitespaceBeforeColon }
+        guard line[byte: colon] == UInt8(ascii: ":") else { throw .malformedFieldName }
+        var start = colon + 1
+        var end = line.byteCount
+        while start < end, line[byte: start].isFieldWhitespace { start += 1 }
+        while end > start, line[byte: end - 1].isFieldWhitespace { end -= 1 }
+        return HTTPField(
+            String(tolerant: line.extracting(0..<colon)), String(tolerant: line.extracting(start..<end)))
+    }
+}

@@ -1,0 +1,33 @@
+import Foundation
+import GatewayCore
+import StreamTransport
+
+/// What the process says on standard output once it is up.
+enum Announcement {
+    static func print(_ places: [Gateway.Place], source: ConfigurationSource) {
+        var lines = places.map { "listening on \(Self.url($0))" }
+        if case .builtIn = source, let web = places.first { lines += Self.firstSteps(web) }
+        lines.append("ready")
+        // In one piece, so that a reader who waits for a line never sees half of it.
+        FileHandle.standardOutput.write(Data((lines.joined(separator: "\n") + "\n").utf8))
+    }
+
+    private static func url(_ place: Gateway.Place) -> String {
+        let kind = place.listener.kind
+        switch place.address {
+        case .unix(let path): return kind == .unix ? "unix://\(path)" : "\(kind.rawValue)+unix://\(path)"
+        case .ipv4, .ipv6: return "\(kind.rawValue)://\(place.address)" + (kind.speaksWebSocket ? "/" : "")
+        }
+    }
+
+    private static func firstSteps(_ web: Gateway.Place) -> [String] {
+        [
+            "",
+            "try:",
+            "  python3 -m websockets ws://\(web.address)/echo          # what you type comes back",
+            "  python3 -m websockets ws://\(web.address)/chat/lobby    # in two terminals: one hears the other",
+            "  sluice bridge ws://127.0.0.1:6080/vnc tcp://127.0.0.1:5900   # a browser in front of a TCP service",
+            "",
+        ]
+    }
+}

@@ -1,0 +1,60 @@
+import Foundation
+import GatewayCore
+
+/// A configuration file and the files that it names, on this machine.
+enum ConfigurationFile {
+    /// Reads and checks the file at `path` and every file that it names. Used at start, by `check` and for each reload.
+    ///
+    /// - Throws: `ConfigurationProblems` for its content, `UnusableFiles` when something cannot be opened.
+    static func load(_ path: String) throws -> LocatedConfiguration {
+        let located = try self.read(path)
+        try self.audit(located)
+        return located
+    }
+
+    /// The same without looking at the files that it names.
+    static func read(_ path: String) throws -> LocatedConfiguration {
+        if let fault = self.fault(path, .read) { throw UnusableFiles("\(path): \(self.text(of: fault))") }
+        do {
+            let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
+            let content = try handle.read(upToCount: ConfigurationReader.maximumFileSize + 1)
+            return try ConfigurationReader.read(content.map { [UInt8]($0) } ?? [], file: path)
+        } catch let error as ConfigurationProblems {
+            throw error
+        } catch {
+            throw UnusableFiles("\(path): cannot be read: \(error.localizedDescription)")
+        }
+    }
+
+    /// Looks at the files that a configuration names: certificates, keys, passwords, key logs.
+    ///
+    /// - Throws: `UnusableFiles` with a line for each that cannot be used.
+    static func audit(_ located: LocatedConfiguration) throws {
+        let problems = FileAudit(check: self.fault).problems(in: located)
+        guard problems.isEmpty else { throw UnusableFiles(problems.map(\.description).joined(separator: "\n")) }
+    }
+
+    private static func fault(_ path: String, _ use: FileUse) -> FileFault? {
+        let files = FileManager.default
+        var isDirectory: ObjCBool = false
+        guard files.fileExists(atPath: path, isDirectory: &isDirectory) else {
+            guard use == .append else { return .missing }
+            let folder = (path as NSString).deletingLastPathComponent
+            return files.isWritableFile(atPath: folder.isEmpty ? "." : folder) ? nil : .notPermitted
+        }
+        if isDirectory.boolValue { return .notAFile }
+        switch use {
+        case .read: return files.isReadableFile(atPath: path) ? nil : .notPermitted
+        case .append: return files.isWritableFile(atPath: path) ? nil : .notPermitted
+        }
+    }
+
+    private static func text(of fault: FileFault) -> String {
+        switch fault {
+        case .missing: "no such file"
+        case .notPermitted: "may not be read by this user"
+        case .notAFile: "is not a file"
+        case .other(let text): text
+        }
+    }
+}

@@ -1,0 +1,17 @@
+extension ConfigurationSource {
+    /// Log lines of connections are left out.
+    var isQuiet: Bool {
+        switch self {
+        case .builtIn, .file: false
+        case .bridge(let terms): terms.isQuiet
+        }
+    }
+
+    /// Every upstream must be reachable before anything listens.
+    var requiresTarget: Bool {
+        switch self {
+        case .builtIn, .file: false
+        case .bridge(let terms): terms.requiresTarget
+        }
+    }
+}

@@ -1,0 +1,37 @@
+import ArgumentParser
+import Foundation
+import GatewayCore
+
+/// Turns what a command threw into lines on standard error and an exit code.
+enum Ending {
+    /// Runs `body`.
+    ///
+    /// - Parameter typed: the code for problems of a configuration: the usage code where it was typed, not written in
+    /// a file.
+    static func reporting<Result>(
+        problemsAs typed: ExitCode = ExitStatus.configuration, _ body: () async throws -> Result
+    ) async throws -> Result {
+        do {
+            return try await body()
+        } catch let exit as ExitCode {
+            throw exit
+        } catch let problems as ConfigurationProblems {
+            self.say("\(problems)")
+            throw typed
+        } catch let files as UnusableFiles {
+            self.say("\(files)")
+            throw ExitStatus.configuration
+        } catch let failure as StartFailure {
+            self.say("sluice: \(failure)")
+            throw failure.exitCode
+        } catch {
+            self.say("sluice: internal fault: \(error)")
+            throw ExitStatus.internalFault
+        }
+    }
+
+    /// Writes lines to standard error.
+    static func say(_ text: String) {
+        FileHandle.standardError.write(Data((text + "\n").utf8))
+    }
+}

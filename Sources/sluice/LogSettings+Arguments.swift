@@ -1,0 +1,6 @@
+import ArgumentParser
+import GatewayCore
+
+extension LogSettings.Format: ExpressibleByArgument {}
+
+extension LogSettings.Level: ExpressibleByArgument {}

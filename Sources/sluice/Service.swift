@@ -1,0 +1,69 @@
+import Foundation
+import GatewayCore
+import StreamTransport
+
+/// The process's life after it came up: reloads and the end.
+struct Service {
+    let gateway: Gateway
+    let source: ConfigurationSource
+    let log: TunnelLog
+
+    func live(by signals: ProcessSignals) async {
+        var draining: Task<Void, Never>?
+        let ended = AsyncStream.makeStream(of: Void.self)
+        let events = Self.merged(signals, ended.stream)
+        for await event in events {
+            switch event {
+            case .wish(.reload):
+                guard draining == nil else { continue }
+                await self.reload()
+            case .wish(.stop):
+                guard draining == nil else {
+                    // A second signal: no more patience.
+                    await self.gateway.abandon()
+                    return
+                }
+                ServiceSupervisor.notify("STOPPING=1\nSTATUS=draining")
+                self.log.note("draining")
+                draining = Task {
+                    await self.gateway.drain()
+                    ended.continuation.yield()
+                }
+            case .ended:
+                return
+            }
+        }
+    }
+
+    private enum Event {
+        case wish(ProcessSignals.Wish)
+        case ended
+    }
+
+    private static func merged(_ signals: ProcessSignals, _ ended: AsyncStream<Void>) -> AsyncStream<Event> {
+        let wishes = signals.wishes
+        return AsyncStream { continuation in
+            let first = Task { for await wish in wishes { continuation.yield(.wish(wish)) } }
+            let second = Task { for await _ in ended { continuation.yield(.ended) } }
+            continuation.onTermination = { _ in
+                first.cancel()
+                second.cancel()
+            }
+        }
+    }
+
+    /// A file with a problem changes nothing: the service goes on with what it has.
+    private func reload() async {
+        guard case .file(let path, let overrides) = self.source else { return self.log.note("nothing to reload: no file") }
+        ServiceSupervisor.notify("RELOADING=1")
+        defer { ServiceSupervisor.notify("READY=1") }
+        do {
+            var configuration = try ConfigurationFile.load(path).configuration
+            overrides.apply(to: &configuration)
+            try await self.gateway.reload(configuration)
+            self.log.note("reloaded \(path)")
+        } catch {
+            self.log.note("not reloaded, still running with the former configuration: \(error)")
+        }
+    }
+}

@@ -1,0 +1,29 @@
+import ArgumentParser
+
+/// The command, of which everything else is a part.
+@main
+struct Sluice: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "sluice",
+        abstract: "A gateway between TCP, TLS, Unix socket and WebSocket peers.",
+        discussion: """
+            Join two kinds of peers with one command:
+
+              sluice bridge ws://127.0.0.1:6080/vnc tcp://127.0.0.1:5900
+              sluice bridge tcp://127.0.0.1:1883 wss://broker.example/mqtt --subprotocol mqtt
+
+            Or run a service with many listeners, routes and upstreams:
+
+              sluice serve --config /etc/sluice/sluice.yaml
+
+            EXIT CODES
+              0   ended as asked
+              64  wrong usage of the command line
+              69  --require-target was given and the target cannot be reached
+              70  a fault of sluice itself
+              71  the system refused something at start, like an address in use
+              78  a problem in the configuration or the files it names
+            """,
+        version: Version.text,
+        subcommands: [ServeCommand.self, CheckCommand.self, BridgeCommand.self])
+}

@@ -1,0 +1,42 @@
+import ArgumentParser
+import GatewayCore
+
+/// Options of a bridge about TLS, the clients' side first.
+struct TLSOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("For clients: our certificate, PEM with its chain or PKCS#12.", valueName: "file"))
+    var certificate: String?
+
+    @Option(help: ArgumentHelp("For clients: the certificate's private key, PEM.", valueName: "file"))
+    var key: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "For clients: authorities, PEM; a client must show a certificate that they vouch for.", valueName: "file"))
+    var clientCA: String?
+
+    @Option(
+        help: ArgumentHelp("For the target: trust these authorities, PEM, instead of the system's.", valueName: "file"))
+    var ca: String?
+
+    @Option(help: ArgumentHelp("For the target: certificate to show when asked, PEM or PKCS#12.", valueName: "file"))
+    var clientCertificate: String?
+
+    @Option(help: ArgumentHelp("For the target: that certificate's private key, PEM.", valueName: "file"))
+    var clientKey: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "For the target: name to ask for and verify. (default: the host of TARGET)", valueName: "name"))
+    var serverName: String?
+
+    @Flag(help: "For the target: take any certificate. Only for tests.")
+    var insecure = false
+
+    var options: [BridgeRequest.Option] {
+        BridgeRequest.options(
+            (.certificate, [self.certificate]), (.key, [self.key]), (.clientCA, [self.clientCA]), (.ca, [self.ca]),
+            (.clientCertificate, [self.clientCertificate]), (.clientKey, [self.clientKey]),
+            (.serverName, [self.serverName]))
+            + (self.insecure ? [BridgeRequest.Option(.insecure)] : [])
+    }
+}

@@ -1,0 +1,163 @@
+import GatewayCore
+import StreamTransport
+import TestSupport
+import Testing
+
+@Suite("Admission of connections")
+struct AdmissionTests {
+    private static let start = MonotonicInstant(nanoseconds: 0)
+    private static let client = IPAddress.v4(0xC000_0201)
+
+    private static func configuration(
+        total: Int = 100, connections: Int = 10, perClient: Int = 5, rate: AcceptRate = AcceptRate(),
+        names: [String] = ["a"]
+    ) -> GatewayConfiguration {
+        let listeners = names.map { name in
+            var listener = ListenerConfiguration(name: name, address: .tcp(.loopback, port: 0), kind: .ws)
+            listener.limits.maximumConnections = connections
+            listener.limits.maximumConnectionsPerClient = perClient
+            listener.limits.acceptRate = rate
+            return listener
+        }
+        var configuration = GatewayConfiguration(listeners: listeners, routes: [])
+        configuration.maximumConnections = total
+        return configuration
+    }
+
+    private static func address(_ number: Int) -> IPAddress { .v4(UInt32(number)) }
+
+    @Test func admitsUpToTheTotalLimit() {
+        var admission = Admission(Self.configuration(total: 3, names: ["a", "b"]))
+        for number in 0..<3 {
+            #expect(
+                admission.admit(listener: number == 0 ? "a" : "b", client: Self.address(number), at: Self.start) == nil)
+        }
+        #expect(admission.admit(listener: "a", client: Self.address(9), at: Self.start) == .totalLimit)
+        admission.release(listener: "b", client: Self.address(1))
+        #expect(admission.admit(listener: "a", client: Self.address(9), at: Self.start) == nil)
+        #expect(admission.connections == 3)
+    }
+
+    @Test func admitsUpToTheListenersLimit() {
+        var admission = Admission(Self.configuration(connections: 2, names: ["a", "b"]))
+        for number in 0..<2 { _ = admission.admit(listener: "a", client: Self.address(number), at: Self.start) }
+        #expect(admission.admit(listener: "a", client: Self.address(3), at: Self.start) == .listenerLimit)
+        #expect(admission.admit(listener: "b", client: Self.address(3), at: Self.start) == nil)
+    }
+
+    @Test func admitsUpToTheClientsLimitForEachListener() {
+        var admission = Admission(Self.configuration(perClient: 2, names: ["a", "b"]))
+        for _ in 0..<2 { #expect(admission.admit(listener: "a", client: Self.client, at: Self.start) == nil) }
+        #expect(admission.admit(listener: "a", client: Self.client, at: Self.start) == .clientLimit)
+        #expect(
+            admission.admit(listener: "a", client: .v6(high: 0, low: 0xFFFF_C000_0201), at: Self.start) == .clientLimit)
+        #expect(admission.admit(listener: "a", client: Self.address(1), at: Self.start) == nil)
+        #expect(admission.admit(listener: "b", client: Self.client, at: Self.start) == nil)
+        admission.release(listener: "a", client: Self.client)
+        #expect(admission.admit(listener: "a", client: Self.client, at: Self.start) == nil)
+    }
+
+    @Test func countsAnIPv6ClientByItsNetwork() {
+        var admission = Admission(Self.configuration(perClient: 2))
+        for low in 0..<2 as Range<UInt64> {
+            #expect(admission.admit(listener: "a", client: .v6(high: 7, low: low), at: Self.start) == nil)
+        }
+        #expect(admission.admit(listener: "a", client: .v6(high: 7, low: 99), at: Self.start) == .clientLimit)
+        #expect(admission.admit(listener: "a", client: .v6(high: 8, low: 0), at: Self.start) == nil)
+        #expect(admission.clients(listener: "a") == 2)
+    }
+
+    @Test func holdsNoUnixClientToTheClientsLimit() {
+        var admission = Admission(Self.configuration(connections: 3, perClient: 1))
+        for _ in 0..<3 { #expect(admission.admit(listener: "a", client: nil, at: Self.start) == nil) }
+        #expect(admission.admit(listener: "a", client: nil, at: Self.start) == .listenerLimit)
+    }
+
+    @Test func boundsTheTableOfClients() {
+        var admission = Admission(totalLimit: 100, clientTableLimit: 2)
+        admission.reload(Self.configuration())
+        for number in 0..<2 { _ = admission.admit(listener: "a", client: Self.address(number), at: Self.start) }
+        #expect(admission.admit(listener: "a", client: Self.address(2), at: Self.start) == .clientTableFull)
+        #expect(admission.admit(listener: "a", client: Self.address(0), at: Self.start) == nil)
+        admission.release(listener: "a", client: Self.address(1))
+        #expect(admission.admit(listener: "a", client: Self.address(2), at: Self.start) == nil)
+    }
+
+    @Test func refusesBeyondTheAcceptRate() {
+        var admission = Admission(Self.configuration(rate: AcceptRate(perSecond: 2, burst: 3)))
+        for number in 0..<3 {
+            #expect(admission.admit(listener: "a", client: Self.address(number), at: Self.start) == nil)
+        }
+        #expect(admission.admit(listener: "a", client: Self.address(3), at: Self.start) == .acceptRate)
+        let later = Self.start.advanced(by: .milliseconds(500))
+        #expect(admission.admit(listener: "a", client: Self.address(3), at: later) == nil)
+        #expect(admission.admit(listener: "a", client: Self.address(4), at: later) == .acceptRate)
+    }
+
+    @Test func refusesEverythingWhileDraining() {
+        var admission = Admission(Self.configuration())
+        _ = admission.admit(listener: "a", client: Self.client, at: Self.start)
+        admission.beginDrain()
+        #expect(admission.admit(listener: "a", client: Self.client, at: Self.start) == .draining)
+        admission.release(listener: "a", client: Self.client)
+        #expect(admission.connections == 0)
+    }
+
+    @Test func aReloadKeepsCountsAndForgetsListenersWithTheirLastConnection() {
+        var admission = Admission(Self.configuration(connections: 10, names: ["a", "b"]))
+        for number in 0..<3 { _ = admission.admit(listener: "a", client: Self.address(number), at: Self.start) }
+        _ = admission.admit(listener: "b", client: Self.client, at: Self.start)
+        admission.reload(Self.configuration(connections: 2, names: ["a"]))
+        #expect(admission.connections == 4)
+        #expect(admission.admit(listener: "a", client: Self.client, at: Self.start) == .listenerLimit)
+        admission.release(listener: "b", client: Self.client)
+        #expect(admission.connections == 3)
+        #expect(admission.admit(listener: "b", client: Self.client, at: Self.start) == .draining)
+    }
+
+    @Test func releasingWhatWasNeverAdmittedChangesNothing() {
+        var admission = Admission(Self.configuration())
+        admission.release(listener: "a", client: Self.client)
+        admission.release(listener: "x", client: nil)
+        #expect(admission.connections == 0 && admission.connections(listener: "a") == 0)
+    }
+
+    @Test func answersOnlySoManyRefusedClientsAtOnce() {
+        var admission = Admission(totalLimit: 320)
+        for _ in 0..<20 { #expect(admission.beginAnswer() == true) }
+        #expect(admission.beginAnswer() == false)
+        admission.endAnswer()
+        #expect(admission.beginAnswer() == true)
+    }
+
+    @Test func everyRefusalHasAStatusAndADistinctLabel() {
+        for refusal in AdmissionRefusal.allCases { #expect(refusal.status == (refusal == .clientLimit ? 429 : 503)) }
+        #expect(Set(AdmissionRefusal.allCases.map(\.counterLabel)).count == AdmissionRefusal.allCases.count)
+    }
+
+    @Test(arguments: 0..<50 as Range<UInt64>)
+    func whateverComesAndGoesTheCountsAreRight(_ seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        var admission = Admission(Self.configuration(total: 12, connections: 8, perClient: 3, names: ["a", "b"]))
+        var open: [(String, IPAddress)] = []
+        for step in 0..<300 {
+            if Bool.random(using: &random) || open.isEmpty {
+                let listener = Bool.random(using: &random) ? "a" : "b"
+                let client = Self.address(Int.random(in: 0..<4, using: &random))
+                let now = Self.start.advanced(by: .seconds(step))
+                if admission.admit(listener: listener, client: client, at: now) == nil {
+                    open.append((listener, client))
+                }
+            } else {
+                let (listener, client) = open.remove(at: Int.random(in: 0..<open.count, using: &random))
+                admission.release(listener: listener, client: client)
+            }
+            #expect(admission.connections == open.count && open.count <= 12, "seed \(seed)")
+            for listener in ["a", "b"] {
+                let mine = open.filter { $0.0 == listener }
+                #expect(admission.connections(listener: listener) == mine.count && mine.count <= 8, "seed \(seed)")
+                #expect(admission.clients(listener: listener) == Set(mine.map(\.1)).count, "seed \(seed)")
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+import GatewayCore
+import StreamTransport
+import Testing
+
+@Suite("Forwarding fields towards WebSocket upstreams, RFC 7239")
+struct ForwardedFieldsTests {
+    private static let four = SocketAddress.ipv4(address: 0xC000_0207, port: 4711)
+    private static let six = SocketAddress.ipv6(high: 0x2001_0DB8_CAFE_0000, low: 0x17, scope: 0, port: 4711)
+
+    private static func request(_ client: SocketAddress, isSecure: Bool = true, host: String? = "example.com")
+        -> ForwardedRequest
+    {
+        var request = ForwardedRequest(client: client, isSecure: isSecure, host: host)
+        request.forwarded = ["for=198.51.100.1", "for=\"[2001:db8::9]\";proto=http"]
+        request.forwardedFor = ["198.51.100.1", "10.0.0.1"]
+        request.forwardedProto = ["http"]
+        request.forwardedHost = ["public.example"]
+        return request
+    }
+
+    private static func text(_ fields: ForwardedFields) -> [String] {
+        fields.fields.map { "\($0.name): \($0.value)" }
+    }
+
+    @Test func replacesWhatAClientSays() {
+        let fields = ForwardedFields(Self.request(Self.four), trusted: false)
+        #expect(
+            Self.text(fields) == [
+                "Forwarded: for=192.0.2.7;proto=https;host=example.com", "X-Forwarded-For: 192.0.2.7",
+                "X-Forwarded-Proto: https", "X-Forwarded-Host: example.com",
+            ])
+    }
+
+    @Test func extendsWhatATrustedPeerSays() {
+        let fields = ForwardedFields(Self.request(Self.four), trusted: true)
+        #expect(
+            Self.text(fields) == [
+                "Forwarded: for=198.51.100.1, for=\"[2001:db8::9]\";proto=http, for=192.0.2.7;proto=https;host=example.com",
+                "X-Forwarded-For: 198.51.100.1, 10.0.0.1, 192.0.2.7", "X-Forwarded-Proto: http",
+                "X-Forwarded-Host: public.example",
+            ])
+    }
+
+    @Test func quotesIPv6AndPorts() {
+        let fields = ForwardedFields(
+            ForwardedRequest(client: Self.six, isSecure: false, host: "example.com:8080"), trusted: true)
+        #expect(fields.forwarded == "for=\"[2001:db8:cafe::17]\";proto=http;host=\"example.com:8080\"")
+        #expect(fields.forwardedFor == "2001:db8:cafe::17")
+    }
+
+    @Test func writesIPv4ThatCameAsIPv6AsIPv4() {
+        let mapped = SocketAddress.ipv6(high: 0, low: 0xFFFF_C000_0207, scope: 0, port: 1)
+        #expect(ForwardedFields(Self.request(mapped), trusted: false).forwardedFor == "192.0.2.7")
+    }
+
+    @Test func aUnixPeerHasNoAddress() {
+        let fields = ForwardedFields(
+            ForwardedRequest(client: .unix(path: "/x"), isSecure: false, host: nil), trusted: false)
+        #expect(Self.text(fields) == ["Forwarded: for=unknown;proto=http", "X-Forwarded-Proto: http"])
+        #expect(ForwardedFields(Self.request(.unix(path: "")), trusted: true).forwardedFor == "198.51.100.1, 10.0.0.1")
+    }
+
+    @Test(arguments: ["a\r\nX-Evil: 1", "a\u{0}", "ü.example", ""])
+    func neverWritesWhatCouldForgeAField(_ text: String) {
+        var request = ForwardedRequest(client: Self.four, isSecure: true, host: text)
+        request.forwarded = [text]
+        request.forwardedFor = [text]
+        request.forwardedProto = [text]
+        request.forwardedHost = [text]
+        let fields = ForwardedFields(request, trusted: true)
+        #expect(
+            Self.text(fields) == [
+                "Forwarded: for=192.0.2.7;proto=https", "X-Forwarded-For: 192.0.2.7", "X-Forwarded-Proto: https",
+            ])
+    }
+
+    @Test func escapesAQuotedHost() {
+        let fields = ForwardedFields(
+            ForwardedRequest(client: Self.four, isSecure: true, host: "a\"b\\c"), trusted: false)
+        #expect(fields.forwarded == "for=192.0.2.7;proto=https;host=\"a\\\"b\\\\c\"")
+    }
+}

@@ -1,0 +1,132 @@
+import GatewayCore
+import TestSupport
+import Testing
+
+@Suite("Routes by host and path")
+struct RouteTableTests {
+    private static func route(_ host: HostPattern?, _ segments: PathPattern.Segment...) -> RouteConfiguration {
+        var route = RouteConfiguration(name: "r", path: PathPattern(segments), target: .echo)
+        route.host = host
+        return route
+    }
+
+    static let routes: [RouteConfiguration] = [
+        route(nil, .rest("all")),
+        route(nil, .literal("chat"), .parameter("room")),
+        route(nil, .literal("chat"), .literal("lobby")),
+        route(nil, .literal("chat"), .rest("rest")),
+        route(.exact("example.com"), .literal("chat"), .parameter("room")),
+        route(.wildcard(suffix: "example.com"), .literal("chat"), .parameter("room")),
+        route(nil, .parameter("first"), .literal("end")),
+        route(.exact("root.example")),
+        route(nil, .literal("grüße"), .literal("a b")),
+        RouteConfiguration(name: "raw", path: nil, target: .echo),
+        route(nil, .literal("chat"), .parameter("later")),
+    ]
+
+    struct Vector: Sendable, CustomTestStringConvertible {
+        let host: String?
+        let target: String
+        let index: Int?
+        var values: [String] = []
+        var query: String?
+        var testDescription: String { "\(self.host ?? "-") \(self.target)" }
+
+        init(_ host: String?, _ target: String, _ index: Int?, _ values: [String] = [], query: String? = nil) {
+            self.host = host
+            self.target = target
+            self.index = index
+            self.values = values
+            self.query = query
+        }
+    }
+
+    static let vectors: [Vector] = [
+        Vector("a", "/chat/blue", 1, ["blue"]),
+        Vector("a", "/chat/lobby", 2),
+        Vector("a", "/chat/lobby?x=%GG&y=/?", 2, query: "x=%GG&y=/?"),
+        Vector("a", "/chat/", 3, [""]),
+        Vector("a", "/chat", 3, [""]),
+        Vector("a", "/chat/a/b/", 3, ["a/b/"]),
+        Vector("a", "/Chat/blue", 0, ["Chat/blue"]),
+        Vector("example.com", "/chat/lobby", 4, ["lobby"]),
+        Vector("EXAMPLE.com:8080", "/chat/x", 4, ["x"]),
+        Vector("example.com.", "/chat/x", 4, ["x"]),
+        Vector("www.Example.com", "/chat/x", 5, ["x"]),
+        Vector("a.b.example.com", "/chat/x", 1, ["x"]),
+        Vector("[::1]:80", "/chat/x", 1, ["x"]),
+        Vector(nil, "/chat/x", 1, ["x"]),
+        Vector("", "/chat/x", 1, ["x"]),
+        Vector("a", "/x/end", 6, ["x"]),
+        Vector("a", "//end", 0, ["/end"]),
+        Vector("root.example", "/", 7),
+        Vector("root.example", "/?", 7, query: ""),
+        Vector("a", "/", 0, [""]),
+        Vector("a", "/chat/%62lue", 1, ["blue"]),
+        Vector("a", "/ch%61t/%6Cobby", 2),
+        Vector("a", "/chat/a%2Fb", 1, ["a/b"]),
+        Vector("a", "/chat/%F0%9F%99%82", 1, ["🙂"]),
+        Vector("a", "/gr%C3%BC%c3%9Fe/a%20b", 8),
+        Vector("a", "http://example.com/chat/x", 4, ["x"]),
+        Vector("a", "HTTP://Example.com:80/chat/x?q", 4, ["x"], query: "q"),
+        Vector("a", "http://root.example", 7),
+        Vector("a", "http://root.example?q", 7, query: "q"),
+    ]
+
+    @Test(arguments: vectors)
+    func theMostExactRouteWins(_ vector: Vector) throws {
+        let answer = RouteTable(Self.routes).find(host: vector.host, target: vector.target)
+        guard case .route(let match) = answer else {
+            Issue.record("\(answer)")
+            return
+        }
+        #expect(match.index == vector.index)
+        #expect(match.parameters.map(\.value) == vector.values)
+        #expect(match.query == vector.query)
+    }
+
+    @Test(arguments: [
+        "", "chat", "*", "/chat/%", "/chat/%4", "/chat/%zz", "/chat/%C3", "/chat/%FF", "/a b", "/a#b", "/a\u{0}", "/ü",
+        "ftp://example.com/", "http:///x", "http://user@example.com/x", "example.com:80",
+    ])
+    func refusesMalformedTargets(_ target: String) {
+        #expect(RouteTable(Self.routes).find(host: "a", target: target) == .malformed)
+    }
+
+    @Test func refusesAHostWithAnOpenBracket() {
+        #expect(RouteTable(Self.routes).find(host: "[::1", target: "/") == .malformed)
+    }
+
+    @Test func findsNothingWhereNoRouteFits() {
+        let table = RouteTable([Self.routes[1], Self.routes[9]])
+        for target in ["/", "/chat", "/chat/", "/chat/a/b", "/chat/a/", "/x/a"] {
+            #expect(table.find(host: "a", target: target) == .none)
+        }
+    }
+
+    @Test func aParameterKeepsItsEncodedFormForTheUpstream() {
+        let answer = RouteTable(Self.routes).find(host: nil, target: "/chat/a%2Fb")
+        guard case .route(let match) = answer else {
+            Issue.record("\(answer)")
+            return
+        }
+        #expect(match.encodedParameters == ["room": "a%2Fb"])
+        #expect(match.value(of: "room") == "a/b")
+        #expect(match.value(of: "other") == nil)
+    }
+
+    @Test func theOrderOfExactnessDoesNotDependOnTheOrderOfTheList() {
+        for seed in 0..<20 as Range<UInt64> {
+            var random = SeededGenerator(seed: seed)
+            let order = Self.routes.indices.shuffled(using: &random)
+            let table = RouteTable(order.map { Self.routes[$0] })
+            for vector in Self.vectors where vector.index != 1 {
+                guard case .route(let match) = table.find(host: vector.host, target: vector.target) else {
+                    Issue.record("\(vector.target)")
+                    continue
+                }
+                #expect(order[match.index] == vector.index, "seed \(seed)")
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+import GatewayCore
+import StreamTransport
+import TestSupport
+import Testing
+
+@Suite("Drain and shutdown")
+struct ShutdownTests {
+    private static func at(_ milliseconds: Int) -> MonotonicInstant {
+        MonotonicInstant(nanoseconds: Int64(milliseconds) * 1_000_000)
+    }
+
+    private static func settings(spread: Int, timeout: Int) -> DrainSettings {
+        var settings = DrainSettings()
+        settings.closeSpread = .milliseconds(spread)
+        settings.timeout = .milliseconds(timeout)
+        return settings
+    }
+
+    @Test func closingIsSpreadEvenly() {
+        let schedule = DrainSchedule(Self.settings(spread: 1000, timeout: 5000), count: 4, began: Self.at(100))
+        #expect([0, 99].map { schedule.due(at: Self.at($0)) } == [0, 0])
+        #expect([100, 349, 350, 600, 850, 1100, 9999].map { schedule.due(at: Self.at($0)) } == [1, 1, 2, 3, 4, 4, 4])
+        #expect(
+            (0...4).map { schedule.next(after: $0) } == [Self.at(100), Self.at(350), Self.at(600), Self.at(850), nil])
+        #expect(schedule.deadline == Self.at(5100))
+    }
+
+    @Test(arguments: [(0, 0), (0, 1000), (1000, 0)])
+    func withoutSpreadAllCloseAtOnce(_ spread: Int, _ timeout: Int) {
+        let schedule = DrainSchedule(Self.settings(spread: spread, timeout: timeout), count: 7, began: Self.at(0))
+        #expect(schedule.due(at: Self.at(0)) == 7)
+        #expect(schedule.next(after: 7) == nil)
+    }
+
+    @Test func nothingOpenIsNothingToClose() {
+        let schedule = DrainSchedule(Self.settings(spread: 10, timeout: 10), count: 0, began: Self.at(0))
+        #expect(schedule.due(at: Self.at(99)) == 0 && schedule.next(after: 0) == nil && schedule.next(after: -1) == nil)
+    }
+
+    @Test(arguments: 0..<100 as Range<UInt64>)
+    func eachIsDueExactlyAtItsInstant(_ seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        let spread = Int.random(in: 0...100_000, using: &random)
+        let count = Int.random(in: 1...1000, using: &random)
+        let schedule = DrainSchedule(Self.settings(spread: spread, timeout: 200_000), count: count, began: Self.at(7))
+        var told = 0
+        while let next = schedule.next(after: told) {
+            let before = MonotonicInstant(nanoseconds: next.nanoseconds - 1)
+            #expect(schedule.due(at: before) <= told, "seed \(seed)")
+            let due = schedule.due(at: next)
+            #expect(due > told, "seed \(seed)")
+            told = max(due, told + 1)
+        }
+        #expect(told == count, "seed \(seed)")
+    }
+
+    @Test func theLongestTimesDoNotOverflow() {
+        var settings = DrainSettings()
+        settings.timeout = .seconds(Int64.max / 2_000_000_000)
+        settings.closeSpread = settings.timeout
+        let schedule = DrainSchedule(settings, count: 10_000_000, began: .distantFuture)
+        #expect(schedule.deadline == .distantFuture)
+        #expect(schedule.due(at: .distantFuture) == 1)
+        #expect(schedule.next(after: 9_999_999) == .distantFuture)
+    }
+
+    @Test func aSecondSignalEndsAtOnce() {
+        var machine = ShutdownMachine()
+        let settings = Self.settings(spread: 1000, timeout: 5000)
+        #expect(machine.progressed(open: 4, told: 0, at: Self.at(0)) == .ignore)
+        let schedule = DrainSchedule(settings, count: 4, began: Self.at(0))
+        #expect(machine.signalled(settings, open: 4, at: Self.at(0)) == .drain(schedule))
+        #expect(machine.isDraining)
+        #expect(machine.signalled(settings, open: 4, at: Self.at(1)) == .endAtOnce)
+        #expect(machine.signalled(settings, open: 4, at: Self.at(2)) == .ignore)
+        #expect(machine.progressed(open: 0, told: 4, at: Self.at(3)) == .ignore)
+        #expect(!machine.isDraining)
+    }
+
+    @Test func drainingEndsWithTheLastConnection() {
+        var machine = ShutdownMachine()
+        _ = machine.signalled(Self.settings(spread: 1000, timeout: 5000), open: 4, at: Self.at(0))
+        #expect(machine.progressed(open: 4, told: 0, at: Self.at(0)) == .close(upTo: 1, next: Self.at(250)))
+        #expect(machine.progressed(open: 3, told: 1, at: Self.at(100)) == .close(upTo: 1, next: Self.at(250)))
+        #expect(machine.progressed(open: 2, told: 1, at: Self.at(800)) == .close(upTo: 4, next: Self.at(5000)))
+        #expect(machine.progressed(open: 0, told: 4, at: Self.at(900)) == .finished)
+        #expect(machine.progressed(open: 0, told: 4, at: Self.at(901)) == .ignore)
+    }
+
+    @Test func theDeadlineEndsIt() {
+        var machine = ShutdownMachine()
+        _ = machine.signalled(Self.settings(spread: 1000, timeout: 5000), open: 1, at: Self.at(0))
+        #expect(machine.progressed(open: 1, told: 1, at: Self.at(4999)) == .close(upTo: 1, next: Self.at(5000)))
+        #expect(machine.progressed(open: 1, told: 1, at: Self.at(5000)) == .endAtOnce)
+    }
+}

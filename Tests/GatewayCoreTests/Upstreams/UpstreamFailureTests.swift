@@ -1,0 +1,35 @@
+import GatewayCore
+import Testing
+
+@Suite("What a client is told when its upstream fails")
+struct UpstreamFailureTests {
+    @Test(
+        arguments: [
+            (UpstreamFailure.unreachable, 502), (.tls, 502), (.invalidHandshake, 502), (.connectTimeout, 504),
+            (.handshakeTimeout, 504), (.restarting, 503), (.status(200), 502), (.status(302), 502), (.status(400), 502),
+            (.status(401), 401), (.status(403), 403), (.status(404), 404), (.status(426), 502), (.status(429), 429),
+            (.status(500), 502), (.status(502), 502), (.status(503), 503), (.status(504), 502),
+        ] as [(UpstreamFailure, UInt16)])
+    func answersTheOpeningHandshakeWith(_ failure: UpstreamFailure, _ status: UInt16) {
+        #expect(failure.status == status)
+    }
+
+    @Test(arguments: [401, 403, 404, 429, 503] as [UInt16])
+    func passesOnWhatIsForTheClient(_ status: UInt16) {
+        #expect(UpstreamFailure.status(status).passesAnswerOn)
+        #expect(UpstreamFailure.status(status).countsAgainstEndpoint == (status == 503))
+    }
+
+    @Test func keepsTheRestToItself() {
+        for failure in [UpstreamFailure.status(500), .status(200), .unreachable, .connectTimeout, .tls] {
+            #expect(!failure.passesAnswerOn)
+            #expect(failure.countsAgainstEndpoint)
+        }
+    }
+
+    @Test func closesAfterTheUpgradeWith1012Or1014() {
+        #expect(UpstreamFailure.restarting.closeCode == 1012)
+        #expect(UpstreamFailure.unreachable.closeCode == 1014)
+        #expect(UpstreamFailure.status(503).closeCode == 1014)
+    }
+}

@@ -1,0 +1,398 @@
+import StreamTransport
+import TestSupport
+import Testing
+
+@Suite("The simulated network")
+struct SimulatedNetworkTests {
+    private static let server = SocketAddress.ipv4(address: 0x0a01_0101, port: 80)
+
+    /// A connecting peer and the one that accepted it, each in a process of its own.
+    private struct Meeting {
+        let network: SimulatedNetwork
+        let clients: ScriptedHost
+        let servers: ScriptedHost
+        let listener: ScriptedListener
+
+        init(seed: UInt64 = 1, faults: FaultPlan = .calm, options: ListenOptions = ListenOptions()) throws {
+            self.network = SimulatedNetwork(seed: seed, faults: faults)
+            self.clients = Self.host(on: self.network)
+            self.servers = Self.host(on: self.network)
+            self.listener = try self.servers.listen(at: SimulatedNetworkTests.server, options: options)
+        }
+
+        private static func host(on network: SimulatedNetwork) -> ScriptedHost {
+            let system = network.makeSystem()
+            let host = ScriptedHost(on: system)
+            system.drive { host.turn() }
+            return host
+        }
+
+        func connect() throws -> ScriptedPeer {
+            try self.clients.connect(to: SimulatedNetworkTests.server)
+        }
+
+        func pair() throws -> (client: ScriptedPeer, server: ScriptedPeer) {
+            let before = self.listener.accepted.count
+            let client = try self.connect()
+            self.network.run(until: { self.listener.accepted.count > before })
+            return (client, try #require(self.listener.accepted.last))
+        }
+    }
+
+    @Test func letsTimePassOnlyWhileItRuns() throws {
+        let meeting = try Meeting()
+        let start = meeting.network.now
+        let (client, server) = try meeting.pair()
+        #expect(start.duration(to: meeting.network.now) == .microseconds(150))
+        client.send("hello")
+        #expect(server.received.isEmpty)
+        #expect(meeting.network.run(until: { !server.received.isEmpty }) == .conditionMet)
+        #expect(start.duration(to: meeting.network.now) == .microseconds(200))
+        #expect(meeting.network.runUntilIdle() == .idle)
+        #expect(meeting.network.run(for: .seconds(5)) == .timeOver)
+        #expect(start.duration(to: meeting.network.now) == .seconds(5) + .microseconds(200))
+        #expect(meeting.network.misuses.isEmpty)
+    }
+
+    @Test func tellsClientsAndServersTheirAddresses() throws {
+        let meeting = try Meeting()
+        let (client, server) = try meeting.pair()
+        #expect(meeting.clients.system.peerAddress(client.descriptor) == Self.server)
+        #expect(meeting.servers.system.localAddress(server.descriptor) == Self.server)
+        let source = meeting.clients.system.localAddress(client.descriptor)
+        #expect(source == meeting.listener.peerAddresses.first)
+        guard case .ipv4(0x0a00_0001, _) = source else {
+            Issue.record("connects from \(String(describing: source))")
+            return
+        }
+    }
+
+    @Test func showsIPv4ClientsToADualStackListenerAsMappedAddresses() throws {
+        let network = SimulatedNetwork(seed: 1)
+        let system = network.makeSystem()
+        var options = ListenOptions()
+        options.dualStack = true
+        let listener = try system.listen(.ipv6(high: 0, low: 0, scope: 0, port: 80), options: options).get()
+        #expect(system.listen(.ipv4(address: 0, port: 80), options: ListenOptions()) == .failure(.addressInUse))
+        _ = try system.connect(.ipv4(address: 0x7f00_0001, port: 80)).get()
+        network.settle()
+        let socket = try system.accept(listener).get()
+        guard case .ipv6(0, 0xffff_7f00_0001, 0, _) = socket.peer else {
+            Issue.record("sees \(socket.peer)")
+            return
+        }
+    }
+
+    @Test func scriptsWhatAConnectionAttemptMeets() throws {
+        let meeting = try Meeting()
+        meeting.network.connectScripts[Self.server] = .refused
+        let refused = try meeting.connect()
+        meeting.network.settle()
+        #expect(refused.failure == .refused)
+
+        meeting.network.connectScripts[Self.server] = .unreachable
+        let unreachable = try meeting.connect()
+        meeting.network.settle()
+        #expect(unreachable.failure == .hostUnreachable)
+
+        meeting.network.connectScripts[Self.server] = .noRoute
+        #expect(throws: SystemError.networkUnreachable) { try meeting.connect() }
+
+        meeting.network.connectScripts[Self.server] = .delayed(.seconds(3))
+        let start = meeting.network.now
+        let late = try meeting.connect()
+        #expect(meeting.network.run(until: { late.isConnected }) == .conditionMet)
+        #expect(start.duration(to: meeting.network.now) == .seconds(3) + .microseconds(100))
+
+        meeting.network.connectScripts[Self.server] = .hangs
+        let hanging = try meeting.connect()
+        #expect(meeting.network.run(for: .seconds(126)) == .timeOver)
+        #expect(hanging.failure == nil && !hanging.isConnected)
+        meeting.network.run(for: .seconds(2))
+        #expect(hanging.failure == .timedOut)
+    }
+
+    @Test func keepsNewcomersWaitingWhileTheQueueIsFull() throws {
+        var options = ListenOptions()
+        options.backlog = 1
+        let meeting = try Meeting(options: options)
+        meeting.listener.isAccepting = false
+        let clients = try (0..<3).map { _ in try meeting.connect() }
+        meeting.network.run(for: .milliseconds(900))
+        // Linux lets one more wait than the backlog says.
+        #expect(clients.filter { $0.isConnected }.count == 2)
+        meeting.listener.isAccepting = true
+        meeting.network.run(for: .milliseconds(200))
+        #expect(clients.allSatisfy { $0.isConnected })
+        meeting.network.settle()
+        #expect(meeting.listener.accepted.count == 3)
+    }
+
+    @Test func sharesNewcomersOutAmongListenersOfOnePort() throws {
+        var options = ListenOptions()
+        options.sharesPort = true
+        let meeting = try Meeting(options: options)
+        let other = try meeting.servers.listen(at: Self.server, options: options)
+        for _ in 0..<40 { _ = try meeting.connect() }
+        meeting.network.settle()
+        #expect(meeting.listener.accepted.count + other.accepted.count == 40)
+        #expect(meeting.listener.accepted.count > 5)
+        #expect(other.accepted.count > 5)
+    }
+
+    @Test func runsOutOfDescriptorsPerProcessAndAltogether() throws {
+        let network = SimulatedNetwork(seed: 1)
+        let system = network.makeSystem()
+        system.process.descriptorLimit = 2
+        let listener = try system.listen(Self.server, options: ListenOptions()).get()
+        let client = network.makeSystem()
+        _ = try client.connect(Self.server).get()
+        _ = try client.connect(Self.server).get()
+        network.settle()
+        let first = try system.accept(listener).get()
+        #expect(system.accept(listener) == .failure(.processDescriptorsExhausted))
+        #expect(system.connect(Self.server) == .failure(.processDescriptorsExhausted))
+        system.close(first.descriptor)
+        network.descriptorLimit = network.openDescriptors
+        #expect(system.accept(listener) == .failure(.systemDescriptorsExhausted))
+        network.descriptorLimit += 1
+        // The newcomer waited in the queue all along.
+        #expect(throws: Never.self) { try system.accept(listener).get() }
+        client.process.exhaustDescriptors(for: .seconds(1))
+        #expect(client.connect(Self.server) == .failure(.processDescriptorsExhausted))
+        network.descriptorLimit = 100
+        network.run(for: .seconds(1))
+        #expect(throws: Never.self) { try client.connect(Self.server).get() }
+        #expect(system.process.openDescriptors == 2)
+    }
+
+    @Test func overtakesBetweenConnectionsButNeverWithinOne() throws {
+        var faults = FaultPlan.calm
+        faults.latency = .milliseconds(1) ... .milliseconds(50)
+        faults.jitter = .zero ... .milliseconds(20)
+        faults.segmentSize = 1...4
+        let meeting = try Meeting(seed: 3, faults: faults)
+        let pairs = try (0..<20).map { _ in try meeting.pair() }
+        for (index, pair) in pairs.enumerated() { pair.client.send("\(index): in order, always") }
+        var order: [Int] = []
+        meeting.network.run(until: {
+            for index in pairs.indices where !pairs[index].server.received.isEmpty && !order.contains(index) {
+                order.append(index)
+            }
+            return order.count == 20
+        })
+        #expect(order != order.sorted(), "\(meeting.network.trace)")
+        meeting.network.settle()
+        for (index, pair) in pairs.enumerated() {
+            #expect(pair.server.received == Array("\(index): in order, always".utf8))
+        }
+    }
+
+    @Test func readsAndWritesShort() throws {
+        var faults = FaultPlan.calm
+        faults.shortRead = 1
+        faults.shortWrite = 1
+        let ground = TransportGround(.simulation, seed: 5, faults: faults)
+        let pair = try SocketPair(ground)
+        let bytes = [UInt8](repeating: 1, count: 1000)
+        let taken = try (0..<20).map { _ in try pair.system.send(pair.a, bytes[...]).get() }
+        #expect(taken.contains { $0 < 500 } && taken.allSatisfy { (1...1000).contains($0) })
+        ground.settle()
+        guard case .bytes(let read) = pair.receive(pair.b, atMost: 10_000) else {
+            Issue.record("nothing to read")
+            return
+        }
+        #expect(read.count < taken.reduce(0, +))
+    }
+
+    @Test func resetsBothEndsFromOutside() throws {
+        var faults = FaultPlan.calm
+        faults.reset = 1
+        faults.resetAfter = 10...10
+        let meeting = try Meeting(seed: 2, faults: faults)
+        let (client, server) = try meeting.pair()
+        client.send("0123456789")
+        server.send("0123456789")
+        meeting.network.settle()
+        #expect(client.failure == nil && server.failure == nil)
+        client.send("x")
+        server.send("x")
+        meeting.network.settle()
+        #expect(client.failure == .reset && server.failure == .reset)
+    }
+
+    // MARK: Stalls
+
+    @Test func deliversNothingDuringAStallAndEverythingAfter() throws {
+        let meeting = try Meeting()
+        let (client, server) = try meeting.pair()
+        (meeting.clients.system as? SimulatedSystem)?.stall(client.descriptor, for: .seconds(30))
+        client.send("held up")
+        client.finish()
+        server.send("this way too")
+        meeting.network.run(for: .seconds(29))
+        #expect(server.received.isEmpty && client.received.isEmpty && !server.sawEnd)
+        meeting.network.run(for: .seconds(2))
+        #expect(server.received == Array("held up".utf8) && server.sawEnd)
+        #expect(client.received == Array("this way too".utf8))
+    }
+
+    @Test func givesUpAfterTheUserTimeout() throws {
+        let meeting = try Meeting()
+        let (client, server) = try meeting.pair()
+        var options = SocketOptions()
+        options.userTimeout = .seconds(10)
+        _ = meeting.clients.system.apply(options, to: client.descriptor)
+        (meeting.clients.system as? SimulatedSystem)?.stall(client.descriptor, for: nil)
+        client.send("lost")
+        meeting.network.run(for: .milliseconds(9_900))
+        #expect(client.failure == nil)
+        meeting.network.run(for: .milliseconds(200))
+        #expect(client.failure == .timedOut)
+        #expect(server.failure == nil && server.received.isEmpty)
+    }
+
+    @Test func givesUpOnAPeerThatNeverReadsOnlyWithAUserTimeout() throws {
+        for timeout in [nil, Duration.seconds(10)] {
+            let meeting = try Meeting()
+            meeting.listener.acceptsReading = false
+            let (client, _) = try meeting.pair()
+            var options = SocketOptions()
+            options.userTimeout = timeout
+            _ = meeting.clients.system.apply(options, to: client.descriptor)
+            client.send([UInt8](repeating: 1, count: 1 << 20))
+            meeting.network.run(for: .seconds(2_000))
+            #expect(client.failure == (timeout == nil ? nil : .timedOut))
+        }
+    }
+
+    @Test func noticesASilentPeerByKeepAlive() throws {
+        let meeting = try Meeting()
+        let (client, server) = try meeting.pair()
+        for (system, peer) in [(meeting.clients.system, client), (meeting.servers.system, server)] {
+            #expect(system.apply(SocketOptions(), to: peer.descriptor) == nil)
+        }
+        meeting.network.run(for: .seconds(1_000))
+        // Probes were answered all the time; the peer was heard last when the connection was made, as far as is simulated.
+        client.send("a sign of life")
+        meeting.network.settle()
+        (meeting.clients.system as? SimulatedSystem)?.stall(client.descriptor, for: nil)
+        // 60 s idle, then four probes every 15 s.
+        meeting.network.run(for: .seconds(119))
+        #expect(client.failure == nil && server.failure == nil)
+        meeting.network.run(for: .seconds(2))
+        #expect(client.failure == .timedOut && server.failure == .timedOut)
+    }
+
+    // MARK: Names
+
+    @Test func looksNamesUp() throws {
+        let network = SimulatedNetwork(seed: 1)
+        let system = network.makeSystem()
+        system.drive {
+            var events = ReadyEvents()
+            system.wait(&events, until: nil)
+        }
+        let other = SocketAddress.ipv6(high: 0x2001_0db8_0000_0000, low: 1, scope: 0, port: 0)
+        network.names["a.example"] = .addresses([other, Self.server], after: .milliseconds(20))
+        network.names["b.example"] = .failure(.temporarilyUnavailable)
+        network.names["c.example"] = .silence
+        var answers: [String: Result<[SocketAddress], ResolutionFailure>] = [:]
+        for name in ["a.example", "b.example", "c.example", "d.example", "192.0.2.1"] {
+            _ = system.resolve(name, port: 443) { answers[name] = $0 }
+        }
+        let cancelled = system.resolve("a.example", port: 1) { _ in Issue.record("cancelled, and called all the same") }
+        system.cancelResolution(cancelled)
+        #expect(answers.isEmpty)
+        #expect(network.runUntilIdle() == .idle)
+        #expect(answers["a.example"] == .success([other, Self.server].map { Self.withPort443($0) }))
+        #expect(answers["b.example"] == .failure(.temporarilyUnavailable))
+        #expect(answers["c.example"] == nil)
+        #expect(answers["d.example"] == .failure(.nameNotFound))
+        #expect(answers["192.0.2.1"] == .success([.ipv4(address: 0xc000_0201, port: 443)]))
+    }
+
+    private static func withPort443(_ address: SocketAddress) -> SocketAddress {
+        switch address {
+        case .ipv4(let bytes, _): .ipv4(address: bytes, port: 443)
+        case .ipv6(let high, let low, let scope, _): .ipv6(high: high, low: low, scope: scope, port: 443)
+        case .unix: address
+        }
+    }
+
+    @Test func drawsRandomWordsFromTheSeed() {
+        let words = [UInt64(1), 1, 2].map { SimulatedNetwork(seed: $0).makeSystem().randomWords(40) }
+        #expect(words[0] == words[1] && words[0] != words[2])
+        #expect(words[0].count == 32)
+    }
+
+    // MARK: The driver
+
+    @Test func givesLoopsTheirDeadlines() {
+        let network = SimulatedNetwork(seed: 1)
+        let system = network.makeSystem()
+        let start = network.now
+        var due = [Duration.milliseconds(5), .seconds(1), .seconds(90)].map { start.advanced(by: $0) }
+        var fired: [Duration] = []
+        system.drive {
+            var events = ReadyEvents()
+            system.wait(&events, until: due.first)
+            while let first = due.first, first <= system.now() {
+                fired.append(start.duration(to: system.now()))
+                due.removeFirst()
+            }
+        }
+        #expect(network.settle() == .idle)
+        #expect(fired.isEmpty)
+        #expect(network.run(for: .seconds(2)) == .timeOver)
+        #expect(fired == [.milliseconds(5), .seconds(1)])
+        #expect(network.runUntilIdle() == .idle)
+        #expect(fired.last == .seconds(90))
+    }
+
+    @Test func wakesALoopThatWaits() {
+        let network = SimulatedNetwork(seed: 1)
+        let system = network.makeSystem()
+        var turns = 0
+        system.drive {
+            var events = ReadyEvents()
+            turns += 1
+            system.wait(&events, until: nil)
+        }
+        network.runUntilIdle()
+        let before = turns
+        network.runUntilIdle()
+        #expect(turns == before + 1)
+        system.wake()
+        network.runUntilIdle()
+        #expect(turns == before + 3)
+    }
+
+    @Test func noticesALoopThatSpins() throws {
+        let network = SimulatedNetwork(seed: 1)
+        let system = network.makeSystem()
+        let client = network.makeSystem()
+        let listener = try system.listen(Self.server, options: ListenOptions()).get()
+        #expect(system.watch(listener, for: .readable, token: 1) == nil)
+        system.drive {
+            var events = ReadyEvents()
+            system.wait(&events, until: nil)
+        }
+        _ = try client.connect(Self.server).get()
+        #expect(network.run(for: .seconds(1)) == .spinning)
+    }
+
+    @Test func notesMisusedDescriptors() throws {
+        let network = SimulatedNetwork(seed: 1)
+        let system = network.makeSystem()
+        let listener = try system.listen(Self.server, options: ListenOptions()).get()
+        #expect(system.watch(listener, for: .readable, token: 1) == nil)
+        #expect(network.misuses.isEmpty)
+        #expect(system.watch(listener, for: .readable, token: 2) == .fileExists)
+        system.close(listener)
+        system.close(listener)
+        system.unwatch(listener)
+        #expect(system.receive(listener, atMost: 1) == .failed(.badDescriptor))
+        #expect(network.misuses.count == 4)
+    }
+}

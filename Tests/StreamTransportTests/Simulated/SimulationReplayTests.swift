@@ -1,0 +1,103 @@
+import StreamTransport
+import TestSupport
+import Testing
+
+@Suite("A seed replays a simulation exactly")
+struct SimulationReplayTests {
+    private static let server = SocketAddress.ipv4(address: 0x0a01_0101, port: 80)
+
+    /// Thirty clients talk to an echo through every fault there is.
+    private struct Load {
+        let network: SimulatedNetwork
+        let clients: [ScriptedPeer]
+        let listener: ScriptedListener
+        let hosts: [ScriptedHost]
+        let bytes: [[UInt8]]
+
+        init(seed: UInt64, faults: FaultPlan) throws {
+            let network = SimulatedNetwork(seed: seed, faults: faults, traceLength: 50)
+            self.network = network
+            self.hosts = (0..<3).map { _ in
+                let system = network.makeSystem()
+                let host = ScriptedHost(on: system)
+                system.drive { host.turn() }
+                return host
+            }
+            network.faults.exhaustion = 0
+            self.listener = try self.hosts[0].listen(at: SimulationReplayTests.server)
+            network.faults.exhaustion = faults.exhaustion
+            var chance = SeededGenerator(seed: seed)
+            var clients: [ScriptedPeer] = []
+            var bytes: [[UInt8]] = []
+            for index in 0..<30 {
+                guard let client = try? self.hosts[1 + index % 2].connect(to: SimulationReplayTests.server) else {
+                    continue
+                }
+                let said = chance.bytes(Int.random(in: 0...20_000, using: &chance))
+                client.send(said)
+                client.finish()
+                clients.append(client)
+                bytes.append(said)
+            }
+            self.clients = clients
+            self.bytes = bytes
+        }
+
+        func run() {
+            let listener = self.listener
+            var echoed: [ObjectIdentifier: Bool] = [:]
+            _ = self.network.run(
+                until: {
+                    for peer in listener.accepted where !peer.isClosed {
+                        let heard = peer.takeReceived()
+                        if !heard.isEmpty { peer.send(heard) }
+                        if peer.sawEnd, echoed.updateValue(true, forKey: ObjectIdentifier(peer)) == nil {
+                            peer.finish()
+                        }
+                    }
+                    return false
+                }, atMost: .seconds(600))
+        }
+    }
+
+    @Test(arguments: [UInt64(1), 2, 3])
+    func givesTheSameTraceForTheSameSeed(_ seed: UInt64) throws {
+        let runs = try (0..<2).map { _ in
+            let load = try Load(seed: seed, faults: .rough)
+            load.run()
+            return load.network.trace
+        }
+        #expect(runs[0].count > 1_000)
+        #expect(runs[0].count == runs[1].count)
+        #expect(runs[0].fingerprint == runs[1].fingerprint)
+        #expect(runs[0].description == runs[1].description)
+        #expect(runs[0].description.hasPrefix("seed \(seed), "))
+    }
+
+    @Test func givesAnotherTraceForAnotherSeed() throws {
+        let runs = try [UInt64(1), 2].map { seed in
+            let load = try Load(seed: seed, faults: .rough)
+            load.run()
+            return load.network.trace.fingerprint
+        }
+        #expect(runs[0] != runs[1])
+    }
+
+    @Test(arguments: 0..<60)
+    func losesAndInventsNoByte(_ seed: Int) throws {
+        let load = try Load(seed: UInt64(seed), faults: .rough)
+        load.run()
+        var whole = 0
+        for (client, said) in zip(load.clients, load.bytes) {
+            #expect(said.starts(with: client.received), "seed \(seed)\n\(load.network.trace)")
+            if client.sawEnd, client.failure == nil {
+                #expect(client.received == said, "seed \(seed)\n\(load.network.trace)")
+                whole += 1
+            } else {
+                #expect(client.failure != nil, "seed \(seed): neither ended nor failed\n\(load.network.trace)")
+            }
+        }
+        #expect(whole > 10, "seed \(seed)")
+        #expect(load.network.misuses.isEmpty, "seed \(seed)")
+    }
+}

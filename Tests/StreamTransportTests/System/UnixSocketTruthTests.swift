@@ -1,0 +1,110 @@
+import Foundation
+import StreamTransport
+import TestSupport
+import Testing
+
+@Suite("The truth about Unix sockets, simulated and real")
+struct UnixSocketTruthTests {
+    typealias Kind = TransportGround.Kind
+
+    private static func abstractAddress() -> SocketAddress {
+        .unix(path: "@sluice-test-\(UUID().uuidString)")
+    }
+
+    private static func filePath() -> String {
+        FileManager.default.temporaryDirectory.appendingPathComponent("s\(UUID().uuidString).sock").path
+    }
+
+    private func pair(_ kind: Kind) throws -> SocketPair {
+        try SocketPair(TransportGround(kind), at: Self.abstractAddress())
+    }
+
+    @Test(arguments: Kind.allCases)
+    func endsBothDirectionsAtOnceWhenThePeerCloses(_ kind: Kind) throws {
+        let pair = try self.pair(kind)
+        pair.send(pair.a, "abc")
+        pair.system.close(pair.a)
+        #expect(pair.ready(pair.b) == [.readable, .writable, .hangUp])
+        #expect(pair.receive(pair.b) == .text("abc"))
+        #expect(pair.receive(pair.b) == .end)
+        #expect(pair.send(pair.b, "x") == .failure(.brokenPipe))
+    }
+
+    @Test(arguments: Kind.allCases)
+    func givesAResetWhenThePeerClosedWithUnreadBytes(_ kind: Kind) throws {
+        let pair = try self.pair(kind)
+        pair.send(pair.b, "unread")
+        pair.system.close(pair.a)
+        #expect(pair.send(pair.b, "x") == .failure(.brokenPipe))
+        #expect(pair.receive(pair.b) == .failed(.reset))
+        #expect(pair.receive(pair.b) == .end)
+    }
+
+    @Test(arguments: Kind.allCases)
+    func halfCloses(_ kind: Kind) throws {
+        let pair = try self.pair(kind)
+        #expect(pair.system.shutdownOutput(pair.a) == nil)
+        #expect(pair.ready(pair.b) == [.readable, .writable])
+        #expect(pair.ready(pair.a) == .writable)
+        #expect(pair.receive(pair.b) == .end)
+        pair.send(pair.b, "answer")
+        #expect(pair.receive(pair.a) == .text("answer"))
+        #expect(pair.system.shutdownOutput(pair.b) == nil)
+        #expect(pair.ready(pair.a) == [.readable, .writable, .hangUp])
+    }
+
+    @Test(arguments: Kind.allCases)
+    func breaksThePipeOfAPeerWhoseReaderShutItsInput(_ kind: Kind) throws {
+        let pair = try self.pair(kind)
+        #expect(pair.system.shutdownInput(pair.a) == nil)
+        #expect(pair.send(pair.b, "x") == .failure(.brokenPipe))
+        #expect(pair.receive(pair.a) == .end)
+    }
+
+    @Test(arguments: Kind.allCases)
+    func takesNoMoreThanItsBufferHolds(_ kind: Kind) throws {
+        let pair = try self.pair(kind)
+        let sent = pair.fill(pair.a)
+        #expect(pair.ready(pair.a) == [])
+        let read = pair.drain(pair.b)
+        #expect(read.count == sent)
+        #expect(pair.ready(pair.a) == .writable)
+    }
+
+    @Test(arguments: Kind.allCases)
+    func refusesWithoutAListenerAndTakesOverAStaleFile(_ kind: Kind) throws {
+        let path = Self.filePath()
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let system = try TransportGround(kind).makeSystem()
+        #expect(system.connect(.unix(path: path)) == .failure(.noSuchFile))
+        #expect(system.connect(Self.abstractAddress()) == .failure(.refused))
+        let listener = try system.listen(.unix(path: path), options: ListenOptions()).get()
+        #expect(system.localAddress(listener) == .unix(path: path))
+        #expect(system.listen(.unix(path: path), options: ListenOptions()) == .failure(.addressInUse))
+        system.close(listener)
+        #expect(system.connect(.unix(path: path)) == .failure(.refused))
+        let again = try system.listen(.unix(path: path), options: ListenOptions()).get()
+        system.close(again)
+        #expect(
+            system.listen(.unix(path: String(repeating: "x", count: 200)), options: ListenOptions())
+                == .failure(.nameTooLong))
+    }
+
+    @Test(arguments: Kind.allCases)
+    func givesTheFileItsMode(_ kind: Kind) throws {
+        let path = Self.filePath()
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let ground = TransportGround(kind)
+        let system = try ground.makeSystem()
+        var options = ListenOptions()
+        options.mode = 0o600
+        let listener = try system.listen(.unix(path: path), options: options).get()
+        defer { system.close(listener) }
+        if let network = ground.network {
+            #expect(network.mode(ofSocketAt: path) == 0o600)
+        } else {
+            let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+            #expect(mode == 0o600)
+        }
+    }
+}

@@ -1,0 +1,97 @@
+import TLSEngine
+import Testing
+
+@Suite("close_notify and truncation, RFC 8446 §6.1")
+struct ClosingTests {
+    @Test(arguments: TLSVersion.both, [1, Int.max])
+    func oneDirectionClosesAndTheOtherGoesOn(_ version: TLSVersion, _ chunk: Int) throws {
+        let pair = try self.open(version)
+        try pair.client.write([1, 2])
+        pair.client.connection.closeOutput()
+        pair.run(chunk: chunk)
+        #expect(pair.server.received == [1, 2])
+        #expect(pair.server.events.last == .inputClosed)
+        #expect(!pair.client.inputClosed)
+        try pair.server.write([3, 4, 5])
+        pair.server.connection.closeOutput()
+        pair.run(chunk: chunk)
+        #expect(pair.client.received == [3, 4, 5])
+        #expect(pair.client.events.last == .inputClosed)
+        #expect(pair.client.connection.transportClosed() == .clean)
+        #expect(pair.server.connection.transportClosed() == .clean)
+        #expect(pair.keptPromise)
+    }
+
+    @Test(arguments: TLSVersion.both)
+    func anEndWithoutCloseNotifyIsATruncation(_ version: TLSVersion) throws {
+        let pair = try self.open(version)
+        try pair.client.write([1, 2])
+        pair.run()
+        #expect(pair.server.connection.transportClosed() == .truncated)
+        #expect(pair.server.failure == nil)
+    }
+
+    @Test func anEndInTheMiddleOfARecordIsATruncation() throws {
+        let pair = try self.open(.tls13)
+        try pair.client.write([1, 2])
+        pair.client.connection.closeOutput()
+        let bytes = pair.client.takeOutput()
+        #expect(pair.server.deliver(Array(bytes.dropLast())))
+        #expect(pair.server.received == [1, 2])
+        #expect(pair.server.connection.transportClosed() == .truncated)
+    }
+
+    @Test func anEndDuringTheHandshakeIsAFailure() throws {
+        let pair = try SecurePair(Fixture.client(), Fixture.server())
+        #expect(pair.client.connection.transportClosed() == .truncated)
+        _ = pair.client.deliver([])
+        #expect(pair.client.failure?.kind == .closedDuringHandshake)
+    }
+
+    @Test func nothingIsWrittenAfterTheOutputWasClosed() throws {
+        let pair = try self.open(.tls13)
+        pair.client.connection.closeOutput()
+        let error = #expect(throws: TLSFailure.self) { try pair.client.write([1]) }
+        #expect(error?.kind == .outputClosed)
+    }
+
+    @Test func closingTwiceSaysItOnce() throws {
+        let pair = try self.open(.tls13)
+        pair.client.connection.closeOutput()
+        let once = pair.client.takeOutput()
+        #expect(!once.isEmpty)
+        pair.client.connection.closeOutput()
+        #expect(pair.client.takeOutput().isEmpty)
+    }
+
+    @Test(arguments: TLSVersion.both)
+    func whatIsWrittenAndClosedEarlyLeavesAfterTheHandshake(_ version: TLSVersion) throws {
+        let pair = try SecurePair(Fixture.client(), Fixture.server(version))
+        try pair.client.write([1, 2])
+        try pair.client.write([3])
+        try pair.server.write([4])
+        #expect(pair.client.connection.heldPlaintext == 3)
+        pair.client.connection.closeOutput()
+        pair.run()
+        #expect(pair.client.connection.heldPlaintext == 0)
+        #expect(pair.server.received == [1, 2, 3])
+        #expect(pair.server.inputClosed)
+        #expect(pair.client.received == [4])
+    }
+
+    @Test func bytesBehindCloseNotifyAreIgnored() throws {
+        let pair = try self.open(.tls13)
+        pair.client.connection.closeOutput()
+        #expect(pair.server.deliver(pair.client.takeOutput() + [1, 2, 3]))
+        #expect(pair.server.deliver([4]))
+        #expect(pair.server.failure == nil)
+        #expect(pair.server.connection.transportClosed() == .clean)
+    }
+
+    private func open(_ version: TLSVersion) throws -> SecurePair {
+        let pair = try SecurePair(Fixture.client(), Fixture.server(version))
+        pair.run()
+        try #require(pair.client.facts != nil && pair.server.facts != nil)
+        return pair
+    }
+}

@@ -1,0 +1,118 @@
+import Foundation
+import TLSEngine
+import TestSupport
+import Testing
+
+@Suite("Certificates and keys as people store them")
+struct MaterialTests {
+    private static let keys: [(form: String, bytes: [UInt8], password: String?)] = [
+        ("SEC 1", Array(ForeignMaterial.key.utf8), nil),
+        ("SEC 1 encrypted", Array(ForeignMaterial.keyEncryptedByPEM.utf8), ForeignMaterial.password),
+        ("PKCS#8 encrypted", Array(ForeignMaterial.keyEncryptedByPKCS8.utf8), ForeignMaterial.password),
+        ("PKCS#8 DER", Array(Data(base64Encoded: ForeignMaterial.keyDER) ?? Data()), nil),
+        ("certificate and key in one", Array((ForeignMaterial.certificate + "\n" + ForeignMaterial.key).utf8), nil),
+    ]
+
+    @Test(arguments: keys.indices)
+    func readsAKey(_ index: Int) throws {
+        let (form, bytes, password) = Self.keys[index]
+        let identity = try TLSIdentity(
+            certificates: Array(ForeignMaterial.certificate.utf8), key: bytes, password: password)
+        #expect(identity.serverNames == ["fixture.test"], "\(form)")
+    }
+
+    @Test(arguments: [ForeignMaterial.keyEncryptedByPEM, ForeignMaterial.keyEncryptedByPKCS8], [nil, "wrong", ""])
+    func saysThatThePasswordIsMissingOrWrong(_ key: String, _ password: String?) {
+        let error = #expect(throws: TLSFailure.self) {
+            try TLSIdentity(
+                certificates: Array(ForeignMaterial.certificate.utf8), key: Array(key.utf8), password: password)
+        }
+        #expect(error?.kind == .wrongPassword)
+    }
+
+    @Test func readsPKCS12() throws {
+        let bytes = Array(try #require(Data(base64Encoded: ForeignMaterial.pkcs12)))
+        #expect(try TLSIdentity(pkcs12: bytes, password: ForeignMaterial.password).serverNames == ["fixture.test"])
+        let error = #expect(throws: TLSFailure.self) { try TLSIdentity(pkcs12: bytes, password: "wrong") }
+        #expect(error?.kind == .wrongPassword)
+        let missing = #expect(throws: TLSFailure.self) { try TLSIdentity(pkcs12: bytes) }
+        #expect(missing?.kind == .wrongPassword)
+    }
+
+    @Test(arguments: [nil, ""])
+    func readsPKCS12WithoutPassword(_ password: String?) throws {
+        let bytes = Array(try #require(Data(base64Encoded: ForeignMaterial.pkcs12WithoutPassword)))
+        #expect(try TLSIdentity(pkcs12: bytes, password: password).serverNames == ["fixture.test"])
+    }
+
+    @Test func showsTheChainOfAPKCS12() throws {
+        let bytes = try Fixture.all().server.pkcs12(password: "p")
+        let server = TLSConfiguration.server([try TLSIdentity(pkcs12: bytes, password: "p")])
+        let pair = try SecurePair(Fixture.client(), server)
+        pair.run()
+        #expect(pair.client.facts?.peerChain.count == 2)
+    }
+
+    @Test func saysThatKeyAndCertificateDoNotMatchAndInWhichFile() throws {
+        let other = try TestCertificateKey().pem()
+        let error = #expect(throws: TLSFailure.self) {
+            try TLSIdentity(certificates: Array(ForeignMaterial.certificate.utf8), key: Array(other.utf8))
+        }
+        #expect(error?.kind == .keyMismatch)
+        #expect(error?.file == nil)
+        try self.withDirectory { directory in
+            let certificate = directory + "/cert.pem"
+            let key = directory + "/key.pem"
+            try Data(ForeignMaterial.certificate.utf8).write(to: URL(filePath: certificate))
+            try Data(other.utf8).write(to: URL(filePath: key))
+            let error = #expect(throws: TLSFailure.self) { try TLSIdentity(certificateFile: certificate, keyFile: key) }
+            #expect(error?.kind == .keyMismatch)
+            #expect(error?.file == key)
+            #expect(error?.description.hasPrefix("\(key): the private key is not the certificate's") == true)
+            try Data(ForeignMaterial.key.utf8).write(to: URL(filePath: key))
+            #expect(try TLSIdentity(certificateFile: certificate, keyFile: key).serverNames == ["fixture.test"])
+        }
+    }
+
+    @Test func namesAFileThatIsMissing() throws {
+        let error = #expect(throws: TLSFailure.self) {
+            try TLSIdentity(certificateFile: "/nowhere/cert.pem", keyFile: "/nowhere/key.pem")
+        }
+        #expect(error?.kind == .unreadableMaterial)
+        #expect(error?.file == "/nowhere/cert.pem")
+        #expect(error?.description.contains("No such file or directory") == true)
+        var client = TLSConfiguration.client()
+        client.trust = .only([.file("/nowhere/ca.pem")])
+        let trust = #expect(throws: TLSFailure.self) { try TLSContext(client) }
+        #expect(trust?.file == "/nowhere/ca.pem")
+    }
+
+    @Test(arguments: [
+        "", "hello", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "-----BEGIN CERTIFICATE-----\n",
+        ForeignMaterial.key,
+    ])
+    func saysThatThereIsNoCertificate(_ text: String) {
+        let error = #expect(throws: TLSFailure.self) {
+            try TLSIdentity(certificates: Array(text.utf8), key: Array(ForeignMaterial.key.utf8))
+        }
+        #expect(error?.kind == .unreadableMaterial)
+        #expect(error?.reasons.isEmpty == false)
+    }
+
+    @Test(arguments: [
+        "", "hello", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", ForeignMaterial.certificate,
+    ])
+    func saysThatThereIsNoKey(_ text: String) {
+        let error = #expect(throws: TLSFailure.self) {
+            try TLSIdentity(certificates: Array(ForeignMaterial.certificate.utf8), key: Array(text.utf8))
+        }
+        #expect(error?.kind == .unreadableMaterial)
+    }
+
+    private func withDirectory(_ body: (String) throws -> Void) throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        try body(directory)
+    }
+}

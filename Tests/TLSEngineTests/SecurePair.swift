@@ -1,0 +1,104 @@
+import TLSEngine
+
+/// A client and a server whose ciphertext is carried by hand.
+final class SecurePair {
+    /// One side with everything it told.
+    final class Side {
+        let connection: SecureConnection
+        /// Ciphertext for this side that was not delivered yet.
+        var inbox: [UInt8] = []
+        var events: [SecureEvent] = []
+        var received: [UInt8] = []
+
+        init(_ connection: SecureConnection) {
+            self.connection = connection
+        }
+
+        var facts: TLSFacts? {
+            for case .handshakeCompleted(let facts) in self.events { return facts }
+            return nil
+        }
+
+        var failure: TLSFailure? {
+            for case .failed(let failure) in self.events { return failure }
+            return nil
+        }
+
+        var request: VerificationRequest? {
+            for case .verificationRequested(let request) in self.events { return request }
+            return nil
+        }
+
+        var inputClosed: Bool { self.events.contains(.inputClosed) }
+
+        /// Pulls until nothing comes; checks the promise that then all was consumed.
+        func deliver(_ bytes: [UInt8], room: Int = 4096) -> Bool {
+            var position = 0
+            var plaintext = [UInt8](repeating: 0, count: room)
+            while true {
+                var span = plaintext.mutableSpan
+                var target = span.mutableBytes
+                guard let event = self.connection.nextEvent(bytes.span.bytes, at: &position, plaintext: &target) else {
+                    return position == bytes.count
+                }
+                self.events.append(event)
+                if case .plaintext(let count) = event { self.received.append(contentsOf: plaintext[..<count]) }
+            }
+        }
+
+        func takeOutput() -> [UInt8] {
+            self.connection.withCiphertext { bytes in
+                bytes.withUnsafeBytes { Array($0) }
+            }
+        }
+
+        func write(_ bytes: [UInt8]) throws {
+            try self.connection.write(bytes.span.bytes)
+        }
+    }
+
+    let client: Side
+    let server: Side
+    /// Whether every `nil` came with all bytes consumed.
+    private(set) var keptPromise = true
+
+    init(
+        client: TLSContext, server: TLSContext, name: String? = "server.test", key: String? = nil
+    ) throws {
+        self.client = Side(try SecureConnection(client, serverName: name, resumptionKey: key))
+        self.server = Side(try SecureConnection(server))
+        self.client.connection.start()
+    }
+
+    convenience init(_ client: TLSConfiguration, _ server: TLSConfiguration, name: String? = "server.test") throws {
+        try self.init(client: TLSContext(client), server: TLSContext(server), name: name)
+    }
+
+    /// Carries bytes both ways until none are left.
+    /// - Parameter chunk: most bytes delivered at once.
+    func run(chunk: Int = .max) {
+        while true {
+            self.client.inbox += self.server.takeOutput()
+            self.server.inbox += self.client.takeOutput()
+            let moved = self.carry(to: self.client, chunk) || self.carry(to: self.server, chunk)
+            guard moved || self.client.connection.pendingCiphertext + self.server.connection.pendingCiphertext > 0
+            else {
+                return
+            }
+        }
+    }
+
+    /// Calls both sides without new bytes, as after an answer.
+    func nudge() {
+        for side in [self.client, self.server] where !side.deliver([]) { self.keptPromise = false }
+        self.run()
+    }
+
+    private func carry(to side: Side, _ chunk: Int) -> Bool {
+        guard !side.inbox.isEmpty else { return false }
+        let bytes = Array(side.inbox.prefix(chunk))
+        side.inbox.removeFirst(bytes.count)
+        if !side.deliver(bytes) { self.keptPromise = false }
+        return true
+    }
+}
