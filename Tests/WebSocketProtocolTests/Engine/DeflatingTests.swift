@@ -70,7 +70,8 @@ struct DeflatingTests {
 
     @Test func marksTheFirstFrameOfACompressedMessageAlone() {
         let writer = EngineSender(
-            .server, PermessageDeflateParameters(), policy: DeflatePolicy(minimumSize: 64), share: DeflateShare())
+            .server, PermessageDeflateParameters(serverNoContextTakeover: true), policy: DeflatePolicy(minimumSize: 64),
+            share: DeflateShare())
         let long = [UInt8](repeating: 0x61, count: 64)
         #expect(writer.message(.text, [long])[0] == 0xC1)
         #expect(writer.message(.text, [Array(long.dropLast())])[0] == 0x81, "below the minimum size")

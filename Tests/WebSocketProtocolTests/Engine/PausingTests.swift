@@ -56,4 +56,20 @@ struct PausingTests {
         let seen = self.pausing(cut, by: setting, fed: .whole)
         #expect(seen == [.piece(.text, [UInt8](repeating: 0x61, count: 1 + 258 * matches), starts: true)])
     }
+
+    /// Wherever a stream breaks off, everything that was there is passed on; and wherever a fragment ends, it ends alike.
+    @Test(arguments: Role.both, [255, 509])
+    func holdsNothingBackWhereverTheInputEnds(_ sender: Role, _ matches: Int) {
+        let setting = EngineSetting.receiving(from: sender, deflate: InflatingTests.takeover)
+        let payload = FixedBlock.repeating(0x61, matches: matches)
+        for cut in (payload.count - 24)..<payload.count {
+            let start = WireFrame(0x41, Array(payload[..<cut]), from: sender).bytes
+            let end = WireFrame(0x80, Array(payload[cut...]), from: sender).bytes
+            for bytes in [start, start.dropLast(), start + end] {
+                let expected = EngineDriver.observe(bytes, by: setting, fed: .byByte)
+                #expect(EngineDriver.observe(bytes, by: setting, fed: .whole) == expected, "cut at \(cut)")
+                #expect(self.pausing(bytes, by: setting, fed: .whole) == expected, "cut at \(cut), pausing")
+            }
+        }
+    }
 }
