@@ -46,7 +46,7 @@ final class EngineDriver {
             }
         }
         // After a Close or a violation nothing means anything: a transport throws it away.
-        self.kept = self.isOver ? [] : Array(bytes[position...])
+        self.kept = self.seen.last?.isEnd == true ? [] : Array(bytes[position...])
         self.mostKept = max(self.mostKept, self.kept.count)
         return !self.kept.isEmpty
     }
@@ -54,13 +54,6 @@ final class EngineDriver {
     /// Feeds without pulling: `offer` pulls.
     func arrive(_ piece: [UInt8]) {
         self.kept += piece
-    }
-
-    private var isOver: Bool {
-        switch self.seen.last {
-        case .close, .violation: true
-        case .data, .ping, .pong, nil: false
-        }
     }
 
     private func see(_ event: WebSocketEvent, _ span: borrowing MutableRawSpan) {

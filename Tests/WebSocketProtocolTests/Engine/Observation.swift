@@ -74,6 +74,18 @@ extension [Observation] {
 }
 
 extension Observation {
+    var isData: Bool {
+        if case .data = self { true } else { false }
+    }
+
+    /// Nothing means anything behind it.
+    var isEnd: Bool {
+        switch self {
+        case .close, .violation: true
+        case .data, .ping, .pong: false
+        }
+    }
+
     fileprivate var isUnfinished: Bool {
         if case .data(_, _, _, _, endsMessage: false) = self { true } else { false }
     }

@@ -34,7 +34,7 @@ final class ScannerDriver {
                 if self.scanner.isAtFrameBoundary { self.boundaries.append(self.forwarded.count) }
             }
         }
-        self.kept = Array(bytes[position...])
+        self.kept = self.seen.last?.isEnd == true ? [] : Array(bytes[position...])
         self.mostKept = max(self.mostKept, self.kept.count)
     }
 

@@ -64,7 +64,7 @@ struct FuzzStream {
             rest = rest.dropFirst(count)
         }
         fragments.append(Array(rest))
-        if let writer = self.writer, Int.random(in: 0..<4, using: &self.generator) > 0 {
+        if let writer = self.writer, payload.count > 1_000 || Int.random(in: 0..<4, using: &self.generator) > 0 {
             return writer.message(isText ? .text : .binary, fragments)
         }
         var bytes: [UInt8] = []
@@ -89,7 +89,9 @@ struct FuzzStream {
 
     private mutating func binary() -> [UInt8] {
         let bytes = self.generator.bytes(Int.random(in: 0...200, using: &self.generator))
-        return Int.random(in: 0..<6, using: &self.generator) == 0 ? Array(repeatElement(bytes, count: 400).joined()) : bytes
+        // Beyond what one event inflates; uncompressed it would only take time.
+        let isLarge = self.writer != nil && Int.random(in: 0..<6, using: &self.generator) == 0
+        return isLarge ? Array(repeatElement(bytes, count: 600).joined()) : bytes
     }
 
     private mutating func mutated(_ bytes: [UInt8]) -> [UInt8] {

@@ -5,7 +5,7 @@ import WebSocketProtocol
 @Suite("Any bytes in any split")
 struct FuzzTests {
     /// Streams per setting; `SLUICE_FUZZ_STREAMS` asks for more.
-    private static let count = UInt64(ProcessInfo.processInfo.environment["SLUICE_FUZZ_STREAMS"] ?? "") ?? 400
+    private static let count = UInt64(ProcessInfo.processInfo.environment["SLUICE_FUZZ_STREAMS"] ?? "") ?? 150
     private static let takeovers: [PermessageDeflateParameters?] = [
         nil, PermessageDeflateParameters(),
         PermessageDeflateParameters(serverNoContextTakeover: true, clientNoContextTakeover: true),

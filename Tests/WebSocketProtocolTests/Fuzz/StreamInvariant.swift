@@ -12,7 +12,7 @@ enum StreamInvariant {
     ) {
         let whole = EngineDriver(setting)
         whole.feed(bytes)
-        let ends = whole.seen.filter(Self.isEnd)
+        let ends = whole.seen.filter(\.isEnd)
         #expect(ends.count <= 1, "\(name): more than one end", sourceLocation: sourceLocation)
         #expect(ends.first == nil || whole.seen.last == ends.first, "\(name): more behind the end", sourceLocation: sourceLocation)
         var seed = UInt64(bytes.count)
@@ -44,11 +44,11 @@ enum StreamInvariant {
         #expect(byByte.forwarded == whole.forwarded, "\(name), scanned byte by byte", sourceLocation: sourceLocation)
         #expect(bytes.starts(with: whole.forwarded), "\(name): something else was forwarded", sourceLocation: sourceLocation)
         #expect(byByte.mostKept <= Self.mostKept, "\(name), scanned", sourceLocation: sourceLocation)
-        let frames = whole.seen.filter { !Self.isData($0) || setting.deflate == nil }
-        let ours = seen.filter { !Self.isData($0) || setting.deflate == nil }
+        let frames = whole.seen.filter { !$0.isData || setting.deflate == nil }
+        let ours = seen.filter { !$0.isData || setting.deflate == nil }
         if Self.showsInPayload(seen.last) {
-            let good = ours.dropLast().filter { !Self.isData($0) }
-            #expect(frames.filter { !Self.isData($0) }.starts(with: good), "\(name), scanned", sourceLocation: sourceLocation)
+            let good = ours.dropLast().filter { !$0.isData }
+            #expect(frames.filter { !$0.isData }.starts(with: good), "\(name), scanned", sourceLocation: sourceLocation)
         } else {
             #expect(frames == ours, "\(name), scanned", sourceLocation: sourceLocation)
         }
@@ -58,17 +58,6 @@ enum StreamInvariant {
         switch last {
         case .violation(.invalidUTF8), .violation(.invalidCompressedData), .violation(.messageTooLong): true
         case .data, .ping, .pong, .close, .violation, nil: false
-        }
-    }
-
-    private static func isData(_ seen: Observation) -> Bool {
-        if case .data = seen { true } else { false }
-    }
-
-    private static func isEnd(_ seen: Observation) -> Bool {
-        switch seen {
-        case .close, .violation: true
-        case .data, .ping, .pong: false
         }
     }
 }
