@@ -37,7 +37,7 @@ let package = Package(
         .target(
             name: "StreamTransport",
             dependencies: [
-                "CLinux",
+                "CLinux", "ByteKernels",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),

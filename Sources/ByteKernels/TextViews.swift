@@ -3,8 +3,8 @@ extension String {
     /// ISO-8859-1, in which every byte is a character. Never fails and never replaces anything.
     package init(tolerant bytes: RawSpan) {
         self = unsafe bytes.withUnsafeBytes { buffer in
-            let asUTF8 = unsafe String(validating: buffer, as: UTF8.self)
-            return unsafe asUTF8 ?? String(String.UnicodeScalarView(buffer.lazy.map { Unicode.Scalar($0) }))
+            if let text = unsafe String(validating: buffer, as: UTF8.self) { return text }
+            return unsafe String(String.UnicodeScalarView(buffer.lazy.map { Unicode.Scalar($0) }))
         }
     }
 }

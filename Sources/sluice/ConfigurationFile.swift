@@ -35,17 +35,17 @@ enum ConfigurationFile {
     }
 
     private static func fault(_ path: String, _ use: FileUse) -> FileFault? {
-        let manager = FileManager.default
+        let files = FileManager.default
         var isDirectory: ObjCBool = false
-        guard manager.fileExists(atPath: path, isDirectory: &isDirectory) else {
+        guard files.fileExists(atPath: path, isDirectory: &isDirectory) else {
             guard use == .append else { return .missing }
             let folder = (path as NSString).deletingLastPathComponent
-            return manager.isWritableFile(atPath: folder.isEmpty ? "." : folder) ? nil : .notPermitted
+            return files.isWritableFile(atPath: folder.isEmpty ? "." : folder) ? nil : .notPermitted
         }
         if isDirectory.boolValue { return .notAFile }
         switch use {
-        case .read: return manager.isReadableFile(atPath: path) ? nil : .notPermitted
-        case .append: return manager.isWritableFile(atPath: path) ? nil : .notPermitted
+        case .read: return files.isReadableFile(atPath: path) ? nil : .notPermitted
+        case .append: return files.isWritableFile(atPath: path) ? nil : .notPermitted
         }
     }
 

@@ -116,6 +116,7 @@ extension Token {
     /// `open` is a word of the language only before a declaration: elsewhere it names a case, a function, a state.
     func isModifier(in file: SourceFile) -> Bool {
         guard let index = file.tokens.firstIndex(of: self), index + 1 < file.tokens.count else { return false }
+        if index > 0, file.tokens[index - 1].text == "." { return false }
         return ["class", "func", "var", "subscript", "override"].contains(file.tokens[index + 1].text)
     }
 }

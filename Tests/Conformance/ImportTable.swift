@@ -12,7 +12,7 @@ struct ImportTable {
             "TLSEngine": [],
             "WebSocketProtocol": ["ByteKernels", "Deflate"],
             "HTTPSemantics": ["HTTPTypes"],
-            "StreamTransport": ["DequeModule", "HeapModule", "Logging", "Synchronization"],
+            "StreamTransport": ["ByteKernels", "DequeModule", "HeapModule", "Logging", "Synchronization"],
             "SessionTasks": [
                 "ByteKernels", "Deflate", "DequeModule", "StreamTransport", "Synchronization", "TLSEngine",
                 "WebSocketProtocol",
@@ -22,7 +22,7 @@ struct ImportTable {
                 "StreamTransport", "Synchronization", "TLSEngine", "WebSocketProtocol", "Yams",
             ],
             "sluice": [
-                "ArgumentParser", "GatewayCore", "Logging", "ServiceLifecycle", "SessionTasks", "StreamTransport",
+                "ArgumentParser", "Foundation", "GatewayCore", "Logging", "UnixSignals", "SessionTasks", "StreamTransport",
                 "Synchronization", "TLSEngine", "WebSocketProtocol",
             ],
             "TestSupport": ["ByteKernels", "COpenSSL", "StreamTransport", "Synchronization", "Testing"],

@@ -19,8 +19,8 @@ package struct TokenBucket: Hashable, Sendable {
 
     /// - Returns: whether there was a token to take.
     package mutating func take(at now: MonotonicInstant) -> Bool {
-        let base = max(self.fullAt, now.nanoseconds)
-        let (next, overflow) = base.addingReportingOverflow(self.interval)
+        let start = max(self.fullAt, now.nanoseconds)
+        let (next, overflow) = start.addingReportingOverflow(self.interval)
         guard !overflow, next &- now.nanoseconds <= self.span else { return false }
         self.fullAt = next
         return true

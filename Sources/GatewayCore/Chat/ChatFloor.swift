@@ -42,8 +42,3 @@ final class ChatFloor {
         loop.local(ChatFloorPlace.self) { ChatFloorPlace() }.floor = self
     }
 }
-
-/// Where a loop keeps its floor.
-final class ChatFloorPlace {
-    var floor: ChatFloor?
-}

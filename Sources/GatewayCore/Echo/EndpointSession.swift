@@ -82,14 +82,6 @@ final class EndpointSession {
     }
 }
 
-/// What answers at an endpoint of the gateway's own.
-protocol EndpointRelay: WebSocketRelay {
-    func start(_ task: WebSocketTask)
-}
-
-extension WebSocketEcho: EndpointRelay {}
-extension ChatMember: EndpointRelay {}
-
 extension EndpointSession: TimerTarget {
     func timerFired(_ timer: LoopTimer) {
         let settings = self.route.configuration.tunnel

@@ -2,14 +2,6 @@ import SessionTasks
 import StreamTransport
 import WebSocketProtocol
 
-/// What was accepted, ready for its endpoint.
-enum InboundLink {
-    /// Bytes from now on.
-    case stream(any Transport)
-    /// An opening request that waits for its answer.
-    case webSocket(any Transport, AskedRoute)
-}
-
 extension LoopGateway {
     /// Leads an accepted connection to where its route says.
     func begin(_ link: InboundLink, of inbound: InboundConnection, route: RoutePlan) {

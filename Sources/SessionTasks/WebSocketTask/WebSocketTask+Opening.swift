@@ -71,8 +71,8 @@ extension WebSocketTask {
             self.failure = .handshakeRefused(status: refusal.status)
             // The body says why; as much of it as fits is kept until the server is done or the deadline comes.
             if refusal.fields["Content-Length"] == "0" { self.endOpening(.handshakeRefused(status: refusal.status)) }
-        case .failure(.invalid(_, let text)):
-            self.endOpening(.protocolViolation(closeCode: 1002, text))
+        case .failure(.invalid(_, let violation)):
+            self.endOpening(.protocolViolation(closeCode: 1002, violation.explanation))
         }
     }
 

@@ -49,9 +49,10 @@ package final class ConnectAttempt {
             self.ticket = nil
             switch result {
             case .success(let addresses):
-                self.resolvedAt = self.loop.now
+                self.resolvedAt = self.loop.system.now()
                 self.waiting = Array(AddressOrder.interleaved(addresses).prefix(Self.addressLimit))
-                self.tryNext()
+                // Answers come while the loop still waits, when its own time is that of the turn before.
+                self.loop.inNextTurn(self)
             case .failure(let failure):
                 self.finish(.failure(.nameResolution(failure)))
             }

@@ -1,9 +1,12 @@
+import ByteKernels
 import DequeModule
 
 /// Bytes that wait for the kernel, in pieces. Owns no memory while empty.
 struct WriteQueue {
     /// Small writes are gathered into pieces of up to this size.
     private static let pieceSize = 64 << 10
+    /// Pieces given to one sending call.
+    private static let piecesPerCall = 16
 
     private var pieces: Deque<[UInt8]> = []
     /// Bytes of the first piece that were sent.
@@ -14,13 +17,13 @@ struct WriteQueue {
         self.count == 0
     }
 
-    mutating func append(_ bytes: UnsafeRawBufferPointer) {
-        guard bytes.count > 0 else { return }
-        self.count += bytes.count
-        if let last = self.pieces.indices.last, self.pieces[last].count + bytes.count <= Self.pieceSize {
-            unsafe self.pieces[last].append(contentsOf: bytes)
+    mutating func append(_ bytes: RawSpan) {
+        guard bytes.byteCount > 0 else { return }
+        self.count += bytes.byteCount
+        if let last = self.pieces.indices.last, self.pieces[last].count + bytes.byteCount <= Self.pieceSize {
+            self.pieces[last].append(bytes)
         } else {
-            self.pieces.append(unsafe Array(bytes))
+            self.pieces.append([UInt8](bytes))
         }
     }
 
@@ -30,19 +33,10 @@ struct WriteQueue {
         self.pieces.append(piece)
     }
 
-    /// Lends the waiting bytes to one sending call and drops what it took.
+    /// Gives the waiting bytes to one sending call and drops what it took.
     /// - Parameter send: gives the bytes taken, or a negated error number.
-    mutating func drain(_ send: ([UnsafeRawBufferPointer]) -> Int) -> Int {
-        var lent = unsafe [UnsafeRawBufferPointer]()
-        for index in 0..<min(self.pieces.count, 16) {
-            let piece = self.pieces[index]
-            // The pieces outlive the call: nothing is changed until `send` has returned.
-            unsafe piece.withUnsafeBytes { bytes in
-                let start = index == 0 ? self.sentOfFirst : 0
-                unsafe lent.append(UnsafeRawBufferPointer(rebasing: bytes[start...]))
-            }
-        }
-        let taken = unsafe send(lent)
+    mutating func drain(_ send: (_ pieces: [[UInt8]], _ skipping: Int) -> Int) -> Int {
+        let taken = send(Array(self.pieces.prefix(Self.piecesPerCall)), self.sentOfFirst)
         if taken > 0 { self.drop(taken) }
         return taken
     }

@@ -4,7 +4,6 @@ import Synchronization
 ///
 /// Everything on a loop happens on the thread that runs it; only `execute`, `stop`, `isCurrent` and the executor's `enqueue` may be
 /// called from elsewhere. A turn takes each ready descriptor once, so no connection can keep the others waiting for more than one read.
-@safe
 package final class Loop: @unchecked Sendable {
     /// Bytes read from a socket in one call at most.
     package static let receiveCapacity = 256 << 10
@@ -13,7 +12,7 @@ package final class Loop: @unchecked Sendable {
     /// The time at which the current turn began to act.
     package private(set) var now: MonotonicInstant
     /// Lent to consumers during `bytesReceived`; nothing in it outlives the call.
-    let receiveBuffer: UnsafeMutableRawBufferPointer
+    let receiveBuffer = SharedBuffer(capacity: Loop.receiveCapacity)
     var scratch = OutputScratch()
 
     private var events = ReadyEvents()
@@ -30,12 +29,6 @@ package final class Loop: @unchecked Sendable {
     package init(system: any System) {
         self.system = system
         self.now = system.now()
-        unsafe self.receiveBuffer = .allocate(byteCount: Self.receiveCapacity, alignment: 64)
-    }
-
-    deinit {
-        unsafe self.receiveBuffer.deallocate()
-        unsafe self.scratch.bytes.deallocate()
     }
 
     // MARK: From any thread
@@ -115,7 +108,7 @@ package final class Loop: @unchecked Sendable {
         for work in self.inbox.takeAll() {
             switch work {
             case .closure(let closure): closure()
-            case .job(let job): unsafe job.runSynchronously(on: self.asUnownedSerialExecutor())
+            case .job(let job): self.runJob(job)
             }
             self.endTurn()
         }

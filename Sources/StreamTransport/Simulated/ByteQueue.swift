@@ -1,3 +1,5 @@
+import ByteKernels
+
 /// Bytes in the order in which they came, as a kernel buffer holds them.
 struct ByteQueue {
     private var storage: [UInt8] = []
@@ -11,8 +13,8 @@ struct ByteQueue {
         self.count == 0
     }
 
-    mutating func append(_ bytes: UnsafeRawBufferPointer) {
-        unsafe self.storage.append(contentsOf: bytes)
+    mutating func append(_ bytes: RawSpan) {
+        self.storage.append(bytes)
     }
 
     /// Moves the first `count` bytes to the end of `other`.
@@ -21,13 +23,10 @@ struct ByteQueue {
         self.drop(count)
     }
 
-    /// Takes the first bytes off, as many as `buffer` holds.
-    mutating func take(into buffer: UnsafeMutableRawBufferPointer) {
-        let end = self.head + buffer.count
-        unsafe self.storage.withUnsafeBytes { bytes in
-            unsafe buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[self.head..<end]))
-        }
-        self.drop(buffer.count)
+    /// Takes the first `count` bytes off, into the front of `buffer`.
+    mutating func take(_ count: Int, into buffer: inout MutableRawSpan) {
+        self.storage.withRawSpan { buffer.copy($0.extracting(self.head..<(self.head + count)), at: 0) }
+        self.drop(count)
     }
 
     mutating func removeAll() {

@@ -1,16 +1,16 @@
 /// The system calls on a connection, with the answers that Linux gives.
 extension SimulatedStream {
-    func receive(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+    func receive(into buffer: inout MutableRawSpan) -> Int {
         guard !self.received.isEmpty else { return self.receiveNothing() }
-        guard buffer.count > 0 else { return 0 }
+        guard buffer.byteCount > 0 else { return 0 }
         guard !self.network.chance.happens(self.network.faults.spuriousWouldBlock) else {
             return SystemError.wouldBlock.asResult
         }
-        var count = min(buffer.count, self.received.count)
+        var count = min(buffer.byteCount, self.received.count)
         if self.network.chance.happens(self.network.faults.shortRead) {
             count = self.network.chance.count(in: 1...count)
         }
-        unsafe self.received.take(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]))
+        self.received.take(count, into: &buffer)
         self.network.note(.received, self.number, count)
         self.openWindow()
         return count

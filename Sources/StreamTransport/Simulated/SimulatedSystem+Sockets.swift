@@ -1,3 +1,5 @@
+import ByteKernels
+
 extension SimulatedSystem {
     package func listen(_ address: SocketAddress, options: ListenOptions) -> Result<Descriptor, SystemError> {
         if let refusal = self.process.descriptorRefusal() { return .failure(refusal) }
@@ -36,30 +38,19 @@ extension SimulatedSystem {
         return number == 0 ? nil : SystemError(number)
     }
 
-    package func receive(_ descriptor: Descriptor, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+    package func receive(_ descriptor: Descriptor, into buffer: inout MutableRawSpan) -> Int {
         guard let stream = self.process.stream(descriptor, "receive") else { return SystemError.badDescriptor.asResult }
-        return unsafe stream.receive(into: buffer)
+        return stream.receive(into: &buffer)
     }
 
-    package func send(_ descriptor: Descriptor, _ bytes: UnsafeRawBufferPointer) -> Int {
+    package func send(_ descriptor: Descriptor, _ bytes: RawSpan) -> Int {
         guard let stream = self.process.stream(descriptor, "send") else { return SystemError.badDescriptor.asResult }
-        return stream.send(bytes.count) { queue, count in
-            unsafe queue.append(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
-        }
+        return stream.send(bytes.byteCount) { queue, count in queue.append(bytes.extracting(0..<count)) }
     }
 
-    package func send(_ descriptor: Descriptor, pieces: [UnsafeRawBufferPointer]) -> Int {
-        guard let stream = self.process.stream(descriptor, "send") else { return SystemError.badDescriptor.asResult }
-        let looked = unsafe min(pieces.count, 64)
-        let total = (0..<looked).reduce(0) { unsafe $0 + pieces[$1].count }
-        return stream.send(total) { queue, count in
-            var left = count
-            for index in 0..<looked where left > 0 {
-                let part = unsafe min(left, pieces[index].count)
-                unsafe queue.append(UnsafeRawBufferPointer(rebasing: pieces[index][..<part]))
-                left -= part
-            }
-        }
+    package func send(_ descriptor: Descriptor, pieces: [[UInt8]], skipping: Int) -> Int {
+        let joined = Array(pieces.joined().dropFirst(skipping))
+        return joined.withRawSpan { self.send(descriptor, $0) }
     }
 
     package func shutdownOutput(_ descriptor: Descriptor) -> SystemError? {

@@ -71,19 +71,30 @@ extension LinuxSystem {
         return number == 0 ? nil : SystemError(number)
     }
 
-    package func receive(_ descriptor: Descriptor, into buffer: UnsafeMutableRawBufferPointer) -> Int {
-        let count = unsafe recv(descriptor.number, buffer.baseAddress, buffer.count, 0)
-        return count >= 0 ? count : -Int(sluice_errno())
+    package func receive(_ descriptor: Descriptor, into buffer: inout MutableRawSpan) -> Int {
+        unsafe buffer.withUnsafeMutableBytes { bytes in
+            let count = unsafe recv(descriptor.number, bytes.baseAddress, bytes.count, 0)
+            return count >= 0 ? count : -Int(sluice_errno())
+        }
     }
 
-    package func send(_ descriptor: Descriptor, _ bytes: UnsafeRawBufferPointer) -> Int {
-        let count = unsafe CLinux.send(descriptor.number, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
-        return count >= 0 ? count : -Int(sluice_errno())
+    package func send(_ descriptor: Descriptor, _ bytes: RawSpan) -> Int {
+        unsafe bytes.withUnsafeBytes { buffer in
+            let count = unsafe CLinux.send(
+                descriptor.number, buffer.baseAddress, buffer.count, Int32(MSG_NOSIGNAL))
+            return count >= 0 ? count : -Int(sluice_errno())
+        }
     }
 
-    package func send(_ descriptor: Descriptor, pieces: [UnsafeRawBufferPointer]) -> Int {
-        var vectors = unsafe pieces.prefix(64).map {
-            unsafe iovec(iov_base: UnsafeMutableRawPointer(mutating: $0.baseAddress), iov_len: $0.count)
+    package func send(_ descriptor: Descriptor, pieces: [[UInt8]], skipping: Int) -> Int {
+        var vectors = unsafe [iovec]()
+        for (index, piece) in pieces.enumerated() {
+            // `pieces` holds every array until the call is over, so the addresses stay good.
+            unsafe piece.withUnsafeBytes { bytes in
+                let start = index == 0 ? min(skipping, bytes.count) : 0
+                let address = unsafe bytes.baseAddress.map { unsafe UnsafeMutableRawPointer(mutating: $0 + start) }
+                unsafe vectors.append(iovec(iov_base: address, iov_len: bytes.count - start))
+            }
         }
         let count = unsafe vectors.withUnsafeMutableBufferPointer { buffer in
             var message = unsafe msghdr()

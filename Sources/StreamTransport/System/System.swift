@@ -32,11 +32,12 @@ package protocol System: AnyObject {
     func connectError(_ descriptor: Descriptor) -> SystemError?
 
     /// Bytes read; 0 at end of input; a negated error number.
-    func receive(_ descriptor: Descriptor, into buffer: UnsafeMutableRawBufferPointer) -> Int
+    func receive(_ descriptor: Descriptor, into buffer: inout MutableRawSpan) -> Int
     /// Bytes taken by the kernel, or a negated error number.
-    func send(_ descriptor: Descriptor, _ bytes: UnsafeRawBufferPointer) -> Int
-    /// As `send`, from several pieces in one call (at most 64 are looked at).
-    func send(_ descriptor: Descriptor, pieces: [UnsafeRawBufferPointer]) -> Int
+    func send(_ descriptor: Descriptor, _ bytes: RawSpan) -> Int
+    /// As `send`, from several pieces in one call.
+    /// - Parameter skipping: bytes of the first piece that were sent already.
+    func send(_ descriptor: Descriptor, pieces: [[UInt8]], skipping: Int) -> Int
 
     /// Sends FIN after what was written.
     func shutdownOutput(_ descriptor: Descriptor) -> SystemError?

@@ -1,71 +1,51 @@
-/// The client's side of the opening handshake.
+/// The client's side of the opening handshake: what to ask for, the request, and the judgement of its answer.
 public struct ClientHandshake: Equatable, Sendable {
-    /// Why a response does not open the WebSocket.
-    public enum Failure: Error, Equatable, Sendable {
-        /// Another status than 101.
-        case refused(ResponseHead)
-        /// A 101 that breaks a rule of RFC 6455 §4.1.
-        case invalid(ResponseHead, String)
-    }
-
-    public struct Agreement: Equatable, Sendable {
-        public let subprotocol: String?
-        public let deflate: PermessageDeflateParameters?
-    }
-
+    /// Host, and port unless it is the usual one, as they go into the Host field; an IPv6 address in brackets.
     public let authority: String
+    /// Path and query, percent-encoded.
     public let target: String
+    /// Offered, in our order of preference.
     public let subprotocols: [String]
+    /// Offers of permessage-deflate, in our order of preference. See `DeflatePolicy.offers`.
     public let offers: [PermessageDeflateOffer]
+    /// Further fields, such as Origin and Cookie. A Host among them counts instead of `authority`, and a
+    /// Sec-WebSocket-Protocol instead of `subprotocols`; both are then written as they are.
     public let fields: [HTTPField]
 
+    /// Takes what it is given; `validate()` tells what of it cannot be written.
     public init(
         authority: String, target: String, subprotocols: [String] = [], offers: [PermessageDeflateOffer] = [],
         fields: [HTTPField] = []
     ) {
         self.authority = authority
-        self.target = target
+        self.target = target.isEmpty ? "/" : target
         self.subprotocols = subprotocols
         self.offers = offers
         self.fields = fields
     }
 
-    /// - Parameter nonce: 16 random bytes.
-    public func rendered(nonce: [UInt8]) -> [UInt8] {
-        var head = Array("GET \(self.target) HTTP/1.1\r\n".utf8)
-        var all = [
-            HTTPField("Host", self.authority), HTTPField("Upgrade", "websocket"), HTTPField("Connection", "Upgrade"),
-            HTTPField("Sec-WebSocket-Key", Base64.encode(nonce)), HTTPField("Sec-WebSocket-Version", "13"),
-        ]
-        if !self.subprotocols.isEmpty {
-            all.append(HTTPField("Sec-WebSocket-Protocol", self.subprotocols.joined(separator: ", ")))
-        }
-        if !self.offers.isEmpty {
-            all.append(HTTPField("Sec-WebSocket-Extensions", self.offers.map(\.named.rendered).joined(separator: ", ")))
-        }
-        for field in all + self.fields where field.isWellFormed { field.append(to: &head) }
-        return head + Array("\r\n".utf8)
+    /// - Parameters:
+    ///   - host: a name or an address; an IPv6 address with or without brackets, its zone is left out.
+    ///   - port: `nil` for the usual one.
+    ///   - isSecure: whether the usual port is 443 (`wss`) or 80 (`ws`).
+    ///   - target: empty counts as `/`.
+    /// - Throws: whatever `validate()` finds.
+    public init(
+        host: String, port: Int? = nil, isSecure: Bool, target: String, subprotocols: [String] = [],
+        offers: [PermessageDeflateOffer] = [], fields: [HTTPField] = []
+    ) throws(HandshakeUsageError) {
+        self.init(
+            authority: Authority.rendered(host: host, port: port, isSecure: isSecure), target: target,
+            subprotocols: subprotocols, offers: offers, fields: fields)
+        try self.validate()
     }
 
-    public func check(_ head: ResponseHead, nonce: [UInt8]) -> Result<Agreement, Failure> {
-        guard head.status == 101 else { return .failure(.refused(head)) }
-        guard head.fields.list("Upgrade", contains: "websocket"), head.fields.list("Connection", contains: "upgrade") else {
-            return .failure(.invalid(head, "the response does not upgrade to websocket"))
-        }
-        guard head.fields.values("Sec-WebSocket-Accept") == [AcceptKey.answering(Base64.encode(nonce))] else {
-            return .failure(.invalid(head, "Sec-WebSocket-Accept is wrong"))
-        }
-        let chosen = head.fields.values("Sec-WebSocket-Protocol")
-        guard chosen.count <= 1, chosen.allSatisfy({ self.subprotocols.contains($0) }) else {
-            return .failure(.invalid(head, "the subprotocol was not offered"))
-        }
-        guard let extensions = try? ExtensionGrammar.parse(head.fields.values("Sec-WebSocket-Extensions")) else {
-            return .failure(.invalid(head, "Sec-WebSocket-Extensions is malformed"))
-        }
-        guard let first = extensions.first else { return .success(Agreement(subprotocol: chosen.first, deflate: nil)) }
-        guard extensions.count == 1, let agreed = PermessageDeflateParameters(first),
-            self.offers.contains(where: { agreed.answers($0) })
-        else { return .failure(.invalid(head, "an extension was not offered like this")) }
-        return .success(Agreement(subprotocol: chosen.first, deflate: agreed))
+    /// `Sec-WebSocket-Key` for a nonce.
+    static func key(_ nonce: [UInt8]) -> String { Base64.encode(nonce) }
+
+    /// What the server may choose from.
+    var offeredSubprotocols: [String] {
+        let own = HTTPFields(self.fields).list("Sec-WebSocket-Protocol")
+        return own.isEmpty ? self.subprotocols : own
     }
 }

@@ -149,16 +149,15 @@ class Wire:
 
     def receive(self, count):
         while len(self.kept) < count:
-            kept, self.kept = self.kept, bytearray()
+            have, self.kept = self.kept, bytearray()
             try:
-                piece = self.receive_some(max(65536, count - len(kept)))
-            except BaseException:
-                self.kept = kept
-                raise
-            self.kept = kept + piece
+                piece = self.receive_some(max(65536, min(count - len(have), 1 << 20)))
+            finally:
+                self.kept = have
+            self.kept += piece
             if not piece:
                 raise Ended(f"the stream ended after {bytes(self.kept)[:200]!r}, {count} bytes were expected")
-        wanted = bytes(self.kept[:count])
+        wanted = bytes(memoryview(self.kept)[:count])
         del self.kept[:count]
         return wanted
 

@@ -8,6 +8,10 @@ extension Loop: SerialExecutor {
         unsafe UnownedSerialExecutor(ordinary: self)
     }
 
+    func runJob(_ job: UnownedJob) {
+        unsafe job.runSynchronously(on: self.asUnownedSerialExecutor())
+    }
+
     package func checkIsolated() {
         precondition(self.isCurrent, "this code belongs on its loop's thread")
     }

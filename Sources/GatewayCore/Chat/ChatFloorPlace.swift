@@ -1,0 +1,4 @@
+/// Where a loop keeps its floor.
+final class ChatFloorPlace {
+    var floor: ChatFloor?
+}

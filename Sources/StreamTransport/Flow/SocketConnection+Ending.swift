@@ -1,0 +1,57 @@
+extension SocketConnection {
+    package func close(linger: Duration) {
+        guard self.life == .open else { return }
+        self.life = .closing(linger: linger)
+        self.kept = []
+        self.paused = false
+        if self.output == .open { self.output = .finishing }
+        self.armCloseTimer(linger)
+        self.updateInterest()
+        self.endTurnLater()
+    }
+
+    func armCloseTimer(_ linger: Duration) {
+        let timer = self.closeTimer ?? LoopTimer()
+        self.closeTimer = timer
+        self.loop.arm(timer, after: linger, target: self)
+    }
+
+    func closeIfDone() {
+        guard case .closing = self.life, self.queue.isEmpty, self.output == .finished || self.output == .broken else { return }
+        if !self.inputOpen || self.output == .broken { self.end(.closed) }
+    }
+
+    package func reset() {
+        guard self.isLive else { return }
+        self.end(.abandoned)
+    }
+
+    /// Gives the descriptor back and leaves the telling to the end of the turn.
+    func end(_ end: TransportEnd) {
+        guard self.isLive else { return }
+        if self.loop.scratch.owner === self {
+            self.loop.scratch.owner = nil
+            self.loop.scratch.count = 0
+        }
+        self.life = .ended(end)
+        self.kept = []
+        self.queue.removeAll()
+        if let timer = self.closeTimer { self.loop.disarm(timer) }
+        self.unwatch()
+        switch end {
+        case .closed: self.loop.system.close(self.descriptor)
+        case .abandoned, .failed: self.loop.system.reset(self.descriptor)
+        }
+        self.endTurnLater()
+    }
+
+    package func surrender() -> SurrenderedSocket? {
+        if self.loop.scratch.owner === self { self.flushScratch() }
+        guard self.life == .open, self.queue.isEmpty, self.output == .open else { return nil }
+        self.unwatch()
+        self.life = .surrendered
+        self.consumer = nil
+        defer { self.kept = [] }
+        return SurrenderedSocket(descriptor: self.descriptor, unread: self.kept)
+    }
+}

@@ -1,0 +1,104 @@
+import ByteKernels
+
+extension SocketConnection {
+    package func pauseReading() {
+        self.paused = true
+    }
+
+    package func resumeReading() {
+        guard self.paused, self.life == .open else { return }
+        self.paused = false
+        self.resumedWhileOffering = true
+        if !self.kept.isEmpty { self.offerKeptLater() }
+        self.updateInterest()
+    }
+
+    func offerKeptLater() {
+        guard !self.awaitsNextTurn else { return }
+        self.awaitsNextTurn = true
+        self.loop.inNextTurn(self)
+    }
+
+    func offerKept() {
+        guard self.life == .open, !self.paused, !self.kept.isEmpty else { return }
+        var bytes = self.kept
+        self.kept = []
+        let total = bytes.count
+        self.resumedWhileOffering = false
+        let used = bytes.withMutableRawSpan { self.consumer?.bytesReceived(&$0) ?? total }
+        guard used < total, self.life == .open else { return }
+        bytes.removeFirst(max(0, used))
+        self.kept = bytes
+        if self.resumedWhileOffering, !self.paused { self.offerKeptLater() }
+    }
+
+    func readOnce() {
+        let start = self.kept.count
+        let room = min(max(self.readLimit, 1), Loop.receiveCapacity - start)
+        guard room > 0 else {
+            // A consumer that neither takes nor pauses at a full buffer can never go on.
+            assertionFailure("consumer left \(start) bytes without pausing")
+            return self.end(.failed(.system(.noBuffers)))
+        }
+        let count = self.loop.receiveBuffer.lend(start..<(start + room)) {
+            self.loop.system.receive(self.descriptor, into: &$0)
+        }
+        if count > 0 {
+            self.offer(start + count, kept: start)
+        } else if count == 0 {
+            self.inputEnded()
+        } else {
+            self.readFailed(SystemError(Int32(truncatingIfNeeded: -count)))
+        }
+    }
+
+    func offer(_ total: Int, kept start: Int) {
+        if case .closing = self.life { return }
+        var before: [UInt8] = []
+        swap(&before, &self.kept)
+        self.resumedWhileOffering = false
+        let rest = self.loop.receiveBuffer.lend(0..<total) { buffer -> [UInt8] in
+            before.withRawSpan { buffer.copy($0, at: 0) }
+            let used = self.consumer?.bytesReceived(&buffer) ?? total
+            return used < total ? [UInt8](buffer.bytes.extracting(max(0, used)..<total)) : []
+        }
+        guard !rest.isEmpty, self.life == .open else { return }
+        self.kept = rest
+        if self.resumedWhileOffering, !self.paused { self.offerKeptLater() }
+    }
+
+    func inputEnded() {
+        self.inputOpen = false
+        if self.sawReset { return self.end(.failed(.reset)) }
+        self.updateInterest()
+        switch self.life {
+        case .open: self.consumer?.inputClosed()
+        case .closing: self.closeIfDone()
+        case .ended, .told, .surrendered: break
+        }
+    }
+
+    func readFailed(_ error: SystemError) {
+        switch error {
+        case .wouldBlock, .interrupted: break
+        case .reset, .brokenPipe: self.end(.failed(.reset))
+        case .timedOut: self.end(.failed(.peerUnresponsive))
+        case .hostUnreachable, .networkUnreachable: self.end(.failed(.unreachable(error)))
+        default: self.end(.failed(.system(error)))
+        }
+    }
+
+    package func shutdownInput() {
+        guard self.isLive, self.inputOpen, !self.refusesInput else { return }
+        self.refusesInput = true
+        self.kept = []
+        // TCP cannot tell the peer (RFC 9293 §3.6), and would hide its FIN from us; on a Unix socket its writes fail.
+        if case .unix = self.localAddress { _ = self.loop.system.shutdownInput(self.descriptor) }
+        self.updateInterest()
+    }
+
+    /// Whether what arrives is to be read.
+    var reads: Bool {
+        self.inputOpen && !self.paused && !(self.refusesInput && self.life == .open)
+    }
+}

@@ -1,0 +1,59 @@
+/// The syntax of `host` and `host:port` (RFC 3986 §3.2, RFC 9110 §7.2).
+enum Authority {
+    /// Whether `text` can be the value of a Host field.
+    static func isWellFormed(_ text: some StringProtocol) -> Bool {
+        let bytes = Array(text.utf8)
+        let hostEnd = self.endOfHost(bytes)
+        guard hostEnd > 0, self.isHost(bytes[..<hostEnd]) else { return false }
+        if hostEnd == bytes.count { return true }
+        let digits = bytes[(hostEnd + 1)...]
+        guard digits.count <= 5, digits.allSatisfy({ (0x30...0x39).contains($0) }) else { return false }
+        return digits.reduce(0) { $0 * 10 + Int($1 - 0x30) } <= 65535
+    }
+
+    /// Whether `bytes` are a name, an IPv4 address or an IPv6 address in brackets.
+    static func isHost(_ bytes: some Collection<UInt8>) -> Bool {
+        if bytes.first == UInt8(ascii: "[") {
+            let inner = bytes.dropFirst().dropLast()
+            return bytes.count > 4 && Array(bytes).last == UInt8(ascii: "]") && inner.contains(UInt8(ascii: ":"))
+                && inner.allSatisfy { $0.isAddressCharacter }
+        }
+        return !bytes.isEmpty && bytes.allSatisfy { $0.isNameCharacter }
+    }
+
+    /// The value of the Host field. An IPv6 address gets the brackets that it needs beside a port, and loses its zone,
+    /// which means nothing to the peer (RFC 6874 §4).
+    static func rendered(host: String, port: Int?, isSecure: Bool) -> String {
+        var rendered = host
+        if host.utf8.contains(UInt8(ascii: ":")) {
+            let bare = host.hasPrefix("[") && host.hasSuffix("]") ? host.dropFirst().dropLast() : host[...]
+            rendered = "[" + bare.prefix { $0 != "%" } + "]"
+        }
+        guard let port, port != (isSecure ? 443 : 80) else { return rendered }
+        return rendered + ":" + String(port)
+    }
+
+    /// Where the colon before the port is, or the end.
+    private static func endOfHost(_ bytes: [UInt8]) -> Int {
+        let start = bytes.first == UInt8(ascii: "[") ? bytes.firstIndex(of: UInt8(ascii: "]")) ?? 0 : 0
+        return bytes[start...].firstIndex(of: UInt8(ascii: ":")) ?? bytes.count
+    }
+}
+
+extension UInt8 {
+    /// Hexadecimal digits, colons and dots: what an IPv6 address is made of.
+    fileprivate var isAddressCharacter: Bool {
+        switch self.lowercasedASCII {
+        case 0x30...0x3A, UInt8(ascii: "a")...UInt8(ascii: "f"), UInt8(ascii: "."): true
+        default: false
+        }
+    }
+
+    /// unreserved, sub-delims and the percent sign of RFC 3986 §3.2.2.
+    fileprivate var isNameCharacter: Bool {
+        switch self.lowercasedASCII {
+        case 0x30...0x39, UInt8(ascii: "a")...UInt8(ascii: "z"): true
+        default: "-._~!$&'()*+;=%".utf8.contains(self)
+        }
+    }
+}
