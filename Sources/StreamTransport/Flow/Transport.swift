@@ -29,6 +29,10 @@ package protocol Transport: AnyObject {
     var writtenBytes: UInt64 { get }
     var sentBytes: UInt64 { get }
 
+    /// Asks for one `outputProgressed` when all that was written so far has left, be it at the end of this very turn. Who stopped its source at
+    /// a watermark, or waits for a write to be done, asks for it: otherwise only a turn that left bytes waiting is followed by a call.
+    func awaitProgress()
+
     /// No `bytesReceived` until `resumeReading`; the peer is slowed by its own full window. Failures are still noticed.
     func pauseReading()
     /// Reads again; bytes that the consumer left are offered again first, in a later turn. 
