@@ -50,11 +50,6 @@ extension SocketConnection {
         return true
     }
 
-    package func notifyWhenSent() {
-        self.tellsProgress = true
-        self.endTurnLater()
-    }
-
     package func writeThrough(_ bytes: RawSpan) {
         guard self.takesOutput, bytes.byteCount > 0 else { return }
         if self.loop.scratch.owner === self { self.flushScratch() }
