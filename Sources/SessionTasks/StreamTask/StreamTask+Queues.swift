@@ -52,6 +52,7 @@ extension StreamTask {
         bytes.withRawSpan { transport.writeThrough($0.extracting(offset..<end)) }
         self.record.countSent(bytes: end - offset, at: self.loop.now)
         self.sends.gave(end - offset, writtenBytes: transport.writtenBytes)
+        if transport.sentBytes < transport.writtenBytes { transport.notifyWhenSent() }
     }
 
     private func reachedBarrier(_ number: UInt64) {

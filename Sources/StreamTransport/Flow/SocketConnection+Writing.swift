@@ -2,7 +2,7 @@ import ByteKernels
 
 extension SocketConnection {
     package var queuedBytes: Int {
-        self.queue.count + (self.loop.scratch.owner === self ? self.loop.scratch.count : 0)
+        self.queue.count
     }
 
     var takesOutput: Bool {
@@ -48,6 +48,11 @@ extension SocketConnection {
             self.endTurnLater()
         }
         return true
+    }
+
+    package func notifyWhenSent() {
+        self.tellsProgress = true
+        self.endTurnLater()
     }
 
     package func writeThrough(_ bytes: RawSpan) {

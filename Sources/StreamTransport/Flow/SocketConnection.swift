@@ -48,6 +48,7 @@ package final class SocketConnection: Transport {
     var resumedWhileOffering = false
     var kept: [UInt8] = []
     var closeTimer: LoopTimer?
+    var tellsProgress = false
 
     /// Takes ownership of a connected, non-blocking `descriptor` and reads from it unless `paused`.
     /// - Parameter unread: bytes read from it already, offered first.
@@ -149,6 +150,7 @@ extension SocketConnection: TurnEndTarget {
         self.awaitsTurnEnd = false
         self.flushScratch()
         self.sendFreshlyQueued()
+        self.tellProgress()
         self.finishOutputIfDue()
         self.closeIfDone()
         self.tellEnd()
@@ -164,6 +166,14 @@ extension SocketConnection: TurnEndTarget {
             return
         }
         self.updateInterest()
+        if taken > 0 { self.tellsProgress = true }
+    }
+
+    /// Whoever waits for bytes to leave is told when they left without the system's having made us wait.
+    private func tellProgress() {
+        guard self.tellsProgress, self.life == .open, self.loop.scratch.owner !== self else { return }
+        self.tellsProgress = false
+        self.consumer?.outputProgressed()
     }
 
     private func finishOutputIfDue() {
