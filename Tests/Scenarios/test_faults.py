@@ -357,8 +357,9 @@ def test_running_out_of_descriptors_pauses_accepting_and_recovers(bridge, listen
         assert far.receive(3) == b"%03d" % number
     select.select([], [], [], 1.0)
     assert gateway.cpu() - before < 0.5, "the loop spins while it cannot accept"
+    # By reset: behind an orderly end the gateway rightly waits for the target's.
     for wire in crowd:
-        wire.close()
+        wire.reset()
     gateway.settle(idle)
 
     def served():
@@ -507,17 +508,18 @@ def test_ten_thousand_tunnels_leave_neither_descriptors_nor_memory(sluice):
         outer = await asyncio.to_thread(sluice, "bridge", "tcp://127.0.0.1:0", inner.url(), "--quiet")
         gateways = (inner, outer)
         idle = [gateway.descriptors() for gateway in gateways]
-        # What is made once and kept is no leak: pools and the allocator's arenas are filled first.
-        await many(outer.port(), 2000)
+        # What is made once and kept is no leak, nor what waits for a deadline before it goes: memory may grow, but it must stop.
+        await many(outer.port(), 10_000)
+        for _ in range(20):
+            before = [gateway.memory() for gateway in gateways]
+            await many(outer.port(), 2000)
+            grown = [gateway.memory() - memory for gateway, memory in zip(gateways, before)]
+            if max(grown) < 2000 * 64:
+                break
+        else:
+            raise AssertionError(f"still {grown} bytes more for each 2000 tunnels")
         for gateway, count in zip(gateways, idle):
             await asyncio.to_thread(gateway.settle, count)
-        before = [gateway.memory() for gateway in gateways]
-        await many(outer.port(), 8000)
-        for gateway, count, memory in zip(gateways, idle, before):
-            await asyncio.to_thread(gateway.settle, count)
-            grown = gateway.memory() - memory
-            # 8000 tunnels at 128 bytes would be a mebibyte.
-            assert grown < 2 * MEBIBYTE, f"{grown} bytes more after 8000 tunnels"
         far.server.close()
 
     asyncio.run(asyncio.wait_for(work(), seconds(170)))
