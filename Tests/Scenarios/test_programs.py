@@ -24,7 +24,10 @@ from support.websocket import Wire
 def broker(tmp_path):
     port = free_port()
     settings = tmp_path / "mosquitto.conf"
-    settings.write_text(f"listener {port} 127.0.0.1\nprotocol websockets\nallow_anonymous true\npersistence false\n")
+    # Without a plain listener beside it this broker ends at once.
+    settings.write_text(
+        f"listener {free_port()} 127.0.0.1\nallow_anonymous true\n"
+        f"listener {port} 127.0.0.1\nprotocol websockets\nallow_anonymous true\npersistence false\n")
     with Program(find("mosquitto"), "-c", settings) as program:
         program.wait_listening(port)
         yield port

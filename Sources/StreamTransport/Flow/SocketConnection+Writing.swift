@@ -83,6 +83,12 @@ extension SocketConnection {
         self.loop.scratch.buffer.read(0..<count) { self.sendOrQueue($0) }
     }
 
+    package func awaitProgress() {
+        guard self.life == .open, !self.owesProgress else { return }
+        self.owesProgress = true
+        self.endTurnLater()
+    }
+
     func drainQueue() {
         guard !self.queue.isEmpty else { return }
         let taken = self.queue.drain { self.loop.system.send(self.descriptor, pieces: $0, skipping: $1) }

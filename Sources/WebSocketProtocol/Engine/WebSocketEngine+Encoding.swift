@@ -33,7 +33,12 @@ extension WebSocketEngine {
         if startsMessage {
             self.sendsCompressed = deflate.isWorthIt(count: payload.byteCount, isWhole: endsMessage)
         }
-        guard self.sendsCompressed, deflate.deflate(payload, endsMessage: endsMessage) else { return nil }
+        guard self.sendsCompressed else { return nil }
+        guard deflate.deflate(payload, endsMessage: endsMessage) else {
+            // Only the first frame can find no memory; those behind it then go as they are, too.
+            self.sendsCompressed = false
+            return nil
+        }
         return deflate.share
     }
 }
