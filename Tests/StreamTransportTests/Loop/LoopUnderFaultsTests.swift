@@ -169,4 +169,22 @@ struct LoopUnderFaultsTests {
         #expect(network.openDescriptors == 0, report)
         #expect(ground.close() == [], report)
     }
+
+    /// A nightly run makes ten thousand networks in one process.
+    @Test func leaveNoMemoryBehind() throws {
+        weak var network: SimulatedNetwork?
+        weak var loop: Loop?
+        weak var connection: SocketConnection?
+        do {
+            let meeting = try LoopMeeting(.simulation, seed: 4, faults: .calm)
+            network = meeting.ground.network
+            loop = meeting.loop
+            let met = try meeting.connect()
+            connection = met.connection
+            met.peer.send("left unread")
+            meeting.perform { met.connection.reset() }
+            meeting.finish()
+        }
+        #expect(network == nil && loop == nil && connection == nil)
+    }
 }
