@@ -22,7 +22,7 @@ extension LoopGateway {
             // Validation refuses such a route; nothing sensible can be done with the bytes.
             transport.reset()
             self.ended(inbound.passport, TerminationReason(.gateway, .accepting, .system), downstream: nil, upstream: nil)
-            inbound.release()
+            inbound.ticket.release()
         case (.upstream, _), (.url, _):
             UpstreamSession(inbound, link: link, route: route, gateway: self).start()
         }

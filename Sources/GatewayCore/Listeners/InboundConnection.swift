@@ -24,9 +24,7 @@ final class InboundConnection {
     private var isSecure = false
     /// Admission refused it; a WebSocket client is told with a status once it has asked.
     private var refusal: AdmissionRefusal?
-    private var isAnswering = false
-    private var countedClient: IPAddress?
-    private var isCounted = false
+    let ticket: AdmissionTicket
     private var securing: SecureTransport?
     private let timer = LoopTimer()
 
@@ -35,6 +33,7 @@ final class InboundConnection {
         self.plan = plan
         self.transport = transport
         self.gateway = gateway
+        self.ticket = AdmissionTicket(listener: plan.configuration.name, shared: gateway.shared)
     }
 
     var loop: Loop { self.gateway.loop }
@@ -63,16 +62,10 @@ final class InboundConnection {
     /// The client is known by its address: admission can judge.
     private func clientKnown() {
         let client = self.passport.client.ipAddress
-        self.refusal = self.gateway.shared.withAdmission { admission in
-            admission.admit(listener: self.plan.configuration.name, client: client, at: self.loop.now)
-        }
-        self.countedClient = client
-        self.isCounted = self.refusal == nil
+        self.refusal = self.ticket.take(client: client, at: self.loop.now)
         if let refusal = self.refusal {
             self.gateway.shared.counters.count(refusal.rawValue)
-            self.isAnswering =
-                self.plan.configuration.kind.speaksWebSocket && self.gateway.shared.withAdmission { $0.beginAnswer() }
-            guard self.isAnswering else {
+            guard self.plan.configuration.kind.speaksWebSocket, self.ticket.takeAnswer() else {
                 return self.end(TerminationReason(.gateway, .accepting, .refusedAdmission(refusal)), reset: true)
             }
         }
@@ -209,18 +202,7 @@ final class InboundConnection {
         self.transport.consumer = nil
         if reset { self.transport.reset() } else { self.transport.close(linger: .seconds(2)) }
         self.gateway.ended(self.passport, reason, downstream: nil, upstream: nil)
-        self.release()
-    }
-
-    /// Its place among the admitted is free again.
-    func release() {
-        if self.isAnswering { self.gateway.shared.withAdmission { $0.endAnswer() } }
-        self.isAnswering = false
-        guard self.isCounted else { return }
-        self.isCounted = false
-        self.gateway.shared.withAdmission { admission in
-            admission.release(listener: self.plan.configuration.name, client: self.countedClient)
-        }
+        self.ticket.release()
     }
 }
 

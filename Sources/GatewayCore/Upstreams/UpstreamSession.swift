@@ -8,7 +8,7 @@ import WebSocketProtocol
 /// with what went wrong.
 final class UpstreamSession {
     private(set) var passport: ConnectionPassport
-    private let inbound: InboundConnection
+    private let ticket: AdmissionTicket
     private let route: RoutePlan
     private let gateway: LoopGateway
     private let link: InboundLink
@@ -23,7 +23,7 @@ final class UpstreamSession {
     init(_ inbound: InboundConnection, link: InboundLink, route: RoutePlan, gateway: LoopGateway) {
         self.passport = inbound.passport
         self.passport.route = route.configuration.name
-        self.inbound = inbound
+        self.ticket = inbound.ticket
         self.route = route
         self.gateway = gateway
         self.link = link
@@ -100,7 +100,7 @@ final class UpstreamSession {
         case .webSocket(_, let asked): downstream = .webSocket(self.accept(transport, asked, upstream: upstream))
         }
         let session = TunnelSession(
-            self.passport, inbound: self.inbound, route: self.route, endpoint: endpoint, gateway: self.gateway)
+            self.passport, ticket: self.ticket, route: self.route, endpoint: endpoint, gateway: self.gateway)
         session.join(downstream, upstream, settings: settings)
     }
 
@@ -155,7 +155,7 @@ final class UpstreamSession {
 
     private func conclude(_ reason: TerminationReason) {
         self.gateway.ended(self.passport, reason, downstream: nil, upstream: nil)
-        self.inbound.release()
+        self.ticket.release()
     }
 }
 

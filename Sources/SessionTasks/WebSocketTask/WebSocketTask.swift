@@ -57,11 +57,7 @@ public final class WebSocketTask: @unchecked Sendable {
     var engine: WebSocketEngine
     var phase = Phase.opening
     var relay: (any WebSocketRelay)?
-    var opening: ClientOpening?
-    var connecting: TransportOpening?
-    var responseParser: ResponseParser?
-    /// The 16 bytes that the server must answer.
-    var nonce: [UInt8] = []
+    var client: OpeningState?
     /// Called once when the opening handshake is done.
     package var openObserver: (() -> Void)?
     var share: DeflateShare?
@@ -87,7 +83,7 @@ public final class WebSocketTask: @unchecked Sendable {
         self.record = TaskRecord(state: .suspended)
         self.loop = loop
         self.options = options
-        self.opening = opening
+        self.client = OpeningState(opening)
         self.wantsReading = !startsPaused
         self.keys = MaskingKeys.shared(on: loop)
         self.engine = WebSocketEngine(role: .client, maximumMessageSize: options.maximumMessageSize)
@@ -181,9 +177,8 @@ public final class WebSocketTask: @unchecked Sendable {
         self.loop.disarm(self.timer)
         self.transport?.consumer = nil
         self.transport = nil
-        self.opening = nil
-        self.connecting?.cancel()
-        self.connecting = nil
+        self.client?.connecting?.cancel()
+        self.client = nil
         self.openObserver = nil
         self.record.update { $0.failure = self.failure }
         self.failWaiting()
