@@ -72,7 +72,8 @@ let package = Package(
         .testTarget(name: "DeflateTests", dependencies: ["Deflate", "TestSupport"], swiftSettings: house),
         .testTarget(name: "TLSEngineTests", dependencies: ["TLSEngine", "TestSupport"], swiftSettings: house),
         .testTarget(
-            name: "WebSocketProtocolTests", dependencies: ["WebSocketProtocol", "ByteKernels", "TestSupport"], swiftSettings: house),
+            name: "WebSocketProtocolTests", dependencies: ["WebSocketProtocol", "ByteKernels", "TestSupport"],
+            exclude: ["Corpus"], swiftSettings: house),
         .testTarget(name: "StreamTransportTests", dependencies: ["StreamTransport", "TestSupport"], swiftSettings: house),
         .testTarget(
             name: "SessionTasksTests",

@@ -59,6 +59,9 @@ package protocol System: AnyObject {
     /// After this the completion of `ticket` is never called.
     func cancelResolution(_ ticket: ResolutionTicket)
 
+    /// Takes away the file of a Unix socket that is closed; does nothing where there is none.
+    func removeSocketFile(_ path: String)
+
     /// Random words, 1 to 32 of them, fit for masking keys: from the kernel's generator unless a system says otherwise.
     func randomWords(_ count: Int) -> [UInt64]
 }
