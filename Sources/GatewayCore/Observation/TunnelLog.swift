@@ -46,8 +46,11 @@ package final class TunnelLog: Sendable {
         // Each direction as the side that sent it counts it: what came from the client, and what came from the other end or us.
         fields.append(("bytesTowardUpstream", .number(downstream?.bytesReceived ?? 0)))
         fields.append(("bytesTowardDownstream", .number(downstream?.bytesSent ?? 0)))
-        fields.append(("messagesTowardUpstream", .number(max(downstream?.messagesReceived ?? 0, upstream?.messagesSent ?? 0))))
-        fields.append(("messagesTowardDownstream", .number(max(downstream?.messagesSent ?? 0, upstream?.messagesReceived ?? 0))))
+        // A stream has no messages: then the other side's count is the tunnel's.
+        fields.append(
+            ("messagesTowardUpstream", .number(max(downstream?.messagesReceived ?? 0, upstream?.messagesSent ?? 0))))
+        fields.append(
+            ("messagesTowardDownstream", .number(max(downstream?.messagesSent ?? 0, upstream?.messagesReceived ?? 0))))
         let age = passport.acceptedAt.duration(to: now).clampedNanoseconds / 1_000_000
         fields.append(("durationMs", .number(UInt64(max(0, age)))))
         fields.append(("reason", .text(reason.description)))

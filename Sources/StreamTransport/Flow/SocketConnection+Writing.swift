@@ -50,10 +50,6 @@ extension SocketConnection {
         return true
     }
 
-    package func notifyWhenSent() {
-        self.tellsProgress = true
-    }
-
     package func writeThrough(_ bytes: RawSpan) {
         guard self.takesOutput, bytes.byteCount > 0 else { return }
         if self.loop.scratch.owner === self { self.flushScratch() }
@@ -80,7 +76,12 @@ extension SocketConnection {
         self.loop.scratch.count = 0
         guard count > 0, self.isLive else { return }
         self.loop.scratch.buffer.read(0..<count) { self.sendOrQueue($0) }
-        if self.tellsProgress { self.endTurnLater() }
+    }
+
+    package func awaitProgress() {
+        guard self.life == .open, !self.owesProgress else { return }
+        self.owesProgress = true
+        self.endTurnLater()
     }
 
     func drainQueue() {

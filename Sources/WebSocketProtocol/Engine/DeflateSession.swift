@@ -62,7 +62,8 @@ final class DeflateSession {
         if !self.isAtStart || tailGiven > 0 {
             let stop = Self.tail.withRawSpan { self.inflate($0, used: &tailGiven, written: &written) }
             guard stop == .needsInput else { return stop }
-            guard self.inflater?.isBetweenBlocks == true else { return .corrupt }
+            // The tail may also complete a block marked as the last one, behind which the inflater is at a start.
+            guard self.isAtStart || self.inflater?.isBetweenBlocks == true else { return .corrupt }
         }
         tailGiven = 0
         self.isAtStart = true

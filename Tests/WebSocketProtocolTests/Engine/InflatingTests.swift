@@ -63,6 +63,20 @@ struct InflatingTests {
         expectMessages([.text("Hello"), .text("Hello")], in: bytes + bytes, by: self.setting(sender, parameters))
     }
 
+    /// The empty block whose last four bytes are left out may itself be marked as the last one: §7.2.1 asks for its kind only.
+    @Test(arguments: Role.both, [Self.takeover, Self.noTakeover])
+    func readsAMessageWhoseEmptyBlockIsMarkedAsTheLast(_ sender: Role, _ parameters: PermessageDeflateParameters) {
+        let bytes = [
+            [0xF3, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0x00, 0x01],
+            [0x00, 0x05, 0x00, 0xFA, 0xFF, 0x48, 0x65, 0x6C, 0x6C, 0x6F, 0x01],
+            [0x01],
+            Self.hello,
+        ].flatMap { self.compressed($0, from: sender) }
+        expectMessages(
+            [.text("Hello"), .text("Hello"), .text(""), .text("Hello")], in: bytes,
+            by: self.setting(sender, parameters))
+    }
+
     @Test(arguments: Role.both)
     func readsMaskedExamples(_ sender: Role) {
         let bytes =
