@@ -82,6 +82,7 @@ public struct WebSocketEngine: ~Copyable {
         return .violation(PeerViolation(rule))
     }
 
+    @inline(__always)
     private mutating func decode(
         _ buffer: inout MutableRawSpan, at position: inout Int
     ) throws(PeerViolation) -> WebSocketEvent? {
@@ -119,6 +120,7 @@ public struct WebSocketEngine: ~Copyable {
 
     // MARK: Data frames
 
+    @inline(__always)
     private mutating func begin(_ header: FrameHeader) throws(PeerViolation) {
         switch header.opcode {
         case .continuation:
