@@ -15,6 +15,8 @@ package final class TransportGround {
     package let network: SimulatedNetwork?
     private var process: SimulatedProcess?
     private var turns: [(system: any System, turn: () -> Void)] = []
+    /// Loops and hosts: what takes turns is held here and not by its own system, which it holds.
+    private var holders: [AnyObject] = []
 
     /// - Parameters:
     ///   - seed: of the simulated network.
@@ -33,7 +35,8 @@ package final class TransportGround {
     /// A loop that takes turns in `run`. Loops share one simulated process, as those of a gateway do.
     package func makeLoop() throws(SystemError) -> Loop {
         let loop = Loop(system: try self.makeLoopSystem())
-        self.add(loop.system) { loop.turn() }
+        self.holders.append(loop)
+        self.add(loop.system) { [weak loop] in loop?.turn() }
         return loop
     }
 
@@ -59,7 +62,8 @@ package final class TransportGround {
     /// A program of scripted peers, in a process of its own where simulated.
     package func makeHost() throws(SystemError) -> ScriptedHost {
         let host = ScriptedHost(on: try self.makeSystem())
-        self.add(host.system) { host.turn() }
+        self.holders.append(host)
+        self.add(host.system) { [weak host] in host?.turn() }
         return host
     }
 
@@ -103,6 +107,7 @@ package final class TransportGround {
     /// - Returns: mistakes that the simulated kernel noticed, such as a call on a closed descriptor.
     package func close() -> [String] {
         self.turns = []
+        self.holders = []
         return self.network?.misuses ?? []
     }
 

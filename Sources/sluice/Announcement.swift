@@ -4,19 +4,22 @@ import StreamTransport
 
 /// What the process says on standard output once it is up.
 enum Announcement {
-    static func print(_ places: [Gateway.Place], source: ConfigurationSource) {
-        var lines = places.map { "listening on \(Self.url($0))" }
+    static func print(_ places: [Gateway.Place], _ configuration: GatewayConfiguration, source: ConfigurationSource) {
+        var lines = places.map { "listening on \(Self.url($0, configuration))" }
         if case .builtIn = source, let web = places.first { lines += Self.firstSteps(web) }
         lines.append("ready")
         // In one piece, so that a reader who waits for a line never sees half of it.
         FileHandle.standardOutput.write(Data((lines.joined(separator: "\n") + "\n").utf8))
     }
 
-    private static func url(_ place: Gateway.Place) -> String {
+    /// With the path where only one leads anywhere, so that the URL can be used as it stands.
+    private static func url(_ place: Gateway.Place, _ configuration: GatewayConfiguration) -> String {
         let kind = place.listener.kind
+        let paths = configuration.routes.filter { configuration.serves($0, on: place.listener) }.compactMap(\.path)
+        let path = paths.count == 1 && paths[0].parameters.isEmpty ? "\(paths[0])" : "/"
         switch place.address {
         case .unix(let path): return kind == .unix ? "unix://\(path)" : "\(kind.rawValue)+unix://\(path)"
-        case .ipv4, .ipv6: return "\(kind.rawValue)://\(place.address)" + (kind.speaksWebSocket ? "/" : "")
+        case .ipv4, .ipv6: return "\(kind.rawValue)://\(place.address)" + (kind.speaksWebSocket ? path : "")
         }
     }
 

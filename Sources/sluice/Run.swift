@@ -18,7 +18,7 @@ func run(_ configuration: GatewayConfiguration, source: ConfigurationSource) asy
         gateway = Gateway(loops: group.loops, log: log, configuration: configuration, passedSockets: passed)
         if source.requiresTarget { try await TargetProbe(loop: group.loops[0]).requireAll(of: configuration) }
         let plan = try GatewayPlan(configuration)
-        Announcement.print(try await gateway.start(plan), source: source)
+        Announcement.print(try await gateway.start(plan), configuration, source: source)
     } catch let error as SystemError {
         throw StartFailure.refusedBySystem("\(error)")
     } catch let error as PlanFault {

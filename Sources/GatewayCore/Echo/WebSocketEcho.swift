@@ -34,12 +34,14 @@ final class WebSocketEcho: WebSocketRelay {
     func received(_ mark: FrameMark, _ bytes: RawSpan) {
         guard let task = self.task else { return }
         if mark.startsMessage, mark.endsMessage {
-            return task.sendFrame(mark.kind, startsMessage: true, endsMessage: true, bytes)
+            task.sendFrame(mark.kind, startsMessage: true, endsMessage: true, bytes)
+            return task.stopReadingIfBehind()
         }
         self.gather(mark, bytes)
         guard mark.endsMessage, let message = self.unfinished else { return }
         self.unfinished = nil
         self.sendBack(message, mark.kind, by: task)
+        task.stopReadingIfBehind()
     }
 
     private func gather(_ mark: FrameMark, _ bytes: RawSpan) {

@@ -15,6 +15,8 @@ final class Tunnel {
     private let openedAt: MonotonicInstant
     private let lifeTimer = LoopTimer()
     private let closingTimer = LoopTimer()
+    /// What waited to be sent when the closing last showed progress.
+    private var queuedAtClosing = 0
     private var finished: ((TerminationReason) -> Void)?
 
     /// Joins two open tasks; bytes flow after `start`.
@@ -97,7 +99,7 @@ final class Tunnel {
 
     private func perform(_ orders: TunnelOrders) {
         self.followMachine()
-        if orders.startsClosingTimer { self.loop.arm(self.closingTimer, after: Self.closingTimeout, target: self) }
+        if orders.startsClosingTimer { self.armClosing() }
         for side in TunnelSide.allCases {
             if let order = orders[side] { self.end(side).perform(order) }
         }
@@ -121,6 +123,22 @@ final class Tunnel {
 
     // MARK: Deadlines
 
+    private var queuedBytes: Int {
+        self.downstream.link.queuedBytes + self.upstream.link.queuedBytes
+    }
+
+    private func armClosing() {
+        self.queuedAtClosing = self.queuedBytes
+        self.loop.arm(self.closingTimer, after: Self.closingTimeout, target: self)
+    }
+
+    /// A peer that still takes what was sent before the end is given its time anew.
+    private func closingTimerFired() {
+        guard self.queuedBytes >= self.queuedAtClosing else { return self.armClosing() }
+        self.perform(self.machine.closingTimedOut())
+        if !self.machine.isOver { self.armClosing() }
+    }
+
     private var lastActivity: MonotonicInstant {
         let instants = [self.downstream, self.upstream].compactMap { $0.link.record.lastActivityAt }
         return instants.max() ?? self.openedAt
@@ -136,11 +154,7 @@ final class Tunnel {
 
 extension Tunnel: TimerTarget {
     func timerFired(_ timer: LoopTimer) {
-        if timer === self.closingTimer {
-            self.perform(self.machine.closingTimedOut())
-            if !self.machine.isOver { self.loop.arm(self.closingTimer, after: Self.closingTimeout, target: self) }
-            return
-        }
+        if timer === self.closingTimer { return self.closingTimerFired() }
         let now = self.loop.now
         if let age = self.settings.maximumAge, self.openedAt.advanced(by: age) <= now {
             self.perform(self.machine.maximumAgeReached())

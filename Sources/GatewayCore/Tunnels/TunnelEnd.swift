@@ -69,6 +69,7 @@ final class TunnelEnd {
         guard !self.pausedForOther, other.link.queuedBytes > self.watermarks.high else { return }
         self.pausedForOther = true
         self.link.pauseReading()
+        other.link.awaitProgress()
     }
 
     /// The other side has sent enough for this one to be read again.

@@ -42,7 +42,8 @@ final class UpstreamAttempt {
         self.stream = task
         task.openObserver = { self.finish(.success(.stream(task))) }
         task.whenEnded { failure in
-            self.finish(.failure(Failure(kind: UpstreamFailure(failure, response: nil), response: nil)))
+            let kind = UpstreamFailure(failure, response: nil, connected: task.record.isConnected)
+            self.finish(.failure(Failure(kind: kind, response: nil)))
         }
         task.resumeOnLoop()
     }
@@ -59,7 +60,7 @@ final class UpstreamAttempt {
         self.webSocket = task
         task.openObserver = { self.finish(.success(.webSocket(task))) }
         task.whenEnded { end in
-            let kind = UpstreamFailure(end.failure, response: task.response)
+            let kind = UpstreamFailure(end.failure, response: task.response, connected: task.record.isConnected)
             self.finish(.failure(Failure(kind: kind, response: task.response)))
         }
         task.resumeOnLoop()

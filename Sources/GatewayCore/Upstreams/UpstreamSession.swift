@@ -30,6 +30,9 @@ final class UpstreamSession {
         switch link {
         case .stream(let transport), .webSocket(let transport, _): self.transport = transport
         }
+        if self.passport.destination == nil, route.configuration.proxyProtocol != nil {
+            self.passport.destination = self.transport?.localAddress
+        }
         let upstream = route.upstream?.configuration
         let patience = upstream.map { $0.connectTimeout + $0.handshakeTimeout } ?? .zero
         self.plan = RetryPlan(

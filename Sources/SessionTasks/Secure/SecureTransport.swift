@@ -36,6 +36,9 @@ package final class SecureTransport {
     private var inputEnded = false
     private var awaitsTurnEnd = false
     private var resumes = false
+    private var owesProgress = false
+    /// OpenSSL waits for a decision of ours, and the connection below is not read meanwhile.
+    private var awaitsAnswer = false
     private var failure: TransportFailure?
     /// Plaintext given and, of that, what the transport below has sent; between the two, where each encrypted piece ends below.
     var given: UInt64 = 0
@@ -81,6 +84,8 @@ package final class SecureTransport {
 
     private func begin() {
         self.lower.consumer = self
+        // Paused and resumed, the transport offers anew what its former consumer left of these very bytes.
+        self.lower.pauseReading()
         self.loop.arm(self.timer, after: self.settings.timeout, target: self)
         self.connection.start()
         self.sendRecords()
@@ -173,6 +178,7 @@ package final class SecureTransport {
 
     private func askForDecision(_ request: VerificationRequest) {
         guard let decide = self.settings.decide else { return self.decided(.reject) }
+        self.waitForAnswer()
         let loop = self.loop
         let reference = LoopBound(self)
         decide(request) { decision in
@@ -183,11 +189,24 @@ package final class SecureTransport {
     private func decided(_ decision: VerificationDecision) {
         guard self.phase == .handshaking else { return }
         self.connection.resolveVerification(decision)
+        self.goOnAnswered()
+    }
+
+    /// A peer must not fill our memory while somebody thinks.
+    private func waitForAnswer() {
+        self.awaitsAnswer = true
+        self.lower.pauseReading()
+    }
+
+    private func goOnAnswered() {
+        if self.awaitsAnswer { self.lower.resumeReading() }
+        self.awaitsAnswer = false
         self.workLater()
     }
 
     private func askForIdentity(_ issuers: [[UInt8]]) {
         guard let choose = self.settings.chooseIdentity else { return self.chose(nil) }
+        self.waitForAnswer()
         let loop = self.loop
         let reference = LoopBound(self)
         choose(issuers) { identity in
@@ -198,7 +217,7 @@ package final class SecureTransport {
     private func chose(_ identity: TLSIdentity?) {
         guard self.phase == .handshaking else { return }
         self.connection.provideClientCertificate(identity)
-        self.workLater()
+        self.goOnAnswered()
     }
 
     // MARK: Sent
@@ -284,6 +303,19 @@ package final class SecureTransport {
         }
     }
 
+    /// Once what this turn gathered is encrypted, the transport below knows when it has left.
+    private func passOnProgressWish() {
+        guard self.owesProgress, self.gathered.isEmpty else { return }
+        self.owesProgress = false
+        self.lower.awaitProgress()
+    }
+
+    package func awaitProgress() {
+        guard self.phase == .handshaking || self.phase == .established else { return }
+        self.owesProgress = true
+        self.workLater()
+    }
+
     func setPaused(_ paused: Bool) {
         self.paused = paused
         if paused { self.lower.pauseReading() } else { self.resumes = true; self.workLater() }
@@ -333,19 +365,23 @@ extension SecureTransport: TurnEndTarget {
             let used = bytes.withRawSpan { self.pull($0) }
             if used < bytes.count { self.early = Array(bytes[used...]) }
         } else if self.phase == .handshaking {
-            _ = [UInt8]().withRawSpan { self.pull($0) }
+            _ = self.pull(RawSpan())
         }
         if self.resumes {
             self.resumes = false
             self.resumeNow()
         }
         self.flush()
+        self.passOnProgressWish()
         self.tellFailure()
     }
 
     private func resumeNow() {
         guard !self.paused, self.phase == .established else { return }
         self.offerKept()
+        guard !self.paused, self.phase == .established else { return }
+        // What OpenSSL took in while the consumer had enough, or while a decision was awaited.
+        _ = self.pull(RawSpan())
         guard !self.paused, self.phase == .established else { return }
         if !self.early.isEmpty { return self.workLater() }
         self.lower.resumeReading()

@@ -27,6 +27,11 @@ extension StreamTask {
         self.transport?.queuedBytes ?? 0
     }
 
+    /// Asks for one `outputProgressed` of the relay when all that was written has left.
+    package func awaitProgress() {
+        self.transport?.awaitProgress()
+    }
+
     package func pauseReading() {
         self.transport?.pauseReading()
     }

@@ -28,6 +28,11 @@ struct OutgoingMessages {
         self.waiting.isEmpty
     }
 
+    /// Whether something can only go on when the transport has sent more.
+    var awaitsTransport: Bool {
+        !self.waiting.isEmpty || !self.begun.isEmpty
+    }
+
     mutating func append(_ entry: Entry) {
         self.waiting.append(entry)
     }

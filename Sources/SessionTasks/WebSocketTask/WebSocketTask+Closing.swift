@@ -31,6 +31,11 @@ extension WebSocketTask {
         self.wantsReading = true
         self.readingStopped = false
         self.updateReading()
+        self.waitForClose()
+    }
+
+    /// The peer's time to answer. It begins anew whenever some of what stands before our Close frame has left.
+    func waitForClose() {
         self.loop.arm(self.timer, after: self.options.closeTimeout, target: self)
     }
 
@@ -52,6 +57,7 @@ extension WebSocketTask {
         }
         let wasOpen = self.phase == .open
         self.phase = .draining
+        if self.relay == nil { self.failReceivers(.closed) }
         let answers = self.relay?.peerClosed(code, reason: reason) ?? true
         guard wasOpen else { return self.endTransport() }
         if answers { self.answerClose(code, reason: []) }
@@ -72,7 +78,7 @@ extension WebSocketTask {
             transport.close(linger: self.options.closeTimeout)
             self.finish()
         } else {
-            self.loop.arm(self.timer, after: self.options.closeTimeout, target: self)
+            self.waitForClose()
             transport.resumeReading()
         }
     }
@@ -129,7 +135,7 @@ extension WebSocketTask: TimerTarget {
         case .opening: self.openingTimedOut()
         case .open: self.keepAliveDue()
         case .closing:
-            self.failure = .connectionLost("the peer did not answer the Close frame in time")
+            self.failure = self.failure ?? .peerUnresponsive
             self.transport?.reset()
             self.finish()
         case .draining:

@@ -11,7 +11,7 @@ extension WebSocketTask {
     package func resumeOnLoop() {
         guard self.phase == .opening, let opening = self.opening, self.connecting == nil, self.transport == nil else { return }
         self.record.state = .running
-        self.connecting = TransportOpening(opening.target, on: self.loop) { result in
+        self.connecting = TransportOpening(opening.target, of: self.record, on: self.loop) { result in
             self.connecting = nil
             switch result {
             case .success(let transport): self.ask(on: transport, opening)

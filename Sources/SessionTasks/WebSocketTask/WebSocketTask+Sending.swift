@@ -16,7 +16,6 @@ extension WebSocketTask {
             self.write(opcode, isFinal: endsMessage, isCompressed: false, payload, to: transport)
         }
         self.record.countSent(bytes: payload.byteCount, messages: endsMessage ? 1 : 0, at: self.loop.now)
-        self.stopReadingIfBehind()
     }
 
     func sendControl(_ opcode: Opcode, _ payload: [UInt8]) {
@@ -33,11 +32,18 @@ extension WebSocketTask {
         }
     }
 
-    /// A peer that makes us write without reading what we wrote (pings, echoes) is not read until it does.
-    func stopReadingIfBehind() {
+    /// A peer that makes us write without reading what we wrote (pings, echoes) is not read until it does. For answers alone: were it done for
+    /// what we send of our own, two ends that both send much would wait for each other.
+    package func stopReadingIfBehind() {
         guard self.queuedBytes > WebSocketTask.outputWatermark, !self.readingStopped else { return }
         self.readingStopped = true
         self.transport?.pauseReading()
+        self.transport?.awaitProgress()
+    }
+
+    /// Asks for one `outputProgressed` of the relay when all that was written has left.
+    package func awaitProgress() {
+        self.transport?.awaitProgress()
     }
 
     package var queuedBytes: Int {
@@ -55,6 +61,7 @@ extension WebSocketTask {
             self.begin(item, queues)
         }
         self.answerSent()
+        if queues.outgoing.awaitsTransport { self.transport?.awaitProgress() }
     }
 
     private func begin(_ item: OutgoingMessages.Item, _ queues: MessageQueues) {
@@ -84,12 +91,12 @@ extension WebSocketTask {
 
     /// - Returns: a number by which the send can be withdrawn while it waits.
     @discardableResult
-    func send(_ message: Message, _ completion: @escaping OutgoingMessages.Completion) -> UInt64 {
+    package func send(_ message: Message, _ completion: @escaping (Result<Void, TaskFailure>) -> Void) -> UInt64 {
         self.enqueue(.message(message, completion))
     }
 
     @discardableResult
-    func sendPing(_ payload: [UInt8], _ completion: @escaping OutgoingMessages.Completion) -> UInt64 {
+    package func sendPing(_ payload: [UInt8], _ completion: @escaping (Result<Void, TaskFailure>) -> Void) -> UInt64 {
         self.enqueue(.ping(payload, completion))
     }
 
@@ -112,7 +119,7 @@ extension WebSocketTask {
         }
     }
 
-    func withdrawSend(_ number: UInt64) {
+    package func withdrawSend(_ number: UInt64) {
         self.queuesIfMade?.outgoing.withdraw(number)?(.failure(.cancelled))
     }
 
@@ -123,6 +130,12 @@ extension WebSocketTask {
         let pongs = queues.pongs.sorted { $0.key < $1.key }.map(\.value)
         queues.pongs = [:]
         for completion in pongs { completion(.failure(failure)) }
+        self.failReceivers(failure)
+    }
+
+    /// No message will come any more; those that are here are still given out.
+    func failReceivers(_ failure: TaskFailure) {
+        guard let queues = self.queuesIfMade else { return }
         queues.inbox.fail(failure)
         self.answerReceivers()
     }

@@ -134,6 +134,7 @@ public final class WebSocketTask: @unchecked Sendable {
 
     func adopt(_ transport: any Transport) {
         self.transport = transport
+        self.record.isConnected = true
         transport.consumer = self
         let facts = (transport as? SecureTransport)?.facts
         self.record.update {

@@ -2,7 +2,7 @@ import ByteKernels
 
 extension SocketConnection {
     package var queuedBytes: Int {
-        self.queue.count + (self.loop.scratch.owner === self ? self.loop.scratch.count : 0)
+        self.queue.count
     }
 
     var takesOutput: Bool {
@@ -76,6 +76,12 @@ extension SocketConnection {
         self.loop.scratch.count = 0
         guard count > 0, self.isLive else { return }
         self.loop.scratch.buffer.read(0..<count) { self.sendOrQueue($0) }
+    }
+
+    package func awaitProgress() {
+        guard self.life == .open, !self.owesProgress else { return }
+        self.owesProgress = true
+        self.endTurnLater()
     }
 
     func drainQueue() {

@@ -44,6 +44,10 @@ package final class SocketConnection: Transport {
     var sawReset = false
     var awaitsTurnEnd = false
     var awaitsNextTurn = false
+    /// Reading was resumed, and what had been left is still to be offered again.
+    var owesKept = false
+    /// The consumer wants to be told when everything has left.
+    var owesProgress = false
     /// Reading was resumed from inside the consumer's own `bytesReceived`, by a new owner perhaps: what it leaves is offered again.
     var resumedWhileOffering = false
     var kept: [UInt8] = []
@@ -144,11 +148,12 @@ extension SocketConnection: TurnEndTarget {
     package func turnEnded() {
         if self.awaitsNextTurn {
             self.awaitsNextTurn = false
-            self.offerKept()
+            if self.owesKept { self.offerKept() }
         }
         self.awaitsTurnEnd = false
         self.flushScratch()
         self.sendFreshlyQueued()
+        self.tellProgressIfOwed()
         self.finishOutputIfDue()
         self.closeIfDone()
         self.tellEnd()
@@ -164,6 +169,17 @@ extension SocketConnection: TurnEndTarget {
             return
         }
         self.updateInterest()
+        if taken > 0 { self.owesProgress = true }
+    }
+
+    /// While something still waits, `drainQueue` tells of it.
+    private func tellProgressIfOwed() {
+        guard self.owesProgress else { return }
+        self.owesProgress = false
+        guard self.life == .open, self.queue.isEmpty, self.output != .broken else { return }
+        self.consumer?.outputProgressed()
+        // What the consumer wrote just now leaves in this turn too.
+        self.endTurnLater()
     }
 
     private func finishOutputIfDue() {

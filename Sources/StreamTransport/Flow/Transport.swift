@@ -21,7 +21,7 @@ package protocol Transport: AnyObject {
     /// Writes at once if nothing waits before it; queues what the kernel does not take. For a relay's single large write.
     func writeThrough(_ bytes: RawSpan)
 
-    /// Bytes written that the kernel has not taken yet. Grows without refusal: who writes watches it and stops its source at a watermark.
+    /// Bytes that the kernel refused for now; what this turn has only gathered is not counted. Grows without refusal: who writes watches it and stops its source at a watermark.
     var queuedBytes: Int { get }
 
     /// Of this connection's life: bytes given to `write`, and of those the bytes that the kernel took. A write is done when the second
@@ -29,9 +29,13 @@ package protocol Transport: AnyObject {
     var writtenBytes: UInt64 { get }
     var sentBytes: UInt64 { get }
 
+    /// Asks for one `outputProgressed` when all that was written so far has left, be it at the end of this very turn. Who stopped its source at
+    /// a watermark, or waits for a write to be done, asks for it: otherwise only a turn that left bytes waiting is followed by a call.
+    func awaitProgress()
+
     /// No `bytesReceived` until `resumeReading`; the peer is slowed by its own full window. Failures are still noticed.
     func pauseReading()
-    /// Reads again; bytes that the consumer left are offered again first, in a later turn. 
+    /// Reads again; bytes that the consumer left are offered again first, in a later turn.
     func resumeReading()
     /// Most bytes taken from the kernel in one read; bounds what a paused consumer can leave behind. Default: the loop's buffer.
     var readLimit: Int { get set }

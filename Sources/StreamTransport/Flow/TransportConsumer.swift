@@ -8,7 +8,7 @@ package protocol TransportConsumer: AnyObject {
     /// The peer finished sending, cleanly (FIN; under TLS a close_notify). All bytes before it were offered. Output is still open.
     func inputClosed()
 
-    /// The kernel took queued bytes. Called only after a turn that left some waiting.
+    /// The kernel took queued bytes. Called only after a turn that left some waiting, or when `awaitProgress` asked for it.
     func outputProgressed()
 
     /// The connection is over. Called exactly once, last.

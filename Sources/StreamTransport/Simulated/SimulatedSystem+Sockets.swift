@@ -49,8 +49,18 @@ extension SimulatedSystem {
     }
 
     package func send(_ descriptor: Descriptor, pieces: [[UInt8]], skipping: Int) -> Int {
-        let joined = Array(pieces.joined().dropFirst(skipping))
-        return joined.withRawSpan { self.send(descriptor, $0) }
+        guard let stream = self.process.stream(descriptor, "send") else { return SystemError.badDescriptor.asResult }
+        let total = pieces.reduce(0) { $0 + $1.count } - skipping
+        return stream.send(total) { queue, count in
+            var left = count
+            var start = skipping
+            for piece in pieces where left > 0 {
+                let end = min(piece.count, start + left)
+                piece.withRawSpan { queue.append($0.extracting(start..<end)) }
+                left -= end - start
+                start = 0
+            }
+        }
     }
 
     package func shutdownOutput(_ descriptor: Descriptor) -> SystemError? {
