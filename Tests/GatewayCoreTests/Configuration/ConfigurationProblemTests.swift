@@ -151,14 +151,6 @@ struct ConfigurationProblemTests {
             "4:10: listeners[1].name: expected a name that no other listener has, found \"a\", the name of listeners[0]; choose another",
             "4:21: listeners[1].listen: expected an address that no other listener has, found *:1, taken by listeners[0]; "
                 + "choose another port or address"),
-        Mistake(
-            """
-            routes: [{name: r, target: chat}]
-            listeners:
-            - {name: l, listen: "tcp://127.0.0.1:1", route: r}
-            """,
-            "3:49: listeners[0].route: expected a route that leads a stream somewhere, found \"r\", a chat; "
-                + "a chat room takes messages: listen with ws:// or wss://"),
     ]
 
     static let routes: [Mistake] = [

@@ -51,12 +51,6 @@ extension ConfigurationValidator {
             }
             return
         }
-        if !listener.kind.speaksWebSocket, route.target == .chat {
-            self.problems.add(
-                at: path, expected: "a route that leads a stream somewhere",
-                found: "\(QuotedText.quoted(name)), a chat",
-                remedy: "a chat room takes messages: listen with ws:// or wss://")
-        }
         let parameters = self.endpoints(of: route).flatMap(\.resource.parameters)
         if !listener.kind.speaksWebSocket, let parameter = parameters.first {
             self.problems.add(
