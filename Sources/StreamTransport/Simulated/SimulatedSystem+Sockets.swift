@@ -49,7 +49,14 @@ extension SimulatedSystem {
     }
 
     package func send(_ descriptor: Descriptor, pieces: [[UInt8]], skipping: Int) -> Int {
-        let joined = Array(pieces.joined().dropFirst(skipping))
+        // More than any send buffer would be copied for nothing.
+        let most = max(self.network.faults.sendBuffer.upperBound, 1)
+        var joined: [UInt8] = []
+        var skipped = skipping
+        for piece in pieces where joined.count < most {
+            joined += piece.dropFirst(skipped).prefix(most)
+            skipped = max(0, skipped - piece.count)
+        }
         return joined.withRawSpan { self.send(descriptor, $0) }
     }
 
