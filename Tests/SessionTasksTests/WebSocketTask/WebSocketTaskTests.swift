@@ -284,13 +284,14 @@ struct WebSocketTaskTests {
             task.close(.normalClosure)
         }
         // Reads for a moment every four seconds: slow, but there.
-        for _ in 0..<20 where peer.close == nil {
+        for _ in 0..<20 where task.queuedBytes > 0 {
             _ = meeting.meeting.ground.network?.run(for: .seconds(4))
             let before = peer.peer.received.count
             peer.peer.isReading = true
             _ = meeting.run(atMost: .milliseconds(100)) { peer.peer.received.count > before + 100_000 }
             peer.peer.isReading = false
         }
+        #expect(task.queuedBytes == 0 && meeting.meeting.loop.now.nanoseconds > 8_000_000_000)
         peer.peer.isReading = true
         #expect(meeting.run { peer.close == [0x03, 0xE8] }, "\(String(describing: diary.end)), \(peer.peer.received.count)")
         #expect(peer.frames.first?.payload.count == message.count)
