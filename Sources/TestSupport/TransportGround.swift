@@ -2,8 +2,8 @@ import StreamTransport
 
 /// What a transport test stands on: real sockets on loopback, or the simulated network. The same test runs on both.
 ///
-/// Loops and scripted hosts made here take their turns on the test's thread, inside `run`; nothing happens in between. Close the ground
-/// with `close` at the end of a test, to have the simulated program's mistakes counted.
+/// Loops and scripted hosts made here take their turns on the test's thread, inside `run`; nothing happens in between.
+/// Close the ground with `close` at the end of a test, to have the simulated program's mistakes counted.
 package final class TransportGround {
     package enum Kind: Hashable, Sendable, CaseIterable {
         case sockets
@@ -85,8 +85,8 @@ package final class TransportGround {
         return true
     }
 
-    /// Lets everything that is under way arrive and be acted on: on the simulated network exactly, on loopback sockets by `rounds` of turns
-    /// each. For showing that something does not happen, which real sockets can only make likely.
+    /// Lets everything that is under way arrive and be acted on: on the simulated network exactly, on loopback sockets
+    /// by `rounds` of turns each. For showing that something does not happen, which real sockets can only make likely.
     package func settle(rounds: Int = 50) {
         if let network = self.network {
             network.settle()

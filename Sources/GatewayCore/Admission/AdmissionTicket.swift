@@ -1,7 +1,7 @@
 import StreamTransport
 
-/// One accepted connection's place among those that admission counts, given back once. It outlives the connection's way in, so that nothing
-/// else of that needs to.
+/// One accepted connection's place among those that admission counts, given back once. It outlives the connection's way
+/// in, so that nothing else of that needs to.
 final class AdmissionTicket {
     private enum Standing {
         case none

@@ -4,7 +4,8 @@ import StreamTransport
 import TLSEngine
 import WebSocketProtocol
 
-/// A connection on its way from the listener to its endpoint or tunnel: PROXY header, TLS, opening handshake, route. One deadline covers it all.
+/// A connection on its way from the listener to its endpoint or tunnel: PROXY header, TLS, opening handshake, route.
+/// One deadline covers it all.
 final class InboundConnection {
     enum Phase {
         case proxyHeader
@@ -98,7 +99,7 @@ final class InboundConnection {
                 secure.consumer = self
                 self.plain()
             case .failure(let failure):
-                self.end(self.reason(for: failure, in: .tls), reset: false)
+                self.end(self.reason(for: failure, in: .tls), reset: false, detail: failure.description)
             }
         }
     }
@@ -192,7 +193,7 @@ final class InboundConnection {
 
     private var isEnding = false
 
-    private func end(_ reason: TerminationReason, reset: Bool) {
+    private func end(_ reason: TerminationReason, reset: Bool, detail: String? = nil) {
         guard !self.isEnding else { return }
         self.isEnding = true
         self.phase = .done
@@ -201,7 +202,7 @@ final class InboundConnection {
         self.securing = nil
         self.transport.consumer = nil
         if reset { self.transport.reset() } else { self.transport.close(linger: .seconds(2)) }
-        self.gateway.ended(self.passport, reason, downstream: nil, upstream: nil)
+        self.gateway.ended(self.passport, reason, detail: detail, downstream: nil, upstream: nil)
         self.ticket.release()
     }
 }
@@ -219,7 +220,8 @@ extension InboundConnection: TransportConsumer {
 
     private func sniffed(_ bytes: RawSpan) -> Int {
         self.transport.pauseReading()
-        // A TLS record of a handshake begins with 22 (RFC 8446 §5.1); no HTTP method, and no sensible stream protocol, does.
+        // A TLS record of a handshake begins with 22 (RFC 8446 §5.1); no HTTP method, and no sensible stream protocol,
+        // does.
         bytes[byte: 0] == 22 ? self.secure() : self.plain()
         return 0
     }
@@ -282,7 +284,8 @@ extension AdmissionRefusal {
     /// What a WebSocket client is told.
     var handshakeRefusal: HandshakeRefusal {
         HandshakeRefusal(
-            status: Int(self.status), explanation: "Too many connections (\(self.rawValue)); close some or try again later.",
+            status: Int(self.status),
+            explanation: "Too many connections (\(self.rawValue)); close some or try again later.",
             fields: [HTTPField("Retry-After", "5")])
     }
 }

@@ -22,7 +22,8 @@ final class Tunnel {
     /// Joins two open tasks; bytes flow after `start`.
     /// - Parameter finished: called once, when both connections are over.
     init(
-        _ passport: ConnectionPassport, downstream: TunnelLink, upstream: TunnelLink, settings: TunnelSettings, on loop: Loop,
+        _ passport: ConnectionPassport, downstream: TunnelLink, upstream: TunnelLink, settings: TunnelSettings,
+        on loop: Loop,
         finished: @escaping (TerminationReason) -> Void
     ) {
         self.passport = passport
@@ -30,7 +31,8 @@ final class Tunnel {
         self.loop = loop
         self.openedAt = loop.now
         self.finished = finished
-        self.machine = TunnelMachine(downstream: downstream.kind, upstream: upstream.kind, halfClose: settings.halfClose)
+        self.machine = TunnelMachine(
+            downstream: downstream.kind, upstream: upstream.kind, halfClose: settings.halfClose)
         self.downstream = TunnelEnd(.downstream, downstream, settings: settings)
         self.upstream = TunnelEnd(.upstream, upstream, settings: settings)
     }
@@ -66,7 +68,8 @@ final class Tunnel {
         self.perform(self.machine.closeReceived(side, signal))
     }
 
-    /// A message came from a side whose direction is over: after an end mark that is against the agreement, else it is thrown away.
+    /// A message came from a side whose direction is over: after an end mark that is against the agreement, else it is
+    /// thrown away.
     func receivedAfterEnd(_ side: TunnelSide) {
         guard self.machine.watchesEndMark(from: side), self.machine.direction(from: side) == .finished else { return }
         self.violated(side, closeCode: 1002)

@@ -11,7 +11,8 @@ final class TunnelSession {
     private let gateway: LoopGateway
     private var tunnel: Tunnel?
 
-    init(_ passport: ConnectionPassport, ticket: AdmissionTicket, route: RoutePlan, endpoint: Int, gateway: LoopGateway) {
+    init(_ passport: ConnectionPassport, ticket: AdmissionTicket, route: RoutePlan, endpoint: Int, gateway: LoopGateway)
+    {
         self.passport = passport
         self.ticket = ticket
         self.route = route

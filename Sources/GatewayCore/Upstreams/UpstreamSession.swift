@@ -4,8 +4,8 @@ import StreamTransport
 import Synchronization
 import WebSocketProtocol
 
-/// An accepted connection while its upstream is being reached: picks endpoints, tries again, and joins the two sides; or answers the client
-/// with what went wrong.
+/// An accepted connection while its upstream is being reached: picks endpoints, tries again, and joins the two sides;
+/// or answers the client with what went wrong.
 final class UpstreamSession {
     private(set) var passport: ConnectionPassport
     private let ticket: AdmissionTicket
@@ -82,7 +82,7 @@ final class UpstreamSession {
             // An answer that is meant for the client is no reason to ask another endpoint.
             guard failure.kind.countsAgainstEndpoint,
                 case .retry(let delay) = self.plan.attemptFailed(now: now, using: &generator)
-            else { return self.fail(failure.kind, answer: failure.response) }
+            else { return self.fail(failure.kind, answer: failure.response, detail: failure.detail) }
             self.loop.arm(self.timer, after: delay, target: self)
         }
     }
@@ -108,7 +108,8 @@ final class UpstreamSession {
         let acceptance: HandshakeAcceptance
         switch upstream {
         // What the upstream chose is what the client gets: the choice is made once, end to end.
-        case .webSocket(let task): acceptance = asked.request.acceptance(subprotocol: task.subprotocol, deflate: self.route.deflate)
+        case .webSocket(let task):
+            acceptance = asked.request.acceptance(subprotocol: task.subprotocol, deflate: self.route.deflate)
         case .stream:
             acceptance = asked.request.acceptance(
                 subprotocols: self.route.configuration.subprotocols, deflate: self.route.deflate)
@@ -120,12 +121,12 @@ final class UpstreamSession {
 
     // MARK: Failing
 
-    private func fail(_ failure: UpstreamFailure, answer: ResponseHead? = nil) {
-        self.refuse(
-            failure.refusal(answer), TerminationReason(.upstream, .connecting, failure.terminationCause))
+    private func fail(_ failure: UpstreamFailure, answer: ResponseHead? = nil, detail: String? = nil) {
+        let reason = TerminationReason(.upstream, .connecting, failure.terminationCause)
+        self.refuse(failure.refusal(answer), reason, detail: detail)
     }
 
-    private func refuse(_ refusal: HandshakeRefusal, _ reason: TerminationReason) {
+    private func refuse(_ refusal: HandshakeRefusal, _ reason: TerminationReason, detail: String? = nil) {
         guard !self.isOver else { return }
         self.isOver = true
         self.loop.disarm(self.timer)
@@ -138,7 +139,7 @@ final class UpstreamSession {
             refusal.rendered().withRawSpan { transport?.write($0) }
             transport?.close(linger: .seconds(2))
         }
-        self.conclude(reason)
+        self.conclude(reason, detail: detail)
     }
 
     private func cancel(_ reason: TerminationReason) {
@@ -153,8 +154,8 @@ final class UpstreamSession {
         self.conclude(reason)
     }
 
-    private func conclude(_ reason: TerminationReason) {
-        self.gateway.ended(self.passport, reason, downstream: nil, upstream: nil)
+    private func conclude(_ reason: TerminationReason, detail: String? = nil) {
+        self.gateway.ended(self.passport, reason, detail: detail, downstream: nil, upstream: nil)
         self.ticket.release()
     }
 }

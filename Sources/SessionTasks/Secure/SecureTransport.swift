@@ -5,8 +5,9 @@ import TLSEngine
 
 /// TLS over another transport: its consumer sees plaintext, the transport below sees records.
 ///
-/// Plaintext lands in a buffer that all connections of the loop share, and what is written in a turn is gathered in one of the loop's spare
-/// arrays and leaves as few records as it fits in: an idle connection holds OpenSSL's own state and no buffer.
+/// Plaintext lands in a buffer that all connections of the loop share, and what is written in a turn is gathered in one
+/// of the loop's spare arrays and leaves as few records as it fits in: an idle connection holds OpenSSL's own state and
+/// no buffer.
 package final class SecureTransport {
     package typealias Completion = (Result<SecureTransport, TransportFailure>) -> Void
 
@@ -40,7 +41,8 @@ package final class SecureTransport {
     /// OpenSSL waits for a decision of ours, and the connection below is not read meanwhile.
     private var awaitsAnswer = false
     private var failure: TransportFailure?
-    /// Plaintext given and, of that, what the transport below has sent; between the two, where each encrypted piece ends below.
+    /// Plaintext given and, of that, what the transport below has sent; between the two, where each encrypted piece
+    /// ends below.
     var given: UInt64 = 0
     private var confirmed: UInt64 = 0
     private var marks: Deque<(plain: UInt64, below: UInt64)> = []
@@ -48,7 +50,8 @@ package final class SecureTransport {
     private var completion: Completion?
     private let timer = LoopTimer()
 
-    /// Begins the handshake on `plain`, whose consumer this becomes. `completion` is called once, on the loop, unless `reset` comes first.
+    /// Begins the handshake on `plain`, whose consumer this becomes. `completion` is called once, on the loop, unless
+    /// `reset` comes first.
     /// - Parameter received: bytes of the handshake that were read from `plain` already.
     @discardableResult
     package static func upgrade(
@@ -57,7 +60,8 @@ package final class SecureTransport {
         do throws(TLSFailure) {
             let records = plain.loop.local(CiphertextBuffer.self) { CiphertextBuffer() }
             let connection = try SecureConnection(
-                settings.context, serverName: settings.serverName, resumptionKey: settings.resumptionKey, output: records)
+                settings.context, serverName: settings.serverName, resumptionKey: settings.resumptionKey,
+                output: records)
             let transport = SecureTransport(
                 over: plain, connection: connection, settings: settings, received: received, completion: completion)
             transport.begin()
@@ -236,7 +240,8 @@ package final class SecureTransport {
             try self.connection.write(bytes)
             self.sendRecords()
             self.confirmSent()
-            self.marks.append((plain: self.confirmedOrMarked &+ UInt64(bytes.byteCount), below: self.lower.writtenBytes))
+            self.marks.append(
+                (plain: self.confirmedOrMarked &+ UInt64(bytes.byteCount), below: self.lower.writtenBytes))
         } catch {
             self.fail(.tls(error.description))
         }
@@ -343,7 +348,8 @@ extension SecureTransport: TransportConsumer {
         guard !self.inputEnded else { return }
         switch self.connection.transportClosed() {
         case .clean: self.inputClosedCleanly()
-        case .truncated: self.fail(self.phase == .handshaking ? .tls("the peer closed during the handshake") : .truncated)
+        case .truncated:
+            self.fail(self.phase == .handshaking ? .tls("the peer closed during the handshake") : .truncated)
         }
     }
 

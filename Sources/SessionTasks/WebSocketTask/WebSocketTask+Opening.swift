@@ -9,7 +9,9 @@ extension WebSocketTask {
     static let responseBodyLimit = 16 << 10
 
     package func resumeOnLoop() {
-        guard self.phase == .opening, let client = self.client, client.connecting == nil, self.transport == nil else { return }
+        guard self.phase == .opening, let client = self.client, client.connecting == nil, self.transport == nil else {
+            return
+        }
         self.record.state = .running
         client.connecting = TransportOpening(client.opening.target, of: self.record, on: self.loop) { result in
             client.connecting = nil

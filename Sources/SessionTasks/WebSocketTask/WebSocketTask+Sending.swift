@@ -4,7 +4,8 @@ import WebSocketProtocol
 
 /// Frames out, on the loop.
 extension WebSocketTask {
-    /// Writes one data frame at the end of the turn, compressed if that was agreed and the message is worth it. Ignored unless the task is open.
+    /// Writes one data frame at the end of the turn, compressed if that was agreed and the message is worth it. Ignored
+    /// unless the task is open.
     package func sendFrame(_ kind: MessageKind, startsMessage: Bool, endsMessage: Bool, _ payload: RawSpan) {
         guard self.phase == .open, let transport = self.transport else { return }
         let opcode: Opcode = startsMessage ? kind.opcode : .continuation
@@ -32,8 +33,8 @@ extension WebSocketTask {
         }
     }
 
-    /// A peer that makes us write without reading what we wrote (pings, echoes) is not read until it does. For answers alone: were it done for
-    /// what we send of our own, two ends that both send much would wait for each other.
+    /// A peer that makes us write without reading what we wrote (pings, echoes) is not read until it does. For answers
+    /// alone: were it done for what we send of our own, two ends that both send much would wait for each other.
     package func stopReadingIfBehind() {
         guard self.queuedBytes > WebSocketTask.outputWatermark, !self.readingStopped else { return }
         self.readingStopped = true
@@ -80,7 +81,9 @@ extension WebSocketTask {
     }
 
     private func await(_ completion: @escaping OutgoingMessages.Completion, _ queues: MessageQueues) {
-        guard let transport = self.transport else { return completion(.failure(.connectionLost("the connection is gone"))) }
+        guard let transport = self.transport else {
+            return completion(.failure(.connectionLost("the connection is gone")))
+        }
         queues.outgoing.began(doneAt: transport.writtenBytes, completion)
     }
 

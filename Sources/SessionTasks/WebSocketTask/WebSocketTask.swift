@@ -5,8 +5,8 @@ import WebSocketProtocol
 
 /// A WebSocket to a peer, opened towards it or accepted from it, with messages that queue.
 ///
-/// Sends and receives asked for before the opening handshake is done wait for it and then run in order. Pings are answered, and fragments
-/// joined, without the caller's help. Usable from any thread.
+/// Sends and receives asked for before the opening handshake is done wait for it and then run in order. Pings are
+/// answered, and fragments joined, without the caller's help. Usable from any thread.
 ///
 /// - Source: RFC 6455; the URL loading system's `URLSessionWebSocketTask`; both roles are ours.
 public final class WebSocketTask: @unchecked Sendable {
@@ -44,7 +44,8 @@ public final class WebSocketTask: @unchecked Sendable {
         var subprotocol: String?
     }
 
-    /// Bytes that may wait in the transport before our own sends are held back, and before answers to the peer (pongs, echoes) stop the reading.
+    /// Bytes that may wait in the transport before our own sends are held back, and before answers to the peer (pongs,
+    /// echoes) stop the reading.
     static let outputWatermark = 256 << 10
 
     package let record: TaskRecord
@@ -78,7 +79,8 @@ public final class WebSocketTask: @unchecked Sendable {
     /// A task that will connect and shake hands when first resumed.
     /// - Parameter startsPaused: no frame is read before `resumeReading`, for a relay that has yet to be attached.
     package init(
-        opening: ClientOpening, on loop: Loop, options: WebSocketOptions = WebSocketOptions(), startsPaused: Bool = false
+        opening: ClientOpening, on loop: Loop, options: WebSocketOptions = WebSocketOptions(),
+        startsPaused: Bool = false
     ) {
         self.record = TaskRecord(state: .suspended)
         self.loop = loop
@@ -89,7 +91,8 @@ public final class WebSocketTask: @unchecked Sendable {
         self.engine = WebSocketEngine(role: .client, maximumMessageSize: options.maximumMessageSize)
     }
 
-    /// The server's task of a connection whose opening request was accepted. On the loop; sends `response` and is open at once.
+    /// The server's task of a connection whose opening request was accepted. On the loop; sends `response` and is open
+    /// at once.
     /// - Parameters:
     ///   - deflate: what was agreed in the response; `nil` for no compression.
     ///   - response: the 101 response as it goes out.

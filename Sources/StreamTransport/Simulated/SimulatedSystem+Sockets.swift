@@ -103,8 +103,8 @@ extension SimulatedSystem {
         return nil
     }
 
-    /// Holds up what passes through this connection for `duration`: what its process sends, and what comes to it. `nil` is for ever.
-    /// Kernel timeouts run meanwhile.
+    /// Holds up what passes through this connection for `duration`: what its process sends, and what comes to it. `nil`
+    /// is for ever. Kernel timeouts run meanwhile.
     package func stall(_ descriptor: Descriptor, for duration: Duration?, output: Bool = true, input: Bool = true) {
         guard let stream = self.process.stream(descriptor, "stall") else { return }
         let end = duration.map { self.network.now.advanced(by: $0) } ?? .distantFuture

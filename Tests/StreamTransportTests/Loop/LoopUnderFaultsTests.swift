@@ -45,7 +45,8 @@ struct LoopUnderFaultsTests {
         }
 
         func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
-            // Leaves the last byte of most offers: what is left must come again, once. Nothing comes again after the end.
+            // Leaves the last byte of most offers: what is left must come again, once. Nothing comes again after the
+            // end.
             let isLast = self.heard.count + bytes.byteCount >= self.said.count
             let taken = isLast ? bytes.byteCount : max(1, bytes.byteCount - 1)
             for offset in 0..<taken {

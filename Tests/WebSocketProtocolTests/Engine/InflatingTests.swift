@@ -63,7 +63,8 @@ struct InflatingTests {
         expectMessages([.text("Hello"), .text("Hello")], in: bytes + bytes, by: self.setting(sender, parameters))
     }
 
-    /// The empty block whose last four bytes are left out may itself be marked as the last one: §7.2.1 asks for its kind only.
+    /// The empty block whose last four bytes are left out may itself be marked as the last one: §7.2.1 asks for its
+    /// kind only.
     @Test(arguments: Role.both, [Self.takeover, Self.noTakeover])
     func readsAMessageWhoseEmptyBlockIsMarkedAsTheLast(_ sender: Role, _ parameters: PermessageDeflateParameters) {
         let bytes = [
