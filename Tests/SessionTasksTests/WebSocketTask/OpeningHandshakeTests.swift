@@ -69,7 +69,7 @@ struct OpeningHandshakeTests {
         let diary = WebSocketDiary()
         let (task, peer) = try self.asking(meeting, diary)
         let raw = RawWebSocketPeer(peer, isClient: false)
-        peer.send(RawWebSocketPeer.answer(to: peer.takeReceived()) + raw.encoded(1, Array("early".utf8)) + raw.encoded(2, [1]))
+        peer.send(RawWebSocketPeer.answer(to: peer.takeReceived(), accept: AcceptKey.answering) + raw.encoded(1, Array("early".utf8)) + raw.encoded(2, [1]))
         meeting.perform { diary.receive(task, "second") }
         #expect(meeting.run { diary.lines.count == 3 })
         #expect(diary.lines.filter { $0 != "s" } == ["r:early", "second:1 bytes"])
@@ -95,7 +95,7 @@ struct OpeningHandshakeTests {
         let meeting = try WebSocketMeeting(.simulation)
         let diary = WebSocketDiary()
         let (task, peer) = try self.asking(meeting, diary)
-        let answer = RawWebSocketPeer.answer(to: peer.takeReceived())
+        let answer = RawWebSocketPeer.answer(to: peer.takeReceived(), accept: AcceptKey.answering)
         peer.send("HTTP/1.1 102 Processing\r\n\r\n")
         meeting.meeting.settle()
         peer.send(answer)
