@@ -92,7 +92,8 @@ extension StreamChatMember: ChatHearer {
         case .unchanged: message.bytes.withRawSpan { task.gather($0) }
         case .rewritten: made.withRawSpan { task.gather($0) }
         case .violation:
-            // What another member said cannot be written in this framing: it is left out, and this member is not to blame.
+            // What another member said cannot be written in this framing: it is left out, and this member is not to
+            // blame.
             self.toStream = MessagesToStream(self.framing, messageLimit: self.messageLimit)
         }
     }
