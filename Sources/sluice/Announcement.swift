@@ -23,13 +23,18 @@ enum Announcement {
         }
     }
 
+    /// Works from the folder the process was started in, with what a machine has anyway before what must be installed.
     private static func firstSteps(_ web: Gateway.Place) -> [String] {
-        [
+        let program = CommandLine.arguments.first ?? "sluice"
+        return [
             "",
-            "try:",
-            "  python3 -m websockets ws://\(web.address)/echo          # what you type comes back",
-            "  python3 -m websockets ws://\(web.address)/chat/lobby    # in two terminals: one hears the other",
-            "  sluice bridge ws://127.0.0.1:6080/vnc tcp://127.0.0.1:5900   # a browser in front of a TCP service",
+            "try, each in a terminal of its own:",
+            "  \(program) bridge tcp://127.0.0.1:7000 ws://\(web.address)/echo",
+            "      a TCP port in front of it: what you send to port 7000 comes back",
+            "  python3 -m websockets ws://\(web.address)/echo",
+            "      what you type comes back (after: python3 -m pip install websockets)",
+            "  python3 -m websockets ws://\(web.address)/chat/lobby",
+            "      in two terminals: one hears the other",
             "",
         ]
     }

@@ -4,13 +4,15 @@ import StreamTransport
 
 /// Runs the gateway until it is told to stop.
 ///
-/// Prints one line for each listener (`listening on URL`) and then `ready`. SIGTERM and SIGINT drain, a second one ends at once; SIGHUP reads the
-/// configuration's file again.
+/// Prints one line for each listener (`listening on URL`) and then `ready`. SIGTERM and SIGINT drain, a second one ends
+/// at once; SIGHUP reads the configuration's file again.
 /// - Throws: `StartFailure` when it does not come up.
 func run(_ configuration: GatewayConfiguration, source: ConfigurationSource) async throws {
     let signals = await ProcessSignals()
     let log = TunnelLog(configuration.log, quiet: source.isQuiet)
-    let passed = ServiceSupervisor.takeListeningDescriptors().map { PassedSocket(name: $0.name, descriptor: $0.descriptor) }
+    let passed = ServiceSupervisor.takeListeningDescriptors().map {
+        PassedSocket(name: $0.name, descriptor: $0.descriptor)
+    }
     let group: LoopGroup
     let gateway: Gateway
     do {

@@ -5,7 +5,7 @@ import WebSocketProtocol
 /// A connection whose endpoint is the gateway itself: echo, or a chat room.
 final class EndpointSession {
     private(set) var passport: ConnectionPassport
-    private let inbound: InboundConnection
+    private let ticket: AdmissionTicket
     private let route: RoutePlan
     private let gateway: LoopGateway
     private var stream: StreamTask?
@@ -16,7 +16,7 @@ final class EndpointSession {
 
     init(_ inbound: InboundConnection, route: RoutePlan, gateway: LoopGateway) {
         self.passport = inbound.passport
-        self.inbound = inbound
+        self.ticket = inbound.ticket
         self.route = route
         self.gateway = gateway
         self.passport.route = route.configuration.name
@@ -55,7 +55,7 @@ final class EndpointSession {
         self.gateway.loop.disarm(self.timer)
         let clean = TerminationReason(.downstream, .relaying, .clean(closeCode: nil))
         self.gateway.ended(self.passport, self.termination ?? reason ?? clean, downstream: self.record, upstream: nil)
-        self.inbound.release()
+        self.ticket.release()
         self.stream = nil
         self.webSocket = nil
     }

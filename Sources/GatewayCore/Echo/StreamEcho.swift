@@ -19,7 +19,10 @@ final class StreamEcho: TransportConsumer {
     func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
         guard let task = self.task else { return bytes.byteCount }
         task.send(bytes.bytes)
-        if task.queuedBytes > self.watermarks.high { task.pauseReading() }
+        if task.queuedBytes > self.watermarks.high {
+            task.pauseReading()
+            task.awaitProgress()
+        }
         return bytes.byteCount
     }
 

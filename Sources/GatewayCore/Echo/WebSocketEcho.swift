@@ -5,8 +5,8 @@ import WebSocketProtocol
 
 /// Sends every message back as it came: its kind, and if asked its fragments.
 ///
-/// A message in one piece, which is nearly every one, goes from the receive buffer straight into the output. Others are gathered first, so that a
-/// message that turns out to break a rule is not half echoed.
+/// A message in one piece, which is nearly every one, goes from the receive buffer straight into the output. Others are
+/// gathered first, so that a message that turns out to break a rule is not half echoed.
 final class WebSocketEcho: WebSocketRelay {
     /// Fragments whose boundaries are kept; a message in more of them comes back in one.
     static let fragmentLimit = 4096
@@ -34,12 +34,14 @@ final class WebSocketEcho: WebSocketRelay {
     func received(_ mark: FrameMark, _ bytes: RawSpan) {
         guard let task = self.task else { return }
         if mark.startsMessage, mark.endsMessage {
-            return task.sendFrame(mark.kind, startsMessage: true, endsMessage: true, bytes)
+            task.sendFrame(mark.kind, startsMessage: true, endsMessage: true, bytes)
+            return task.stopReadingIfBehind()
         }
         self.gather(mark, bytes)
         guard mark.endsMessage, let message = self.unfinished else { return }
         self.unfinished = nil
         self.sendBack(message, mark.kind, by: task)
+        task.stopReadingIfBehind()
     }
 
     private func gather(_ mark: FrameMark, _ bytes: RawSpan) {

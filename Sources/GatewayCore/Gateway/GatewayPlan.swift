@@ -1,14 +1,14 @@
 import StreamTransport
 import TLSEngine
 
-/// A whole configuration ready to work: every certificate read, every reference resolved. Made at once or not at all, so that a reload that
-/// cannot work leaves the running plan as it is.
+/// A whole configuration ready to work: every certificate read, every reference resolved. Made at once or not at all,
+/// so that a reload that cannot work leaves the running plan as it is.
 package struct GatewayPlan: Sendable {
     package let configuration: GatewayConfiguration
     package let listeners: [ListenerPlan]
 
-    /// - Parameter former: the running plan. Upstreams and TLS contexts whose settings did not change are taken over, with what they know
-    ///   (ejected endpoints, sessions); certificates are read anew all the same.
+    /// - Parameter former: the running plan. Upstreams and TLS contexts whose settings did not change are taken over,
+    ///   with what they know (ejected endpoints, sessions); certificates are read anew all the same.
     /// - Throws: the first fault; nothing was changed then.
     package init(_ configuration: GatewayConfiguration, former: GatewayPlan? = nil) throws(PlanFault) {
         self.configuration = configuration
@@ -44,7 +44,9 @@ package struct GatewayPlan: Sendable {
         _ listener: ListenerConfiguration, _ configuration: GatewayConfiguration, _ routes: [String: RoutePlan],
         former: GatewayPlan?
     ) throws(PlanFault) -> ListenerPlan {
-        let served = configuration.routes.filter { configuration.serves($0, on: listener) }.compactMap { routes[$0.name] }
+        let served = configuration.routes.filter { configuration.serves($0, on: listener) }.compactMap {
+            routes[$0.name]
+        }
         let context: TLSContext?
         do throws(PlanFault) {
             context = try listener.tls.map { (settings) throws(PlanFault) in
@@ -62,7 +64,9 @@ package struct GatewayPlan: Sendable {
             let plans = listener.routes + [listener.route].compactMap(\.self)
             for plan in plans {
                 // TLS material may have changed on disk: such an upstream is made anew.
-                if let upstream = plan.upstream, upstream.context == nil, upstream.configuration == wanted { return upstream }
+                if let upstream = plan.upstream, upstream.context == nil, upstream.configuration == wanted {
+                    return upstream
+                }
             }
         }
         return nil

@@ -1,46 +1,46 @@
 import StreamTransport
 
-/// The end of one loop's part of the gateway.
+/// The end of one loop's part of the gateway: connections are asked to end by a schedule, and cut at its deadline.
 final class LoopDrainer: TimerTarget {
     private let gateway: LoopGateway
-    private let settings: DrainSettings
+    private let schedule: DrainSchedule
     private var whenEmpty: (() -> Void)?
-    private var waiting: [UInt64] = []
-    private let spreadTimer = LoopTimer()
-    private let deadlineTimer = LoopTimer()
-    private var step = Duration.zero
+    private let waiting: [UInt64]
+    private var told = 0
+    private let timer = LoopTimer()
 
     init(_ gateway: LoopGateway, settings: DrainSettings, whenEmpty: @escaping () -> Void) {
         self.gateway = gateway
-        self.settings = settings
         self.whenEmpty = whenEmpty
+        self.waiting = gateway.live.keys.sorted()
+        self.schedule = DrainSchedule(settings, count: self.waiting.count, began: gateway.loop.now)
     }
 
     func begin() {
         self.gateway.beginDrain { self.finish() }
-        guard self.whenEmpty != nil else { return }
-        self.waiting = self.gateway.live.keys.sorted()
-        self.step = self.settings.closeSpread / max(1, self.waiting.count)
-        self.gateway.loop.arm(self.deadlineTimer, after: self.settings.timeout, target: self)
-        self.drainNext()
+        self.goOn()
     }
 
-    private func drainNext() {
-        // Many connections in a short spread: several at a time, so that the timer need not be finer than a millisecond.
-        let batch = max(1, Int(Duration.milliseconds(1) / max(self.step, .nanoseconds(1))))
-        for identifier in self.waiting.prefix(batch) { self.gateway.drain(identifier) }
-        self.waiting.removeFirst(min(batch, self.waiting.count))
-        guard !self.waiting.isEmpty, self.whenEmpty != nil else { return }
-        self.gateway.loop.arm(self.spreadTimer, after: self.step * batch, target: self)
+    /// Tells those whose turn it is; those that are gone count as told.
+    private func goOn() {
+        let due = self.schedule.due(at: self.gateway.loop.now)
+        while self.told < due, self.whenEmpty != nil {
+            self.gateway.drain(self.waiting[self.told])
+            self.told += 1
+        }
+        guard self.whenEmpty != nil else { return }
+        let next = self.schedule.next(after: self.told) ?? self.schedule.deadline
+        self.gateway.loop.arm(self.timer, at: min(next, self.schedule.deadline), target: self)
     }
 
     func timerFired(_ timer: LoopTimer) {
-        if timer === self.spreadTimer { self.drainNext() } else { self.gateway.abandonAll() }
+        guard self.gateway.loop.now < self.schedule.deadline else { return self.gateway.abandonAll() }
+        self.goOn()
     }
 
     private func finish() {
-        self.gateway.loop.disarm(self.spreadTimer)
-        self.gateway.loop.disarm(self.deadlineTimer)
+        self.gateway.loop.disarm(self.timer)
+        self.gateway.drainer = nil
         let whenEmpty = self.whenEmpty
         self.whenEmpty = nil
         whenEmpty?()

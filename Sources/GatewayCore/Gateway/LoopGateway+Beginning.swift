@@ -21,8 +21,9 @@ extension LoopGateway {
         case (.chat, .stream(let transport)):
             // Validation refuses such a route; nothing sensible can be done with the bytes.
             transport.reset()
-            self.ended(inbound.passport, TerminationReason(.gateway, .accepting, .system), downstream: nil, upstream: nil)
-            inbound.release()
+            self.ended(
+                inbound.passport, TerminationReason(.gateway, .accepting, .system), downstream: nil, upstream: nil)
+            inbound.ticket.release()
         case (.upstream, _), (.url, _):
             UpstreamSession(inbound, link: link, route: route, gateway: self).start()
         }
@@ -30,10 +31,12 @@ extension LoopGateway {
 
     /// The last word on a connection: its log line, its counter, its place.
     func ended(
-        _ passport: ConnectionPassport, _ reason: TerminationReason, downstream: TaskRecord?, upstream: TaskRecord?
+        _ passport: ConnectionPassport, _ reason: TerminationReason, detail: String? = nil, downstream: TaskRecord?,
+        upstream: TaskRecord?
     ) {
         self.shared.counters.count("ended/" + reason.name)
-        self.shared.log.closed(passport, reason, downstream: downstream, upstream: upstream, at: self.loop.now)
+        self.shared.log.closed(
+            passport, reason, detail: detail, downstream: downstream, upstream: upstream, at: self.loop.now)
         self.remove(passport.identifier)
     }
 }

@@ -15,12 +15,15 @@ final class Tunnel {
     private let openedAt: MonotonicInstant
     private let lifeTimer = LoopTimer()
     private let closingTimer = LoopTimer()
+    /// What waited to be sent when the closing last showed progress.
+    private var queuedAtClosing = 0
     private var finished: ((TerminationReason) -> Void)?
 
     /// Joins two open tasks; bytes flow after `start`.
     /// - Parameter finished: called once, when both connections are over.
     init(
-        _ passport: ConnectionPassport, downstream: TunnelLink, upstream: TunnelLink, settings: TunnelSettings, on loop: Loop,
+        _ passport: ConnectionPassport, downstream: TunnelLink, upstream: TunnelLink, settings: TunnelSettings,
+        on loop: Loop,
         finished: @escaping (TerminationReason) -> Void
     ) {
         self.passport = passport
@@ -28,7 +31,8 @@ final class Tunnel {
         self.loop = loop
         self.openedAt = loop.now
         self.finished = finished
-        self.machine = TunnelMachine(downstream: downstream.kind, upstream: upstream.kind, halfClose: settings.halfClose)
+        self.machine = TunnelMachine(
+            downstream: downstream.kind, upstream: upstream.kind, halfClose: settings.halfClose)
         self.downstream = TunnelEnd(.downstream, downstream, settings: settings)
         self.upstream = TunnelEnd(.upstream, upstream, settings: settings)
     }
@@ -64,7 +68,8 @@ final class Tunnel {
         self.perform(self.machine.closeReceived(side, signal))
     }
 
-    /// A message came from a side whose direction is over: after an end mark that is against the agreement, else it is thrown away.
+    /// A message came from a side whose direction is over: after an end mark that is against the agreement, else it is
+    /// thrown away.
     func receivedAfterEnd(_ side: TunnelSide) {
         guard self.machine.watchesEndMark(from: side), self.machine.direction(from: side) == .finished else { return }
         self.violated(side, closeCode: 1002)
@@ -97,7 +102,7 @@ final class Tunnel {
 
     private func perform(_ orders: TunnelOrders) {
         self.followMachine()
-        if orders.startsClosingTimer { self.loop.arm(self.closingTimer, after: Self.closingTimeout, target: self) }
+        if orders.startsClosingTimer { self.armClosing() }
         for side in TunnelSide.allCases {
             if let order = orders[side] { self.end(side).perform(order) }
         }
@@ -121,6 +126,22 @@ final class Tunnel {
 
     // MARK: Deadlines
 
+    private var queuedBytes: Int {
+        self.downstream.link.queuedBytes + self.upstream.link.queuedBytes
+    }
+
+    private func armClosing() {
+        self.queuedAtClosing = self.queuedBytes
+        self.loop.arm(self.closingTimer, after: Self.closingTimeout, target: self)
+    }
+
+    /// A peer that still takes what was sent before the end is given its time anew.
+    private func closingTimerFired() {
+        guard self.queuedBytes >= self.queuedAtClosing else { return self.armClosing() }
+        self.perform(self.machine.closingTimedOut())
+        if !self.machine.isOver { self.armClosing() }
+    }
+
     private var lastActivity: MonotonicInstant {
         let instants = [self.downstream, self.upstream].compactMap { $0.link.record.lastActivityAt }
         return instants.max() ?? self.openedAt
@@ -136,11 +157,7 @@ final class Tunnel {
 
 extension Tunnel: TimerTarget {
     func timerFired(_ timer: LoopTimer) {
-        if timer === self.closingTimer {
-            self.perform(self.machine.closingTimedOut())
-            if !self.machine.isOver { self.loop.arm(self.closingTimer, after: Self.closingTimeout, target: self) }
-            return
-        }
+        if timer === self.closingTimer { return self.closingTimerFired() }
         let now = self.loop.now
         if let age = self.settings.maximumAge, self.openedAt.advanced(by: age) <= now {
             self.perform(self.machine.maximumAgeReached())

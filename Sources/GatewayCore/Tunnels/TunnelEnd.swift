@@ -3,7 +3,8 @@ import SessionTasks
 import StreamTransport
 import WebSocketProtocol
 
-/// One side of a tunnel: takes what its task receives, gives it to the other side's task, and performs the orders for its own.
+/// One side of a tunnel: takes what its task receives, gives it to the other side's task, and performs the orders for
+/// its own.
 final class TunnelEnd {
     let side: TunnelSide
     let link: TunnelLink
@@ -69,6 +70,7 @@ final class TunnelEnd {
         guard !self.pausedForOther, other.link.queuedBytes > self.watermarks.high else { return }
         self.pausedForOther = true
         self.link.pauseReading()
+        other.link.awaitProgress()
     }
 
     /// The other side has sent enough for this one to be read again.
@@ -86,7 +88,8 @@ final class TunnelEnd {
             case .exhausted: return offset
             case .chunk(let range, let mark):
                 task.sendFrame(
-                    mark.kind, startsMessage: mark.startsMessage, endsMessage: mark.endsMessage, bytes.bytes.extracting(range))
+                    mark.kind, startsMessage: mark.startsMessage, endsMessage: mark.endsMessage,
+                    bytes.bytes.extracting(range))
             case .made(let made, let mark):
                 made.withRawSpan {
                     task.sendFrame(mark.kind, startsMessage: mark.startsMessage, endsMessage: mark.endsMessage, $0)

@@ -28,6 +28,13 @@ enum TunnelLink {
         }
     }
 
+    func awaitProgress() {
+        switch self {
+        case .stream(let task): task.awaitProgress()
+        case .webSocket(let task): task.awaitProgress()
+        }
+    }
+
     func pauseReading() {
         switch self {
         case .stream(let task): task.pauseReading()

@@ -6,6 +6,8 @@ import WebSocketProtocol
 final class UpstreamAttempt {
     struct Failure: Error {
         let kind: UpstreamFailure
+        /// In words, for the log.
+        let detail: String?
         /// The upstream's own answer, if it gave one.
         let response: ResponseHead?
     }
@@ -42,7 +44,8 @@ final class UpstreamAttempt {
         self.stream = task
         task.openObserver = { self.finish(.success(.stream(task))) }
         task.whenEnded { failure in
-            self.finish(.failure(Failure(kind: UpstreamFailure(failure, response: nil), response: nil)))
+            let kind = UpstreamFailure(failure, response: nil, connected: task.record.isConnected)
+            self.finish(.failure(Failure(kind: kind, detail: failure?.description, response: nil)))
         }
         task.resumeOnLoop()
     }
@@ -53,14 +56,16 @@ final class UpstreamAttempt {
     ) {
         var options = route.webSocketOptions
         options.handshakeTimeout = upstream.configuration.handshakeTimeout
-        let handshake = UpstreamRequest.make(upstream, endpoint: endpoint, route: route, asked: asked, passport: passport)
+        let handshake = UpstreamRequest.make(
+            upstream, endpoint: endpoint, route: route, asked: asked, passport: passport)
         let task = WebSocketTask(
-            opening: ClientOpening(target: target, handshake: handshake, deflate: route.deflate), on: loop, options: options, startsPaused: true)
+            opening: ClientOpening(target: target, handshake: handshake, deflate: route.deflate), on: loop,
+            options: options, startsPaused: true)
         self.webSocket = task
         task.openObserver = { self.finish(.success(.webSocket(task))) }
         task.whenEnded { end in
-            let kind = UpstreamFailure(end.failure, response: task.response)
-            self.finish(.failure(Failure(kind: kind, response: task.response)))
+            let kind = UpstreamFailure(end.failure, response: task.response, connected: task.record.isConnected)
+            self.finish(.failure(Failure(kind: kind, detail: end.failure?.description, response: task.response)))
         }
         task.resumeOnLoop()
     }

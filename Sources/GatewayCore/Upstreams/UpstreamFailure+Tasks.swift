@@ -3,14 +3,16 @@ import WebSocketProtocol
 
 extension UpstreamFailure {
     /// What a task that never opened says of its upstream.
-    init(_ failure: TaskFailure?, response: ResponseHead?) {
+    /// - Parameter connected: whether its connection stood, so that what took too long was a handshake.
+    init(_ failure: TaskFailure?, response: ResponseHead?, connected: Bool) {
         switch failure {
         case .handshakeRefused(let status): self = .status(UInt16(clamping: status))
-        case .timedOut: self = .connectTimeout
+        case .timedOut: self = connected ? .handshakeTimeout : .connectTimeout
         case .secureConnectionFailed: self = .tls
         case .protocolViolation: self = .invalidHandshake
         case .peerUnresponsive: self = .handshakeTimeout
-        case .cancelled, .directionClosed, .usage, .ended, .connectionLost, .cannotConnect, .messageTooLong, .closed, nil:
+        case .cancelled, .directionClosed, .usage, .ended, .connectionLost, .cannotConnect, .messageTooLong, .closed,
+            nil:
             self = response == nil ? .unreachable : .invalidHandshake
         }
     }

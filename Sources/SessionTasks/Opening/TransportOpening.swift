@@ -6,13 +6,15 @@ final class TransportOpening {
     typealias Completion = (Result<any Transport, TransportFailure>) -> Void
 
     private let target: OpeningTarget
+    private let record: TaskRecord
     private var attempt: ConnectAttempt?
     private var securing: SecureTransport?
     private var completion: Completion?
 
     /// `completion` is called once, in a later turn, unless the opening is cancelled.
-    init(_ target: OpeningTarget, on loop: Loop, completion: @escaping Completion) {
+    init(_ target: OpeningTarget, of record: TaskRecord, on loop: Loop, completion: @escaping Completion) {
         self.target = target
+        self.record = record
         self.completion = completion
         self.attempt = ConnectAttempt(
             target.place, on: loop, options: target.socket, timeout: target.connectTimeout
@@ -26,6 +28,7 @@ final class TransportOpening {
     }
 
     private func connected(_ connection: SocketConnection) {
+        self.record.isConnected = true
         if !self.target.preamble.isEmpty { self.target.preamble.withRawSpan { connection.write($0) } }
         guard let settings = self.target.secure else { return self.finish(.success(connection)) }
         self.securing = SecureTransport.upgrade(connection, settings: settings, received: []) { result in

@@ -56,10 +56,6 @@ extension SecureTransport: Transport {
     package var writtenBytes: UInt64 { self.given }
     package var sentBytes: UInt64 { self.confirmedBytes() }
 
-    package func notifyWhenSent() {
-        self.lower.notifyWhenSent()
-    }
-
     package func pauseReading() {
         self.setPaused(true)
     }

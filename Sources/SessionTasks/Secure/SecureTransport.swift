@@ -5,8 +5,9 @@ import TLSEngine
 
 /// TLS over another transport: its consumer sees plaintext, the transport below sees records.
 ///
-/// Plaintext lands in a buffer that all connections of the loop share, and what is written in a turn is gathered in one of the loop's spare
-/// arrays and leaves as few records as it fits in: an idle connection holds OpenSSL's own state and no buffer.
+/// Plaintext lands in a buffer that all connections of the loop share, and what is written in a turn is gathered in one
+/// of the loop's spare arrays and leaves as few records as it fits in: an idle connection holds OpenSSL's own state and
+/// no buffer.
 package final class SecureTransport {
     package typealias Completion = (Result<SecureTransport, TransportFailure>) -> Void
 
@@ -36,8 +37,12 @@ package final class SecureTransport {
     private var inputEnded = false
     private var awaitsTurnEnd = false
     private var resumes = false
+    private var owesProgress = false
+    /// OpenSSL waits for a decision of ours, and the connection below is not read meanwhile.
+    private var awaitsAnswer = false
     private var failure: TransportFailure?
-    /// Plaintext given and, of that, what the transport below has sent; between the two, where each encrypted piece ends below.
+    /// Plaintext given and, of that, what the transport below has sent; between the two, where each encrypted piece
+    /// ends below.
     var given: UInt64 = 0
     private var confirmed: UInt64 = 0
     private var marks: Deque<(plain: UInt64, below: UInt64)> = []
@@ -45,7 +50,8 @@ package final class SecureTransport {
     private var completion: Completion?
     private let timer = LoopTimer()
 
-    /// Begins the handshake on `plain`, whose consumer this becomes. `completion` is called once, on the loop, unless `reset` comes first.
+    /// Begins the handshake on `plain`, whose consumer this becomes. `completion` is called once, on the loop, unless
+    /// `reset` comes first.
     /// - Parameter received: bytes of the handshake that were read from `plain` already.
     @discardableResult
     package static func upgrade(
@@ -54,7 +60,8 @@ package final class SecureTransport {
         do throws(TLSFailure) {
             let records = plain.loop.local(CiphertextBuffer.self) { CiphertextBuffer() }
             let connection = try SecureConnection(
-                settings.context, serverName: settings.serverName, resumptionKey: settings.resumptionKey, output: records)
+                settings.context, serverName: settings.serverName, resumptionKey: settings.resumptionKey,
+                output: records)
             let transport = SecureTransport(
                 over: plain, connection: connection, settings: settings, received: received, completion: completion)
             transport.begin()
@@ -81,6 +88,8 @@ package final class SecureTransport {
 
     private func begin() {
         self.lower.consumer = self
+        // Paused and resumed, the transport offers anew what its former consumer left of these very bytes.
+        self.lower.pauseReading()
         self.loop.arm(self.timer, after: self.settings.timeout, target: self)
         self.connection.start()
         self.sendRecords()
@@ -173,6 +182,7 @@ package final class SecureTransport {
 
     private func askForDecision(_ request: VerificationRequest) {
         guard let decide = self.settings.decide else { return self.decided(.reject) }
+        self.waitForAnswer()
         let loop = self.loop
         let reference = LoopBound(self)
         decide(request) { decision in
@@ -183,11 +193,24 @@ package final class SecureTransport {
     private func decided(_ decision: VerificationDecision) {
         guard self.phase == .handshaking else { return }
         self.connection.resolveVerification(decision)
+        self.goOnAnswered()
+    }
+
+    /// A peer must not fill our memory while somebody thinks.
+    private func waitForAnswer() {
+        self.awaitsAnswer = true
+        self.lower.pauseReading()
+    }
+
+    private func goOnAnswered() {
+        if self.awaitsAnswer { self.lower.resumeReading() }
+        self.awaitsAnswer = false
         self.workLater()
     }
 
     private func askForIdentity(_ issuers: [[UInt8]]) {
         guard let choose = self.settings.chooseIdentity else { return self.chose(nil) }
+        self.waitForAnswer()
         let loop = self.loop
         let reference = LoopBound(self)
         choose(issuers) { identity in
@@ -198,7 +221,7 @@ package final class SecureTransport {
     private func chose(_ identity: TLSIdentity?) {
         guard self.phase == .handshaking else { return }
         self.connection.provideClientCertificate(identity)
-        self.workLater()
+        self.goOnAnswered()
     }
 
     // MARK: Sent
@@ -217,7 +240,8 @@ package final class SecureTransport {
             try self.connection.write(bytes)
             self.sendRecords()
             self.confirmSent()
-            self.marks.append((plain: self.confirmedOrMarked &+ UInt64(bytes.byteCount), below: self.lower.writtenBytes))
+            self.marks.append(
+                (plain: self.confirmedOrMarked &+ UInt64(bytes.byteCount), below: self.lower.writtenBytes))
         } catch {
             self.fail(.tls(error.description))
         }
@@ -284,6 +308,19 @@ package final class SecureTransport {
         }
     }
 
+    /// Once what this turn gathered is encrypted, the transport below knows when it has left.
+    private func passOnProgressWish() {
+        guard self.owesProgress, self.gathered.isEmpty else { return }
+        self.owesProgress = false
+        self.lower.awaitProgress()
+    }
+
+    package func awaitProgress() {
+        guard self.phase == .handshaking || self.phase == .established else { return }
+        self.owesProgress = true
+        self.workLater()
+    }
+
     func setPaused(_ paused: Bool) {
         self.paused = paused
         if paused { self.lower.pauseReading() } else { self.resumes = true; self.workLater() }
@@ -311,7 +348,8 @@ extension SecureTransport: TransportConsumer {
         guard !self.inputEnded else { return }
         switch self.connection.transportClosed() {
         case .clean: self.inputClosedCleanly()
-        case .truncated: self.fail(self.phase == .handshaking ? .tls("the peer closed during the handshake") : .truncated)
+        case .truncated:
+            self.fail(self.phase == .handshaking ? .tls("the peer closed during the handshake") : .truncated)
         }
     }
 
@@ -333,19 +371,23 @@ extension SecureTransport: TurnEndTarget {
             let used = bytes.withRawSpan { self.pull($0) }
             if used < bytes.count { self.early = Array(bytes[used...]) }
         } else if self.phase == .handshaking {
-            _ = [UInt8]().withRawSpan { self.pull($0) }
+            _ = self.pull(RawSpan())
         }
         if self.resumes {
             self.resumes = false
             self.resumeNow()
         }
         self.flush()
+        self.passOnProgressWish()
         self.tellFailure()
     }
 
     private func resumeNow() {
         guard !self.paused, self.phase == .established else { return }
         self.offerKept()
+        guard !self.paused, self.phase == .established else { return }
+        // What OpenSSL took in while the consumer had enough, or while a decision was awaited.
+        _ = self.pull(RawSpan())
         guard !self.paused, self.phase == .established else { return }
         if !self.early.isEmpty { return self.workLater() }
         self.lower.resumeReading()

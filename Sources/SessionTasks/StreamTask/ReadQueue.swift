@@ -4,8 +4,8 @@ import StreamTransport
 
 /// The reads of a stream task in their order: bytes in, answers out. Knows no transport and no clock.
 ///
-/// Bytes that a read has gathered but not yet answered belong to the queue, not to the read: a read that is cancelled leaves them, in their
-/// place, to the next one.
+/// Bytes that a read has gathered but not yet answered belong to the queue, not to the read: a read that is cancelled
+/// leaves them, in their place, to the next one.
 package struct ReadQueue {
     package typealias Completion = (Result<StreamTask.Chunk, TaskFailure>) -> Void
 
@@ -40,6 +40,8 @@ package struct ReadQueue {
         case answer(Completion, Result<StreamTask.Chunk, TaskFailure>)
         case closeInput
         case reachedBarrier(UInt64)
+        /// What the barrier stands for cannot happen any more: something before it failed.
+        case failedBarrier(UInt64, TaskFailure)
     }
 
     package private(set) var operations: Deque<Operation> = []
@@ -48,12 +50,14 @@ package struct ReadQueue {
     private var inputEnded = false
     /// Once set, answers every read at once.
     private var failure: TaskFailure?
+    /// Behind an operation whose deadline passed: to be answered at once, while what stood before it goes on waiting.
+    private var doomed = DoomedOperations<Operation>()
     private var reportedBarrier: UInt64 = 0
 
     package init() {}
 
     package var isEmpty: Bool {
-        self.operations.isEmpty
+        self.operations.isEmpty && self.doomed.operations.isEmpty
     }
 
     /// Whether the first operation is a read that more bytes would help: otherwise the transport should not read.
@@ -69,7 +73,7 @@ package struct ReadQueue {
     }
 
     package mutating func append(_ operation: Operation) {
-        self.operations.append(operation)
+        if self.doomed.isOpen { self.doomed.operations.append(operation) } else { self.operations.append(operation) }
     }
 
     /// Takes what the first read can still use.
@@ -92,6 +96,7 @@ package struct ReadQueue {
 
     /// What is to be done next; `nil` when nothing is. Ask until then.
     package mutating func nextOrder() -> Order? {
+        if let order = self.popDoomed() { return order }
         switch self.operations.first {
         case nil:
             return nil
@@ -105,9 +110,23 @@ package struct ReadQueue {
             self.gathered = []
             return .closeInput
         case .barrier(let number):
+            if let failure = self.failure, failure != .directionClosed {
+                self.operations.removeFirst()
+                return .failedBarrier(number, failure)
+            }
             guard self.reportedBarrier != number else { return nil }
             self.reportedBarrier = number
             return .reachedBarrier(number)
+        }
+    }
+
+    /// The next order for what a passed deadline brought down, which needs no transport.
+    package mutating func popDoomed() -> Order? {
+        guard let failure = self.doomed.failure, let operation = self.doomed.operations.popFirst() else { return nil }
+        return switch operation {
+        case .read(let read): .answer(read.completion, .failure(failure))
+        case .close: .closeInput
+        case .barrier(let number): .failedBarrier(number, failure)
         }
     }
 
@@ -129,8 +148,9 @@ package struct ReadQueue {
         if case .barrier(number) = self.operations.first { true } else { false }
     }
 
-    package mutating func liftBarrier() {
-        if case .barrier = self.operations.first { self.operations.removeFirst() }
+    /// Lets pass what waits behind the barrier, wherever in the queue it stands.
+    package mutating func liftBarrier(_ number: UInt64) {
+        self.operations.removeAll { if case .barrier(number) = $0 { true } else { false } }
     }
 
     /// Gives the gathered bytes away, in front of what the transport still holds.
@@ -149,9 +169,12 @@ package struct ReadQueue {
         return read.completion
     }
 
-    /// Fails the queue if the deadline of any read has passed.
+    /// Fails the first read whose deadline has passed, and everything behind it; reads before it are not touched.
     package mutating func expire(at now: MonotonicInstant) {
-        guard let deadline = self.earliestDeadline, deadline <= now else { return }
-        self.fail(.timedOut)
+        let late = self.operations.firstIndex {
+            if case .read(let read) = $0, let deadline = read.deadline { deadline <= now } else { false }
+        }
+        guard let late else { return }
+        self.doomed.take(&self.operations, from: late, .timedOut)
     }
 }

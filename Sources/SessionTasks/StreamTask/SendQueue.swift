@@ -37,16 +37,20 @@ package struct SendQueue {
         case answer(Completion, Result<Void, TaskFailure>)
         case closeOutput
         case reachedBarrier(UInt64)
+        /// What the barrier stands for cannot happen any more: something before it failed.
+        case failedBarrier(UInt64, TaskFailure)
     }
 
     package private(set) var operations: Deque<Operation> = []
     private var failure: TaskFailure?
+    /// Behind a write whose deadline passed: to be answered at once, while what stood before it goes on.
+    private var doomed = DoomedOperations<Operation>()
     private var reportedBarrier: UInt64 = 0
 
     package init() {}
 
     package var isEmpty: Bool {
-        self.operations.isEmpty
+        self.operations.isEmpty && self.doomed.operations.isEmpty
     }
 
     package var earliestDeadline: MonotonicInstant? {
@@ -56,7 +60,12 @@ package struct SendQueue {
     }
 
     package mutating func append(_ operation: Operation) {
-        self.operations.append(operation)
+        if self.doomed.isOpen { self.doomed.operations.append(operation) } else { self.operations.append(operation) }
+    }
+
+    /// Whether the first operation is a write, which only the transport can bring forward.
+    package var awaitsTransport: Bool {
+        if case .send = self.operations.first { true } else { false }
     }
 
     package mutating func fail(_ failure: TaskFailure) {
@@ -67,6 +76,7 @@ package struct SendQueue {
     ///   - sentBytes: what the kernel has taken from the transport so far.
     ///   - mayWrite: whether the transport's queue is below its watermark.
     package mutating func nextOrder(sentBytes: UInt64, mayWrite: Bool) -> Order? {
+        if let order = self.popDoomed() { return order }
         switch self.operations.first {
         case nil:
             return nil
@@ -77,10 +87,27 @@ package struct SendQueue {
             self.fail(.directionClosed)
             return .closeOutput
         case .barrier(let number):
+            if let failure = self.failure, failure != .directionClosed {
+                self.operations.removeFirst()
+                return .failedBarrier(number, failure)
+            }
             guard self.reportedBarrier != number else { return nil }
             self.reportedBarrier = number
             return .reachedBarrier(number)
         }
+    }
+
+    /// The next order for what a passed deadline brought down, which needs no transport.
+    package mutating func popDoomed() -> Order? {
+        while let failure = self.doomed.failure, let operation = self.doomed.operations.popFirst() {
+            switch operation {
+            case .send(let send): return .answer(send.completion, .failure(failure))
+            case .barrier(let number): return .failedBarrier(number, failure)
+            // An end behind bytes that never left would tell the peer that it got everything.
+            case .close: continue
+            }
+        }
+        return nil
     }
 
     private mutating func order(for send: Send, sentBytes: UInt64, mayWrite: Bool) -> Order? {
@@ -108,22 +135,32 @@ package struct SendQueue {
         if case .barrier(number) = self.operations.first { true } else { false }
     }
 
-    package mutating func liftBarrier() {
-        if case .barrier = self.operations.first { self.operations.removeFirst() }
+    /// Lets pass what waits behind the barrier, wherever in the queue it stands.
+    package mutating func liftBarrier(_ number: UInt64) {
+        self.operations.removeAll { if case .barrier(number) = $0 { true } else { false } }
     }
 
-    /// Takes one write out, if none of its bytes was given away: a write that has begun runs to its end, and its caller learns which.
+    /// Takes one write out, if none of its bytes was given away: a write that has begun runs to its end, and its caller
+    /// learns which.
     package mutating func withdraw(_ number: UInt64) -> Completion? {
         let found = self.operations.firstIndex {
-            if case .send(let send) = $0 { send.number == number && send.given == 0 && send.doneAt == nil } else { false }
+            if case .send(let send) = $0 {
+                send.number == number && send.given == 0 && send.doneAt == nil
+            } else {
+                false
+            }
         }
         guard let found, case .send(let send) = self.operations[found] else { return nil }
         self.operations.remove(at: found)
         return send.completion
     }
 
+    /// Fails the first write whose deadline has passed, and everything behind it; writes before it are not touched.
     package mutating func expire(at now: MonotonicInstant) {
-        guard let deadline = self.earliestDeadline, deadline <= now else { return }
-        self.fail(.timedOut)
+        let late = self.operations.firstIndex {
+            if case .send(let send) = $0, let deadline = send.deadline { deadline <= now } else { false }
+        }
+        guard let late else { return }
+        self.doomed.take(&self.operations, from: late, .timedOut)
     }
 }

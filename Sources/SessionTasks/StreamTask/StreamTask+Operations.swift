@@ -4,7 +4,7 @@ import StreamTransport
 extension StreamTask {
     /// - Returns: a number by which the read can be withdrawn.
     @discardableResult
-    func read(
+    package func read(
         minimum: Int, maximum: Int, timeout: Duration?, _ completion: @escaping ReadQueue.Completion
     ) -> UInt64 {
         let number = self.nextNumber()
@@ -22,7 +22,7 @@ extension StreamTask {
     }
 
     @discardableResult
-    func write(_ bytes: [UInt8], timeout: Duration?, _ completion: @escaping SendQueue.Completion) -> UInt64 {
+    package func write(_ bytes: [UInt8], timeout: Duration?, _ completion: @escaping SendQueue.Completion) -> UInt64 {
         let number = self.nextNumber()
         self.sends.append(
             .send(
@@ -33,12 +33,12 @@ extension StreamTask {
         return number
     }
 
-    func withdrawRead(_ number: UInt64) {
+    package func withdrawRead(_ number: UInt64) {
         self.reads.withdraw(number)?(.failure(.cancelled))
         self.advanceOrFail()
     }
 
-    func withdrawWrite(_ number: UInt64) {
+    package func withdrawWrite(_ number: UInt64) {
         self.sends.withdraw(number)?(.failure(.cancelled))
         self.advanceOrFail()
     }
@@ -53,12 +53,15 @@ extension StreamTask {
         self.advanceOrFail()
     }
 
-    func startSecure(_ settings: SecureSettings, _ completion: @escaping (Result<Void, TaskFailure>) -> Void) {
+    /// Starts TLS in the role of the settings' context when everything asked for before is done; what is asked for
+    /// later waits.
+    package func startSecure(_ settings: SecureSettings, _ completion: @escaping (Result<Void, TaskFailure>) -> Void) {
         guard !self.ended else { return completion(.failure(.ended)) }
         self.place(.secure(settings, completion))
     }
 
-    func captureStreams(_ completion: @escaping (Result<CapturedStreams, TaskFailure>) -> Void) {
+    /// Hands the connection over when everything asked for before is done; the task is complete then.
+    package func captureStreams(_ completion: @escaping (Result<CapturedStreams, TaskFailure>) -> Void) {
         guard !self.ended else { return completion(.failure(.ended)) }
         self.place(.capture(completion))
     }
@@ -83,30 +86,38 @@ extension StreamTask {
 
     // MARK: Behind a barrier
 
-    func secure(_ settings: SecureSettings, _ completion: @escaping (Result<Void, TaskFailure>) -> Void) {
+    func secure(
+        _ settings: SecureSettings, behind barrier: UInt64, _ completion: @escaping (Result<Void, TaskFailure>) -> Void
+    ) {
         guard let plain = self.transport, !(plain is SecureTransport) else {
             completion(.failure(.usage("the connection is secure already")))
-            return self.liftBarriers()
+            return self.liftBarrier(barrier)
         }
-        self.securing = completion
+        guard !self.readingIsOver, !self.writingIsOver else {
+            completion(.failure(.directionClosed))
+            return self.liftBarrier(barrier)
+        }
+        self.securing = SecuringStep(completion: completion)
         self.transport = nil
-        SecureTransport.upgrade(plain, settings: settings, received: self.reads.surrenderGathered()) { result in
-            self.secured(result)
+        let secure = SecureTransport.upgrade(plain, settings: settings, received: self.reads.surrenderGathered()) {
+            result in
+            self.secured(result, behind: barrier)
         }
+        self.securing?.transport = secure
     }
 
-    private func secured(_ result: Result<SecureTransport, TransportFailure>) {
+    private func secured(_ result: Result<SecureTransport, TransportFailure>, behind barrier: UInt64) {
         guard !self.ended else {
             if case .success(let transport) = result { transport.reset() }
             return
         }
-        let completion = self.securing
+        let completion = self.securing?.completion
         self.securing = nil
         switch result {
         case .success(let transport):
             self.transportOpened(transport)
             completion?(.success(()))
-            self.liftBarriers()
+            self.liftBarrier(barrier)
         case .failure(let failure):
             completion?(.failure(TaskFailure(failure)))
             self.finish(TaskFailure(failure))
@@ -115,6 +126,8 @@ extension StreamTask {
 
     func capture(_ completion: @escaping (Result<CapturedStreams, TaskFailure>) -> Void) {
         guard let transport = self.transport else { return completion(.failure(.ended)) }
+        // Until the new owner is in place nothing may be read, and what this task left is offered to it first.
+        transport.pauseReading()
         transport.consumer = nil
         self.transport = nil
         let captured = CapturedStreams(

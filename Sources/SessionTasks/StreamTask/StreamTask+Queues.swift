@@ -7,6 +7,7 @@ extension StreamTask {
         guard !self.ended else { return }
         self.runReads()
         self.runSends()
+        if self.readingIsOver, self.writingIsOver, self.reads.isEmpty, self.sends.isEmpty { return self.finish(nil) }
         guard !self.ended, self.relay == nil, let transport = self.transport else { return self.armTimer() }
         if self.isRunning, self.reads.wantsBytes, self.securing == nil {
             transport.resumeReading()
@@ -18,24 +19,37 @@ extension StreamTask {
 
     func runReads() {
         guard self.ended || (self.isRunning && self.transport != nil && self.securing == nil) else { return }
-        while let order = self.reads.nextOrder() {
-            switch order {
-            case .answer(let completion, let result): completion(result)
-            case .closeInput: self.transport?.shutdownInput()
-            case .reachedBarrier(let number): self.reachedBarrier(number)
-            }
+        while let order = self.reads.nextOrder() { self.perform(order) }
+    }
+
+    private func perform(_ order: ReadQueue.Order) {
+        switch order {
+        case .answer(let completion, let result):
+            if case .success(let chunk) = result, chunk.isAtEnd { self.readingIsOver = true }
+            completion(result)
+        case .closeInput:
+            self.readingIsOver = true
+            self.transport?.shutdownInput()
+        case .reachedBarrier(let number): self.reachedBarrier(number)
+        case .failedBarrier(let number, let failure): self.failBarrier(number, failure)
         }
     }
 
     func runSends() {
         guard self.ended || (self.isRunning && self.transport != nil && self.securing == nil) else { return }
-        while let order = self.nextSendOrder() {
-            switch order {
-            case .write(let bytes, let offset): self.give(bytes, from: offset)
-            case .answer(let completion, let result): completion(result)
-            case .closeOutput: self.transport?.shutdownOutput()
-            case .reachedBarrier(let number): self.reachedBarrier(number)
-            }
+        while let order = self.nextSendOrder() { self.perform(order) }
+        if self.sends.awaitsTransport { self.transport?.awaitProgress() }
+    }
+
+    private func perform(_ order: SendQueue.Order) {
+        switch order {
+        case .write(let bytes, let offset): self.give(bytes, from: offset)
+        case .answer(let completion, let result): completion(result)
+        case .closeOutput:
+            self.writingIsOver = true
+            self.transport?.shutdownOutput()
+        case .reachedBarrier(let number): self.reachedBarrier(number)
+        case .failedBarrier(let number, let failure): self.failBarrier(number, failure)
         }
     }
 
@@ -52,7 +66,6 @@ extension StreamTask {
         bytes.withRawSpan { transport.writeThrough($0.extracting(offset..<end)) }
         self.record.countSent(bytes: end - offset, at: self.loop.now)
         self.sends.gave(end - offset, writtenBytes: transport.writtenBytes)
-        if transport.sentBytes < transport.writtenBytes { transport.notifyWhenSent() }
     }
 
     private func reachedBarrier(_ number: UInt64) {
@@ -62,14 +75,25 @@ extension StreamTask {
         }
         self.barriers[number] = nil
         switch barrier {
-        case .secure(let settings, let completion): self.secure(settings, completion)
+        case .secure(let settings, let completion): self.secure(settings, behind: number, completion)
         case .capture(let completion): self.capture(completion)
         }
     }
 
-    func liftBarriers() {
-        self.reads.liftBarrier()
-        self.sends.liftBarrier()
+    /// Something before the barrier failed in one queue: what it stands for fails in both.
+    private func failBarrier(_ number: UInt64, _ failure: TaskFailure) {
+        self.reads.liftBarrier(number)
+        self.sends.liftBarrier(number)
+        switch self.barriers.removeValue(forKey: number) {
+        case .secure(_, let completion)?: completion(.failure(failure))
+        case .capture(let completion)?: completion(.failure(failure))
+        case nil: break
+        }
+    }
+
+    func liftBarrier(_ number: UInt64) {
+        self.reads.liftBarrier(number)
+        self.sends.liftBarrier(number)
         self.advance()
     }
 
@@ -91,10 +115,8 @@ extension StreamTask: TimerTarget {
     }
 
     private func answerFailed() {
-        while case .answer(let completion, .failure(let failure))? = self.reads.nextOrder() { completion(.failure(failure)) }
-        while case .answer(let completion, .failure(let failure))? = self.sends.nextOrder(sentBytes: 0, mayWrite: false) {
-            completion(.failure(failure))
-        }
+        while let failed = self.reads.popDoomed() { self.perform(failed) }
+        while let failed = self.sends.popDoomed() { self.perform(failed) }
     }
 }
 

@@ -1,7 +1,7 @@
 import StreamTransport
 
-/// The task as one end of a relay: its loop's code takes the bytes as they come and writes without queueing operations. Everything here is on
-/// the loop, and the task still counts, shows its facts and can be cancelled.
+/// The task as one end of a relay: its loop's code takes the bytes as they come and writes without queueing operations.
+/// Everything here is on the loop, and the task still counts, shows its facts and can be cancelled.
 extension StreamTask {
     /// From now on `relay` is told what the transport tells; the read queue rests. Reading starts with `resumeReading`.
     package func attach(_ relay: any TransportConsumer) {
@@ -25,6 +25,11 @@ extension StreamTask {
 
     package var queuedBytes: Int {
         self.transport?.queuedBytes ?? 0
+    }
+
+    /// Asks for one `outputProgressed` of the relay when all that was written has left.
+    package func awaitProgress() {
+        self.transport?.awaitProgress()
     }
 
     package func pauseReading() {

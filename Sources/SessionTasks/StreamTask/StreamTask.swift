@@ -2,8 +2,9 @@ import StreamTransport
 
 /// A byte stream to a peer, opened towards it or accepted from it, with reads and writes that queue.
 ///
-/// Reads are answered in their order, writes go out in theirs, and the two do not wait for each other. `closeRead`, `closeWrite`,
-/// `startSecureConnection` and `captureStreams` take their place behind what was asked for before them. Usable from any thread.
+/// Reads are answered in their order, writes go out in theirs, and the two do not wait for each other. `closeRead`,
+/// `closeWrite`, `startSecureConnection` and `captureStreams` take their place behind what was asked for before them.
+/// Usable from any thread.
 ///
 /// - Source: the URL loading system's `URLSessionStreamTask`; both roles are ours.
 public final class StreamTask: @unchecked Sendable {
@@ -36,10 +37,14 @@ public final class StreamTask: @unchecked Sendable {
     var reads = ReadQueue()
     var sends = SendQueue()
     var barriers: [UInt64: Barrier] = [:]
-    var securing: ((Result<Void, TaskFailure>) -> Void)?
+    var securing: SecuringStep?
     var suspensions: Int
     var ended = false
     var inputWasClosed = false
+    /// A reader has been told of the end, or wanted no more.
+    var readingIsOver = false
+    /// `closeWrite` was carried out.
+    var writingIsOver = false
     let timer = LoopTimer()
     /// Called once when the transport is ready for the task's bytes.
     package var openObserver: (() -> Void)?
@@ -100,7 +105,7 @@ public final class StreamTask: @unchecked Sendable {
     }
 
     private func open(_ target: OpeningTarget) {
-        self.opening = TransportOpening(target, on: self.loop) { result in
+        self.opening = TransportOpening(target, of: self.record, on: self.loop) { result in
             self.opening = nil
             switch result {
             case .success(let transport): self.transportOpened(transport)
@@ -111,6 +116,7 @@ public final class StreamTask: @unchecked Sendable {
 
     func transportOpened(_ transport: any Transport) {
         self.transport = transport
+        self.record.isConnected = true
         transport.consumer = self
         let facts = (transport as? SecureTransport)?.facts
         self.record.update {
@@ -140,6 +146,7 @@ public final class StreamTask: @unchecked Sendable {
         self.opening = nil
         self.target = nil
         self.record.update { $0.failure = failure }
+        self.securing?.transport?.reset()
         self.failWaiting(failure ?? .ended)
         self.record.state = .completed
         if let transport = self.transport {
@@ -157,21 +164,9 @@ public final class StreamTask: @unchecked Sendable {
         self.sends.fail(failure)
         let securing = self.securing
         self.securing = nil
-        securing?(.failure(failure))
-        let barriers = self.barriers.sorted { $0.key < $1.key }.map(\.value)
-        self.barriers = [:]
+        securing?.completion(.failure(failure))
+        // Barriers among them fail as the queues come to them.
         self.runReads()
         self.runSends()
-        for barrier in barriers {
-            switch barrier {
-            case .secure(_, let completion): completion(.failure(failure))
-            case .capture(let completion): completion(.failure(failure))
-            }
-            // What waited behind the barrier fails too.
-            self.reads.liftBarrier()
-            self.sends.liftBarrier()
-            self.runReads()
-            self.runSends()
-        }
     }
 }

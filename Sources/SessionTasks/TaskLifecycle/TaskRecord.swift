@@ -2,7 +2,8 @@ import StreamTransport
 import Synchronization
 import TLSEngine
 
-/// What every task tells of itself, readable from any thread at any time. Only the task's loop writes counters, so they cost a plain store.
+/// What every task tells of itself, readable from any thread at any time. Only the task's loop writes counters, so they
+/// cost a plain store.
 package final class TaskRecord: Sendable {
     /// What changes rarely.
     package struct Details: Sendable {
@@ -23,6 +24,7 @@ package final class TaskRecord: Sendable {
     private let sent = Atomic<UInt64>(0)
     private let messagesIn = Atomic<UInt64>(0)
     private let messagesOut = Atomic<UInt64>(0)
+    private let connected = Atomic<Bool>(false)
     private let opened = Atomic<Int64>(0)
     private let active = Atomic<Int64>(0)
     private let details = Mutex(Details())
@@ -48,6 +50,12 @@ package final class TaskRecord: Sendable {
     package var bytesSent: UInt64 { self.sent.load(ordering: .relaxed) }
     package var messagesReceived: UInt64 { self.messagesIn.load(ordering: .relaxed) }
     package var messagesSent: UInt64 { self.messagesOut.load(ordering: .relaxed) }
+
+    /// Whether a connection to the peer stood at some time, be it without TLS or the opening handshake yet.
+    package var isConnected: Bool {
+        get { self.connected.load(ordering: .relaxed) }
+        set { self.connected.store(newValue, ordering: .relaxed) }
+    }
 
     /// When the connection was ready for payload; `nil` before.
     package var openedAt: MonotonicInstant? {

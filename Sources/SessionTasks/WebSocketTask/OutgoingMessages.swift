@@ -1,6 +1,7 @@
 import DequeModule
 
-/// Messages, pings and a close that wait for their turn: for the opening handshake, or for the transport's queue to go down.
+/// Messages, pings and a close that wait for their turn: for the opening handshake, or for the transport's queue to go
+/// down.
 struct OutgoingMessages {
     typealias Completion = (Result<Void, TaskFailure>) -> Void
 
@@ -26,6 +27,11 @@ struct OutgoingMessages {
 
     var isEmpty: Bool {
         self.waiting.isEmpty
+    }
+
+    /// Whether something can only go on when the transport has sent more.
+    var awaitsTransport: Bool {
+        !self.waiting.isEmpty || !self.begun.isEmpty
     }
 
     mutating func append(_ entry: Entry) {

@@ -31,6 +31,11 @@ extension WebSocketTask {
         self.wantsReading = true
         self.readingStopped = false
         self.updateReading()
+        self.waitForClose()
+    }
+
+    /// The peer's time to answer. It begins anew whenever some of what stands before our Close frame has left.
+    func waitForClose() {
         self.loop.arm(self.timer, after: self.options.closeTimeout, target: self)
     }
 
@@ -52,32 +57,35 @@ extension WebSocketTask {
         }
         let wasOpen = self.phase == .open
         self.phase = .draining
+        if self.relay == nil { self.failReceivers(.closed) }
         let answers = self.relay?.peerClosed(code, reason: reason) ?? true
         guard wasOpen else { return self.endTransport() }
         if answers { self.answerClose(code, reason: []) }
     }
 
-    /// Answers the peer's Close frame and ends the connection, behind what was sent (RFC 6455 §5.5.1). Only after `peerClosed`.
+    /// Answers the peer's Close frame and ends the connection, behind what was sent (RFC 6455 §5.5.1). Only after
+    /// `peerClosed`.
     package func answerClose(_ code: CloseCode?, reason: [UInt8]) {
         guard self.phase == .draining, self.transport != nil else { return }
         self.sendControl(.close, ClosePayload.bytes(code, reason: reason))
         self.endTransport()
     }
 
-    /// The server ends the TCP connection first; the client waits for that, so that the server is not left with the waiting state
-    /// (RFC 6455 §7.1.1).
+    /// The server ends the TCP connection first; the client waits for that, so that the server is not left with the
+    /// waiting state (RFC 6455 §7.1.1).
     private func endTransport() {
         guard let transport = self.transport else { return self.finish() }
         if self.engine.role == .server {
             transport.close(linger: self.options.closeTimeout)
             self.finish()
         } else {
-            self.loop.arm(self.timer, after: self.options.closeTimeout, target: self)
+            self.waitForClose()
             transport.resumeReading()
         }
     }
 
-    /// Fails the connection: a Close frame with the rule's code, then the end, without waiting for an answer (RFC 6455 §7.1.7).
+    /// Fails the connection: a Close frame with the rule's code, then the end, without waiting for an answer (RFC 6455
+    /// §7.1.7).
     func fail(_ violation: PeerViolation) {
         let code = violation.closeCode
         if code == .messageTooBig {
@@ -129,7 +137,7 @@ extension WebSocketTask: TimerTarget {
         case .opening: self.openingTimedOut()
         case .open: self.keepAliveDue()
         case .closing:
-            self.failure = .connectionLost("the peer did not answer the Close frame in time")
+            self.failure = self.failure ?? .peerUnresponsive
             self.transport?.reset()
             self.finish()
         case .draining:

@@ -50,7 +50,10 @@ extension WebSocketTask {
         let queues = self.queues
         queues.gathered.append(payload)
         guard mark.endsMessage else { return }
-        queues.inbox.append(queues.takeMessage(mark.kind))
+        let message = queues.takeMessage(mark.kind)
+        // After our own Close reading cannot stop any more: what nobody waits for is then let go (RFC 6455 §1.4).
+        if self.phase == .closing, queues.inbox.isFull(limit: self.options.maximumMessageSize ?? (1 << 20)) { return }
+        queues.inbox.append(message)
         self.answerReceivers()
         self.updateReading()
     }
@@ -61,7 +64,8 @@ extension WebSocketTask {
     }
 
     /// - Returns: a number by which the receive can be withdrawn.
-    func receive(_ completion: @escaping MessageInbox.Completion) -> UInt64 {
+    @discardableResult
+    package func receive(_ completion: @escaping (Result<Message, TaskFailure>) -> Void) -> UInt64 {
         let number = self.nextNumber()
         if self.phase == .ended { self.queues.inbox.fail(self.failure ?? .closed) }
         self.queues.inbox.append(.init(number: number, completion: completion))
@@ -70,7 +74,7 @@ extension WebSocketTask {
         return number
     }
 
-    func withdrawReceive(_ number: UInt64) {
+    package func withdrawReceive(_ number: UInt64) {
         self.queuesIfMade?.inbox.withdraw(number)?(.failure(.cancelled))
     }
 
@@ -137,6 +141,7 @@ extension WebSocketTask: TransportConsumer {
             self.readingStopped = false
             self.updateReading()
         }
+        if self.phase == .closing || self.phase == .draining { self.waitForClose() }
         self.answerSent()
         self.sendWaiting()
         self.relay?.outputProgressed()

@@ -4,7 +4,8 @@ import WebSocketProtocol
 
 /// Frames out, on the loop.
 extension WebSocketTask {
-    /// Writes one data frame at the end of the turn, compressed if that was agreed and the message is worth it. Ignored unless the task is open.
+    /// Writes one data frame at the end of the turn, compressed if that was agreed and the message is worth it. Ignored
+    /// unless the task is open.
     package func sendFrame(_ kind: MessageKind, startsMessage: Bool, endsMessage: Bool, _ payload: RawSpan) {
         guard self.phase == .open, let transport = self.transport else { return }
         let opcode: Opcode = startsMessage ? kind.opcode : .continuation
@@ -16,7 +17,6 @@ extension WebSocketTask {
             self.write(opcode, isFinal: endsMessage, isCompressed: false, payload, to: transport)
         }
         self.record.countSent(bytes: payload.byteCount, messages: endsMessage ? 1 : 0, at: self.loop.now)
-        self.stopReadingIfBehind()
     }
 
     func sendControl(_ opcode: Opcode, _ payload: [UInt8]) {
@@ -33,11 +33,18 @@ extension WebSocketTask {
         }
     }
 
-    /// A peer that makes us write without reading what we wrote (pings, echoes) is not read until it does.
-    func stopReadingIfBehind() {
+    /// A peer that makes us write without reading what we wrote (pings, echoes) is not read until it does. For answers
+    /// alone: were it done for what we send of our own, two ends that both send much would wait for each other.
+    package func stopReadingIfBehind() {
         guard self.queuedBytes > WebSocketTask.outputWatermark, !self.readingStopped else { return }
         self.readingStopped = true
         self.transport?.pauseReading()
+        self.transport?.awaitProgress()
+    }
+
+    /// Asks for one `outputProgressed` of the relay when all that was written has left.
+    package func awaitProgress() {
+        self.transport?.awaitProgress()
     }
 
     package var queuedBytes: Int {
@@ -55,6 +62,7 @@ extension WebSocketTask {
             self.begin(item, queues)
         }
         self.answerSent()
+        if queues.outgoing.awaitsTransport { self.transport?.awaitProgress() }
     }
 
     private func begin(_ item: OutgoingMessages.Item, _ queues: MessageQueues) {
@@ -73,9 +81,10 @@ extension WebSocketTask {
     }
 
     private func await(_ completion: @escaping OutgoingMessages.Completion, _ queues: MessageQueues) {
-        guard let transport = self.transport else { return completion(.failure(.connectionLost("the connection is gone"))) }
+        guard let transport = self.transport else {
+            return completion(.failure(.connectionLost("the connection is gone")))
+        }
         queues.outgoing.began(doneAt: transport.writtenBytes, completion)
-        transport.notifyWhenSent()
     }
 
     func answerSent() {
@@ -85,12 +94,12 @@ extension WebSocketTask {
 
     /// - Returns: a number by which the send can be withdrawn while it waits.
     @discardableResult
-    func send(_ message: Message, _ completion: @escaping OutgoingMessages.Completion) -> UInt64 {
+    package func send(_ message: Message, _ completion: @escaping (Result<Void, TaskFailure>) -> Void) -> UInt64 {
         self.enqueue(.message(message, completion))
     }
 
     @discardableResult
-    func sendPing(_ payload: [UInt8], _ completion: @escaping OutgoingMessages.Completion) -> UInt64 {
+    package func sendPing(_ payload: [UInt8], _ completion: @escaping (Result<Void, TaskFailure>) -> Void) -> UInt64 {
         self.enqueue(.ping(payload, completion))
     }
 
@@ -113,7 +122,7 @@ extension WebSocketTask {
         }
     }
 
-    func withdrawSend(_ number: UInt64) {
+    package func withdrawSend(_ number: UInt64) {
         self.queuesIfMade?.outgoing.withdraw(number)?(.failure(.cancelled))
     }
 
@@ -124,6 +133,12 @@ extension WebSocketTask {
         let pongs = queues.pongs.sorted { $0.key < $1.key }.map(\.value)
         queues.pongs = [:]
         for completion in pongs { completion(.failure(failure)) }
+        self.failReceivers(failure)
+    }
+
+    /// No message will come any more; those that are here are still given out.
+    func failReceivers(_ failure: TaskFailure) {
+        guard let queues = self.queuesIfMade else { return }
         queues.inbox.fail(failure)
         self.answerReceivers()
     }

@@ -14,12 +14,14 @@ extension SocketConnection {
     }
 
     func offerKeptLater() {
+        self.owesKept = true
         guard !self.awaitsNextTurn else { return }
         self.awaitsNextTurn = true
         self.loop.inNextTurn(self)
     }
 
     func offerKept() {
+        self.owesKept = false
         guard self.life == .open, !self.paused, !self.kept.isEmpty else { return }
         var bytes = self.kept
         self.kept = []
@@ -33,6 +35,9 @@ extension SocketConnection {
     }
 
     func readOnce() {
+        // What was left comes before what is new, and before the end: there may be no room beside it, and nothing comes
+        // after the end.
+        if self.owesKept { return self.offerKept() }
         let start = self.kept.count
         let room = min(max(self.readLimit, 1), Loop.receiveCapacity - start)
         guard room > 0 else {

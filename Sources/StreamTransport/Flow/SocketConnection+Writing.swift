@@ -35,7 +35,8 @@ extension SocketConnection {
         self.endTurnLater()
     }
 
-    /// Makes room for `count` bytes in the loop's scratch, if this connection may use it: nothing of its own waits before.
+    /// Makes room for `count` bytes in the loop's scratch, if this connection may use it: nothing of its own waits
+    /// before.
     func claimScratch(_ count: Int) -> Bool {
         guard self.queue.isEmpty else { return false }
         if let owner = self.loop.scratch.owner, owner !== self { owner.flushScratch() }
@@ -48,11 +49,6 @@ extension SocketConnection {
             self.endTurnLater()
         }
         return true
-    }
-
-    package func notifyWhenSent() {
-        self.tellsProgress = true
-        self.endTurnLater()
     }
 
     package func writeThrough(_ bytes: RawSpan) {
@@ -83,6 +79,12 @@ extension SocketConnection {
         self.loop.scratch.buffer.read(0..<count) { self.sendOrQueue($0) }
     }
 
+    package func awaitProgress() {
+        guard self.life == .open, !self.owesProgress else { return }
+        self.owesProgress = true
+        self.endTurnLater()
+    }
+
     func drainQueue() {
         guard !self.queue.isEmpty else { return }
         let taken = self.queue.drain { self.loop.system.send(self.descriptor, pieces: $0, skipping: $1) }
@@ -97,7 +99,8 @@ extension SocketConnection {
         self.endTurnLater()
     }
 
-    /// - Returns: whether the send merely has to wait. Otherwise the output is broken; the end is told once what the peer sent before was read.
+    /// - Returns: whether the send merely has to wait. Otherwise the output is broken; the end is told once what the
+    ///   peer sent before was read.
     func mayRetry(_ result: Int) -> Bool {
         let error = SystemError(Int32(truncatingIfNeeded: -result))
         if error == .wouldBlock || error == .interrupted || error == .noBuffers { return true }

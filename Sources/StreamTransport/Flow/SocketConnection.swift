@@ -1,7 +1,7 @@
 /// A connected socket on a loop.
 ///
-/// An idle connection owns no buffer: reads land in the loop's, writes are gathered in the loop's and leave at the end of the turn. Only
-/// what a consumer leaves unread, or the kernel does not take, is copied into the connection.
+/// An idle connection owns no buffer: reads land in the loop's, writes are gathered in the loop's and leave at the end
+/// of the turn. Only what a consumer leaves unread, or the kernel does not take, is copied into the connection.
 package final class SocketConnection: Transport {
     /// What is left to do for the output direction.
     enum Output: Equatable {
@@ -44,11 +44,15 @@ package final class SocketConnection: Transport {
     var sawReset = false
     var awaitsTurnEnd = false
     var awaitsNextTurn = false
-    /// Reading was resumed from inside the consumer's own `bytesReceived`, by a new owner perhaps: what it leaves is offered again.
+    /// Reading was resumed, and what had been left is still to be offered again.
+    var owesKept = false
+    /// The consumer wants to be told when everything has left.
+    var owesProgress = false
+    /// Reading was resumed from inside the consumer's own `bytesReceived`, by a new owner perhaps: what it leaves is
+    /// offered again.
     var resumedWhileOffering = false
     var kept: [UInt8] = []
     var closeTimer: LoopTimer?
-    var tellsProgress = false
 
     /// Takes ownership of a connected, non-blocking `descriptor` and reads from it unless `paused`.
     /// - Parameter unread: bytes read from it already, offered first.
@@ -130,8 +134,8 @@ extension SocketConnection: Watchable {
         }
     }
 
-    /// Both directions are over while nobody reads. A failure is told now; a clean end waits until it is read, unwatched meanwhile because the
-    /// system would report it again and again.
+    /// Both directions are over while nobody reads. A failure is told now; a clean end waits until it is read,
+    /// unwatched meanwhile because the system would report it again and again.
     private func hungUpUnread() {
         if self.sawReset { return self.end(.failed(.reset)) }
         if let error = self.loop.system.connectError(self.descriptor) { return self.readFailed(error) }
@@ -145,12 +149,12 @@ extension SocketConnection: TurnEndTarget {
     package func turnEnded() {
         if self.awaitsNextTurn {
             self.awaitsNextTurn = false
-            self.offerKept()
+            if self.owesKept { self.offerKept() }
         }
         self.awaitsTurnEnd = false
         self.flushScratch()
         self.sendFreshlyQueued()
-        self.tellProgress()
+        self.tellProgressIfOwed()
         self.finishOutputIfDue()
         self.closeIfDone()
         self.tellEnd()
@@ -166,14 +170,17 @@ extension SocketConnection: TurnEndTarget {
             return
         }
         self.updateInterest()
-        if taken > 0 { self.tellsProgress = true }
+        if taken > 0 { self.owesProgress = true }
     }
 
-    /// Whoever waits for bytes to leave is told when they left without the system's having made us wait.
-    private func tellProgress() {
-        guard self.tellsProgress, self.life == .open, self.loop.scratch.owner !== self else { return }
-        self.tellsProgress = false
+    /// While something still waits, `drainQueue` tells of it.
+    private func tellProgressIfOwed() {
+        guard self.owesProgress else { return }
+        self.owesProgress = false
+        guard self.life == .open, self.queue.isEmpty, self.output != .broken else { return }
         self.consumer?.outputProgressed()
+        // What the consumer wrote just now leaves in this turn too.
+        self.endTurnLater()
     }
 
     private func finishOutputIfDue() {

@@ -49,18 +49,15 @@ extension SimulatedSystem {
     }
 
     package func send(_ descriptor: Descriptor, pieces: [[UInt8]], skipping: Int) -> Int {
-        guard let stream = self.process.stream(descriptor, "send") else { return SystemError.badDescriptor.asResult }
-        let total = pieces.reduce(0) { $0 + $1.count } - skipping
-        return stream.send(total) { queue, count in
-            var left = count
-            var start = skipping
-            for piece in pieces where left > 0 {
-                let end = min(piece.count, start + left)
-                piece.withRawSpan { queue.append($0.extracting(start..<end)) }
-                left -= end - start
-                start = 0
-            }
+        // More than any send buffer would be copied for nothing.
+        let most = max(self.network.faults.sendBuffer.upperBound, 1)
+        var joined: [UInt8] = []
+        var skipped = skipping
+        for piece in pieces where joined.count < most {
+            joined += piece.dropFirst(skipped).prefix(most)
+            skipped = max(0, skipped - piece.count)
         }
+        return joined.withRawSpan { self.send(descriptor, $0) }
     }
 
     package func shutdownOutput(_ descriptor: Descriptor) -> SystemError? {
@@ -106,8 +103,8 @@ extension SimulatedSystem {
         return nil
     }
 
-    /// Holds up what passes through this connection for `duration`: what its process sends, and what comes to it. `nil` is for ever.
-    /// Kernel timeouts run meanwhile.
+    /// Holds up what passes through this connection for `duration`: what its process sends, and what comes to it. `nil`
+    /// is for ever. Kernel timeouts run meanwhile.
     package func stall(_ descriptor: Descriptor, for duration: Duration?, output: Bool = true, input: Bool = true) {
         guard let stream = self.process.stream(descriptor, "stall") else { return }
         let end = duration.map { self.network.now.advanced(by: $0) } ?? .distantFuture

@@ -1,8 +1,8 @@
 import ByteKernels
 import Deflate
 
-/// permessage-deflate on one connection (RFC 7692): its contexts, made at the first compressed message and given back between messages
-/// where the agreement does not let them live on.
+/// permessage-deflate on one connection (RFC 7692): its contexts, made at the first compressed message and given back
+/// between messages where the agreement does not let them live on.
 final class DeflateSession {
     /// What a sync flush ends with and the sender left out (§7.2.1).
     private static let tail: [UInt8] = [0x00, 0x00, 0xFF, 0xFF]
@@ -24,7 +24,8 @@ final class DeflateSession {
         let isServer = role == .server
         self.keepsInflater = !(isServer ? parameters.clientNoContextTakeover : parameters.serverNoContextTakeover)
         self.keepsDeflater =
-            !(isServer ? parameters.serverNoContextTakeover : parameters.clientNoContextTakeover) && policy.keepsOwnContext
+            !(isServer ? parameters.serverNoContextTakeover : parameters.clientNoContextTakeover)
+            && policy.keepsOwnContext
         self.inflaterBits = isServer ? parameters.clientWindowBits : parameters.serverWindowBits
         let granted = isServer ? parameters.serverWindowBits : parameters.clientWindowBits
         self.deflaterBits = min(granted, policy.ownWindowBits)
@@ -53,15 +54,16 @@ final class DeflateSession {
 
     /// Gives the inflater the tail of the message.
     ///
-    /// Data that is nothing at all, or ends with a block marked as the last one, has no place for the tail: such senders
-    /// forget an empty block that §7.2.1 wants, but nothing is missing.
+    /// Data that is nothing at all, or ends with a block marked as the last one, has no place for the tail: such
+    /// senders forget an empty block that §7.2.1 wants, but nothing is missing.
     /// - Parameter tailGiven: bytes of the tail given before; 0 again when the message is complete.
     /// - Returns: `.needsInput` when the message is complete; a tail that completes nothing shows data cut short.
     func finishMessage(tailGiven: inout Int, written: inout Int) -> InflateStop {
         if !self.isAtStart || tailGiven > 0 {
             let stop = Self.tail.withRawSpan { self.inflate($0, used: &tailGiven, written: &written) }
             guard stop == .needsInput else { return stop }
-            guard self.inflater?.isBetweenBlocks == true else { return .corrupt }
+            // The tail may also complete a block marked as the last one, behind which the inflater is at a start.
+            guard self.isAtStart || self.inflater?.isBetweenBlocks == true else { return .corrupt }
         }
         tailGiven = 0
         self.isAtStart = true

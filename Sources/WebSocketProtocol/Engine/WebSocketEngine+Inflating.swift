@@ -38,7 +38,7 @@ extension WebSocketEngine {
         let count = min(written, room)
         let fault: PeerViolation.Rule? =
             written > room ? .messageTooLong : stop == .corrupt ? .invalidCompressedData : nil
-        let endsFrame = stop == .needsInput && self.frameLeft == 0
+        let endsFrame = stop == .needsInput && self.frameLeft == 0 && fault == nil
         self.messageLength += count
         guard count > 0 || endsFrame || fault != nil else { return nil }
         let result = share.output.withRawSpan { bytes -> Result<DataChunk, PeerViolation> in

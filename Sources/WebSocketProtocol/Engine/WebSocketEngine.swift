@@ -1,7 +1,8 @@
 import ByteKernels
 
-/// One WebSocket's frames, both ways, without IO: bytes are lent to `nextEvent`, which is asked until it says `nil`; what is to be sent is
-/// written into room that the caller lends. Assembles nothing: payload is passed on as it arrives.
+/// One WebSocket's frames, both ways, without IO: bytes are lent to `nextEvent`, which is asked until it says `nil`;
+/// what is to be sent is written into room that the caller lends. Assembles nothing: payload is passed on as it
+/// arrives.
 ///
 /// - Source: RFC 6455 §5 to §8, RFC 7692.
 public struct WebSocketEngine: ~Copyable {
@@ -81,6 +82,7 @@ public struct WebSocketEngine: ~Copyable {
         return .violation(PeerViolation(rule))
     }
 
+    @inline(__always)
     private mutating func decode(
         _ buffer: inout MutableRawSpan, at position: inout Int
     ) throws(PeerViolation) -> WebSocketEvent? {
@@ -118,6 +120,7 @@ public struct WebSocketEngine: ~Copyable {
 
     // MARK: Data frames
 
+    @inline(__always)
     private mutating func begin(_ header: FrameHeader) throws(PeerViolation) {
         switch header.opcode {
         case .continuation:
@@ -152,7 +155,8 @@ public struct WebSocketEngine: ~Copyable {
         self.frameLeft -= count
         self.messageLength += count
         return .data(
-            try self.chunk(.received(range), buffer.bytes.extracting(range), endsFrame: self.frameLeft == 0, fault: nil))
+            try self.chunk(.received(range), buffer.bytes.extracting(range), endsFrame: self.frameLeft == 0, fault: nil)
+        )
     }
 
     /// Masks or unmasks the next bytes of the frame in place.

@@ -4,8 +4,8 @@ extension FrameHeader {
     /// Reads the header at `offset`.
     ///
     /// - Returns: the header, or `nil` until all of its 2 to 14 bytes are there.
-    /// - Throws: what is wrong with the header by itself, whatever came before it. A bit or opcode that is wrong is told
-    ///   as soon as its byte is there.
+    /// - Throws: what is wrong with the header by itself, whatever came before it. A bit or opcode that is wrong is
+    ///   told as soon as its byte is there.
     /// - Source: RFC 6455 §5.2.
     static func decode(
         _ bytes: RawSpan, at offset: Int, from sender: Role, reservedBits: ReservedBits

@@ -1,8 +1,8 @@
 /// Follows one direction of a WebSocket for a relay that forwards its frames as they are: holds them to the rules of
 /// framing, and knows where one ends, so that a ping or a Close of the relay's own can be placed between two.
 ///
-/// Looks at headers and control frames alone: text is not checked, and nothing is unmasked or inflated. Allocates nothing
-/// for data frames. Use `WebSocketEngine` where the payload matters.
+/// Looks at headers and control frames alone: text is not checked, and nothing is unmasked or inflated. Allocates
+/// nothing for data frames. Use `WebSocketEngine` where the payload matters.
 /// - Source: RFC 6455 §5.
 package struct FrameScanner: Sendable {
     /// Who sends the frames: a client's must be masked.
@@ -18,10 +18,11 @@ package struct FrameScanner: Sendable {
     private var inMessage = false
     private var messageLength = 0
     private var frame = FramePiece(
-        range: 0..<0, headerSize: 0, opcode: .binary, kind: .binary, isCompressed: false, isFinal: true, endsFrame: true)
+        range: 0..<0, headerSize: 0, opcode: .binary, kind: .binary, isCompressed: false, isFinal: true, endsFrame: true
+    )
 
-    /// - Parameter maximumMessageSize: in bytes of payload on the wire, over all fragments: of a compressed message, its
-    ///   compressed bytes. Beyond it 1009, told from the header alone. `nil` for no limit; negative counts as 0.
+    /// - Parameter maximumMessageSize: in bytes of payload on the wire, over all fragments: of a compressed message,
+    ///   its compressed bytes. Beyond it 1009, told from the header alone. `nil` for no limit; negative counts as 0.
     package init(from sender: Role, reservedBits: ReservedBits = .none, maximumMessageSize: Int? = nil) {
         self.sender = sender
         self.reservedBits = reservedBits
@@ -36,8 +37,8 @@ package struct FrameScanner: Sendable {
 
     /// Finds the next piece in `bytes` at `position` on.
     ///
-    /// - Parameter position: moved past what was found. Bytes from there on (less than 139) must come again, in front of
-    ///   what follows.
+    /// - Parameter position: moved past what was found. Bytes from there on (less than 139) must come again, in front
+    ///   of what follows.
     /// - Returns: `nil` when more bytes are needed, or after a violation or a Close.
     package mutating func scan(_ bytes: RawSpan, at position: inout Int) -> ScannedFrame? {
         guard !self.isOver else { return nil }

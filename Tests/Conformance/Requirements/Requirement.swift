@@ -5,6 +5,8 @@ struct Requirement: CustomStringConvertible {
         case proven([String])
         /// We do otherwise, for this reason.
         case deviation(String)
+        /// We mean to keep it, but no test shows that we do, for this reason.
+        case unproven(String)
     }
 
     /// Document and section, as in `RFC 6455 §4.2.1`.
@@ -26,5 +28,9 @@ struct Requirement: CustomStringConvertible {
 
     static func deviation(_ source: String, _ rule: String, because reason: String) -> Requirement {
         Requirement(source: source, rule: rule, standing: .deviation(reason))
+    }
+
+    static func unproven(_ source: String, _ rule: String, because reason: String) -> Requirement {
+        Requirement(source: source, rule: rule, standing: .unproven(reason))
     }
 }

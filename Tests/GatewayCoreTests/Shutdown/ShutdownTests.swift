@@ -63,34 +63,4 @@ struct ShutdownTests {
         #expect(schedule.due(at: .distantFuture) == 1)
         #expect(schedule.next(after: 9_999_999) == .distantFuture)
     }
-
-    @Test func aSecondSignalEndsAtOnce() {
-        var machine = ShutdownMachine()
-        let settings = Self.settings(spread: 1000, timeout: 5000)
-        #expect(machine.progressed(open: 4, told: 0, at: Self.at(0)) == .ignore)
-        let schedule = DrainSchedule(settings, count: 4, began: Self.at(0))
-        #expect(machine.signalled(settings, open: 4, at: Self.at(0)) == .drain(schedule))
-        #expect(machine.isDraining)
-        #expect(machine.signalled(settings, open: 4, at: Self.at(1)) == .endAtOnce)
-        #expect(machine.signalled(settings, open: 4, at: Self.at(2)) == .ignore)
-        #expect(machine.progressed(open: 0, told: 4, at: Self.at(3)) == .ignore)
-        #expect(!machine.isDraining)
-    }
-
-    @Test func drainingEndsWithTheLastConnection() {
-        var machine = ShutdownMachine()
-        _ = machine.signalled(Self.settings(spread: 1000, timeout: 5000), open: 4, at: Self.at(0))
-        #expect(machine.progressed(open: 4, told: 0, at: Self.at(0)) == .close(upTo: 1, next: Self.at(250)))
-        #expect(machine.progressed(open: 3, told: 1, at: Self.at(100)) == .close(upTo: 1, next: Self.at(250)))
-        #expect(machine.progressed(open: 2, told: 1, at: Self.at(800)) == .close(upTo: 4, next: Self.at(5000)))
-        #expect(machine.progressed(open: 0, told: 4, at: Self.at(900)) == .finished)
-        #expect(machine.progressed(open: 0, told: 4, at: Self.at(901)) == .ignore)
-    }
-
-    @Test func theDeadlineEndsIt() {
-        var machine = ShutdownMachine()
-        _ = machine.signalled(Self.settings(spread: 1000, timeout: 5000), open: 1, at: Self.at(0))
-        #expect(machine.progressed(open: 1, told: 1, at: Self.at(4999)) == .close(upTo: 1, next: Self.at(5000)))
-        #expect(machine.progressed(open: 1, told: 1, at: Self.at(5000)) == .endAtOnce)
-    }
 }

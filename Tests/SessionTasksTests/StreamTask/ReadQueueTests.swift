@@ -17,7 +17,8 @@ struct ReadQueueTests {
             .init(number: number, minimum: minimum, maximum: maximum, deadline: deadline) { result in
                 switch result {
                 case .success(let chunk):
-                    answers.list.append("\(number):\(String(decoding: chunk.bytes, as: UTF8.self))\(chunk.isAtEnd ? "." : "")")
+                    answers.list.append(
+                        "\(number):\(String(decoding: chunk.bytes, as: UTF8.self))\(chunk.isAtEnd ? "." : "")")
                 case .failure(let failure): answers.list.append("\(number)!\(failure)")
                 }
             })
@@ -30,6 +31,7 @@ struct ReadQueueTests {
             case .answer(let completion, let result): completion(result)
             case .closeInput: answers.list.append("closeInput")
             case .reachedBarrier(let number): answers.list.append("barrier \(number)")
+            case .failedBarrier(let number, let failure): answers.list.append("barrier \(number)!\(failure)")
             }
         }
     }
@@ -114,9 +116,37 @@ struct ReadQueueTests {
         #expect(!queue.wantsBytes)
         #expect(self.give("secret", to: &queue) == 0)
         #expect(answers.list == ["barrier 7"])
-        queue.liftBarrier()
+        queue.liftBarrier(7)
         _ = self.give("secret", to: &queue)
         self.run(&queue, answers)
         #expect(answers.list == ["barrier 7", "1:secret"])
+    }
+
+    @Test func leavesReadsBeforeThePassedDeadlineWaiting() {
+        let answers = Answers()
+        var queue = ReadQueue()
+        queue.append(self.read(1, 1, 9, into: answers))
+        queue.append(self.read(2, 1, 9, deadline: MonotonicInstant(nanoseconds: 10), into: answers))
+        queue.append(.barrier(number: 3))
+        queue.append(self.read(4, 1, 9, into: answers))
+        queue.expire(at: MonotonicInstant(nanoseconds: 10))
+        queue.append(self.read(5, 1, 9, into: answers))
+        self.run(&queue, answers)
+        #expect(answers.list == ["2!timed out", "barrier 3!timed out", "4!timed out", "5!timed out"])
+        #expect(queue.wantsBytes && !queue.isEmpty)
+        _ = self.give("x", to: &queue)
+        self.run(&queue, answers)
+        #expect(answers.list.last == "1:x" && queue.isEmpty)
+    }
+
+    @Test func failsABarrierBehindAFailedRead() {
+        let answers = Answers()
+        var queue = ReadQueue()
+        queue.append(self.read(1, 1, 9, into: answers))
+        queue.append(.barrier(number: 2))
+        queue.append(self.read(3, 1, 9, into: answers))
+        queue.fail(.cancelled)
+        self.run(&queue, answers)
+        #expect(answers.list == ["1!cancelled", "barrier 2!cancelled", "3!cancelled"])
     }
 }

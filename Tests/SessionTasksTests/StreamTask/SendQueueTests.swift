@@ -8,9 +8,11 @@ struct SendQueueTests {
         var list: [String] = []
     }
 
-    private func send(_ number: UInt64, _ count: Int, into answers: Answers) -> SendQueue.Operation {
+    private func send(
+        _ number: UInt64, _ count: Int, deadline: MonotonicInstant? = nil, into answers: Answers
+    ) -> SendQueue.Operation {
         .send(
-            .init(number: number, bytes: Array(repeating: 0, count: count), deadline: nil) { result in
+            .init(number: number, bytes: Array(repeating: 0, count: count), deadline: deadline) { result in
                 switch result {
                 case .success: answers.list.append("\(number)")
                 case .failure(let failure): answers.list.append("\(number)!\(failure)")
@@ -27,6 +29,7 @@ struct SendQueueTests {
             case .answer(let completion, let result): completion(result)
             case .closeOutput: answers.list.append("closeOutput")
             case .reachedBarrier(let number): answers.list.append("barrier \(number)")
+            case .failedBarrier(let number, let failure): answers.list.append("barrier \(number)!\(failure)")
             }
         }
     }
@@ -70,5 +73,22 @@ struct SendQueueTests {
         queue.append(self.send(3, 3, into: answers))
         self.run(&queue, answers, sent: 0)
         #expect(answers.list == ["1!cancelled", "2!cancelled", "3!cancelled"])
+    }
+
+    @Test func endsNothingCleanlyBehindAWriteThatTimedOut() {
+        let answers = Answers()
+        var queue = SendQueue()
+        queue.append(self.send(1, 3, into: answers))
+        queue.append(self.send(2, 3, deadline: MonotonicInstant(nanoseconds: 10), into: answers))
+        queue.append(.close)
+        queue.append(.barrier(number: 4))
+        self.run(&queue, answers, sent: 0)
+        queue.expire(at: MonotonicInstant(nanoseconds: 10))
+        self.run(&queue, answers, sent: 0)
+        #expect(answers.list == ["write 3", "2!timed out", "barrier 4!timed out"])
+        self.run(&queue, answers, sent: 3)
+        queue.append(.close)
+        self.run(&queue, answers, sent: 3)
+        #expect(answers.list.suffix(1) == ["1"] && queue.isEmpty)
     }
 }

@@ -171,7 +171,7 @@ struct ConnectionBackpressureTests {
         consumer.onOutputProgressed = { sent = connection.sentBytes }
         let bytes = Array("tell me".utf8)
         meeting.perform {
-            connection.notifyWhenSent()
+            connection.awaitProgress()
             if atOnce {
                 connection.writeThrough(bytes.span.bytes)
             } else {

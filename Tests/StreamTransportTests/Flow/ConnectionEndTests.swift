@@ -157,7 +157,8 @@ struct ConnectionEndTests {
         let second = try meeting.connect()
         let waiting = try meeting.host.connect(to: meeting.listener.address)
         var adopted: (SocketConnection, RecordingConsumer)?
-        // Whichever is told first ends the other and takes its descriptor number for a newcomer, within one batch of events.
+        // Whichever is told first ends the other and takes its descriptor number for a newcomer, within one batch of
+        // events.
         func swap(_ victim: SocketConnection) {
             guard adopted == nil else { return }
             victim.reset()

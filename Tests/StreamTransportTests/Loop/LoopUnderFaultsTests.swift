@@ -45,7 +45,8 @@ struct LoopUnderFaultsTests {
         }
 
         func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
-            // Leaves the last byte of most offers: what is left must come again, once. Nothing comes again after the end.
+            // Leaves the last byte of most offers: what is left must come again, once. Nothing comes again after the
+            // end.
             let isLast = self.heard.count + bytes.byteCount >= self.said.count
             let taken = isLast ? bytes.byteCount : max(1, bytes.byteCount - 1)
             for offset in 0..<taken {
@@ -168,5 +169,23 @@ struct LoopUnderFaultsTests {
         #expect(loops.allSatisfy { $0.watchedCount == 0 }, report)
         #expect(network.openDescriptors == 0, report)
         #expect(ground.close() == [], report)
+    }
+
+    /// A nightly run makes ten thousand networks in one process.
+    @Test func leaveNoMemoryBehind() throws {
+        weak var network: SimulatedNetwork?
+        weak var loop: Loop?
+        weak var connection: SocketConnection?
+        do {
+            let meeting = try LoopMeeting(.simulation, seed: 4, faults: .calm)
+            network = meeting.ground.network
+            loop = meeting.loop
+            let met = try meeting.connect()
+            connection = met.connection
+            met.peer.send("left unread")
+            meeting.perform { met.connection.reset() }
+            meeting.finish()
+        }
+        #expect(network == nil && loop == nil && connection == nil)
     }
 }

@@ -1,7 +1,8 @@
 import ByteKernels
 import WebSocketProtocol
 
-/// Feeds an engine as a transport does: what it left over comes again in front of what follows, and nothing comes where it left nothing over.
+/// Feeds an engine as a transport does: what it left over comes again in front of what follows, and nothing comes
+/// where it left nothing over.
 final class EngineDriver {
     private var engine: WebSocketEngine
     private let share: DeflateShare

@@ -1,7 +1,8 @@
 import Testing
 import WebSocketProtocol
 
-/// Expects an engine to see `expected` in `bytes`, however they arrive, and to end nothing but frames whose end is there.
+/// Expects an engine to see `expected` in `bytes`, however they arrive, and to end nothing but frames whose end is
+/// there.
 func expectObserves(
     _ expected: [Observation], in bytes: [UInt8], by setting: EngineSetting,
     sourceLocation: SourceLocation = #_sourceLocation

@@ -19,17 +19,18 @@ struct InflatingTests {
 
     // MARK: The RFC's examples, §7.2.3
 
-    @Test(arguments: [
-        // §7.2.3.1, whole and in fragments.
-        [0xC1, 0x07, 0xF2, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0x00],
-        [0x41, 0x03, 0xF2, 0x48, 0xCD, 0x80, 0x04, 0xC9, 0xC9, 0x07, 0x00],
-        // §7.2.3.3: a block without compression.
-        [0xC1, 0x0B, 0x00, 0x05, 0x00, 0xFA, 0xFF, 0x48, 0x65, 0x6C, 0x6C, 0x6F, 0x00],
-        // §7.2.3.4: a block marked as the last.
-        [0xC1, 0x08, 0xF3, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0x00, 0x00],
-        // §7.2.3.5: two blocks.
-        [0xC1, 0x0D, 0xF2, 0x48, 0x05, 0x00, 0x00, 0x00, 0xFF, 0xFF, 0xCA, 0xC9, 0xC9, 0x07, 0x00],
-    ] as [[UInt8]])
+    @Test(
+        arguments: [
+            // §7.2.3.1, whole and in fragments.
+            [0xC1, 0x07, 0xF2, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0x00],
+            [0x41, 0x03, 0xF2, 0x48, 0xCD, 0x80, 0x04, 0xC9, 0xC9, 0x07, 0x00],
+            // §7.2.3.3: a block without compression.
+            [0xC1, 0x0B, 0x00, 0x05, 0x00, 0xFA, 0xFF, 0x48, 0x65, 0x6C, 0x6C, 0x6F, 0x00],
+            // §7.2.3.4: a block marked as the last.
+            [0xC1, 0x08, 0xF3, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0x00, 0x00],
+            // §7.2.3.5: two blocks.
+            [0xC1, 0x0D, 0xF2, 0x48, 0x05, 0x00, 0x00, 0x00, 0xFF, 0xFF, 0xCA, 0xC9, 0xC9, 0x07, 0x00],
+        ] as [[UInt8]])
     func readsTheExamplesOfTheRFC(_ bytes: [UInt8]) {
         expectMessages([.text("Hello")], in: bytes, by: self.setting(.server))
         expectMessages([.text("Hello")], in: bytes, by: self.setting(.server, Self.noTakeover))
@@ -41,7 +42,8 @@ struct InflatingTests {
     @Test(arguments: Role.both)
     func sharesTheSlidingWindowBetweenMessages(_ sender: Role) {
         // §7.2.3.2
-        let bytes = self.compressed(Self.hello, from: sender) + self.compressed([0xF2, 0x00, 0x11, 0x00, 0x00], from: sender)
+        let bytes =
+            self.compressed(Self.hello, from: sender) + self.compressed([0xF2, 0x00, 0x11, 0x00, 0x00], from: sender)
         expectMessages([.text("Hello"), .text("Hello")], in: bytes, by: self.setting(sender))
         expectMessages(
             [.text("Hello"), .piece(.text, [0x48], starts: true), .violation(.invalidCompressedData)], in: bytes,
@@ -61,9 +63,25 @@ struct InflatingTests {
         expectMessages([.text("Hello"), .text("Hello")], in: bytes + bytes, by: self.setting(sender, parameters))
     }
 
+    /// The empty block whose last four bytes are left out may itself be marked as the last one: §7.2.1 asks for its
+    /// kind only.
+    @Test(arguments: Role.both, [Self.takeover, Self.noTakeover])
+    func readsAMessageWhoseEmptyBlockIsMarkedAsTheLast(_ sender: Role, _ parameters: PermessageDeflateParameters) {
+        let bytes = [
+            [0xF3, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0x00, 0x01],
+            [0x00, 0x05, 0x00, 0xFA, 0xFF, 0x48, 0x65, 0x6C, 0x6C, 0x6F, 0x01],
+            [0x01],
+            Self.hello,
+        ].flatMap { self.compressed($0, from: sender) }
+        expectMessages(
+            [.text("Hello"), .text("Hello"), .text(""), .text("Hello")], in: bytes,
+            by: self.setting(sender, parameters))
+    }
+
     @Test(arguments: Role.both)
     func readsMaskedExamples(_ sender: Role) {
-        let bytes = WireFrame(0x41, Array(Self.hello.prefix(3)), from: sender).bytes
+        let bytes =
+            WireFrame(0x41, Array(Self.hello.prefix(3)), from: sender).bytes
             + WireFrame(0x89, "ping", from: sender).bytes
             + WireFrame(0x00, from: sender).bytes
             + WireFrame(0x80, Array(Self.hello.dropFirst(3)), from: sender).bytes
@@ -75,7 +93,8 @@ struct InflatingTests {
         // What the receiver promised of its own messages does not matter for those that it gets.
         let other = PermessageDeflateParameters(
             serverNoContextTakeover: sender == .client, clientNoContextTakeover: sender == .server)
-        let bytes = self.compressed(Self.hello, from: sender) + self.compressed([0xF2, 0x00, 0x11, 0x00, 0x00], from: sender)
+        let bytes =
+            self.compressed(Self.hello, from: sender) + self.compressed([0xF2, 0x00, 0x11, 0x00, 0x00], from: sender)
         expectMessages([.text("Hello"), .text("Hello")], in: bytes, by: self.setting(sender, other))
     }
 
@@ -84,7 +103,8 @@ struct InflatingTests {
     @Test(arguments: Role.both, [Self.takeover, Self.noTakeover])
     func readsEmptyMessages(_ sender: Role, _ parameters: PermessageDeflateParameters) {
         // §7.2.3.6, then a payload of nothing at all, which breaks no window, then fragments of nothing.
-        let bytes = self.compressed([0x00], from: sender) + self.compressed([], from: sender)
+        let bytes =
+            self.compressed([0x00], from: sender) + self.compressed([], from: sender)
             + WireFrame(0x42, from: sender).bytes + WireFrame(0x80, [0x00], from: sender).bytes
             + WireFrame(0x42, from: sender).bytes + WireFrame(0x80, from: sender).bytes
             + self.compressed(Self.hello, from: sender)
@@ -107,21 +127,26 @@ struct InflatingTests {
 
     @Test(arguments: Role.both)
     func readsUncompressedMessagesAmongCompressedOnes(_ sender: Role) {
-        let bytes = WireFrame(0x81, "plain", from: sender).bytes + self.compressed(Self.hello, from: sender)
-            + WireFrame(0x82, [0xF2, 0x48], from: sender).bytes + self.compressed([0xF2, 0x00, 0x11, 0x00, 0x00], from: sender)
+        let bytes =
+            WireFrame(0x81, "plain", from: sender).bytes + self.compressed(Self.hello, from: sender)
+            + WireFrame(0x82, [0xF2, 0x48], from: sender).bytes
+            + self.compressed([0xF2, 0x00, 0x11, 0x00, 0x00], from: sender)
         expectMessages(
-            [.text("plain"), .text("Hello"), .binary([0xF2, 0x48]), .text("Hello")], in: bytes, by: self.setting(sender))
+            [.text("plain"), .text("Hello"), .binary([0xF2, 0x48]), .text("Hello")], in: bytes, by: self.setting(sender)
+        )
     }
 
     // MARK: Bad data
 
-    @Test(arguments: Role.both, [
-        [0x07],  // a kind of block that there is not
-        [0x00, 0x05, 0x00, 0x00, 0x00],  // a length that its complement does not confirm
-        [0xF2, 0x00, 0x11, 0x00, 0x00],  // a reference to what never was
-        [0xF2, 0x48, 0xCD],  // a block that was cut short
-        [0x00, 0x09, 0x00, 0xF6, 0xFF, 0x48],  // a stored block that was cut short
-    ] as [[UInt8]])
+    @Test(
+        arguments: Role.both,
+        [
+            [0x07],  // a kind of block that there is not
+            [0x00, 0x05, 0x00, 0x00, 0x00],  // a length that its complement does not confirm
+            [0xF2, 0x00, 0x11, 0x00, 0x00],  // a reference to what never was
+            [0xF2, 0x48, 0xCD],  // a block that was cut short
+            [0x00, 0x09, 0x00, 0xF6, 0xFF, 0x48],  // a stored block that was cut short
+        ] as [[UInt8]])
     func refusesCorruptData(_ sender: Role, _ payload: [UInt8]) {
         let bytes = WireFrame(0xC2, payload, from: sender).bytes + WireFrame(0x81, "later", from: sender).bytes
         let whole = EngineDriver.observe(bytes, by: self.setting(sender), fed: .whole)
@@ -168,7 +193,8 @@ struct InflatingTests {
         expectObserves(
             [.piece(.text, Array("Hell".utf8), starts: true), .violation(.messageTooLong)], in: bytes,
             by: self.setting(sender, limit: 4))
-        let fragments = WireFrame(0x41, Array(Self.hello.prefix(3)), from: sender).bytes
+        let fragments =
+            WireFrame(0x41, Array(Self.hello.prefix(3)), from: sender).bytes
             + WireFrame(0x80, Array(Self.hello.dropFirst(3)), from: sender).bytes
         expectMessages([.text("Hello")], in: fragments, by: self.setting(sender, limit: 5))
         let seen = EngineDriver.observe(fragments, by: self.setting(sender, limit: 4), fed: .whole)

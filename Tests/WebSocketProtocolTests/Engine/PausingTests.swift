@@ -31,9 +31,11 @@ struct PausingTests {
         return bytes
     }
 
-    @Test(arguments: Role.both, [
-        Feeding.whole, .cut(seed: 1, longest: 9), .cut(seed: 2, longest: 900), .byByte,
-    ])
+    @Test(
+        arguments: Role.both,
+        [
+            Feeding.whole, .cut(seed: 1, longest: 9), .cut(seed: 2, longest: 900), .byByte,
+        ])
     func seesTheSameAsOneThatNeverStops(_ sender: Role, _ feeding: Feeding) {
         let setting = EngineSetting.receiving(from: sender, deflate: InflatingTests.takeover)
         let bytes = self.stream(from: sender)
@@ -57,7 +59,8 @@ struct PausingTests {
         #expect(seen == [.piece(.text, [UInt8](repeating: 0x61, count: 1 + 258 * matches), starts: true)])
     }
 
-    /// Wherever a stream breaks off, everything that was there is passed on; and wherever a fragment ends, it ends alike.
+    /// Wherever a stream breaks off, everything that was there is passed on; and wherever a fragment ends, it ends
+    /// alike.
     @Test(arguments: Role.both, [255, 509])
     func holdsNothingBackWhereverTheInputEnds(_ sender: Role, _ matches: Int) {
         let setting = EngineSetting.receiving(from: sender, deflate: InflatingTests.takeover)

@@ -78,13 +78,16 @@ struct FrameExampleTests {
             self.written(.client, .pong, hello)
                 == [0x8A, 0x85, 0x37, 0xFA, 0x21, 0x3D, 0x7F, 0x9F, 0x4D, 0x51, 0x58])
         #expect(self.written(.server, .binary, Self.binary256) == [0x82, 0x7E, 0x01, 0x00] + Self.binary256)
-        #expect(self.written(.server, .binary, Self.binary64K) == [0x82, 0x7F, 0, 0, 0, 0, 0, 1, 0, 0] + Self.binary64K)
+        #expect(
+            self.written(.server, .binary, Self.binary64K) == [0x82, 0x7F, 0, 0, 0, 0, 0, 1, 0, 0] + Self.binary64K)
     }
 
-    @Test(arguments: [
-        (0, [0x82, 0x00]), (125, [0x82, 0x7D]), (126, [0x82, 0x7E, 0x00, 0x7E]), (65_535, [0x82, 0x7E, 0xFF, 0xFF]),
-        (65_536, [0x82, 0x7F, 0, 0, 0, 0, 0, 1, 0, 0]),
-    ] as [(Int, [UInt8])])
+    @Test(
+        arguments: [
+            (0, [0x82, 0x00]), (125, [0x82, 0x7D]), (126, [0x82, 0x7E, 0x00, 0x7E]),
+            (65_535, [0x82, 0x7E, 0xFF, 0xFF]),
+            (65_536, [0x82, 0x7F, 0, 0, 0, 0, 0, 1, 0, 0]),
+        ] as [(Int, [UInt8])])
     func writesTheShortestLengthThatFits(_ count: Int, _ header: [UInt8]) {
         let payload = [UInt8](repeating: 1, count: count)
         #expect(self.written(.server, .binary, payload) == header + payload)

@@ -5,7 +5,8 @@ import WebSocketProtocol
 struct FrameRuleTests {
     private func refuses(
         _ frames: [WireFrame], from sender: Role, with rule: PeerViolation.Rule, after expected: [Observation] = [],
-        limit: Int? = nil, deflate: PermessageDeflateParameters? = nil, sourceLocation: SourceLocation = #_sourceLocation
+        limit: Int? = nil, deflate: PermessageDeflateParameters? = nil,
+        sourceLocation: SourceLocation = #_sourceLocation
     ) {
         // What follows would be a fine frame: after a violation it means nothing.
         let bytes = (frames + [WireFrame(0x81, "later", from: sender)]).flatMap(\.bytes)
@@ -143,7 +144,8 @@ struct FrameRuleTests {
     @Test(arguments: Role.both)
     func letsControlFramesComeBetweenFragments(_ sender: Role) {
         let frames = [
-            WireFrame(0x01, "Hel", from: sender), WireFrame(0x89, "p", from: sender), WireFrame(0x00, "l", from: sender),
+            WireFrame(0x01, "Hel", from: sender), WireFrame(0x89, "p", from: sender),
+            WireFrame(0x00, "l", from: sender),
             WireFrame(0x8A, "q", from: sender), WireFrame(0x80, "o", from: sender),
         ]
         expectObserves(
@@ -161,7 +163,8 @@ struct FrameRuleTests {
         ]
         expectObserves(
             [
-                .frame(.text, [], starts: true), .frame(.text, []), .frame(.text, [0x61]), .frame(.text, [], ends: true),
+                .frame(.text, [], starts: true), .frame(.text, []), .frame(.text, [0x61]),
+                .frame(.text, [], ends: true),
                 .binary([]),
             ], in: frames.flatMap(\.bytes), by: .receiving(from: sender))
     }
@@ -207,13 +210,15 @@ struct FrameRuleTests {
             after: [.binary([])], limit: 0)
     }
 
-    @Test(arguments: [
-        (PeerViolation.Rule.reservedBits, 1002), (.reservedOpcode, 1002), (.unmaskedClientFrame, 1002),
-        (.maskedServerFrame, 1002), (.lengthNotMinimal, 1002), (.lengthTooLarge, 1002), (.fragmentedControlFrame, 1002),
-        (.longControlFrame, 1002), (.unexpectedContinuation, 1002), (.unfinishedMessage, 1002),
-        (.invalidCloseFrame, 1002), (.invalidCloseCode, 1002), (.invalidUTF8, 1007), (.invalidCompressedData, 1007),
-        (.messageTooLong, 1009),
-    ] as [(PeerViolation.Rule, UInt16)])
+    @Test(
+        arguments: [
+            (PeerViolation.Rule.reservedBits, 1002), (.reservedOpcode, 1002), (.unmaskedClientFrame, 1002),
+            (.maskedServerFrame, 1002), (.lengthNotMinimal, 1002), (.lengthTooLarge, 1002),
+            (.fragmentedControlFrame, 1002),
+            (.longControlFrame, 1002), (.unexpectedContinuation, 1002), (.unfinishedMessage, 1002),
+            (.invalidCloseFrame, 1002), (.invalidCloseCode, 1002), (.invalidUTF8, 1007), (.invalidCompressedData, 1007),
+            (.messageTooLong, 1009),
+        ] as [(PeerViolation.Rule, UInt16)])
     func failsTheConnectionWithTheCodeOfTheRule(_ rule: PeerViolation.Rule, _ code: UInt16) {
         #expect(PeerViolation(rule).closeCode.rawValue == code)
     }

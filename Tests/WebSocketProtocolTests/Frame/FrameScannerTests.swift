@@ -51,7 +51,8 @@ struct FrameScannerTests {
 
     @Test(arguments: Role.both)
     func keepsNoMoreThanAControlFrameBack(_ sender: Role) {
-        let bytes = WireFrame(0x89, [UInt8](repeating: 1, count: 125), from: sender).bytes
+        let bytes =
+            WireFrame(0x89, [UInt8](repeating: 1, count: 125), from: sender).bytes
             + WireFrame(0x82, [UInt8](repeating: 1, count: 70_000), from: sender).bytes
         #expect(ScannerDriver.observe(bytes, by: FrameScanner(from: sender), fed: .byByte).mostKept < 139)
     }
@@ -64,7 +65,8 @@ struct FrameScannerTests {
             [scanner.scan(span, at: &position), scanner.scan(span, at: &position), scanner.scan(span, at: &position)]
         }
         let first = FramePiece(
-            range: 0..<5, headerSize: 2, opcode: .text, kind: .text, isCompressed: true, isFinal: false, endsFrame: true)
+            range: 0..<5, headerSize: 2, opcode: .text, kind: .text, isCompressed: true, isFinal: false, endsFrame: true
+        )
         let second = FramePiece(
             range: 5..<8, headerSize: 2, opcode: .continuation, kind: .text, isCompressed: true, isFinal: true,
             endsFrame: false)
@@ -88,10 +90,13 @@ struct FrameScannerTests {
         #expect(!scanner.isAtFrameBoundary)
     }
 
-    @Test(arguments: Role.both, [
-        (0x40, ReservedBits.none), (0x20, .none), (0x10, .none), (0x20, .compression), (0x10, [.compression, .second]),
-        (0x60, .compression), (0x20, [.compression, .third]),
-    ] as [(UInt8, ReservedBits)])
+    @Test(
+        arguments: Role.both,
+        [
+            (0x40, ReservedBits.none), (0x20, .none), (0x10, .none), (0x20, .compression),
+            (0x10, [.compression, .second]),
+            (0x60, .compression), (0x20, [.compression, .third]),
+        ] as [(UInt8, ReservedBits)])
     func refusesReservedBitsThatWereNotAgreed(_ sender: Role, _ bits: (UInt8, ReservedBits)) {
         for opcode: UInt8 in [0, 1, 2, 8, 9, 10] {
             self.expect(
@@ -103,7 +108,8 @@ struct FrameScannerTests {
     @Test(arguments: Role.both)
     func letsAgreedBitsPass(_ sender: Role) {
         let all: ReservedBits = [.compression, .second, .third]
-        let bytes = WireFrame(0x71, "a", from: sender).bytes + WireFrame(0x30, "b", from: sender).bytes
+        let bytes =
+            WireFrame(0x71, "a", from: sender).bytes + WireFrame(0x30, "b", from: sender).bytes
             + WireFrame(0xB9, from: sender).bytes + WireFrame(0x80, from: sender).bytes
         self.expect(
             [
@@ -140,7 +146,8 @@ struct FrameScannerTests {
         let longest = WireFrame(0x02, Array("abc".utf8), from: sender, claimed: UInt64(Int64.max))
         self.expect(
             [.piece(.binary, Array("abc".utf8), starts: true)], of: longest.bytes, by: FrameScanner(from: sender))
-        let overflowing = WireFrame(0x02, "a", from: sender).bytes
+        let overflowing =
+            WireFrame(0x02, "a", from: sender).bytes
             + WireFrame(0x80, [], from: sender, claimed: UInt64(Int64.max)).bytes
         self.expect(
             [.frame(.binary, [0x61], starts: true), .violation(.messageTooLong)], of: overflowing,

@@ -1,7 +1,8 @@
 import ByteKernels
 import WebSocketProtocol
 
-/// Feeds a scanner as a relay does, forwards what it finds and takes the payload out by itself, to compare it with an engine's.
+/// Feeds a scanner as a relay does, forwards what it finds and takes the payload out by itself, to compare it with an
+/// engine's.
 final class ScannerDriver {
     private var scanner: FrameScanner
     private var kept: [UInt8] = []
@@ -44,7 +45,9 @@ final class ScannerDriver {
             self.forwarded += bytes[piece.range]
             if piece.startsFrame {
                 self.phase = 0
-                if self.scanner.sender == .client { self.key = Array(bytes[..<piece.payloadRange.lowerBound].suffix(4)) }
+                if self.scanner.sender == .client {
+                    self.key = Array(bytes[..<piece.payloadRange.lowerBound].suffix(4))
+                }
             }
             var payload = Array(bytes[piece.payloadRange])
             for index in payload.indices { payload[index] ^= self.key[(self.phase + index) % 4] }

@@ -1,8 +1,8 @@
 import Foundation
 import WebSocketProtocol
 
-/// A stream that once went wrong, or is near to where one did, kept in `Corpus` as text: settings (`from`, `deflate`, `limit`), the
-/// last thing to be seen (`ends`), bytes in hexadecimal, and notes behind `#`.
+/// A stream that once went wrong, or is near to where one did, kept in `Corpus` as text: settings (`from`, `deflate`,
+/// `limit`), the last thing to be seen (`ends`), bytes in hexadecimal, and notes behind `#`.
 struct CorpusEntry: CustomStringConvertible {
     struct Malformed: Error {
         let line: String

@@ -30,7 +30,8 @@ struct FuzzStream {
             bytes += self.message()
         }
         if Bool.random(using: &self.generator) {
-            bytes += WireFrame(0x88, [0x03, UInt8.random(in: 0xE8...0xEB, using: &self.generator)], from: self.sender).bytes
+            bytes +=
+                WireFrame(0x88, [0x03, UInt8.random(in: 0xE8...0xEB, using: &self.generator)], from: self.sender).bytes
         }
         return bytes
     }
@@ -40,7 +41,8 @@ struct FuzzStream {
         let firsts: [UInt8] = [0x00, 0x01, 0x02, 0x80, 0x81, 0x82, 0x88, 0x89, 0x8A, 0x41, 0xC1, 0xC2, 0xF1, 0x83]
         var bytes: [UInt8] = []
         for _ in 0..<Int.random(in: 1...5, using: &self.generator) {
-            let mask: UInt8 = (self.sender == .client) != (Int.random(in: 0..<20, using: &self.generator) == 0) ? 0x80 : 0
+            let mask: UInt8 =
+                (self.sender == .client) != (Int.random(in: 0..<20, using: &self.generator) == 0) ? 0x80 : 0
             bytes.append(firsts.randomElement(using: &self.generator) ?? 0x81)
             bytes.append(mask | UInt8.random(in: 0...127, using: &self.generator))
             bytes += self.generator.bytes(Int.random(in: 0...30, using: &self.generator))
@@ -80,7 +82,8 @@ struct FuzzStream {
     private mutating func text() -> [UInt8] {
         var text = ""
         for _ in 0..<Int.random(in: 0...120, using: &self.generator) {
-            let range: ClosedRange<UInt32> = [0...0x7F, 0x80...0x7FF, 0x800...0xFFFF, 0x1_0000...0x10_FFFF]
+            let range: ClosedRange<UInt32> =
+                [0...0x7F, 0x80...0x7FF, 0x800...0xFFFF, 0x1_0000...0x10_FFFF]
                 .randomElement(using: &self.generator) ?? 0...0x7F
             text.unicodeScalars.append(Unicode.Scalar(UInt32.random(in: range, using: &self.generator)) ?? "?")
         }
@@ -100,7 +103,8 @@ struct FuzzStream {
             let place = Int.random(in: 0..<bytes.count, using: &self.generator)
             switch Int.random(in: 0..<6, using: &self.generator) {
             case 0: bytes.remove(at: place)
-            case 1: bytes.insert(contentsOf: self.generator.bytes(Int.random(in: 1...4, using: &self.generator)), at: place)
+            case 1:
+                bytes.insert(contentsOf: self.generator.bytes(Int.random(in: 1...4, using: &self.generator)), at: place)
             case 2: bytes.removeLast(bytes.count - place)
             case 3: bytes.insert(contentsOf: bytes[place..<min(place + 20, bytes.count)], at: place)
             default: bytes[place] ^= 1 << UInt8.random(in: 0..<8, using: &self.generator)

@@ -14,7 +14,9 @@ enum StreamInvariant {
         whole.feed(bytes)
         let ends = whole.seen.filter(\.isEnd)
         #expect(ends.count <= 1, "\(name): more than one end", sourceLocation: sourceLocation)
-        #expect(ends.first == nil || whole.seen.last == ends.first, "\(name): more behind the end", sourceLocation: sourceLocation)
+        #expect(
+            ends.first == nil || whole.seen.last == ends.first, "\(name): more behind the end",
+            sourceLocation: sourceLocation)
         var seed = UInt64(bytes.count)
         for byte in bytes { seed = seed &* 31 &+ UInt64(byte) }
         let feedings: [Feeding] = [.byByte, .cut(seed: seed, longest: 5), .cut(seed: seed &+ 1, longest: 400)]
@@ -25,7 +27,9 @@ enum StreamInvariant {
             #expect(driver.mostKept <= Self.mostKept, "\(name), fed \(feeding)", sourceLocation: sourceLocation)
             if setting.deflate != nil {
                 let most = driver.sizes.max() ?? 0
-                #expect(most <= max(DeflateShare.outputCapacity, 400), "\(name), fed \(feeding)", sourceLocation: sourceLocation)
+                #expect(
+                    most <= max(DeflateShare.outputCapacity, 400), "\(name), fed \(feeding)",
+                    sourceLocation: sourceLocation)
             }
         }
         Self.compareWithScanner(whole.seen, bytes, setting, name: name, sourceLocation: sourceLocation)
@@ -42,7 +46,9 @@ enum StreamInvariant {
         let byByte = ScannerDriver.observe(bytes, by: scanner, fed: .byByte)
         #expect(byByte.seen == whole.seen, "\(name), scanned byte by byte", sourceLocation: sourceLocation)
         #expect(byByte.forwarded == whole.forwarded, "\(name), scanned byte by byte", sourceLocation: sourceLocation)
-        #expect(bytes.starts(with: whole.forwarded), "\(name): something else was forwarded", sourceLocation: sourceLocation)
+        #expect(
+            bytes.starts(with: whole.forwarded), "\(name): something else was forwarded", sourceLocation: sourceLocation
+        )
         #expect(byByte.mostKept <= Self.mostKept, "\(name), scanned", sourceLocation: sourceLocation)
         let frames = whole.seen.filter { !$0.isData || setting.deflate == nil }
         let ours = seen.filter { !$0.isData || setting.deflate == nil }

@@ -1,0 +1,101 @@
+import TestSupport
+import WebSocketProtocol
+
+/// A peer that speaks WebSocket frame by frame, right or wrong, with an encoding of its own.
+final class RawWebSocketPeer {
+    struct Frame: Equatable {
+        let opcode: UInt8
+        let isFinal: Bool
+        let isMasked: Bool
+        let payload: [UInt8]
+    }
+
+    /// The request of RFC 6455 §1.3.
+    static let request = """
+        GET /chat HTTP/1.1\r
+        Host: server.example.com\r
+        Upgrade: websocket\r
+        Connection: Upgrade\r
+        Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r
+        Origin: http://example.com\r
+        Sec-WebSocket-Protocol: chat, superchat\r
+        Sec-WebSocket-Version: 13\r
+        \r
+
+        """
+
+    let peer: ScriptedPeer
+    private let isClient: Bool
+
+    init(_ peer: ScriptedPeer, isClient: Bool) {
+        self.peer = peer
+        self.isClient = isClient
+    }
+
+    /// The 101 to a request.
+    static func answer(to request: [UInt8]) -> [UInt8] {
+        let lines = String(decoding: request, as: UTF8.self).split(separator: "\r\n")
+        let key = lines.first { $0.lowercased().hasPrefix("sec-websocket-key:") }?.split(separator: " ").last ?? ""
+        return Array(
+            """
+            HTTP/1.1 101 Switching Protocols\r
+            Upgrade: websocket\r
+            Connection: Upgrade\r
+            Sec-WebSocket-Accept: \(AcceptKey.answering(String(key)))\r
+            \r
+
+            """.utf8)
+    }
+
+    /// Masked, with a key of its own, when the peer is a client.
+    func encoded(_ opcode: UInt8, _ payload: [UInt8], isFinal: Bool = true) -> [UInt8] {
+        var bytes: [UInt8] = [(isFinal ? 0x80 : 0) | opcode]
+        let flag: UInt8 = self.isClient ? 0x80 : 0
+        switch payload.count {
+        case ..<126: bytes.append(flag | UInt8(payload.count))
+        case ..<65_536: bytes += [flag | 126, UInt8(payload.count >> 8), UInt8(payload.count & 0xFF)]
+        default: bytes += [flag | 127] + (0..<8).map { UInt8(truncatingIfNeeded: payload.count >> (56 - 8 * $0)) }
+        }
+        guard self.isClient else { return bytes + payload }
+        let key: [UInt8] = [0x37, 0xFA, 0x21, 0x3D]
+        return bytes + key + payload.enumerated().map { $1 ^ key[$0 & 3] }
+    }
+
+    func send(_ opcode: UInt8, _ payload: [UInt8] = [], isFinal: Bool = true) {
+        self.peer.send(self.encoded(opcode, payload, isFinal: isFinal))
+    }
+
+    func send(_ opcode: UInt8, _ text: String) {
+        self.send(opcode, Array(text.utf8))
+    }
+
+    /// All whole frames heard so far.
+    var frames: [Frame] {
+        var bytes = self.peer.received[...]
+        var frames: [Frame] = []
+        while let frame = Self.takeFrame(&bytes) { frames.append(frame) }
+        return frames
+    }
+
+    private static func takeFrame(_ bytes: inout ArraySlice<UInt8>) -> Frame? {
+        var rest = bytes
+        guard let first = rest.popFirst(), let second = rest.popFirst() else { return nil }
+        var count = Int(second & 0x7F)
+        let extended = count == 126 ? 2 : count == 127 ? 8 : 0
+        guard rest.count >= extended else { return nil }
+        if extended > 0 { count = rest.prefix(extended).reduce(0) { $0 << 8 | Int($1) } }
+        rest = rest.dropFirst(extended)
+        let isMasked = second & 0x80 != 0
+        guard rest.count >= count + (isMasked ? 4 : 0) else { return nil }
+        let key = isMasked ? Array(rest.prefix(4)) : [0, 0, 0, 0]
+        if isMasked { rest = rest.dropFirst(4) }
+        let payload = rest.prefix(count).enumerated().map { $1 ^ key[$0 & 3] }
+        bytes = rest.dropFirst(count)
+        return Frame(opcode: first & 0x0F, isFinal: first & 0x80 != 0, isMasked: isMasked, payload: payload)
+    }
+
+    /// Payload of the Close frame heard, if one was.
+    var close: [UInt8]? {
+        self.frames.first { $0.opcode == 8 }?.payload
+    }
+}

@@ -1,0 +1,263 @@
+import ByteKernels
+import SessionTasks
+import StreamTransport
+import Synchronization
+import TLSEngine
+import TestSupport
+import Testing
+
+@Suite("TLS over a transport, in both roles")
+struct SecureTransportTests {
+    /// Both ends of one secured connection.
+    private final class Ends {
+        let meeting: TaskMeeting
+        let lower: (client: SocketConnection, server: SocketConnection)
+        let client = RecordingConsumer()
+        let server = RecordingConsumer()
+        var clientEnd: SecureTransport?
+        var serverEnd: SecureTransport?
+        var clientFailure: TransportFailure?
+        var serverFailure: TransportFailure?
+        /// Written by the client as soon as it is through.
+        var firstWords: [UInt8] = []
+        var resumesServer = true
+
+        init(_ kind: TransportGround.Kind) throws {
+            self.meeting = try TaskMeeting(kind)
+            let pair = try self.meeting.transportPair()
+            self.lower = (pair.opened, pair.accepted)
+        }
+
+        func startClient(_ settings: SecureSettings) {
+            SecureTransport.upgrade(self.lower.client, settings: settings, received: []) { result in
+                switch result {
+                case .success(let end):
+                    self.clientEnd = end
+                    end.consumer = self.client
+                    end.resumeReading()
+                    self.firstWords.withRawSpan { end.write($0) }
+                case .failure(let failure): self.clientFailure = failure
+                }
+            }
+        }
+
+        func startServer(_ settings: SecureSettings) {
+            SecureTransport.upgrade(self.lower.server, settings: settings, received: []) { result in
+                switch result {
+                case .success(let end):
+                    self.serverEnd = end
+                    end.consumer = self.server
+                    if self.resumesServer { end.resumeReading() }
+                case .failure(let failure): self.serverFailure = failure
+                }
+            }
+        }
+
+        func start(_ client: SecureSettings, _ server: SecureSettings) {
+            self.meeting.perform {
+                self.startClient(client)
+                self.startServer(server)
+            }
+        }
+
+        var areUp: Bool { self.clientEnd != nil && self.serverEnd != nil }
+
+        func finish(sourceLocation: SourceLocation = #_sourceLocation) {
+            self.meeting.perform {
+                self.clientEnd?.reset()
+                self.serverEnd?.reset()
+                self.lower.client.reset()
+                self.lower.server.reset()
+            }
+            self.meeting.finish(sourceLocation: sourceLocation)
+        }
+    }
+
+    private static let places = TransportGround.Kind.allCases.flatMap { kind in
+        [TLSVersion.tls12, .tls13].map { Place(kind: kind, version: $0) }
+    }
+
+    struct Place: Hashable, CustomTestStringConvertible {
+        let kind: TransportGround.Kind
+        let version: TLSVersion
+        var testDescription: String { "\(self.version) on \(self.kind)" }
+    }
+
+    private func server(_ place: Place, _ change: (inout TLSConfiguration) -> Void = { _ in }) throws -> SecureSettings
+    {
+        try SecureFixture.server {
+            $0.minimumVersion = place.version
+            $0.maximumVersion = place.version
+            change(&$0)
+        }
+    }
+
+    @Test(arguments: Self.places)
+    func carriesBytesAndTellsCloseNotify(_ place: Place) throws {
+        let ends = try Ends(place.kind)
+        let bytes = [UInt8].pattern(300_000)
+        ends.firstWords = bytes
+        ends.start(try SecureFixture.client(), try self.server(place))
+        #expect(ends.meeting.run { ends.areUp && ends.server.received.count == bytes.count })
+        #expect(ends.server.received == bytes)
+        #expect(ends.serverEnd?.facts?.version == place.version)
+        #expect(ends.clientEnd?.writtenBytes == UInt64(bytes.count) && ends.clientEnd?.sentBytes == UInt64(bytes.count))
+        ends.meeting.perform { ends.clientEnd?.shutdownOutput() }
+        #expect(ends.meeting.run { ends.server.events == [.inputClosed] })
+        ends.meeting.perform { Array("answer".utf8).withRawSpan { ends.serverEnd?.write($0) } }
+        #expect(ends.meeting.run { ends.client.text == "answer" })
+        ends.meeting.perform { ends.serverEnd?.close(linger: .seconds(1)) }
+        #expect(ends.meeting.run { ends.client.events.contains(.inputClosed) })
+        #expect(ends.client.end == nil)
+        ends.finish()
+    }
+
+    @Test(arguments: Self.places)
+    func tellsTruncationFromAnEnd(_ place: Place) throws {
+        let ends = try Ends(place.kind)
+        ends.firstWords = Array("half a sen".utf8)
+        ends.start(try SecureFixture.client(), try self.server(place))
+        #expect(ends.meeting.run { ends.areUp && ends.server.text == "half a sen" })
+        ends.meeting.perform { ends.lower.client.shutdownOutput() }
+        #expect(ends.meeting.run { ends.server.end != nil })
+        #expect(ends.server.end == .failed(.truncated) && !ends.server.events.contains(.inputClosed))
+        ends.finish()
+    }
+
+    @Test(arguments: Self.places)
+    func tellsAResetFromATruncation(_ place: Place) throws {
+        let ends = try Ends(place.kind)
+        ends.start(try SecureFixture.client(), try self.server(place))
+        #expect(ends.meeting.run { ends.areUp })
+        ends.meeting.settle()
+        ends.meeting.perform { ends.clientEnd?.reset() }
+        #expect(ends.meeting.run { ends.server.end != nil && ends.client.end != nil })
+        #expect(ends.server.end == .failed(.reset) && ends.client.end == .abandoned)
+        ends.finish()
+    }
+
+    @Test(arguments: Self.places)
+    func keepsPlaintextForAConsumerThatIsNotReady(_ place: Place) throws {
+        let ends = try Ends(place.kind)
+        ends.resumesServer = false
+        let bytes = [UInt8].pattern(200_000)
+        ends.firstWords = bytes
+        ends.start(try SecureFixture.client(), try self.server(place))
+        #expect(ends.meeting.run { ends.areUp })
+        ends.meeting.settle()
+        #expect(ends.server.received.isEmpty)
+        ends.meeting.perform { ends.serverEnd?.resumeReading() }
+        #expect(ends.meeting.run { ends.server.received.count == bytes.count })
+        #expect(ends.server.received == bytes)
+        ends.finish()
+    }
+
+    @Test(arguments: Self.places)
+    func goesOnWhereAConsumerStoppedInTheMiddle(_ place: Place) throws {
+        let ends = try Ends(place.kind)
+        let bytes = [UInt8].pattern(100_000)
+        ends.firstWords = bytes
+        // Takes little, and lets the rest wait every time.
+        ends.server.takes = { offered in
+            ends.serverEnd?.pauseReading()
+            return min(offered, 777)
+        }
+        ends.start(try SecureFixture.client(), try self.server(place))
+        #expect(ends.meeting.run { ends.areUp })
+        ends.meeting.perform { ends.clientEnd?.shutdownOutput() }
+        for _ in 0..<200 where !ends.server.events.contains(.inputClosed) {
+            ends.meeting.settle()
+            ends.meeting.perform { ends.serverEnd?.resumeReading() }
+        }
+        #expect(ends.meeting.run { ends.server.events.contains(.inputClosed) })
+        #expect(ends.server.received == bytes)
+        ends.server.takes = { $0 }
+        ends.finish()
+    }
+
+    @Test(arguments: TaskRole.allCases)
+    func givesUpAPeerThatDoesNotShakeHands(_ role: TaskRole) throws {
+        let meeting = try TaskMeeting(.simulation)
+        let (transport, peer) = try meeting.acceptedTransport()
+        var settings = role == .opened ? try SecureFixture.client() : try SecureFixture.server()
+        settings.timeout = .seconds(3)
+        let chosen = settings
+        var failure: TransportFailure?
+        meeting.perform {
+            SecureTransport.upgrade(transport, settings: chosen, received: []) { result in
+                if case .failure(let found) = result { failure = found }
+            }
+        }
+        #expect(!meeting.run(atMost: .milliseconds(2900)) { failure != nil })
+        #expect(meeting.run(atMost: .seconds(1)) { failure != nil })
+        #expect(failure == .deadlinePassed(.securing))
+        #expect(meeting.run { peer.sawEnd || peer.failure != nil })
+        meeting.finish()
+    }
+
+    @Test(arguments: Self.places)
+    func waitsForADecisionThatTakesItsTime(_ place: Place) throws {
+        let ends = try Ends(place.kind)
+        let asked = Mutex<(@Sendable (VerificationDecision) -> Void)?>(nil)
+        var settings = try SecureFixture.client { $0.asksForDecision = true }
+        settings.decide = { _, answer in asked.withLock { $0 = answer } }
+        ends.firstWords = Array("hello".utf8)
+        ends.start(settings, try self.server(place))
+        #expect(ends.meeting.run { asked.withLock { $0 != nil } })
+        ends.meeting.settle()
+        #expect(ends.clientEnd == nil)
+        asked.withLock { $0 }?(.accept)
+        #expect(ends.meeting.run { ends.areUp && ends.server.text == "hello" })
+        ends.finish()
+    }
+
+    /// The client of TLS 1.3 is through before the server has judged its certificate, and may say all it has.
+    @Test(arguments: Self.places)
+    func keepsWhatComesWhileTheServerDecides(_ place: Place) throws {
+        let ends = try Ends(place.kind)
+        let asked = Mutex<(@Sendable (VerificationDecision) -> Void)?>(nil)
+        var settings = try self.server(place) {
+            $0.peerVerification = .required
+            $0.asksForDecision = true
+        }
+        settings.decide = { _, answer in asked.withLock { $0 = answer } }
+        let identity = try SecureFixture.clientIdentity()
+        let bytes = [UInt8].pattern(400_000)
+        ends.firstWords = bytes
+        ends.resumesServer = false
+        ends.start(try SecureFixture.client { $0.identities = [identity] }, settings)
+        #expect(ends.meeting.run { asked.withLock { $0 != nil } })
+        ends.meeting.settle()
+        asked.withLock { $0 }?(.accept)
+        #expect(ends.meeting.run { ends.areUp })
+        ends.meeting.settle()
+        ends.meeting.perform { ends.serverEnd?.resumeReading() }
+        #expect(ends.meeting.run { ends.server.received.count == bytes.count })
+        #expect(ends.server.received == bytes)
+        ends.finish()
+    }
+
+    @Test func aRejectionFailsBothEnds() throws {
+        let ends = try Ends(.simulation)
+        var settings = try SecureFixture.client { $0.asksForDecision = true }
+        settings.decide = { _, answer in answer(.reject) }
+        ends.start(settings, try SecureFixture.server())
+        #expect(ends.meeting.run { ends.clientFailure != nil && ends.serverFailure != nil })
+        if case .tls? = ends.clientFailure {} else { Issue.record("\(String(describing: ends.clientFailure))") }
+        ends.finish()
+    }
+
+    @Test func tellsProgressOnceRecordsHaveLeft() throws {
+        let ends = try Ends(.simulation)
+        ends.start(try SecureFixture.client(), try SecureFixture.server())
+        #expect(ends.meeting.run { ends.areUp })
+        var done = false
+        ends.client.onOutputProgressed = { done = ends.clientEnd?.sentBytes == 5 }
+        ends.meeting.perform {
+            Array("12345".utf8).withRawSpan { ends.clientEnd?.write($0) }
+            ends.clientEnd?.awaitProgress()
+        }
+        #expect(ends.meeting.run { done })
+        ends.finish()
+    }
+}
