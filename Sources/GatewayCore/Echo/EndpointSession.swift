@@ -22,14 +22,15 @@ final class EndpointSession {
         self.passport.route = route.configuration.name
     }
 
-    func echo(_ transport: any Transport, watermarks: BufferWatermarks) {
+    /// A byte stream whose endpoint takes over once the session is known.
+    func begin(_ transport: any Transport, _ start: (StreamTask) -> Void) {
         let task = StreamTask(adopting: transport)
         self.stream = task
         self.begun()
         task.whenEnded { failure in
             self.over(failure.map { TerminationReason(.downstream, .relaying, TerminationCause($0)) })
         }
-        StreamEcho(watermarks: watermarks).start(task)
+        start(task)
     }
 
     func accept(_ transport: any Transport, _ asked: AskedRoute, relay: any EndpointRelay) {

@@ -8,7 +8,8 @@ extension LoopGateway {
         switch (route.configuration.target, link) {
         case (.echo, .stream(let transport)):
             let session = EndpointSession(inbound, route: route, gateway: self)
-            session.echo(transport, watermarks: route.configuration.tunnel.buffer)
+            let echo = StreamEcho(watermarks: route.configuration.tunnel.buffer)
+            session.begin(transport) { echo.start($0) }
         case (.echo, .webSocket(let transport, let asked)):
             let session = EndpointSession(inbound, route: route, gateway: self)
             session.accept(
@@ -19,11 +20,10 @@ extension LoopGateway {
             let room = asked.match.value(of: "room") ?? route.configuration.name
             session.accept(transport, asked, relay: ChatMember(room: room, floor: self.floor))
         case (.chat, .stream(let transport)):
-            // Validation refuses such a route; nothing sensible can be done with the bytes.
-            transport.reset()
-            self.ended(
-                inbound.passport, TerminationReason(.gateway, .accepting, .system), downstream: nil, upstream: nil)
-            inbound.ticket.release()
+            let session = EndpointSession(inbound, route: route, gateway: self)
+            let settings = route.configuration.tunnel
+            let member = StreamChatMember(room: route.configuration.name, floor: self.floor, settings: settings)
+            session.begin(transport) { member.start($0) }
         case (.upstream, _), (.url, _):
             UpstreamSession(inbound, link: link, route: route, gateway: self).start()
         }

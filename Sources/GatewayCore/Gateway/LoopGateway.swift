@@ -2,8 +2,8 @@ import SessionTasks
 import StreamTransport
 
 /// The gateway's part on one loop: its listeners, and the connections they took. A connection never leaves its loop.
-final class LoopGateway {
-    let loop: Loop
+package final class LoopGateway {
+    package let loop: Loop
     let index: Int
     let shared: GatewayShared
     let floor: ChatFloor
@@ -13,7 +13,7 @@ final class LoopGateway {
     private var whenEmpty: (() -> Void)?
     var drainer: LoopDrainer?
 
-    init(loop: Loop, index: Int, shared: GatewayShared) {
+    package init(loop: Loop, index: Int, shared: GatewayShared) {
         self.loop = loop
         self.index = index
         self.shared = shared
@@ -24,7 +24,7 @@ final class LoopGateway {
     // MARK: Listeners
 
     /// Puts an open, listening descriptor to work.
-    func open(_ plan: ListenerPlan, on descriptor: Descriptor) throws(SystemError) {
+    package func open(_ plan: ListenerPlan, on descriptor: Descriptor) throws(SystemError) {
         let place = ListeningPlace(plan, gateway: self)
         place.socket = try SocketListener(adopting: descriptor, on: self.loop, owner: place)
         self.listeners[plan.configuration.name] = place
@@ -35,7 +35,7 @@ final class LoopGateway {
         self.listeners[plan.configuration.name]?.plan = plan
     }
 
-    func closeListener(_ name: String) {
+    package func closeListener(_ name: String) {
         guard let place = self.listeners.removeValue(forKey: name) else { return }
         place.socket?.close()
         // All loops share the one socket, and each may be the first to close it; an adopted one belongs to whoever made
@@ -44,6 +44,11 @@ final class LoopGateway {
     }
 
     // MARK: Connections
+
+    /// Whatever lives on this loop now.
+    package var liveConnections: [AnyObject] {
+        self.live.values.map { $0 as AnyObject }
+    }
 
     func accepted(_ socket: AcceptedSocket, by plan: ListenerPlan) {
         let passport = ConnectionPassport(
@@ -84,7 +89,7 @@ final class LoopGateway {
     /// Stops listening. `whenEmpty` is called when the last connection is over; at once if none is there.
     func beginDrain(whenEmpty: @escaping () -> Void) {
         self.isDraining = true
-        for name in Array(self.listeners.keys) { self.closeListener(name) }
+        for name in self.listeners.keys.sorted() { self.closeListener(name) }
         guard !self.live.isEmpty else { return whenEmpty() }
         self.whenEmpty = whenEmpty
     }
@@ -93,7 +98,8 @@ final class LoopGateway {
         self.live[identifier]?.drain()
     }
 
-    func abandonAll() {
-        for connection in Array(self.live.values) { connection.abandon(.operator, .drained) }
+    /// In the order of acceptance, so that a simulation can be replayed.
+    package func abandonAll() {
+        for (_, connection) in self.live.sorted(by: { $0.key < $1.key }) { connection.abandon(.operator, .drained) }
     }
 }

@@ -82,6 +82,10 @@ extension SimulatedSystem {
         }
     }
 
+    package func removeSocketFile(_ path: String) {
+        self.network.listeners.removeFile(path)
+    }
+
     package func localAddress(_ descriptor: Descriptor) -> SocketAddress? {
         switch self.process.socket(descriptor, "localAddress") {
         case .stream(let stream): stream.localAddress

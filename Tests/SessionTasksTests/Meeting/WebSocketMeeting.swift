@@ -87,7 +87,7 @@ final class WebSocketMeeting {
                         && self.meeting.peers.accepted.last?.received.suffix(4) == Array("\r\n\r\n".utf8)[...]
                 })
             let peer = try #require(self.meeting.peers.accepted.last)
-            peer.send(RawWebSocketPeer.answer(to: peer.takeReceived()))
+            peer.send(RawWebSocketPeer.answer(to: peer.takeReceived(), accept: AcceptKey.answering))
             #expect(self.run { task.record.openedAt != nil })
             return (task, RawWebSocketPeer(peer, isClient: false))
         }

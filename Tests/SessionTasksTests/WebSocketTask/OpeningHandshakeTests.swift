@@ -73,7 +73,8 @@ struct OpeningHandshakeTests {
         let (task, peer) = try self.asking(meeting, diary)
         let raw = RawWebSocketPeer(peer, isClient: false)
         peer.send(
-            RawWebSocketPeer.answer(to: peer.takeReceived()) + raw.encoded(1, Array("early".utf8)) + raw.encoded(2, [1])
+            RawWebSocketPeer.answer(to: peer.takeReceived(), accept: AcceptKey.answering)
+                + raw.encoded(1, Array("early".utf8)) + raw.encoded(2, [1])
         )
         meeting.perform { diary.receive(task, "second") }
         #expect(meeting.run { diary.lines.count == 3 })
@@ -100,7 +101,7 @@ struct OpeningHandshakeTests {
         let meeting = try WebSocketMeeting(.simulation)
         let diary = WebSocketDiary()
         let (task, peer) = try self.asking(meeting, diary)
-        let answer = RawWebSocketPeer.answer(to: peer.takeReceived())
+        let answer = RawWebSocketPeer.answer(to: peer.takeReceived(), accept: AcceptKey.answering)
         peer.send("HTTP/1.1 102 Processing\r\n\r\n")
         meeting.meeting.settle()
         peer.send(answer)

@@ -1,18 +1,26 @@
-import TestSupport
-import WebSocketProtocol
-
 /// A peer that speaks WebSocket frame by frame, right or wrong, with an encoding of its own.
-final class RawWebSocketPeer {
-    struct Frame: Equatable {
-        let opcode: UInt8
-        let isFinal: Bool
-        let isMasked: Bool
-        let payload: [UInt8]
+package final class RawWebSocketPeer {
+    package struct Frame: Equatable {
+        package let opcode: UInt8
+        package let isFinal: Bool
+        package let isMasked: Bool
+        package let payload: [UInt8]
+
+        package init(opcode: UInt8, isFinal: Bool, isMasked: Bool, payload: [UInt8]) {
+            self.opcode = opcode
+            self.isFinal = isFinal
+            self.isMasked = isMasked
+            self.payload = payload
+        }
     }
 
     /// The request of RFC 6455 §1.3.
-    static let request = """
-        GET /chat HTTP/1.1\r
+    package static let request = RawWebSocketPeer.request(to: "/chat")
+
+    /// The same to another place.
+    package static func request(to target: String) -> String {
+        """
+        GET \(target) HTTP/1.1\r
         Host: server.example.com\r
         Upgrade: websocket\r
         Connection: Upgrade\r
@@ -23,17 +31,21 @@ final class RawWebSocketPeer {
         \r
 
         """
+    }
 
-    let peer: ScriptedPeer
+    package let peer: ScriptedPeer
     private let isClient: Bool
+    /// Frames heard together with a head that was taken off already.
+    package var early: [UInt8] = []
 
-    init(_ peer: ScriptedPeer, isClient: Bool) {
+    package init(_ peer: ScriptedPeer, isClient: Bool) {
         self.peer = peer
         self.isClient = isClient
     }
 
     /// The 101 to a request.
-    static func answer(to request: [UInt8]) -> [UInt8] {
+    /// - Parameter accept: gives the value of Sec-WebSocket-Accept for a key.
+    package static func answer(to request: [UInt8], accept: (String) -> String) -> [UInt8] {
         let lines = String(decoding: request, as: UTF8.self).split(separator: "\r\n")
         let key = lines.first { $0.lowercased().hasPrefix("sec-websocket-key:") }?.split(separator: " ").last ?? ""
         return Array(
@@ -41,14 +53,14 @@ final class RawWebSocketPeer {
             HTTP/1.1 101 Switching Protocols\r
             Upgrade: websocket\r
             Connection: Upgrade\r
-            Sec-WebSocket-Accept: \(AcceptKey.answering(String(key)))\r
+            Sec-WebSocket-Accept: \(accept(String(key)))\r
             \r
 
             """.utf8)
     }
 
     /// Masked, with a key of its own, when the peer is a client.
-    func encoded(_ opcode: UInt8, _ payload: [UInt8], isFinal: Bool = true) -> [UInt8] {
+    package func encoded(_ opcode: UInt8, _ payload: [UInt8], isFinal: Bool = true) -> [UInt8] {
         var bytes: [UInt8] = [(isFinal ? 0x80 : 0) | opcode]
         let flag: UInt8 = self.isClient ? 0x80 : 0
         switch payload.count {
@@ -61,17 +73,17 @@ final class RawWebSocketPeer {
         return bytes + key + payload.enumerated().map { $1 ^ key[$0 & 3] }
     }
 
-    func send(_ opcode: UInt8, _ payload: [UInt8] = [], isFinal: Bool = true) {
+    package func send(_ opcode: UInt8, _ payload: [UInt8] = [], isFinal: Bool = true) {
         self.peer.send(self.encoded(opcode, payload, isFinal: isFinal))
     }
 
-    func send(_ opcode: UInt8, _ text: String) {
+    package func send(_ opcode: UInt8, _ text: String) {
         self.send(opcode, Array(text.utf8))
     }
 
     /// All whole frames heard so far.
-    var frames: [Frame] {
-        var bytes = self.peer.received[...]
+    package var frames: [Frame] {
+        var bytes = (self.early + self.peer.received)[...]
         var frames: [Frame] = []
         while let frame = Self.takeFrame(&bytes) { frames.append(frame) }
         return frames
@@ -95,7 +107,7 @@ final class RawWebSocketPeer {
     }
 
     /// Payload of the Close frame heard, if one was.
-    var close: [UInt8]? {
+    package var close: [UInt8]? {
         self.frames.first { $0.opcode == 8 }?.payload
     }
 }

@@ -1,0 +1,274 @@
+import GatewayCore
+import StreamTransport
+import TestSupport
+import Testing
+import WebSocketProtocol
+
+@Suite("A whole gateway between scripted peers")
+struct GatewayBehaviourTests {
+    private static let configuration = """
+        listeners:
+          - {name: raw, listen: "tcp://10.1.0.1:1001", route: raw}
+          - {name: bridged, listen: "tcp://10.1.0.1:1002", route: bridged}
+          - {name: named, listen: "tcp://10.1.0.1:1003", route: named}
+          - {name: web, listen: "ws://10.1.0.1:1004"}
+        routes:
+          - {name: raw, target: stream}
+          - {name: bridged, target: web}
+          - {name: named, target: stream, proxy-protocol: v1}
+          - {name: to-stream, path: /stream, target: stream}
+          - {name: to-web, path: /web, target: web}
+          - {name: echo, path: /echo, target: echo}
+        upstreams:
+          - {name: stream, endpoints: ["tcp://10.2.0.1:2001"], connect-timeout: 3s, handshake-timeout: 5s, retries: 0}
+          - {name: web, endpoints: ["ws://10.2.0.1:2002/up"], connect-timeout: 3s, handshake-timeout: 5s, retries: 0}
+        """
+
+    /// A raw client joined with a WebSocket upstream.
+    private func bridged(_ scene: GatewayScene) throws -> (client: ScriptedPeer, upstream: RawWebSocketPeer) {
+        let listener = try scene.upstream(2002)
+        let client = try scene.client(1002)
+        #expect(scene.run { listener.accepted.first?.received.suffix(4) == Array("\r\n\r\n".utf8)[...] })
+        let upstream = RawWebSocketPeer(try #require(listener.accepted.first), isClient: false)
+        upstream.peer.send(RawWebSocketPeer.answer(to: upstream.peer.takeReceived(), accept: AcceptKey.answering))
+        scene.settle()
+        return (client, upstream)
+    }
+
+    @Test func losesNothingThatComesBeforeTheUpstreamStands() throws {
+        let scene = try GatewayScene(Self.configuration)
+        let client = try scene.client(1001)
+        client.send("early")
+        client.finish()
+        let listener = try scene.upstream(2001)
+        #expect(scene.run { listener.accepted.first?.sawEnd == true })
+        let upstream = listener.accepted[0]
+        #expect(upstream.received == Array("early".utf8))
+        upstream.send("late")
+        upstream.finish()
+        #expect(scene.run { client.sawEnd })
+        #expect(client.received == Array("late".utf8) && client.failure == nil)
+        scene.settle()
+        #expect(scene.gateway.endings.map(\.reason) == ["downstream/relaying/clean"])
+        scene.finish()
+    }
+
+    @Test func losesNoFrameThatComesWithTheRequest() throws {
+        let scene = try GatewayScene(Self.configuration)
+        let listener = try scene.upstream(2001)
+        let encoder = try scene.webSocketClient(1004, "/echo")
+        let early = encoder.encoded(2, Array("early".utf8))
+        #expect(scene.head(encoder)?.hasPrefix("HTTP/1.1 101 ") == true)
+        for target in ["/echo", "/stream"] {
+            let client = try scene.webSocketClient(1004, target, followedBy: early + early)
+            #expect(scene.head(client)?.hasPrefix("HTTP/1.1 101 ") == true)
+            if target == "/echo" {
+                #expect(scene.run { client.frames.map(\.payload) == [Array("early".utf8), Array("early".utf8)] })
+            } else {
+                #expect(scene.run { listener.accepted.first?.received == Array("earlyearly".utf8) })
+            }
+        }
+        scene.finish()
+    }
+
+    @Test func losesNoFrameThatComesWithTheUpstreams101() throws {
+        let scene = try GatewayScene(Self.configuration)
+        let listener = try scene.upstream(2002)
+        let raw = try scene.client(1002)
+        let web = try scene.webSocketClient(1004, "/web")
+        #expect(
+            scene.run {
+                listener.accepted.count == 2
+                    && listener.accepted.allSatisfy { $0.received.suffix(4) == Array("\r\n\r\n".utf8)[...] }
+            })
+        for peer in listener.accepted {
+            let upstream = RawWebSocketPeer(peer, isClient: false)
+            let answer = RawWebSocketPeer.answer(to: peer.takeReceived(), accept: AcceptKey.answering)
+            peer.send(answer + upstream.encoded(2, Array("early".utf8)) + upstream.encoded(2, Array("bird".utf8)))
+        }
+        #expect(scene.run { raw.received == Array("earlybird".utf8) })
+        #expect(scene.head(web)?.hasPrefix("HTTP/1.1 101 ") == true)
+        #expect(scene.run { web.frames.map(\.payload) == [Array("early".utf8), Array("bird".utf8)] })
+        scene.finish()
+    }
+
+    @Test func tellsTheUpstreamWhoAsks() throws {
+        let scene = try GatewayScene(Self.configuration)
+        let listener = try scene.upstream(2001)
+        let client = try scene.client(1003)
+        client.send("hello")
+        #expect(scene.run { listener.accepted.first?.received.suffix(5) == Array("hello".utf8)[...] })
+        let own = try #require(scene.host.system.localAddress(client.descriptor))
+        guard case .ipv4(let address, let port) = own else {
+            Issue.record("no address")
+            return
+        }
+        let digits = (0..<4).map { "\(address >> (24 - 8 * $0) & 0xFF)" }.joined(separator: ".")
+        #expect(
+            listener.accepted[0].received == Array("PROXY TCP4 \(digits) 10.1.0.1 \(port) 1003\r\nhello".utf8))
+        scene.finish()
+    }
+
+    @Test func tellsAConnectionThatDoesNotComeFromAHandshakeThatDoesNot() throws {
+        let scene = try GatewayScene(Self.configuration)
+        scene.network.connectScripts[.ipv4(address: 0x0A02_0001, port: 2001)] = .hangs
+        let unconnected = try scene.webSocketClient(1004, "/stream")
+        #expect(scene.head(unconnected)?.hasPrefix("HTTP/1.1 504 ") == true)
+        _ = try scene.upstream(2002)
+        let unanswered = try scene.webSocketClient(1004, "/web")
+        #expect(scene.head(unanswered)?.hasPrefix("HTTP/1.1 504 ") == true)
+        #expect(
+            scene.gateway.endings.map(\.reason) == [
+                "upstream/connecting/connect-timeout", "upstream/connecting/upstream-handshake-timeout",
+            ])
+        scene.finish()
+    }
+
+    @Test func anUpstreamThatVanishesWithoutCloseIsAResetTowardsARawClient() throws {
+        let scene = try GatewayScene(Self.configuration)
+        let (client, upstream) = try self.bridged(scene)
+        upstream.send(2, "half")
+        upstream.peer.finish()
+        #expect(scene.run { client.failure != nil || client.sawEnd })
+        #expect(client.failure == .reset && !client.sawEnd)
+        scene.settle()
+        #expect(scene.gateway.endings.map(\.reason) == ["upstream/relaying/truncated"])
+        scene.finish()
+    }
+
+    @Test func aResetClientIsAnAbnormalCloseTowardsTheUpstream() throws {
+        let scene = try GatewayScene(Self.configuration)
+        let (client, upstream) = try self.bridged(scene)
+        client.send("half")
+        scene.settle()
+        client.reset()
+        #expect(scene.run { upstream.close != nil })
+        #expect(upstream.close?.prefix(2) == [0x03, 0xF3])
+        scene.settle()
+        #expect(scene.gateway.endings.map(\.reason) == ["downstream/relaying/reset"])
+        scene.finish()
+    }
+
+    @Test func aSlowReaderGetsEverythingThoughItTakesLongerThanAClosing() throws {
+        let scene = try GatewayScene(Self.configuration)
+        let (client, upstream) = try self.bridged(scene)
+        client.isReading = false
+        client.readLimit = 20_000
+        let message = [UInt8](repeating: 7, count: 600_000)
+        upstream.send(2, message)
+        upstream.send(8, [0x03, 0xE8])
+        for _ in 0..<40 where !client.sawEnd && client.failure == nil {
+            _ = scene.network.run(for: .seconds(4))
+            let before = client.received.count
+            client.isReading = true
+            _ = scene.run(atMost: .milliseconds(100)) { client.received.count >= before + 60_000 }
+            client.isReading = false
+        }
+        client.isReading = true
+        #expect(scene.run { client.sawEnd || client.failure != nil })
+        #expect(client.received.count == message.count && client.failure == nil)
+        scene.finish()
+    }
+
+    /// A window kept shut in both directions at once must not stop either for good.
+    @Test(arguments: [1001, 1002])
+    func muchGoesBothWaysAtOnce(_ port: UInt16) throws {
+        let scene = try GatewayScene(Self.configuration)
+        let bytes = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+        if port == 1001 {
+            let listener = try scene.upstream(2001)
+            let client = try scene.client(1001)
+            #expect(scene.run { listener.accepted.count == 1 })
+            client.send(bytes)
+            listener.accepted[0].send(bytes)
+            #expect(
+                scene.run { client.received.count == bytes.count && listener.accepted[0].received.count == bytes.count }
+            )
+            #expect(client.received == bytes && listener.accepted[0].received == bytes)
+        } else {
+            let (client, upstream) = try self.bridged(scene)
+            client.send(bytes)
+            for start in stride(from: 0, to: bytes.count, by: 100_000) {
+                upstream.send(2, Array(bytes[start..<start + 100_000]))
+            }
+            #expect(scene.run { client.received.count == bytes.count && upstream.peer.received.count > bytes.count })
+            #expect(scene.run { upstream.frames.reduce(0) { $0 + $1.payload.count } == bytes.count })
+            #expect(client.received == bytes && upstream.frames.flatMap(\.payload) == bytes)
+        }
+        scene.finish()
+    }
+
+    @Test func drainingTellsWebSocketsAndCutsTheRestAtItsDeadline() throws {
+        let scene = try GatewayScene(Self.configuration)
+        let listener = try scene.upstream(2001)
+        let raw = try scene.client(1001)
+        let polite = try scene.webSocketClient(1004, "/echo")
+        let deaf = try scene.webSocketClient(1004, "/echo")
+        #expect(scene.head(polite) != nil && scene.head(deaf) != nil)
+        #expect(scene.run { listener.accepted.count == 1 })
+        var settings = DrainSettings()
+        settings.timeout = .seconds(4)
+        settings.closeSpread = .seconds(2)
+        var empty = 0
+        scene.gateway.drain(settings) { empty += 1 }
+        #expect(scene.run(atMost: .seconds(3)) { polite.close != nil && deaf.close != nil })
+        #expect(polite.close?.prefix(2) == [0x03, 0xE9] && deaf.close?.prefix(2) == [0x03, 0xE9])
+        polite.send(8, [0x03, 0xE9])
+        let newcomer = try scene.client(1001)
+        #expect(scene.run(atMost: .milliseconds(100)) { newcomer.failure == .refused })
+        #expect(raw.failure == nil && !raw.sawEnd && empty == 0)
+        #expect(scene.run(atMost: .seconds(5)) { empty == 1 })
+        #expect(scene.run { raw.failure == .reset && deaf.peer.failure == .reset })
+        #expect(polite.peer.failure == nil)
+        #expect(scene.gateway.endings.count == 3)
+        #expect(scene.gateway.endings.allSatisfy { $0.reason.hasPrefix("operator/") && $0.reason.hasSuffix("drained") })
+        scene.host.close()
+        scene.settle()
+        #expect(empty == 1 && scene.gateway.process.openDescriptors == 0)
+    }
+
+    @Test func nothingIsLeftInMemoryOfWhatIsOver() throws {
+        let scene = try GatewayScene(Self.configuration)
+        let stream = try scene.upstream(2001)
+        let web = try scene.upstream(2002)
+        var watched: [WeakObject] = []
+        for round in 0..<250 {
+            let peers = [try scene.client(1001), try scene.client(1002)]
+            let clients = [try scene.webSocketClient(1004, "/stream"), try scene.webSocketClient(1004, "/web")]
+            scene.settle()
+            for peer in web.accepted.suffix(2) {
+                peer.send(RawWebSocketPeer.answer(to: peer.takeReceived(), accept: AcceptKey.answering))
+            }
+            scene.settle()
+            #expect(scene.gateway.liveCount == 4)
+            watched += scene.gateway.parts.flatMap { WeakObject.graph(of: $0.liveConnections) }
+            switch round % 3 {
+            case 0:
+                for peer in peers { peer.reset() }
+                for client in clients { client.peer.reset() }
+            case 1:
+                for peer in stream.accepted.suffix(2) { peer.finish() }
+                for peer in web.accepted.suffix(2) { RawWebSocketPeer(peer, isClient: false).send(8, [0x03, 0xE8]) }
+                scene.settle()
+                for peer in peers { peer.close() }
+                for client in clients { client.peer.close() }
+            default:
+                for client in clients { client.send(8, [0x03, 0xE8]) }
+                for peer in peers { peer.finish() }
+                scene.settle()
+                for peer in stream.accepted.suffix(2) { peer.close() }
+                for peer in web.accepted.suffix(2) { peer.close() }
+            }
+            _ = scene.network.run(for: .seconds(25))
+            #expect(scene.gateway.liveCount == 0, "round \(round)")
+        }
+        let names = Set(watched.map(\.name))
+        #expect(
+            names.isSuperset(of: [
+                "Tunnel", "TunnelEnd", "StreamTask", "WebSocketTask", "SocketConnection", "TunnelSession",
+            ]))
+        let left = watched.filter { $0.object != nil }.map(\.name)
+        #expect(left.isEmpty, "\(Dictionary(left.map { ($0, 1) }, uniquingKeysWith: +))")
+        scene.finish()
+    }
+}

@@ -1,0 +1,116 @@
+import GatewayCore
+import StreamTransport
+import Synchronization
+import TestSupport
+import Testing
+
+/// A gateway as a process on a simulated network: its loops take their turns from the network.
+final class SimulatedGateway {
+    /// One line of the log about a connection that is over.
+    struct Ending: Equatable {
+        let identifier: Int
+        let reason: String
+    }
+
+    let network: SimulatedNetwork
+    let process: SimulatedProcess
+    let parts: [LoopGateway]
+    let shared: GatewayShared
+    private let log: TunnelLog
+    private let written = WrittenLog()
+
+    /// - Parameter loops: all listen on every address.
+    init(_ configuration: GatewayConfiguration, on network: SimulatedNetwork, loops count: Int = 1) throws {
+        self.network = network
+        let first = network.makeSystem()
+        self.process = first.process
+        let systems = [first] + (1..<count).map { _ in first.process.makeSystem() }
+        let loops = systems.map { system in
+            let loop = Loop(system: system)
+            system.drive { loop.turn() }
+            return loop
+        }
+        let written = self.written
+        self.log = TunnelLog(configuration.log, writer: LogWriter { written.append($0) })
+        let shared = GatewayShared(log: self.log, hub: ChatHub(loops: loops), admission: Admission(configuration))
+        self.shared = shared
+        self.parts = loops.enumerated().map { LoopGateway(loop: $1, index: $0, shared: shared) }
+        for listener in try GatewayPlan(configuration).listeners { try self.open(listener) }
+    }
+
+    private func open(_ listener: ListenerPlan) throws {
+        guard case .tcp(let address, let port) = listener.configuration.address else { return }
+        var options = ListenOptions()
+        options.sharesPort = true
+        for part in self.parts {
+            let place = SocketAddress(address, port: port)
+            try part.open(listener, on: part.loop.system.listen(place, options: options).get())
+        }
+    }
+
+    var liveCount: Int {
+        self.parts.reduce(0) { $0 + $1.liveConnections.count }
+    }
+
+    var watchedCount: Int {
+        self.parts.reduce(0) { $0 + $1.loop.watchedCount }
+    }
+
+    /// Runs `body` in a turn of the first loop.
+    func perform(_ body: @escaping (LoopGateway) -> Void) {
+        let part = self.parts[0]
+        var done = false
+        part.loop.inNextTurn(
+            GatewayCall {
+                body(part)
+                done = true
+            })
+        _ = self.network.run(until: { done })
+    }
+
+    /// Begins to drain all loops.
+    /// - Parameter whenEmpty: called once for each loop.
+    func drain(_ settings: DrainSettings, whenEmpty: @escaping () -> Void) {
+        for part in self.parts {
+            part.loop.inNextTurn(GatewayCall { part.drain(settings, whenEmpty: whenEmpty) })
+        }
+    }
+
+    /// The connections that are over, in the order of their ends, as the log has them.
+    var endings: [Ending] {
+        self.log.flush()
+        return self.written.lines.compactMap { line in
+            guard line.contains(" connection closed ") else { return nil }
+            let words = line.split(separator: " ").map { $0.split(separator: "=", maxSplits: 1) }
+            func value(_ key: Substring) -> Substring? { words.first { $0.first == key }?.last }
+            guard let identifier = value("id").flatMap({ Int($0) }), let reason = value("reason") else { return nil }
+            return Ending(identifier: identifier, reason: String(reason))
+        }
+    }
+}
+
+/// Log lines, from whichever thread they come.
+final class WrittenLog: Sendable {
+    private let bytes = Mutex<[UInt8]>([])
+
+    func append(_ more: [UInt8]) {
+        self.bytes.withLock { $0 += more }
+    }
+
+    var lines: [String] {
+        self.bytes.withLock { String(decoding: $0, as: UTF8.self) }.split(separator: "\n").map(String.init)
+    }
+}
+
+/// A closure that a loop runs once, in its next turn.
+final class GatewayCall: TurnEndTarget {
+    private let body: () -> Void
+
+    init(_ body: @escaping () -> Void) {
+        self.body = body
+    }
+
+    func turnEnded() {
+        self.body()
+    }
+}
