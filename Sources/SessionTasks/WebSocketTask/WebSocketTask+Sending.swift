@@ -4,8 +4,8 @@ import WebSocketProtocol
 
 /// Frames out, on the loop.
 extension WebSocketTask {
-    /// Writes one data frame at the end of the turn, compressed if that was agreed and the message is worth it. Ignored unless the task is open,
-    /// or has yet to answer the peer's Close.
+    /// Writes one data frame at the end of the turn, compressed if that was agreed and the message is worth it. Ignored
+    /// unless the task is open, or has yet to answer the peer's Close.
     package func sendFrame(_ kind: MessageKind, startsMessage: Bool, endsMessage: Bool, _ payload: RawSpan) {
         guard self.phase == .open || self.owesClose, let transport = self.transport else { return }
         let opcode: Opcode = startsMessage ? kind.opcode : .continuation
@@ -63,7 +63,9 @@ extension WebSocketTask {
         }
         self.answerSent()
         // After our Close nothing that still waits will ever begin.
-        if queues.outgoing.hasBegun || (self.phase == .open && !queues.outgoing.isEmpty) { self.transport?.awaitProgress() }
+        if queues.outgoing.hasBegun || (self.phase == .open && !queues.outgoing.isEmpty) {
+            self.transport?.awaitProgress()
+        }
     }
 
     private func begin(_ item: OutgoingMessages.Item, _ queues: MessageQueues) {

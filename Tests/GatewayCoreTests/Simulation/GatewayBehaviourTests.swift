@@ -282,7 +282,10 @@ struct GatewayBehaviourTests {
             #expect(scene.gateway.liveCount == 0, "round \(round)")
         }
         let names = Set(watched.map(\.name))
-        #expect(names.isSuperset(of: ["Tunnel", "TunnelEnd", "StreamTask", "WebSocketTask", "SocketConnection", "TunnelSession"]))
+        #expect(
+            names.isSuperset(of: [
+                "Tunnel", "TunnelEnd", "StreamTask", "WebSocketTask", "SocketConnection", "TunnelSession",
+            ]))
         // A timer that was given up may stay in the queue for a while, without its owner.
         let left = watched.filter { $0.object != nil && $0.name != "LoopTimer" }.map(\.name)
         #expect(scene.gateway.parts[0].loop.timerCount <= 128)
