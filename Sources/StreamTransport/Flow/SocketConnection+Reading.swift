@@ -94,7 +94,7 @@ extension SocketConnection {
         self.refusesInput = true
         self.keep([])
         // TCP cannot tell the peer (RFC 9293 §3.6), and would hide its FIN from us; on a Unix socket its writes fail.
-        if case .unix = self.localAddress { _ = self.loop.system.shutdownInput(self.descriptor) }
+        if case .unix = self.peerAddress { _ = self.loop.system.shutdownInput(self.descriptor) }
         self.updateInterest()
     }
 

@@ -62,10 +62,12 @@ package final class SocketConnection: Transport {
     var closeTimer: LoopTimer?
 
     /// Takes ownership of a connected, non-blocking `descriptor` and reads from it unless `paused`.
-    /// - Parameter unread: bytes read from it already, offered first.
+    /// - Parameters:
+    ///   - options: `nil` where the descriptor has them already, inherited from its listener.
+    ///   - unread: bytes read from it already, offered first.
     /// - Throws: `SystemError` when it cannot be watched; the descriptor is then closed.
     package init(
-        adopting descriptor: Descriptor, peer: SocketAddress?, on loop: Loop, options: SocketOptions = SocketOptions(),
+        adopting descriptor: Descriptor, peer: SocketAddress?, on loop: Loop, options: SocketOptions? = SocketOptions(),
         paused: Bool = false, unread: [UInt8] = []
     ) throws(SystemError) {
         self.loop = loop
@@ -74,7 +76,7 @@ package final class SocketConnection: Transport {
         self.paused = paused
         self.kept = unread
         self.keptCount = unread.count
-        _ = loop.system.apply(options, to: descriptor)
+        if let options { _ = loop.system.apply(options, to: descriptor) }
         switch loop.watch(descriptor, for: .readable, self) {
         case .success(let token):
             self.token = token
