@@ -8,16 +8,17 @@ extension WebSocketTask {
 
     func startKeepAlive() {
         guard let interval = self.options.pingInterval else { return self.loop.disarm(self.timer) }
-        let state = KeepAliveState(interval: interval, timeout: self.options.pongTimeout, now: self.loop.now)
+        let state = KeepAliveState(interval: interval, now: self.loop.now)
         self.keepAlive = state
-        self.loop.arm(self.timer, at: state.deadline, target: self)
+        self.loop.arm(self.timer, at: state.deadline(timeout: self.options.pongTimeout), target: self)
     }
 
     func keepAliveDue() {
-        guard var state = self.keepAlive else { return }
+        guard var state = self.keepAlive, let interval = self.options.pingInterval else { return }
+        let timeout = self.options.pongTimeout
         // A peer that is not read because it is ahead of its reader cannot be heard either.
         if !self.wantsReading || self.readingStopped { state.heard() }
-        let order = state.due(at: self.loop.now)
+        let order = state.due(at: self.loop.now, interval: interval, timeout: timeout)
         self.keepAlive = state
         switch order {
         case .sendPing: self.sendControl(.ping, Self.keepAlivePayload)
@@ -28,7 +29,7 @@ extension WebSocketTask {
             return self.finish()
         case .wait: break
         }
-        self.loop.arm(self.timer, at: state.deadline, target: self)
+        self.loop.arm(self.timer, at: state.deadline(timeout: timeout), target: self)
     }
 
     func answerPing(_ payload: [UInt8]) {
