@@ -146,6 +146,8 @@ extension WebSocketTask: TimerTarget {
             self.failure = self.failure ?? .peerUnresponsive
             self.transport?.reset()
             self.finish()
+        // How long the peer's Close may wait for its answer is the relay's to bound.
+        case .draining where self.owesClose: break
         case .draining where self.isInsideFrame: self.reset()
         case .draining:
             self.transport?.close(linger: .zero)

@@ -207,6 +207,20 @@ struct FrameRelayTests {
         ends.scene.finish()
     }
 
+    @Test(arguments: TunnelSide.allCases)
+    func aCloseIsAnsweredThoughAPingWouldBeDueBefore(_ closer: TunnelSide) throws {
+        let ends = try self.ends("/pinging")
+        let (from, to) = ends.order(closer)
+        ends.scene.network.run(for: .seconds(8))
+        from.send(8, [0x03, 0xE8])
+        ends.scene.network.run(for: .seconds(4))
+        #expect(to.close == [0x03, 0xE8] && from.frames.isEmpty && !from.peer.sawEnd)
+        to.send(8, [0x03, 0xE8])
+        ends.scene.settle()
+        #expect(from.close == [0x03, 0xE8])
+        ends.scene.finish()
+    }
+
     @Test(arguments: TunnelSide.allCases, [false, true])
     func aSenderThatFailsInAFrameIsAResetForTheOther(_ sender: TunnelSide, _ closesMeanwhile: Bool) throws {
         let ends = try self.ends("/quiet")
