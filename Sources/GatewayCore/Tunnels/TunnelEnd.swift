@@ -36,7 +36,9 @@ final class TunnelEnd {
             self.toMessages = StreamToMessages(settings.framing, messageLimit: limit ?? settings.framing.assembledLimit)
         case (.webSocket, .stream):
             self.toStream = MessagesToStream(settings.framing, messageLimit: limit ?? settings.framing.assembledLimit)
-        case (.stream, .stream), (.webSocket, .webSocket):
+        case (.webSocket(let task), .webSocket(let others)):
+            if task.mayForwardFrames, others.mayForwardFrames { task.startForwarding(to: self) }
+        case (.stream, .stream):
             break
         }
         self.link.setReadLimit(settings.buffer.readLimit)
@@ -238,7 +240,19 @@ extension TunnelEnd: WebSocketRelay {
     }
 
     func webSocketEnded(_ end: WebSocketEnd) {
+        let other = self.other
         self.tunnel?.webSocketEnded(self.side, end)
+        if case .webSocket(let task)? = other?.link { task.forwardingEnded() }
+    }
+}
+
+extension TunnelEnd: FrameRelay {
+    func received(_ run: FrameRun, _ bytes: RawSpan) {
+        guard let other = self.other, case .webSocket(let task) = other.link else { return }
+        // A frame that went over in part is finished even where nothing else goes over any more.
+        guard self.relays || task.awaitsFrameEnd else { return }
+        task.forward(run, bytes)
+        self.holdIfBehind(other)
     }
 }
 

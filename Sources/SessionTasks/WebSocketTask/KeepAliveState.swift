@@ -23,6 +23,11 @@ struct KeepAliveState {
         self.unanswered = nil
     }
 
+    /// The peer has something new to show life by: a ping that left later than `due` had ordered it, or bytes before it.
+    mutating func asked(at now: MonotonicInstant) {
+        self.unanswered = now
+    }
+
     /// When to ask `due` again.
     func deadline(timeout: Duration) -> MonotonicInstant {
         guard let unanswered = self.unanswered else { return self.nextPing }

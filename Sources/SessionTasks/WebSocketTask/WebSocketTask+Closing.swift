@@ -75,7 +75,9 @@ extension WebSocketTask {
 
     /// The server ends the TCP connection first; the client waits for that, so that the server is not left with the
     /// waiting state (RFC 6455 §7.1.1).
-    private func endTransport() {
+    func endTransport() {
+        // Our own Close has still to leave, and is given as long as the peer would have for its own.
+        guard !self.awaitsFrameEnd else { return self.waitForClose() }
         guard let transport = self.transport else { return self.finish() }
         if self.engine.role == .server {
             transport.close(linger: self.options.closeTimeout)
@@ -106,6 +108,8 @@ extension WebSocketTask {
     }
 
     func end(sending code: CloseCode, reason: [UInt8]) {
+        // Inside a frame a Close would be payload.
+        guard !self.isInsideFrame else { return self.reset() }
         if self.phase == .open { self.sendClose(code, reason: reason) }
         self.phase = .draining
         self.transport?.close(linger: .seconds(2))
@@ -142,6 +146,9 @@ extension WebSocketTask: TimerTarget {
             self.failure = self.failure ?? .peerUnresponsive
             self.transport?.reset()
             self.finish()
+        // How long the peer's Close may wait for its answer is the relay's to bound.
+        case .draining where self.owesClose: break
+        case .draining where self.isInsideFrame: self.reset()
         case .draining:
             self.transport?.close(linger: .zero)
             self.finish()

@@ -17,7 +17,7 @@ extension WebSocketTask {
         guard var state = self.keepAlive, let interval = self.options.pingInterval else { return }
         let timeout = self.options.pongTimeout
         // A peer that is not read because it is ahead of its reader cannot be heard either.
-        if !self.wantsReading || self.readingStopped { state.heard() }
+        if !self.wantsReading || self.readingStopped || self.isPingHeldBack { state.heard() }
         let order = state.due(at: self.loop.now, interval: interval, timeout: timeout)
         self.keepAlive = state
         switch order {
@@ -30,6 +30,20 @@ extension WebSocketTask {
         case .wait: break
         }
         self.loop.arm(self.timer, at: state.deadline(timeout: timeout), target: self)
+    }
+
+    /// A peer cannot answer a ping that waits for the rest of a frame. In its place it is to take what waits before it,
+    /// if anything does.
+    private var isPingHeldBack: Bool {
+        self.forwarding?.ping != nil && self.queuedBytes == 0
+    }
+
+    /// A ping that had to wait is on its way.
+    func pingLeft() {
+        guard self.phase == .open, var state = self.keepAlive else { return }
+        state.asked(at: self.loop.now)
+        self.keepAlive = state
+        self.loop.arm(self.timer, at: state.deadline(timeout: self.options.pongTimeout), target: self)
     }
 
     func answerPing(_ payload: [UInt8]) {

@@ -8,7 +8,9 @@ extension WebSocketTask {
     func pull(_ bytes: inout MutableRawSpan) -> Int {
         // Who takes the payload is settled once for all frames of a read.
         let used =
-            if let relay = self.relay {
+            if let forwarding = self.forwarding {
+                self.pullFrames(&bytes, forwarding)
+            } else if let relay = self.relay {
                 self.pull(&bytes) { relay.received($0, $1, by: self) }
             } else {
                 self.pull(&bytes) { self.gather($0, $1) }
@@ -33,7 +35,7 @@ extension WebSocketTask {
         return used
     }
 
-    private var takesInput: Bool {
+    var takesInput: Bool {
         switch self.phase {
         case .open, .closing: self.wantsReading && !self.readingStopped
         case .opening, .draining, .ended: false
@@ -153,6 +155,7 @@ extension WebSocketTask: TransportConsumer {
             self.updateReading()
         }
         if self.phase == .closing || self.phase == .draining { self.waitForClose() }
+        if self.forwarding?.ping != nil { self.keepAlive?.heard() }
         self.answerSent()
         self.sendWaiting()
         self.relay?.outputProgressed()

@@ -23,7 +23,7 @@ extension WebSocketTask {
     }
 
     func sendControl(_ opcode: Opcode, _ payload: [UInt8]) {
-        guard let transport = self.transport else { return }
+        guard let transport = self.transport, self.forwarding?.holds(opcode, payload) != true else { return }
         payload.withRawSpan { self.write(opcode, isFinal: true, isCompressed: false, $0, to: transport) }
     }
 
@@ -68,7 +68,7 @@ extension WebSocketTask {
 
     /// Takes up what waited for the handshake or for the transport, in order.
     func sendWaiting() {
-        guard let queues = self.queuesIfMade else { return }
+        guard let queues = self.queuesIfMade, !self.isInsideFrame else { return }
         while self.phase == .open, self.queuedBytes < WebSocketTask.outputWatermark,
             let item = queues.outgoing.popFirst()
         {

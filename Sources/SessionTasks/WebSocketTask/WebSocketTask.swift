@@ -58,6 +58,8 @@ public final class WebSocketTask: @unchecked Sendable {
     var engine: WebSocketEngine
     var phase = Phase.opening
     var relay: (any WebSocketRelay)?
+    /// Only between two WebSockets whose frames go over as they are.
+    var forwarding: FrameForwarding?
     var client: OpeningState?
     /// Called once when the opening handshake is done.
     package var openObserver: (() -> Void)?
@@ -217,6 +219,7 @@ public final class WebSocketTask: @unchecked Sendable {
         self.record.state = .completed
         let relay = self.relay
         self.relay = nil
+        self.forwarding = nil
         let end = self.end
         relay?.webSocketEnded(end)
         let observer = self.endObserver

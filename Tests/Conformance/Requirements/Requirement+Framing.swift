@@ -48,6 +48,7 @@ extension Requirement {
             by: "FrameExampleTests.writesTheShortestLengthThatFits"),
         .proven(
             "RFC 6455 §5.3", "Every frame has a fresh key.", by: "FrameExampleTests.takesAFreshKeyForEveryFrame",
+            "test_frame_relay.py::test_a_client_does_not_choose_what_goes_over_the_wire",
             "test_bridge_kinds.py::test_the_client_side_masks_and_asks_as_the_rfc_wants"),
         .unproven(
             "RFC 6455 §5.3", "Keys come from a strong source of entropy and cannot be foretold.",
@@ -77,7 +78,9 @@ extension Requirement {
             by: "FrameExampleTests.readsAFragmentedUnmaskedTextMessage", "FrameRuleTests.passesEmptyFramesOn"),
         .proven(
             "RFC 6455 §5.4", "An intermediary changes no fragmentation where it does not know the meaning of the bits.",
-            by: "FrameScannerTests.findsEveryFrameAndForwardsEveryByte", "FrameScannerTests.letsAgreedBitsPass"),
+            by: "FrameScannerTests.findsEveryFrameAndForwardsEveryByte", "FrameScannerTests.letsAgreedBitsPass",
+            "FrameForwarderTests.everyFrameLeavesAsItCameInAnyCut",
+            "test_frame_relay.py::test_fragments_stay_as_they_are_over_single_bytes"),
         .proven(
             "RFC 6455 §5.4", "All fragments of a message are of the type of the first.",
             by: "FrameScannerTests.marksThePiecesOfAFrame", "FrameExampleTests.readsAFragmentedUnmaskedTextMessage"),
