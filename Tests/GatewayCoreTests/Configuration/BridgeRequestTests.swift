@@ -105,6 +105,13 @@ struct BridgeRequestTests {
         #expect(!insecure.upstreams[0].tls.verifies)
     }
 
+    @Test func takesTheWordsForOrigins() throws {
+        let bridge = try self.configuration("ws://127.0.0.1:0", "tcp://h:1", .init(.origin, "null"))
+        #expect(bridge.routes[0].origins == [.opaque])
+        let open = try self.configuration("ws://127.0.0.1:0", "tcp://h:1", .init(.origin, "*"))
+        #expect(open.routes[0].origins == [.any])
+    }
+
     @Test(
         arguments: [
             (["in"], ProxyProtocolAcceptance.Mode.accept, nil), (["out"], .off, .v2), (["v1"], .off, .v1),

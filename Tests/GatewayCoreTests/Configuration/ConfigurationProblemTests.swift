@@ -188,6 +188,17 @@ struct ConfigurationProblemTests {
             "6:19: routes[0].headers.Host: expected a header that the gateway does not write itself, "
                 + "found \"b\"; leave out Host"),
         .route(
+            "target: echo\n  origins: []",
+            "6:12: routes[0].origins: expected at least one origin, found an empty list; leave it out or write \"*\" to let all pages pass"
+        ),
+        .route(
+            "target: echo\n  origins: [null, app.example]",
+            "6:13: routes[0].origins[0]: expected an origin: scheme, host and port, without a path, found nothing; "
+                + "write it like https://app.example.com, \"*\" for all, or \"null\" in quotes for pages without an origin",
+            "6:19: routes[0].origins[1]: expected an origin: scheme, host and port, without a path, found \"app.example\"; "
+                + "write it like https://app.example.com, \"*\" for all, or \"null\" in quotes for pages without an origin"
+        ),
+        .route(
             "target: echo\n  listeners: [m]",
             "6:15: routes[0].listeners[0]: expected the name of a listener, found \"m\"; did you mean l?"),
         Mistake(

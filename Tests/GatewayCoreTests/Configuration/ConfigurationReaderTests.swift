@@ -162,6 +162,15 @@ struct ConfigurationReaderTests {
         #expect(try route("compress: false").tunnel.compression == nil)
     }
 
+    @Test func readsTheWordsAmongOrigins() throws {
+        func origins(_ text: String) throws -> [OriginPattern] {
+            let route = self.minimal.replacing("target: echo", with: "target: echo, origins: \(text)")
+            return try ConfigurationSamples.configuration(route).routes[0].origins
+        }
+        #expect(try origins("\"*\"") == [.any])
+        #expect(try origins("[\"null\", https://o]").map(\.description) == ["null", "https://o"])
+    }
+
     @Test func makesAnUpstreamOfAURLInARoute() throws {
         let text = self.minimal.replacing("target: echo", with: "target: 'tls://h:1'")
         let configuration = try ConfigurationSamples.configuration(text)
