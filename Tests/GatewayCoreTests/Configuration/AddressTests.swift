@@ -10,7 +10,8 @@ struct AddressTests {
         ("127.0.0.1", "127.0.0.1/32"), ("10.0.0.0/8", "10.0.0.0/8"), ("0.0.0.0/0", "0.0.0.0/0"), ("::/0", "::/0"),
         ("::1", "::1/128"), ("2001:DB8::/32", "2001:db8::/32"), ("2001:db8:0:0:1:0:0:1", "2001:db8::1:0:0:1/128"),
         ("2001:db8:0:1:1:1:1:1", "2001:db8:0:1:1:1:1:1/128"), ("0:0:1::", "0:0:1::/128"), ("1::8", "1::8/128"),
-        ("::ffff:192.0.2.1", "::ffff:c000:201/128"), ("64:ff9b::192.0.2.33", "64:ff9b::c000:221/128"),
+        ("::ffff:192.0.2.1", "192.0.2.1/32"), ("::ffff:10.0.0.0/104", "10.0.0.0/8"), ("::ffff:0:0/96", "0.0.0.0/0"),
+        ("::/95", "::/95"), ("64:ff9b::192.0.2.33", "64:ff9b::c000:221/128"),
         ("1:2:3:4:5:6:7::", "1:2:3:4:5:6:7:0/128"), ("::2:3:4:5:6:7:8", "0:2:3:4:5:6:7:8/128"),
     ])
     func readsAndWritesInNormalForm(text: String, normal: String) {
@@ -45,6 +46,16 @@ struct AddressTests {
         #expect(six.contains(.v6(high: 0x2001_0DB8_0000_0000, low: 0x8000_0000_0000_0001)))
         #expect(!six.contains(.v6(high: 0x2001_0DB8_0000_0000, low: 1)))
         #expect(try #require(self.parsed("0.0.0.0/0")).contains(.v4(.max)))
+    }
+
+    /// What a peer on a socket for both families is called, and what an operator may have copied from a log.
+    @Test(arguments: ["10.16.0.0/12", "::ffff:10.16.0.0/108"])
+    func aBlockOfEitherWritingHoldsAddressesOfBoth(_ text: String) throws {
+        let block = try #require(self.parsed(text))
+        #expect(block.contains(.v4(0x0A1F_FFFF)))
+        #expect(block.contains(.v6(high: 0, low: 0xFFFF_0A1F_FFFF)))
+        #expect(!block.contains(.v4(0x0A20_0000)))
+        #expect(!block.contains(.v6(high: 0, low: 0xFFFF_0A20_0000)))
     }
 
     @Test func countsBothLoopbacksAsLoopback() {
