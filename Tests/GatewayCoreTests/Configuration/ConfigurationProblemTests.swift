@@ -188,6 +188,10 @@ struct ConfigurationProblemTests {
             "6:19: routes[0].headers.Host: expected a header that the gateway does not write itself, "
                 + "found \"b\"; leave out Host"),
         .route(
+            "target: tcp://h:1\n  framing: length-prefixed\n  half-close: signal",
+            "7:15: routes[0].half-close: expected hold or close, as an empty message is data in length-prefixed framing "
+                + "and cannot mark an end, found \"signal\"; choose one of them, or another framing"),
+        .route(
             "target: echo\n  origins: []",
             "6:12: routes[0].origins: expected at least one origin, found an empty list; leave it out or write \"*\" to let all pages pass"
         ),

@@ -79,7 +79,7 @@ struct ConfigurationReaderTests {
         #expect(route.headers == [ExtraHeader(name: "X-One", value: "a"), ExtraHeader(name: "X-Two", value: "b")])
         #expect(route.proxyProtocol == .v1)
         let tunnel = route.tunnel
-        #expect(tunnel.framing == .lengthPrefixed)
+        #expect(tunnel.framing == .base64)
         #expect(tunnel.halfClose == .signal)
         let compression = try #require(tunnel.compression)
         #expect(compression.level == 9)

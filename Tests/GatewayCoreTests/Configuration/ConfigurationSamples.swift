@@ -61,7 +61,7 @@ enum ConfigurationSamples {
             host: "*.b.example"
             path: /rooms/{room}
             target: rooms
-            framing: length-prefixed
+            framing: base64
             half-close: signal
             origins: [https://app.example, "http://*.app.example:3000"]
             subprotocols: [v2, v1]
