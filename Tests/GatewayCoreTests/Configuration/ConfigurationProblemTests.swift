@@ -203,6 +203,14 @@ struct ConfigurationProblemTests {
                 + "write it like https://app.example.com, \"*\" for all, or \"null\" in quotes for pages without an origin"
         ),
         .route(
+            "target: ws://h\n  headers: {A: b, C: 'd '}",
+            "6:22: routes[0].headers.C: expected a header that fits into one line, its value without spaces at its ends, "
+                + "found \"d \"; take them away"),
+        .route(
+            "target: ws://h\n  headers: ['A: b', \"C: d\\t\"]",
+            "6:21: routes[0].headers[1]: expected a header that fits into one line, its value without spaces at its ends, "
+                + "found \"C: d\\u{9}\"; take them away"),
+        .route(
             "target: echo\n  listeners: [m]",
             "6:15: routes[0].listeners[0]: expected the name of a listener, found \"m\"; did you mean l?"),
         Mistake(
