@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 import signal
 import socket
+import time
 
 import pytest
 
@@ -345,8 +347,13 @@ def test_it_tells_systemd_that_it_is_ready_reloads_and_stops(sluice, tmp_path):
         gateway = sluice("serve", "--config", echo_file(tmp_path), environment={"NOTIFY_SOCKET": str(where)})
         hear("READY=1")
         heard.clear()
+        before = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
         gateway.signal(signal.SIGHUP)
         hear("RELOADING=1")
+        # systemd's notify-reload takes a message without the instant for no message (sd_notify(3)).
+        instant = re.fullmatch(r"RELOADING=1\nMONOTONIC_USEC=(\d+)\n?", heard[-1])
+        assert instant, heard
+        assert before <= int(instant.group(1)) * 1000 + 999 <= time.clock_gettime_ns(time.CLOCK_MONOTONIC) + 999
         hear("READY=1")
         gateway.signal(signal.SIGTERM)
         hear("STOPPING=1")
