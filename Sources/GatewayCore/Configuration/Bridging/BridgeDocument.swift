@@ -18,7 +18,11 @@ struct BridgeDocument {
         self.copy(.maxConnections, to: &gateway, as: "max-connections")
         self.copy(.drainTimeout, to: &gateway, as: "drain-timeout")
         self.copy(.logFormat, to: &gateway, as: "log-format")
-        if self.has(.quiet) { gateway.add("log-level", "error", .option("--quiet")) }
+        if self.has(.logLevel) {
+            self.copy(.logLevel, to: &gateway, as: "log-level")
+        } else if self.has(.quiet) {
+            gateway.add("log-level", "error", .option("--quiet"))
+        }
         return gateway.node
     }
 

@@ -18,5 +18,6 @@ package enum BridgeOption: String, Sendable, CaseIterable {
     case drainTimeout = "drain-timeout"
     case proxyProtocol = "proxy-protocol"
     case logFormat = "log-format"
+    case logLevel = "log-level"
     case quiet
 }
