@@ -68,7 +68,8 @@ struct BridgeRequestTests {
             .init(.halfClose, "hold"),
             .init(.header, "A: b"), .init(.header, "C: d"), .init(.origin, "https://o"), .init(.certificate, "c"),
             .init(.key, "k"),
-            .init(.clientCA, "cc"), .init(.ca, "ca"), .init(.clientCertificate, "cert"), .init(.clientKey, "key"),
+            .init(.clientCA, "cc"), .init(.clientCRL, "cr"), .init(.clientCRL, "cs"), .init(.ca, "ca"),
+            .init(.crl, "cl"), .init(.clientCertificate, "cert"), .init(.clientKey, "key"),
             .init(.serverName, "n"), .init(.compress), .init(.pingInterval, "5s"), .init(.maxMessageSize, "1MiB"),
             .init(.maxConnections, "7"), .init(.idleTimeout, "1m"), .init(.handshakeTimeout, "2s"),
             .init(.connectTimeout, "3s"),
@@ -79,6 +80,7 @@ struct BridgeRequestTests {
         #expect(listener.tls?.certificates == [CertificateFiles(certificate: "c", key: "k")])
         #expect(listener.tls?.clientCA == "cc")
         #expect(listener.tls?.clientAuthentication == .require)
+        #expect(listener.tls?.clientRevocationLists == ["cr", "cs"])
         #expect(listener.limits.maximumConnections == 7)
         #expect(listener.limits.maximumConnectionsPerClient == 7)
         #expect(listener.limits.handshakeTimeout == .seconds(2))
@@ -95,6 +97,7 @@ struct BridgeRequestTests {
         #expect(route.proxyProtocol == .v1)
         #expect(upstream.connectTimeout == .seconds(3))
         #expect(upstream.tls.authorities == "ca")
+        #expect(upstream.tls.revocationLists == ["cl"])
         #expect(upstream.tls.identity == CertificateFiles(certificate: "cert", key: "key"))
         #expect(upstream.tls.serverName == "n")
         #expect(bridge.maximumConnections == 7)
@@ -168,10 +171,10 @@ struct BridgeRequestTests {
         #expect(
             self.problems(
                 "ws://127.0.0.1:0", "echo", .init(.certificate, "c"), .init(.key, "k"), .init(.clientCA, "a"),
-                .init(.ca, "a"), .init(.insecure))
-                == ["certificate", "key", "client-ca"].map {
+                .init(.clientCRL, "l"), .init(.ca, "a"), .init(.crl, "l"), .init(.insecure))
+                == ["certificate", "key", "client-ca", "client-crl"].map {
                     misplaced($0, "LISTEN", "tls:// or wss://", "\"ws://127.0.0.1:0\"")
-                } + ["ca", "insecure"].map { misplaced($0, "TARGET", "tls:// or wss://", "\"echo\"") })
+                } + ["ca", "crl", "insecure"].map { misplaced($0, "TARGET", "tls:// or wss://", "\"echo\"") })
         #expect(
             self.problems(
                 "tcp://127.0.0.1:0", "tcp://h:1", .init(.header, "A: b"), .init(.header, "C: d"),
@@ -196,6 +199,14 @@ struct BridgeRequestTests {
             self.problems("tcp://127.0.0.1:0", "tls://h:1", .init(.ca, "c"), .init(.insecure)) == [
                 "--insecure: expected either --ca or --insecure, found both; leave out one of them"
             ])
+        #expect(
+            self.problems("tcp://127.0.0.1:0", "tls://h:1", .init(.crl, "c"), .init(.insecure)) == [
+                "--insecure: expected either --crl or --insecure, found both; leave out one of them"
+            ])
+        #expect(
+            self.problems(
+                "tls://127.0.0.1:0", "tcp://h:1", .init(.certificate, "c"), .init(.key, "k"), .init(.clientCRL, "c"))
+                == ["--client-crl: expected --client-ca beside it, found none; add --client-ca FILE"])
         #expect(
             self.problems("tcp://127.0.0.1:0", "tls+unix:///run/t.sock") == [
                 "--server-name: expected the name to verify behind a Unix socket, found none; "

@@ -135,6 +135,10 @@ struct ConfigurationProblemTests {
             "5:52: listeners[0].tls.client-auth: expected request or require, as there is a client-ca, found \"none\"; "
                 + "leave out one of the two"),
         .listener(
+            "tls: {certificate: c, client-crl: d}", listen: "wss://*:1",
+            "5:37: listeners[0].tls.client-crl: expected no revocation lists, as there is no client-ca whose certificates "
+                + "they could name, found \"d\"; add client-ca: FILE, or leave it out"),
+        .listener(
             "tls: {certificates: []}", listen: "wss://*:1",
             "5:23: listeners[0].tls.certificates: expected at least one certificate, found an empty list"),
         .listener(
@@ -247,6 +251,10 @@ struct ConfigurationProblemTests {
             "tls: {key: c}", endpoints: "tls://h:1",
             "6:8: upstreams[0].tls.certificate: expected the certificate that key belongs to, found nothing; add certificate: FILE"
         ),
+        .upstream(
+            "tls: {insecure: true, crl: [c]}", endpoints: "tls://h:1",
+            "6:19: upstreams[0].tls.insecure: expected either revocation lists to look in or insecure: true, "
+                + "found \"true\"; leave out one of the two"),
         .upstream(
             "retry-delay: 10s\n  retry-max-delay: 1s",
             "7:20: upstreams[0].retry-max-delay: expected at least the retry delay of 10s, found \"1s\""),

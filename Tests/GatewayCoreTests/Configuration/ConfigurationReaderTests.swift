@@ -61,6 +61,7 @@ struct ConfigurationReaderTests {
         #expect(tls.certificates[1].serverNames == [.exact("b.example"), .wildcard(suffix: "b.example")])
         #expect(tls.clientCA == "ca.pem")
         #expect(tls.clientAuthentication == .request)
+        #expect(tls.clientRevocationLists == ["ca.crl", "more.crl"])
         #expect(tls.alpn == ["http/1.1"])
         #expect(tls.minimumVersion == .tls13)
         #expect(tls.keyLog == "keys.log")
@@ -116,6 +117,7 @@ struct ConfigurationReaderTests {
         #expect(upstream.subprotocols == ["v2"])
         let tls = upstream.tls
         #expect(tls.authorities == "up.pem")
+        #expect(tls.revocationLists == ["up.crl"])
         #expect(tls.identity == CertificateFiles(certificate: "me.pem", key: "me.key", password: .file("me.txt")))
         #expect(tls.serverName == "one.internal")
         #expect(tls.verifies)

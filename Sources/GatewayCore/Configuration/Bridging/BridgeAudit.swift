@@ -41,8 +41,8 @@ struct BridgeAudit {
         mended.options.removeAll { misplaced.contains($0.name) }
         let problems = misplaced.map(self.misplacement)
         let others = [
-            self.missingCertificate(&mended), self.missingIdentity(&mended), self.missingName(&mended),
-            self.contradiction(&mended),
+            self.missingCertificate(&mended), self.missingAuthority(&mended), self.missingIdentity(&mended),
+            self.missingName(&mended), self.contradiction(&mended),
         ]
         return (problems + others.compactMap(\.self), mended)
     }
@@ -100,6 +100,13 @@ extension BridgeAudit {
                 + (listen.speaksWebSocket ? "ws://" : "tcp://"))
     }
 
+    private func missingAuthority(_ mended: inout BridgeRequest) -> ConfigurationProblem? {
+        guard self.has(.clientCRL), !self.has(.clientCA), self.listen?.speaksTLS == true else { return nil }
+        mended.options.append(.init(.clientCA, "authority.pem"))
+        return self.problem(
+            .clientCRL, expected: "--client-ca beside it", found: "none", remedy: "add --client-ca FILE")
+    }
+
     private func missingIdentity(_ mended: inout BridgeRequest) -> ConfigurationProblem? {
         guard self.has(.clientKey), !self.has(.clientCertificate), self.target.speaksTLS == true else { return nil }
         mended.options.append(.init(.clientCertificate, "certificate.pem"))
@@ -119,9 +126,12 @@ extension BridgeAudit {
     }
 
     private func contradiction(_ mended: inout BridgeRequest) -> ConfigurationProblem? {
-        guard self.has(.insecure), self.has(.ca), self.target.speaksTLS == true else { return nil }
+        guard self.has(.insecure), self.target.speaksTLS == true,
+            let rival = [BridgeOption.ca, .crl].first(where: self.has)
+        else { return nil }
         mended.options.removeAll { $0.name == .insecure }
         return self.problem(
-            .insecure, expected: "either --ca or --insecure", found: "both", remedy: "leave out one of them")
+            .insecure, expected: "either \(rival.typed) or --insecure", found: "both",
+            remedy: "leave out one of them")
     }
 }

@@ -10,8 +10,8 @@ extension BridgeOption {
 
     var need: Need {
         switch self {
-        case .certificate, .key, .clientCA: .secureListener
-        case .ca, .clientCertificate, .clientKey, .serverName, .insecure: .secureTarget
+        case .certificate, .key, .clientCA, .clientCRL: .secureListener
+        case .ca, .crl, .clientCertificate, .clientKey, .serverName, .insecure: .secureTarget
         case .origin: .webSocketListener
         case .header: .webSocketTarget
         case .subprotocol: .anyWebSocket
