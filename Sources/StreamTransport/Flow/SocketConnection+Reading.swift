@@ -26,6 +26,8 @@ extension SocketConnection {
         var bytes = self.kept
         self.kept = []
         let total = bytes.count
+        self.isOffering = true
+        defer { self.isOffering = false }
         self.resumedWhileOffering = false
         let used = bytes.withMutableRawSpan { self.consumer?.bytesReceived(&$0) ?? total }
         guard used < total, self.life == .open else { return }
@@ -62,11 +64,13 @@ extension SocketConnection {
         var before: [UInt8] = []
         swap(&before, &self.kept)
         self.resumedWhileOffering = false
+        self.isOffering = true
         let rest = self.loop.receiveBuffer.lend(0..<total) { buffer -> [UInt8] in
             before.withRawSpan { buffer.copy($0, at: 0) }
             let used = self.consumer?.bytesReceived(&buffer) ?? total
             return used < total ? [UInt8](buffer.bytes.extracting(max(0, used)..<total)) : []
         }
+        self.isOffering = false
         guard !rest.isEmpty, self.life == .open else { return }
         self.kept = rest
         if self.resumedWhileOffering, !self.paused { self.offerKeptLater() }
