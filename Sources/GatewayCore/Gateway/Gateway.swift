@@ -164,13 +164,6 @@ package final class Gateway: Sendable {
 
     // MARK: Ending
 
-    /// Connections that live now, on all loops.
-    package func connectionCount() async -> Int {
-        var count = 0
-        for part in self.parts { count += await part.value.loop.perform { part.value.live.count } }
-        return count
-    }
-
     /// Stops listening, asks every connection to end over the drain's close spread, and cuts what is left at its
     /// timeout. Returns when nothing is left.
     package func drain() async {

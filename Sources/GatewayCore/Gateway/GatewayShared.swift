@@ -15,11 +15,6 @@ package final class GatewayShared: Sendable {
         self.admission = Mutex(admission)
     }
 
-    /// Identifiers given out so far.
-    package var identifiers: UInt64 {
-        self.lastIdentifier.load(ordering: .relaxed)
-    }
-
     func nextIdentifier() -> UInt64 {
         self.lastIdentifier.wrappingAdd(1, ordering: .relaxed).newValue
     }

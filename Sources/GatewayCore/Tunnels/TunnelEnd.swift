@@ -269,11 +269,12 @@ extension ConnectionFault {
 }
 
 extension Framing {
-    /// The message limit where the route gives none: only framings that must find a message's end need one.
+    /// The message limit where the route gives none: only a framing that must hold whole messages needs one. Lines pass
+    /// as fragments while they arrive, both ways.
     var assembledLimit: Int {
         switch self {
-        case .binary, .text, .base64: .max
-        case .lines, .lengthPrefixed: TunnelSettings.assembledMessageSize
+        case .binary, .text, .lines, .base64: .max
+        case .lengthPrefixed: TunnelSettings.assembledMessageSize
         }
     }
 }

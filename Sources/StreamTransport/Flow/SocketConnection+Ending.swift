@@ -48,6 +48,7 @@ extension SocketConnection {
     }
 
     package func surrender() -> SurrenderedSocket? {
+        guard !self.isOffering else { return nil }
         if self.loop.scratch.owner === self { self.flushScratch() }
         guard self.life == .open, self.waiting == 0, self.output == .open else { return nil }
         self.unwatch()

@@ -25,6 +25,8 @@ extension SocketConnection {
         guard self.life == .open, !self.paused, self.keptCount > 0 else { return }
         var bytes = self.takeKept()
         let total = bytes.count
+        self.isOffering = true
+        defer { self.isOffering = false }
         self.resumedWhileOffering = false
         let used = bytes.withMutableRawSpan { self.told?.bytesReceived(&$0) ?? total }
         guard used < total, self.life == .open else { return }
@@ -58,11 +60,13 @@ extension SocketConnection {
         if case .closing = self.life { return }
         let before = self.takeKept()
         self.resumedWhileOffering = false
+        self.isOffering = true
         let rest = self.loop.receiveBuffer.lend(0..<total) { buffer -> [UInt8] in
             if start > 0 { before.withRawSpan { buffer.copy($0, at: 0) } }
             let used = self.told?.bytesReceived(&buffer) ?? total
             return used < total ? [UInt8](buffer.bytes.extracting(max(0, used)..<total)) : []
         }
+        self.isOffering = false
         guard !rest.isEmpty, self.life == .open else { return }
         self.keep(rest)
         if self.resumedWhileOffering, !self.paused { self.offerKeptLater() }

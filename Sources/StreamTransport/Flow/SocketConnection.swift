@@ -47,6 +47,8 @@ package final class SocketConnection: Transport {
     var refusesInput = false
     var paused: Bool
     var sawReset = false
+    /// The consumer looks at bytes at this moment; which of them it leaves is not known yet.
+    var isOffering = false
     var awaitsTurnEnd = false
     var awaitsNextTurn = false
     /// Reading was resumed, and what had been left is still to be offered again.

@@ -12,11 +12,6 @@ package enum Machine {
         sluice_wall_clock_milliseconds()
     }
 
-    /// 64 bits from the kernel's generator, for seeds and keys.
-    package static func entropy() -> UInt64 {
-        sluice_random()
-    }
-
     /// `count` words from the kernel's generator, at most 32 in one call.
     package static func randomWords(_ count: Int) -> [UInt64] {
         unsafe [UInt64](unsafeUninitializedCapacity: count) { buffer, used in

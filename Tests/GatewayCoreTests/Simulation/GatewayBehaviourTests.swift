@@ -11,6 +11,7 @@ struct GatewayBehaviourTests {
           - {name: raw, listen: "tcp://10.1.0.1:1001", route: raw}
           - {name: bridged, listen: "tcp://10.1.0.1:1002", route: bridged}
           - {name: named, listen: "tcp://10.1.0.1:1003", route: named}
+          - {name: lines, listen: "tcp://10.1.0.1:1005", route: lines}
           - {name: web, listen: "ws://10.1.0.1:1004"}
         routes:
           - {name: raw, target: stream}
@@ -18,6 +19,7 @@ struct GatewayBehaviourTests {
           - {name: named, target: stream, proxy-protocol: v1}
           - {name: to-stream, path: /stream, target: stream}
           - {name: to-web, path: /web, target: web}
+          - {name: lines, target: web, framing: lines}
           - {name: echo, path: /echo, target: echo}
         upstreams:
           - {name: stream, endpoints: ["tcp://10.2.0.1:2001"], connect-timeout: 3s, handshake-timeout: 5s, retries: 0}
@@ -25,14 +27,34 @@ struct GatewayBehaviourTests {
         """
 
     /// A raw client joined with a WebSocket upstream.
-    private func bridged(_ scene: GatewayScene) throws -> (client: ScriptedPeer, upstream: RawWebSocketPeer) {
+    private func bridged(_ scene: GatewayScene, by port: UInt16 = 1002) throws -> (
+        client: ScriptedPeer, upstream: RawWebSocketPeer
+    ) {
         let listener = try scene.upstream(2002)
-        let client = try scene.client(1002)
+        let client = try scene.client(port)
         #expect(scene.run { listener.accepted.first?.received.suffix(4) == Array("\r\n\r\n".utf8)[...] })
         let upstream = RawWebSocketPeer(try #require(listener.accepted.first), isClient: false)
         upstream.peer.send(RawWebSocketPeer.answer(to: upstream.peer.takeReceived(), accept: AcceptKey.answering))
         scene.settle()
         return (client, upstream)
+    }
+
+    @Test func carriesLinesOfAnyLengthBothWaysWhereNoLimitIsSet() throws {
+        let scene = try GatewayScene(Self.configuration)
+        let (client, upstream) = try self.bridged(scene, by: 1005)
+        let line = [UInt8](repeating: 0x61, count: 3 << 20)
+        client.send(line)
+        // It goes over while it comes: nobody waits for its end.
+        #expect(scene.run { upstream.peer.received.count >= line.count })
+        client.send([0x0A])
+        #expect(scene.run { upstream.frames.last?.isFinal == true })
+        let frames = upstream.frames
+        #expect(frames.first?.opcode == 1 && frames.dropFirst().allSatisfy { $0.opcode == 0 })
+        #expect(frames.flatMap(\.payload) == line)
+        upstream.send(1, line)
+        #expect(scene.run { client.received.count > line.count })
+        #expect(client.received == line + [0x0A])
+        scene.finish()
     }
 
     @Test func losesNothingThatComesBeforeTheUpstreamStands() throws {
