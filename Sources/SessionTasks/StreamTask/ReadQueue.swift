@@ -148,6 +148,13 @@ package struct ReadQueue {
         if case .barrier(number) = self.operations.first { true } else { false }
     }
 
+    /// Takes the barrier away, and fails what stands behind it and everything that comes later.
+    package mutating func failBehind(_ number: UInt64, _ failure: TaskFailure) {
+        let found = self.operations.firstIndex { if case .barrier(number) = $0 { true } else { false } }
+        if let found { self.doomed.take(&self.operations, from: found + 1, failure) }
+        self.liftBarrier(number)
+    }
+
     /// Lets pass what waits behind the barrier, wherever in the queue it stands.
     package mutating func liftBarrier(_ number: UInt64) {
         self.operations.removeAll { if case .barrier(number) = $0 { true } else { false } }

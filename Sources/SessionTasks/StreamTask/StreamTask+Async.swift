@@ -58,13 +58,17 @@ extension StreamTask {
     }
 
     /// Starts TLS on the open connection when all reads and writes so far are done; what is asked for later waits for
-    /// it.
+    /// it, and fails if TLS does not begin.
+    ///
+    /// Bytes that came behind those that were read before are taken for the peer's handshake, never for plaintext.
+    /// Cancelling the awaiting Swift task before TLS stands cancels the whole task: what was meant for TLS must not go
+    /// out in the clear.
     /// - Throws: `TaskFailure.secureConnectionFailed`; the task is then over.
     package func startSecureConnection(_ settings: SecureSettings) async throws(TaskFailure) {
         try await self.perform { task, completion in
             task.startSecure(settings, completion)
-            return 0
-        } withdraw: { _, _ in
+        } withdraw: { task, number in
+            task.withdrawSecuring(number)
         }
     }
 

@@ -54,10 +54,24 @@ extension StreamTask {
     }
 
     /// Starts TLS in the role of the settings' context when everything asked for before is done; what is asked for
-    /// later waits.
-    package func startSecure(_ settings: SecureSettings, _ completion: @escaping (Result<Void, TaskFailure>) -> Void) {
-        guard !self.ended else { return completion(.failure(.ended)) }
-        self.place(.secure(settings, completion))
+    /// later waits, and fails if TLS does not begin.
+    /// - Returns: a number by which it can be withdrawn.
+    @discardableResult
+    package func startSecure(
+        _ settings: SecureSettings, _ completion: @escaping (Result<Void, TaskFailure>) -> Void
+    ) -> UInt64 {
+        guard !self.ended else {
+            completion(.failure(self.record.read { $0.failure } ?? .ended))
+            return 0
+        }
+        return self.place(.secure(settings, completion))
+    }
+
+    /// Gives up a start of TLS that has not come to its end, and with it the whole task: what stands behind it was not
+    /// meant for the open.
+    package func withdrawSecuring(_ number: UInt64) {
+        guard self.barriers[number] != nil || self.securing?.number == number else { return }
+        self.cancelOnLoop()
     }
 
     /// Hands the connection over when everything asked for before is done; the task is complete then.
@@ -66,12 +80,14 @@ extension StreamTask {
         self.place(.capture(completion))
     }
 
-    private func place(_ barrier: Barrier) {
+    @discardableResult
+    private func place(_ barrier: Barrier) -> UInt64 {
         let number = self.nextNumber()
         self.barriers[number] = barrier
         self.reads.append(.barrier(number: number))
         self.sends.append(.barrier(number: number))
         self.advance()
+        return number
     }
 
     /// After the end the queues still answer, at once.
@@ -94,10 +110,9 @@ extension StreamTask {
             return self.liftBarrier(barrier)
         }
         guard !self.readingIsOver, !self.writingIsOver else {
-            completion(.failure(.directionClosed))
-            return self.liftBarrier(barrier)
+            return self.failBehind(barrier, .directionClosed) { completion(.failure(.directionClosed)) }
         }
-        self.securing = SecuringStep(completion: completion)
+        self.securing = SecuringStep(number: barrier, completion: completion)
         self.transport = nil
         let secure = SecureTransport.upgrade(plain, settings: settings, received: self.reads.surrenderGathered()) {
             result in
