@@ -30,7 +30,7 @@ struct EchoCommand: AsyncParsableCommand {
         let task = await WebSocketTask.make(opening, on: loops.loops[0], options: options)
         task.resume()
         let echoed = await Self.echo(on: task)
-        let report = EchoReport(task, end: await task.end(), echoed: echoed)
+        let report = EchoReport(task, end: try await task.end(), echoed: echoed)
         try JSONLine.print(report)
         if !report.clean { throw ExitCode.failure }
     }

@@ -40,7 +40,8 @@ class TaskClient:
         assert code in (0, 1) and not errors, f"{self} ended with exit code {code}: {errors}"
         assert len(lines) == 1, f"one line was expected of {self}, not {lines}"
         self.told = json.loads(lines[0])
-        assert code == (0 if self.told.get("clean", self.told.get("delivered")) else 1), f"exit code {code} with {self.told}"
+        failed = "failure" in self.told or "error" in self.told
+        assert code == (1 if failed else 0), f"exit code {code} with {self.told}"
         return self.told
 
     def memory(self):
