@@ -1,5 +1,6 @@
 """The library's stream task against SMTP servers: STARTTLS in the middle of a stream, and what must never pass in the clear."""
 
+import contextlib
 import socket
 import ssl
 import threading
@@ -81,7 +82,9 @@ class Tap:
                 target.sendall(piece)
             target.shutdown(socket.SHUT_WR)
         except OSError:
-            pass
+            # Reset by one side: the other has nobody left either.
+            with contextlib.suppress(OSError):
+                target.shutdown(socket.SHUT_RDWR)
 
     def close(self):
         self.listener.close()

@@ -66,6 +66,7 @@ def test_a_violation_is_told_with_its_code(echo_client, opcode, payload, code, w
     client, peer = echo_client("--max-size", 100)
     peer.write(opcode, payload)
     peer.expect_failure(code)
+    peer.close()
     told = client.report()
     assert not told["clean"] and told["closeCode"] == code and words in told["failure"], told
 
@@ -99,6 +100,7 @@ def test_a_wrong_acceptance_fails_the_opening(task_client, listener, lines, acce
     peer, asked = listener.accept_request()
     peer.send(switching(asked, *lines, accept=accept) + peer.frame(TEXT, "never looked at"))
     peer.expect_any_end()
+    peer.close()
     told = client.report()
     assert not told["opened"] and told["status"] == 101 and told["failure"] and told["echoed"] == 0, told
 
@@ -110,6 +112,8 @@ def test_a_refusal_is_told_with_its_status_and_body(task_client, listener, statu
     client = task_client("echo", listener.url("ws", "/"))
     peer, _ = listener.accept_request()
     peer.send(f"HTTP/1.1 {status} {reason}\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+    peer.expect_end()
+    peer.close()
     told = client.report()
     assert not told["opened"] and told["status"] == status and told.get("body", "") == body, told
     assert str(status) in told["failure"], told
@@ -216,6 +220,7 @@ def test_an_acceptance_that_the_rfc_forbids_fails_the_opening(task_client, liste
     peer, asked = listener.accept_request()
     peer.send(switching(asked, f"Sec-WebSocket-Extensions: {answer}"))
     peer.expect_any_end()
+    peer.close()
     told = client.report()
     assert not told["opened"] and told["failure"] and told["status"] == 101, told
 
@@ -225,6 +230,7 @@ def test_an_acceptance_without_what_was_insisted_on_fails_the_opening(task_clien
     peer, asked = listener.accept_request()
     peer.send(switching(asked, "Sec-WebSocket-Extensions: permessage-deflate"))
     peer.expect_any_end()
+    peer.close()
     assert not client.report()["opened"]
 
 
