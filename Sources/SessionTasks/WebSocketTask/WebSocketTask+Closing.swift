@@ -141,25 +141,27 @@ extension WebSocketTask {
     /// How long a message may be in hand before what came behind it ends the connection all the same.
     private static let patienceWithReceivers = Duration.seconds(1)
 
-    /// Holds what ends the connection while somebody has a message before it in hand, so that it can still be answered:
-    /// what came in one segment must not be treated otherwise than what came one after the other.
-    /// - Returns: `false` when nobody has: then it is to be acted on at once.
-    func holds(_ end: HeldEnd) -> Bool {
+    /// Acts on what ends the connection. While somebody has a message before it in hand it is held, so that the message
+    /// can still be answered: what came in one segment must not be treated otherwise than what came one after the other.
+    func endCame(_ end: HeldEnd) {
         guard self.phase == .open, self.relay == nil, let queues = self.queuesIfMade, queues.inbox.isBehind else {
-            return false
+            return self.act(on: end)
         }
         queues.heldEnd = end
         self.holdsEnd = true
         if case .close(let code, let reason) = end { self.publish(code, reason: reason) }
         self.updateReading()
         self.loop.arm(self.timer, after: Self.patienceWithReceivers, target: self)
-        return true
     }
 
     func takeUpHeldEnd() {
         guard self.holdsEnd, let queues = self.queuesIfMade, let end = queues.heldEnd else { return }
         self.holdsEnd = false
         queues.heldEnd = nil
+        self.act(on: end)
+    }
+
+    private func act(on end: HeldEnd) {
         switch end {
         case .close(let code, let reason): self.closeReceived(code, reason: reason)
         case .violation(let violation): self.fail(violation)

@@ -54,7 +54,7 @@ public final class WebSocketTask: @unchecked Sendable {
     let published = Mutex(Published())
 
     // Everything below belongs to the loop's thread.
-    package internal(set) var transport: (any Transport)?
+    var transport: (any Transport)?
     var engine: WebSocketEngine
     var phase = Phase.opening
     var relay: (any WebSocketRelay)?
@@ -62,7 +62,10 @@ public final class WebSocketTask: @unchecked Sendable {
     /// Called once when the opening handshake is done.
     package var openObserver: (() -> Void)?
     var share: DeflateShare?
+    /// Bytes of frames written since `stopReadingIfBehind` last looked.
+    var unseenOutput = 0
     let keys: MaskingKeys
+    let role: Role
     /// What only a task with a queue of messages needs; a relayed one never makes it.
     private var madeQueues: MessageQueues?
     var keepAlive: KeepAliveState?
@@ -92,6 +95,7 @@ public final class WebSocketTask: @unchecked Sendable {
         self.client = OpeningState(opening)
         self.wantsReading = !startsPaused
         self.keys = MaskingKeys.shared(on: loop)
+        self.role = .client
         self.engine = WebSocketEngine(role: .client, maximumMessageSize: options.maximumMessageSize)
     }
 
@@ -110,6 +114,7 @@ public final class WebSocketTask: @unchecked Sendable {
         self.relay = relay
         self.wantsReading = !startsPaused
         self.keys = MaskingKeys.shared(on: transport.loop)
+        self.role = .server
         self.engine = WebSocketEngine(role: .server, maximumMessageSize: options.maximumMessageSize)
         self.adopt(transport)
         response.withRawSpan { transport.write($0) }
