@@ -14,7 +14,7 @@ package struct ReadQueue {
         package let minimum: Int
         package let maximum: Int
         /// `nil`: waits without limit.
-        package let deadline: MonotonicInstant?
+        package fileprivate(set) var deadline: MonotonicInstant?
         package let completion: Completion
 
         package init(
@@ -70,6 +70,15 @@ package struct ReadQueue {
         self.operations.compactMap { operation -> MonotonicInstant? in
             if case .read(let read) = operation { read.deadline } else { nil }
         }.min()
+    }
+
+    /// Moves every deadline by the time in which none could pass.
+    package mutating func postpone(by duration: Duration) {
+        for index in self.operations.indices {
+            guard case .read(var read) = self.operations[index], let deadline = read.deadline else { continue }
+            read.deadline = deadline.advanced(by: duration)
+            self.operations[index] = .read(read)
+        }
     }
 
     package mutating func append(_ operation: Operation) {

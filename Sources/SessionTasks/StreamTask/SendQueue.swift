@@ -8,7 +8,7 @@ package struct SendQueue {
     package struct Send {
         package let number: UInt64
         package let bytes: [UInt8]
-        package let deadline: MonotonicInstant?
+        package fileprivate(set) var deadline: MonotonicInstant?
         package let completion: Completion
         /// Bytes that the transport was given.
         package var given = 0
@@ -57,6 +57,15 @@ package struct SendQueue {
         self.operations.compactMap { operation -> MonotonicInstant? in
             if case .send(let send) = operation { send.deadline } else { nil }
         }.min()
+    }
+
+    /// Moves every deadline by the time in which none could pass.
+    package mutating func postpone(by duration: Duration) {
+        for index in self.operations.indices {
+            guard case .send(var send) = self.operations[index], let deadline = send.deadline else { continue }
+            send.deadline = deadline.advanced(by: duration)
+            self.operations[index] = .send(send)
+        }
     }
 
     package mutating func append(_ operation: Operation) {

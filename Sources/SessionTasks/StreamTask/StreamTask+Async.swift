@@ -9,7 +9,7 @@ extension StreamTask {
     /// - Parameters:
     ///   - minimum: the read waits until so many bytes are there, or the stream ends; 0 counts as 1.
     ///   - maximum: at least 1 and not below `minimum`.
-    ///   - timeout: counted from now; `nil` waits without limit. When it passes, this read and all reads after it fail.
+    ///   - timeout: counted from now, without the time in suspension; `nil` waits without limit. When it passes, this read and all reads after it fail.
     /// - Throws: `TaskFailure`.
     public func read(minimum: Int = 1, maximum: Int, timeout: Duration? = nil) async throws(TaskFailure) -> Chunk {
         try await self.perform { task, completion in
@@ -54,6 +54,7 @@ extension StreamTask {
 
     /// Ends the task at once: the connection is reset and everything that waits fails with `.cancelled`.
     public func cancel() {
+        self.record.state = .canceling
         self.loop.execute { self.cancelOnLoop() }
     }
 

@@ -16,7 +16,7 @@ extension StreamTask {
             .read(
                 .init(
                     number: number, minimum: max(1, minimum), maximum: maximum,
-                    deadline: timeout.map { self.loop.now.advanced(by: $0) }, completion: completion)))
+                    deadline: self.deadline(after: timeout), completion: completion)))
         self.advanceOrFail()
         return number
     }
@@ -27,8 +27,7 @@ extension StreamTask {
         self.sends.append(
             .send(
                 .init(
-                    number: number, bytes: bytes, deadline: timeout.map { self.loop.now.advanced(by: $0) },
-                    completion: completion)))
+                    number: number, bytes: bytes, deadline: self.deadline(after: timeout), completion: completion)))
         self.advanceOrFail()
         return number
     }

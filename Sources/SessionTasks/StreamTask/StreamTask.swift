@@ -39,6 +39,8 @@ public final class StreamTask: @unchecked Sendable {
     var barriers: [UInt64: Barrier] = [:]
     var securing: SecuringStep?
     var suspensions: Int
+    /// When the task was suspended, if it is; before its first resumption, the clock's origin.
+    private var suspendedAt = MonotonicInstant(nanoseconds: 0)
     var ended = false
     var inputWasClosed = false
     /// A reader has been told of the end, or wanted no more.
@@ -76,6 +78,11 @@ public final class StreamTask: @unchecked Sendable {
         self.suspensions == 0 && !self.ended
     }
 
+    /// Where a timeout that begins now ends. Time in suspension is not counted: it is added at its end.
+    func deadline(after timeout: Duration?) -> MonotonicInstant? {
+        timeout.map { (self.suspensions > 0 ? self.suspendedAt : self.loop.now).advanced(by: $0) }
+    }
+
     // MARK: Life, on the loop
 
     package func resumeOnLoop() {
@@ -83,6 +90,9 @@ public final class StreamTask: @unchecked Sendable {
         self.suspensions -= 1
         guard self.suspensions == 0 else { return }
         self.record.state = .running
+        let away = self.suspendedAt.duration(to: self.loop.now)
+        self.reads.postpone(by: away)
+        self.sends.postpone(by: away)
         if let target = self.target {
             self.target = nil
             self.open(target)
@@ -92,6 +102,7 @@ public final class StreamTask: @unchecked Sendable {
 
     package func suspendOnLoop() {
         guard !self.ended else { return }
+        if self.suspensions == 0 { self.suspendedAt = self.loop.now }
         self.suspensions += 1
         self.record.state = .suspended
         self.transport?.pauseReading()

@@ -54,6 +54,7 @@ extension WebSocketTask {
     /// Ends the task without waiting for the peer: a Close frame without a code if the handshake was done, and
     /// everything that waits fails with `.cancelled`.
     public func cancel() {
+        self.record.state = .canceling
         self.loop.execute { self.cancelOnLoop() }
     }
 
