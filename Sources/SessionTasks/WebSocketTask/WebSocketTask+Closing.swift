@@ -42,12 +42,12 @@ extension WebSocketTask {
 
     private func sendClose(_ code: CloseCode?, reason: [UInt8]) {
         self.sendControl(.close, ClosePayload.bytes(code, reason: reason))
-        self.publish(code, reason: reason)
+        self.publishClose(code, reason: reason)
     }
 
     /// The first Close frame says why the connection ends; the other one only answers it.
-    private func publish(_ code: CloseCode?, reason: [UInt8]) {
-        self.published.withLock {
+    private func publishClose(_ code: CloseCode?, reason: [UInt8]) {
+        self.publish {
             guard $0.closeCode == nil else { return }
             $0.closeCode = code ?? .noStatusReceived
             $0.closeReason = reason.isEmpty ? nil : reason
@@ -58,7 +58,7 @@ extension WebSocketTask {
         self.closeCameFromPeer = true
         self.peerCloseCode = code
         self.peerCloseReason = reason
-        self.publish(code, reason: reason)
+        self.publishClose(code, reason: reason)
         let wasOpen = self.phase == .open
         self.phase = .draining
         if self.relay == nil { self.failReceivers(.closed) }
@@ -149,7 +149,7 @@ extension WebSocketTask {
         }
         queues.heldEnd = end
         self.holdsEnd = true
-        if case .close(let code, let reason) = end { self.publish(code, reason: reason) }
+        if case .close(let code, let reason) = end { self.publishClose(code, reason: reason) }
         self.updateReading()
         self.loop.arm(self.timer, after: Self.patienceWithReceivers, target: self)
     }

@@ -59,6 +59,11 @@ extension WebSocketTask {
         self.transport?.queuedBytes ?? 0
     }
 
+    /// Bytes written on the wire so far, frame headers included and after compression; 0 without a connection.
+    package var writtenBytes: UInt64 {
+        self.transport?.writtenBytes ?? 0
+    }
+
     // MARK: Queued
 
     /// Takes up what waited for the handshake or for the transport, in order.
