@@ -61,6 +61,13 @@ let package = Package(
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
             swiftSettings: house),
+        .executableTarget(
+            name: "TaskClient",
+            dependencies: [
+                "SessionTasks", "StreamTransport", "WebSocketProtocol", "TLSEngine",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Tests/Programs/TaskClient", swiftSettings: house),
         .target(
             name: "TestSupport", dependencies: ["ByteKernels", "COpenSSL", "StreamTransport"],
             path: "Sources/TestSupport", swiftSettings: house),

@@ -16,7 +16,7 @@ extension StreamTask {
             .read(
                 .init(
                     number: number, minimum: max(1, minimum), maximum: maximum,
-                    deadline: timeout.map { self.loop.now.advanced(by: $0) }, completion: completion)))
+                    deadline: self.deadline(after: timeout), completion: completion)))
         self.advanceOrFail()
         return number
     }
@@ -27,8 +27,7 @@ extension StreamTask {
         self.queues.sends.append(
             .send(
                 .init(
-                    number: number, bytes: bytes, deadline: timeout.map { self.loop.now.advanced(by: $0) },
-                    completion: completion)))
+                    number: number, bytes: bytes, deadline: self.deadline(after: timeout), completion: completion)))
         self.advanceOrFail()
         return number
     }
@@ -54,10 +53,24 @@ extension StreamTask {
     }
 
     /// Starts TLS in the role of the settings' context when everything asked for before is done; what is asked for
-    /// later waits.
-    package func startSecure(_ settings: SecureSettings, _ completion: @escaping (Result<Void, TaskFailure>) -> Void) {
-        guard !self.ended else { return completion(.failure(.ended)) }
-        self.place(.secure(settings, completion))
+    /// later waits, and fails if TLS does not begin.
+    /// - Returns: a number by which it can be withdrawn.
+    @discardableResult
+    package func startSecure(
+        _ settings: SecureSettings, _ completion: @escaping (Result<Void, TaskFailure>) -> Void
+    ) -> UInt64 {
+        guard !self.ended else {
+            completion(.failure(self.record.read { $0.failure } ?? .ended))
+            return 0
+        }
+        return self.place(.secure(settings, completion))
+    }
+
+    /// Gives up a start of TLS that has not come to its end, and with it the whole task: what stands behind it was not
+    /// meant for the open.
+    package func withdrawSecuring(_ number: UInt64) {
+        guard self.queuesIfMade?.barriers[number] != nil || self.securing?.number == number else { return }
+        self.cancelOnLoop()
     }
 
     /// Hands the connection over when everything asked for before is done; the task is complete then.
@@ -66,12 +79,14 @@ extension StreamTask {
         self.place(.capture(completion))
     }
 
-    private func place(_ barrier: Barrier) {
+    @discardableResult
+    private func place(_ barrier: Barrier) -> UInt64 {
         let number = self.nextNumber()
         self.queues.barriers[number] = barrier
         self.queues.reads.append(.barrier(number: number))
         self.queues.sends.append(.barrier(number: number))
         self.advance()
+        return number
     }
 
     /// After the end the queues still answer, at once.
@@ -94,10 +109,9 @@ extension StreamTask {
             return self.liftBarrier(barrier)
         }
         guard !self.readingIsOver, !self.writingIsOver else {
-            completion(.failure(.directionClosed))
-            return self.liftBarrier(barrier)
+            return self.failBehind(barrier, .directionClosed) { completion(.failure(.directionClosed)) }
         }
-        self.securing = SecuringStep(completion: completion)
+        self.securing = SecuringStep(number: barrier, completion: completion)
         self.transport = nil
         let secure = SecureTransport.upgrade(plain, settings: settings, received: self.queues.reads.surrenderGathered())
         {

@@ -94,15 +94,25 @@ extension StreamTask {
         }
     }
 
-    /// Something before the barrier failed in one queue: what it stands for fails in both.
+    /// Something before the barrier failed in one queue: what it stands for fails, and what waits behind it in either.
     private func failBarrier(_ number: UInt64, _ failure: TaskFailure) {
-        self.queues.reads.liftBarrier(number)
-        self.queues.sends.liftBarrier(number)
-        switch self.queues.barriers.removeValue(forKey: number) {
-        case .secure(_, let completion)?: completion(.failure(failure))
-        case .capture(let completion)?: completion(.failure(failure))
-        case nil: break
+        let barrier = self.queues.barriers.removeValue(forKey: number)
+        self.failBehind(number, failure) {
+            switch barrier {
+            case .secure(_, let completion)?: completion(.failure(failure))
+            case .capture(let completion)?: completion(.failure(failure))
+            case nil: break
+            }
         }
+    }
+
+    /// What was asked for behind the barrier counted on what it stands for: were it carried out all the same, what was
+    /// meant for TLS would go out in the clear.
+    func failBehind(_ number: UInt64, _ failure: TaskFailure, _ tell: () -> Void) {
+        self.queues.reads.failBehind(number, failure)
+        self.queues.sends.failBehind(number, failure)
+        tell()
+        self.advance()
     }
 
     func liftBarrier(_ number: UInt64) {

@@ -37,6 +37,8 @@ public final class StreamTask: @unchecked Sendable {
     private var madeQueues: StreamQueues?
     var securing: SecuringStep?
     var suspensions: Int
+    /// When the task was suspended, if it is; before its first resumption, the clock's origin.
+    private var suspendedAt = MonotonicInstant(nanoseconds: 0)
     var ended = false
     var inputWasClosed = false
     /// A reader has been told of the end, or wanted no more.
@@ -92,6 +94,11 @@ public final class StreamTask: @unchecked Sendable {
         self.suspensions == 0 && !self.ended
     }
 
+    /// Where a timeout that begins now ends. Time in suspension is not counted: it is added at its end.
+    func deadline(after timeout: Duration?) -> MonotonicInstant? {
+        timeout.map { (self.suspensions > 0 ? self.suspendedAt : self.loop.now).advanced(by: $0) }
+    }
+
     // MARK: Life, on the loop
 
     package func resumeOnLoop() {
@@ -99,6 +106,9 @@ public final class StreamTask: @unchecked Sendable {
         self.suspensions -= 1
         guard self.suspensions == 0 else { return }
         self.record.state = .running
+        let away = self.suspendedAt.duration(to: self.loop.now)
+        self.queuesIfMade?.reads.postpone(by: away)
+        self.queuesIfMade?.sends.postpone(by: away)
         if let target = self.target {
             self.target = nil
             self.open(target.value)
@@ -108,6 +118,7 @@ public final class StreamTask: @unchecked Sendable {
 
     package func suspendOnLoop() {
         guard !self.ended else { return }
+        if self.suspensions == 0 { self.suspendedAt = self.loop.now }
         self.suspensions += 1
         self.record.state = .suspended
         self.transport?.pauseReading()

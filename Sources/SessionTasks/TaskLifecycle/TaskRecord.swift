@@ -60,9 +60,19 @@ package final class TaskRecord: Sendable {
         self.stateNumber = Atomic(state.rawValue)
     }
 
+    /// Who cancels shows it at once, from any thread; from there the state only goes on to its end.
     package var state: TaskState {
         get { TaskState(rawValue: self.stateNumber.load(ordering: .relaxed)) ?? .completed }
-        set { self.stateNumber.store(newValue.rawValue, ordering: .relaxed) }
+        set {
+            let (new, canceling) = (newValue.rawValue, TaskState.canceling.rawValue)
+            var old = self.stateNumber.load(ordering: .relaxed)
+            while old < canceling || old < new {
+                let (exchanged, found) = self.stateNumber.weakCompareExchange(
+                    expected: old, desired: new, ordering: .relaxed)
+                guard !exchanged else { return }
+                old = found
+            }
+        }
     }
 
     /// 0 to 1; a hint.

@@ -32,6 +32,7 @@ extension WebSocketTask {
         self.readingStopped = false
         self.updateReading()
         self.waitForClose()
+        self.takeUpHeldEnd()
     }
 
     /// The peer's time to answer. It begins anew whenever some of what stands before our Close frame has left.
@@ -41,9 +42,15 @@ extension WebSocketTask {
 
     private func sendClose(_ code: CloseCode?, reason: [UInt8]) {
         self.sendControl(.close, ClosePayload.bytes(code, reason: reason))
+        self.publishClose(code, reason: reason)
+    }
+
+    /// The first Close frame says why the connection ends; the other one only answers it.
+    private func publishClose(_ code: CloseCode?, reason: [UInt8]) {
         self.publish {
-            if $0.closeCode == nil { $0.closeCode = code ?? .noStatusReceived }
-            if $0.closeReason == nil, !reason.isEmpty { $0.closeReason = reason }
+            guard $0.closeCode == nil else { return }
+            $0.closeCode = code ?? .noStatusReceived
+            $0.closeReason = reason.isEmpty ? nil : reason
         }
     }
 
@@ -51,10 +58,7 @@ extension WebSocketTask {
         self.closeCameFromPeer = true
         self.peerCloseCode = code
         self.peerCloseReason = reason
-        self.publish {
-            $0.closeCode = code ?? .noStatusReceived
-            $0.closeReason = reason.isEmpty ? nil : reason
-        }
+        self.publishClose(code, reason: reason)
         let wasOpen = self.phase == .open
         self.phase = .draining
         if self.relay == nil { self.failReceivers(.closed) }
@@ -107,7 +111,7 @@ extension WebSocketTask {
         self.end(sending: code, reason: reason)
     }
 
-    func end(sending code: CloseCode, reason: [UInt8]) {
+    func end(sending code: CloseCode?, reason: [UInt8]) {
         // Inside a frame a Close would be payload.
         guard !self.isInsideFrame else { return self.reset() }
         if self.phase == .open { self.sendClose(code, reason: reason) }
@@ -128,11 +132,43 @@ extension WebSocketTask {
         guard self.phase != .ended else { return }
         self.record.state = .canceling
         self.failure = .cancelled
-        if self.phase == .open {
-            self.end(sending: .goingAway, reason: [])
-        } else {
+        if self.phase == .opening {
             self.transport?.reset()
             self.finish()
+        } else {
+            self.end(sending: nil, reason: [])
+        }
+    }
+
+    // MARK: Behind a message
+
+    /// How long a message may be in hand before what came behind it ends the connection all the same.
+    private static let patienceWithReceivers = Duration.seconds(1)
+
+    /// Acts on what ends the connection. While somebody has a message before it in hand it is held, so that the message
+    /// can still be answered: what came in one segment must not be treated otherwise than what came one after the other.
+    func endCame(_ end: HeldEnd) {
+        guard self.phase == .open, self.relay == nil, let queues = self.queuesIfMade, queues.inbox.isBehind else {
+            return self.act(on: end)
+        }
+        queues.heldEnd = end
+        self.holdsEnd = true
+        if case .close(let code, let reason) = end { self.publishClose(code, reason: reason) }
+        self.updateReading()
+        self.loop.arm(self.timer, after: Self.patienceWithReceivers, target: self)
+    }
+
+    func takeUpHeldEnd() {
+        guard self.holdsEnd, let queues = self.queuesIfMade, let end = queues.heldEnd else { return }
+        self.holdsEnd = false
+        queues.heldEnd = nil
+        self.act(on: end)
+    }
+
+    private func act(on end: HeldEnd) {
+        switch end {
+        case .close(let code, let reason): self.closeReceived(code, reason: reason)
+        case .violation(let violation): self.fail(violation)
         }
     }
 }
@@ -141,7 +177,7 @@ extension WebSocketTask: TimerTarget {
     package func timerFired(_ timer: LoopTimer) {
         switch self.phase {
         case .opening: self.openingTimedOut()
-        case .open: self.keepAliveDue()
+        case .open: self.holdsEnd ? self.takeUpHeldEnd() : self.keepAliveDue()
         case .closing:
             self.failure = self.failure ?? .peerUnresponsive
             self.transport?.reset()

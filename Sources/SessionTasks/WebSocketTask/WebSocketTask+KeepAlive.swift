@@ -58,8 +58,7 @@ extension WebSocketTask {
         for number in queues.pings.received(payload) { queues.pongs.removeValue(forKey: number)?(.success(())) }
     }
 
-    func beginPing(_ payload: [UInt8], _ completion: @escaping OutgoingMessages.Completion) {
-        let number = self.nextNumber()
+    func beginPing(_ number: UInt64, _ payload: [UInt8], _ completion: @escaping OutgoingMessages.Completion) {
         let marked = payload.isEmpty ? Self.numbered(number) : payload
         guard self.queues.pings.sent(number, payload: marked) else {
             return completion(.failure(.usage("\(PingLedger.limit) pings wait for their Pongs already")))

@@ -28,8 +28,8 @@ extension WebSocketTask {
             case .data(let chunk): self.received(chunk, bytes, taker)
             case .ping(let payload): self.answerPing(payload)
             case .pong(let payload): self.pongReceived(payload)
-            case .close(let code, let reason): self.closeReceived(code, reason: reason)
-            case .violation(let violation): self.fail(violation)
+            case .close(let code, let reason): self.endCame(.close(code, reason: reason))
+            case .violation(let violation): self.endCame(.violation(violation))
             }
         }
         return used
@@ -37,7 +37,7 @@ extension WebSocketTask {
 
     var takesInput: Bool {
         switch self.phase {
-        case .open, .closing: self.wantsReading && !self.readingStopped
+        case .open, .closing: self.wantsReading && !self.readingStopped && !self.holdsEnd
         case .opening, .draining, .ended: false
         }
     }
@@ -83,6 +83,7 @@ extension WebSocketTask {
         if self.phase == .ended { self.queues.inbox.fail(self.failure ?? .closed) }
         self.queues.inbox.append(.init(number: number, completion: completion))
         self.answerReceivers()
+        if self.holdsEnd, !self.queues.inbox.isBehind { self.takeUpHeldEnd() }
         self.updateReading()
         return number
     }
@@ -120,7 +121,11 @@ extension WebSocketTask {
         if self.relay == nil, let queues = self.queuesIfMade, self.phase == .open {
             self.wantsReading = !queues.inbox.isFull(limit: self.options.maximumMessageSize ?? (1 << 20))
         }
-        if self.wantsReading, !self.readingStopped { transport.resumeReading() } else { transport.pauseReading() }
+        if self.wantsReading, !self.readingStopped, !self.holdsEnd {
+            transport.resumeReading()
+        } else {
+            transport.pauseReading()
+        }
     }
 }
 
@@ -135,6 +140,7 @@ extension WebSocketTask: TransportConsumer {
     }
 
     package func inputClosed() {
+        self.takeUpHeldEnd()
         switch self.phase {
         case .opening: self.openingCutShort()
         case .open, .closing:
@@ -162,6 +168,7 @@ extension WebSocketTask: TransportConsumer {
     }
 
     package func transportEnded(_ end: TransportEnd) {
+        self.takeUpHeldEnd()
         self.transport = nil
         if self.phase != .draining, self.failure == nil { self.failure = TaskFailure(end) }
         self.finish()

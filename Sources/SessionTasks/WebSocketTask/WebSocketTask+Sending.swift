@@ -70,9 +70,9 @@ extension WebSocketTask {
     func sendWaiting() {
         guard let queues = self.queuesIfMade, !self.isInsideFrame else { return }
         while self.phase == .open, self.queuedBytes < WebSocketTask.outputWatermark,
-            let item = queues.outgoing.popFirst()
+            let entry = queues.outgoing.popFirst()
         {
-            self.begin(item, queues)
+            self.begin(entry, queues)
         }
         self.answerSent()
         // After our Close nothing that still waits will ever begin.
@@ -81,8 +81,8 @@ extension WebSocketTask {
         }
     }
 
-    private func begin(_ item: OutgoingMessages.Item, _ queues: MessageQueues) {
-        switch item {
+    private func begin(_ entry: OutgoingMessages.Entry, _ queues: MessageQueues) {
+        switch entry.item {
         case .message(.data(let bytes), let completion):
             bytes.withRawSpan { self.sendFrame(.binary, startsMessage: true, endsMessage: true, $0) }
             self.await(completion, queues)
@@ -90,7 +90,7 @@ extension WebSocketTask {
             Array(text.utf8).withRawSpan { self.sendFrame(.text, startsMessage: true, endsMessage: true, $0) }
             self.await(completion, queues)
         case .ping(let payload, let completion):
-            self.beginPing(payload, completion)
+            self.beginPing(entry.number, payload, completion)
         case .close(let code, let reason):
             self.beginClose(code, reason: reason)
         }
@@ -138,8 +138,11 @@ extension WebSocketTask {
         }
     }
 
+    /// Takes back a message that has not begun, or ends the wait for a ping's Pong.
     package func withdrawSend(_ number: UInt64) {
-        self.queuesIfMade?.outgoing.withdraw(number)?(.failure(.cancelled))
+        guard let queues = self.queuesIfMade else { return }
+        let completion = queues.outgoing.withdraw(number) ?? queues.pongs.removeValue(forKey: number)
+        completion?(.failure(.cancelled))
     }
 
     func failWaiting() {

@@ -77,13 +77,15 @@ public final class WebSocketTask: @unchecked Sendable {
     var peerCloseReason: [UInt8] = []
     /// The peer's Close frame came, and the relay has yet to answer it: until then data may still be sent.
     var owesClose = false
+    /// What ends the connection has come, and waits for who has a message before it in hand.
+    var holdsEnd = false
     var readingStopped = false
     var wantsReading = true
     let timer = LoopTimer()
     private var lastNumber: UInt64 = 0
     private var endObserver: ((WebSocketEnd) -> Void)?
 
-    /// A task that will connect and shake hands when first resumed.
+    /// A task that will connect and shake hands when first resumed. To be made on the loop.
     /// - Parameter startsPaused: no frame is read before `resumeReading`, for a relay that has yet to be attached.
     package init(
         opening: ClientOpening, on loop: Loop, options: WebSocketOptions = WebSocketOptions(),

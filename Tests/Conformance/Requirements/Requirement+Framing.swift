@@ -6,10 +6,11 @@ extension Requirement {
         .proven(
             "RFC 6455 §5.1", "A server closes the connection on a frame that is not masked.",
             by: "FrameRuleTests.refusesAnUnmaskedFrameFromAClient",
-            "test_conformance_framing.py::test_a_frame_without_mask_fails_the_connection"),
+            "test_conformance_framing.py::test_a_frame_masked_like_the_other_side_fails_the_connection"),
         .proven(
             "RFC 6455 §5.1", "A client closes the connection on a masked frame.",
-            by: "FrameRuleTests.refusesAMaskedFrameFromAServer"),
+            by: "FrameRuleTests.refusesAMaskedFrameFromAServer",
+            "test_conformance_framing.py::test_a_frame_masked_like_the_other_side_fails_the_connection"),
         .proven(
             "RFC 6455 §5.2", "A reserved bit without a meaning fails the connection.",
             by: "FrameRuleTests.refusesReservedBitsThatNothingGaveAMeaning",

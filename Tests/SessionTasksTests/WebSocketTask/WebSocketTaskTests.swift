@@ -31,7 +31,10 @@ struct WebSocketTaskTests {
         #expect(heard.messages == [.string("one"), .data([1, 2, 3]), .string("three")])
         #expect(client.subprotocol == "chat" && server.subprotocol == "chat")
         #expect(client.response?.status == 101 && server.response == nil)
-        meeting.perform { client.cancelOnLoop() }
+        meeting.perform {
+            heard.receive(server)
+            client.cancelOnLoop()
+        }
         meeting.finish()
     }
 
