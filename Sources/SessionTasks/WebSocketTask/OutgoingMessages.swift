@@ -28,9 +28,9 @@ struct OutgoingMessages {
         self.waiting.isEmpty
     }
 
-    /// Whether something can only go on when the transport has sent more.
-    var awaitsTransport: Bool {
-        !self.waiting.isEmpty || !self.begun.isEmpty
+    /// Whether something given to the transport is not sent yet.
+    var hasBegun: Bool {
+        !self.begun.isEmpty
     }
 
     mutating func append(_ entry: Entry) {

@@ -61,7 +61,8 @@ extension WebSocketTask {
             self.begin(item, queues)
         }
         self.answerSent()
-        if queues.outgoing.awaitsTransport { self.transport?.awaitProgress() }
+        // After our Close nothing that still waits will ever begin.
+        if queues.outgoing.hasBegun || (self.phase == .open && !queues.outgoing.isEmpty) { self.transport?.awaitProgress() }
     }
 
     private func begin(_ item: OutgoingMessages.Item, _ queues: MessageQueues) {

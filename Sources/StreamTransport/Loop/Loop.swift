@@ -184,6 +184,11 @@ package final class Loop: @unchecked Sendable {
         self.table.remove(token)
     }
 
+    /// Deadlines in the queue, among them some that were given up: at most as many as are armed, and 64.
+    package var timerCount: Int {
+        self.timers.count
+    }
+
     /// Descriptors watched at the moment.
     package var watchedCount: Int {
         self.table.count

@@ -3,7 +3,8 @@ import HeapModule
 /// Timers of one loop in the order in which they are due.
 ///
 /// Moving a deadline later touches only the timer: its entry in the heap fires early, is seen to be early, and is queued anew. So a
-/// connection that moves its deadline with every read costs one heap operation per timeout, not one per read.
+/// connection that moves its deadline with every read costs one heap operation per timeout, not one per read. Entries that lost their
+/// meaning are swept out when they are the greater part: short-lived connections with a deadline of a day would fill the memory else.
 struct TimerQueue {
     private struct Entry: Comparable {
         let at: MonotonicInstant
@@ -21,6 +22,13 @@ struct TimerQueue {
 
     private var heap = Heap<Entry>()
     private var order: UInt64 = 0
+    /// Entries that will tell nobody: of a disarmed timer, or overtaken by an earlier one.
+    private var stale = 0
+
+    /// Entries in the queue, stale ones included.
+    var count: Int {
+        self.heap.count
+    }
 
     /// When the next entry is due; it may turn out to be early.
     var nextDeadline: MonotonicInstant? {
@@ -28,15 +36,28 @@ struct TimerQueue {
     }
 
     mutating func arm(_ timer: LoopTimer, at deadline: MonotonicInstant, target: any TimerTarget) {
+        if timer.deadline == nil, timer.queuedAt != .distantFuture { self.stale -= 1 }
         timer.deadline = deadline
         timer.target = target
         guard deadline < timer.queuedAt else { return }
+        if timer.queuedAt != .distantFuture { self.stale += 1 }
         self.enqueue(timer, at: deadline)
     }
 
-    func disarm(_ timer: LoopTimer) {
+    mutating func disarm(_ timer: LoopTimer) {
+        if timer.deadline != nil, timer.queuedAt != .distantFuture { self.stale += 1 }
         timer.deadline = nil
         timer.target = nil
+        if self.stale > 64, self.stale > self.heap.count / 2 { self.sweep() }
+    }
+
+    private mutating func sweep() {
+        var kept: [Entry] = []
+        for entry in self.heap.unordered where entry.timer.queuedAt == entry.at {
+            if entry.timer.deadline != nil { kept.append(entry) } else { entry.timer.queuedAt = .distantFuture }
+        }
+        self.heap = Heap(kept)
+        self.stale = 0
     }
 
     private mutating func enqueue(_ timer: LoopTimer, at deadline: MonotonicInstant) {
@@ -51,9 +72,15 @@ struct TimerQueue {
             self.heap.removeMin()
             let timer = entry.timer
             // An entry that was overtaken by an earlier one of the same timer says nothing.
-            guard timer.queuedAt == entry.at else { continue }
+            guard timer.queuedAt == entry.at else {
+                self.stale = max(0, self.stale - 1)
+                continue
+            }
             timer.queuedAt = .distantFuture
-            guard let deadline = timer.deadline, let target = timer.target else { continue }
+            guard let deadline = timer.deadline, let target = timer.target else {
+                self.stale = max(0, self.stale - 1)
+                continue
+            }
             guard deadline <= now else {
                 self.enqueue(timer, at: deadline)
                 continue

@@ -261,7 +261,9 @@ struct GatewayBehaviourTests {
         }
         let names = Set(watched.map(\.name))
         #expect(names.isSuperset(of: ["Tunnel", "TunnelEnd", "StreamTask", "WebSocketTask", "SocketConnection", "TunnelSession"]))
-        let left = watched.filter { $0.object != nil }.map(\.name)
+        // A timer that was given up may stay in the queue for a while, without its owner.
+        let left = watched.filter { $0.object != nil && $0.name != "LoopTimer" }.map(\.name)
+        #expect(scene.gateway.parts[0].loop.timerCount <= 128)
         #expect(left.isEmpty, "\(Dictionary(left.map { ($0, 1) }, uniquingKeysWith: +))")
         scene.finish()
     }

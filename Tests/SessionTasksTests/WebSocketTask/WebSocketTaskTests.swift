@@ -153,6 +153,30 @@ struct WebSocketTaskTests {
     }
 
     @Test(arguments: TaskRole.allCases)
+    func whatIsAskedBehindAQueuedCloseNeverBegins(_ role: TaskRole) throws {
+        let meeting = try WebSocketMeeting(.simulation)
+        let (task, peer) = try meeting.raw(role)
+        peer.peer.isReading = false
+        let diary = WebSocketDiary()
+        diary.watchEnd(task)
+        meeting.perform {
+            diary.send(task, "a", .data(.pattern(400_000)))
+            diary.send(task, "b", .data(.pattern(400_000)))
+            task.close(.normalClosure)
+            diary.send(task, "c")
+            diary.ping(task, "d")
+        }
+        peer.peer.isReading = true
+        #expect(meeting.run { peer.close != nil })
+        peer.send(8, [0x03, 0xE8])
+        peer.peer.finish()
+        #expect(meeting.run { diary.end != nil })
+        #expect(diary.lines == ["a", "b", "c!\(TaskFailure.closed)", "d!\(TaskFailure.closed)"])
+        #expect(diary.end?.isClean == true)
+        meeting.finish()
+    }
+
+    @Test(arguments: TaskRole.allCases)
     func failsReceiversAtTheCloseFrameNotAtTheEnd(_ role: TaskRole) throws {
         let meeting = try WebSocketMeeting(.simulation)
         let (task, peer) = try meeting.raw(role)
