@@ -58,6 +58,7 @@ extension WebSocketTask {
         let wasOpen = self.phase == .open
         self.phase = .draining
         if self.relay == nil { self.failReceivers(.closed) }
+        self.owesClose = wasOpen
         let answers = self.relay?.peerClosed(code, reason: reason) ?? true
         guard wasOpen else { return self.endTransport() }
         if answers { self.answerClose(code, reason: []) }
@@ -65,7 +66,8 @@ extension WebSocketTask {
 
     /// Answers the peer's Close frame and ends the connection, behind what was sent (RFC 6455 §5.5.1). Only after `peerClosed`.
     package func answerClose(_ code: CloseCode?, reason: [UInt8]) {
-        guard self.phase == .draining, self.transport != nil else { return }
+        guard self.phase == .draining, self.owesClose, self.transport != nil else { return }
+        self.owesClose = false
         self.sendControl(.close, ClosePayload.bytes(code, reason: reason))
         self.endTransport()
     }

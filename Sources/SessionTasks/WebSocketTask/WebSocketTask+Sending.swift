@@ -4,9 +4,10 @@ import WebSocketProtocol
 
 /// Frames out, on the loop.
 extension WebSocketTask {
-    /// Writes one data frame at the end of the turn, compressed if that was agreed and the message is worth it. Ignored unless the task is open.
+    /// Writes one data frame at the end of the turn, compressed if that was agreed and the message is worth it. Ignored unless the task is open,
+    /// or has yet to answer the peer's Close.
     package func sendFrame(_ kind: MessageKind, startsMessage: Bool, endsMessage: Bool, _ payload: RawSpan) {
-        guard self.phase == .open, let transport = self.transport else { return }
+        guard self.phase == .open || self.owesClose, let transport = self.transport else { return }
         let opcode: Opcode = startsMessage ? kind.opcode : .continuation
         if let share = self.engine.compress(startsMessage: startsMessage, endsMessage: endsMessage, payload) {
             share.withCompressed {

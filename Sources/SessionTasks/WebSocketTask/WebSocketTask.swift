@@ -73,6 +73,8 @@ public final class WebSocketTask: @unchecked Sendable {
     var closeCameFromPeer = false
     var peerCloseCode: CloseCode?
     var peerCloseReason: [UInt8] = []
+    /// The peer's Close frame came, and the relay has yet to answer it: until then data may still be sent.
+    var owesClose = false
     var readingStopped = false
     var wantsReading = true
     let timer = LoopTimer()

@@ -148,6 +148,25 @@ struct GatewayBehaviourTests {
         scene.finish()
     }
 
+    @Test func whoClosesIsStillToldWhatWasUnderWay() throws {
+        let scene = try GatewayScene(Self.configuration)
+        let listener = try scene.upstream(2002)
+        let client = try scene.webSocketClient(1004, "/web")
+        #expect(scene.run { listener.accepted.first?.received.suffix(4) == Array("\r\n\r\n".utf8)[...] })
+        let upstream = RawWebSocketPeer(listener.accepted[0], isClient: false)
+        upstream.peer.send(RawWebSocketPeer.answer(to: upstream.peer.takeReceived(), accept: AcceptKey.answering))
+        #expect(scene.head(client) != nil)
+        client.send(1, "question")
+        client.send(8, [0x03, 0xE8])
+        #expect(scene.run { upstream.close != nil })
+        upstream.send(1, "answer")
+        upstream.send(8, [0x03, 0xE8])
+        #expect(scene.run { client.close != nil })
+        #expect(client.frames.map(\.opcode) == [1, 8] && client.frames[0].payload == Array("answer".utf8))
+        scene.settle()
+        scene.finish()
+    }
+
     @Test func aSlowReaderGetsEverythingThoughItTakesLongerThanAClosing() throws {
         let scene = try GatewayScene(Self.configuration)
         let (client, upstream) = try self.bridged(scene)
