@@ -23,7 +23,8 @@ package final class Gateway: Sendable {
     /// - Parameters:
     ///   - loops: running already; connections stay on the loop that accepted them.
     ///   - passedSockets: listening sockets from the service manager.
-    package init(loops: [Loop], log: TunnelLog, configuration: GatewayConfiguration, passedSockets: [PassedSocket] = []) {
+    package init(loops: [Loop], log: TunnelLog, configuration: GatewayConfiguration, passedSockets: [PassedSocket] = [])
+    {
         self.loops = loops
         self.passedSockets = passedSockets
         let shared = GatewayShared(log: log, hub: ChatHub(loops: loops), admission: Admission(configuration))

@@ -44,7 +44,9 @@ package struct GatewayPlan: Sendable {
         _ listener: ListenerConfiguration, _ configuration: GatewayConfiguration, _ routes: [String: RoutePlan],
         former: GatewayPlan?
     ) throws(PlanFault) -> ListenerPlan {
-        let served = configuration.routes.filter { configuration.serves($0, on: listener) }.compactMap { routes[$0.name] }
+        let served = configuration.routes.filter { configuration.serves($0, on: listener) }.compactMap {
+            routes[$0.name]
+        }
         let context: TLSContext?
         do throws(PlanFault) {
             context = try listener.tls.map { (settings) throws(PlanFault) in
@@ -62,7 +64,9 @@ package struct GatewayPlan: Sendable {
             let plans = listener.routes + [listener.route].compactMap(\.self)
             for plan in plans {
                 // TLS material may have changed on disk: such an upstream is made anew.
-                if let upstream = plan.upstream, upstream.context == nil, upstream.configuration == wanted { return upstream }
+                if let upstream = plan.upstream, upstream.context == nil, upstream.configuration == wanted {
+                    return upstream
+                }
             }
         }
         return nil

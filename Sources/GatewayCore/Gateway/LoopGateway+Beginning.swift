@@ -21,7 +21,8 @@ extension LoopGateway {
         case (.chat, .stream(let transport)):
             // Validation refuses such a route; nothing sensible can be done with the bytes.
             transport.reset()
-            self.ended(inbound.passport, TerminationReason(.gateway, .accepting, .system), downstream: nil, upstream: nil)
+            self.ended(
+                inbound.passport, TerminationReason(.gateway, .accepting, .system), downstream: nil, upstream: nil)
             inbound.release()
         case (.upstream, _), (.url, _):
             UpstreamSession(inbound, link: link, route: route, gateway: self).start()

@@ -22,7 +22,8 @@ final class Tunnel {
     /// Joins two open tasks; bytes flow after `start`.
     /// - Parameter finished: called once, when both connections are over.
     init(
-        _ passport: ConnectionPassport, downstream: TunnelLink, upstream: TunnelLink, settings: TunnelSettings, on loop: Loop,
+        _ passport: ConnectionPassport, downstream: TunnelLink, upstream: TunnelLink, settings: TunnelSettings,
+        on loop: Loop,
         finished: @escaping (TerminationReason) -> Void
     ) {
         self.passport = passport
@@ -30,7 +31,8 @@ final class Tunnel {
         self.loop = loop
         self.openedAt = loop.now
         self.finished = finished
-        self.machine = TunnelMachine(downstream: downstream.kind, upstream: upstream.kind, halfClose: settings.halfClose)
+        self.machine = TunnelMachine(
+            downstream: downstream.kind, upstream: upstream.kind, halfClose: settings.halfClose)
         self.downstream = TunnelEnd(.downstream, downstream, settings: settings)
         self.upstream = TunnelEnd(.upstream, upstream, settings: settings)
     }

@@ -87,7 +87,8 @@ final class TunnelEnd {
             case .exhausted: return offset
             case .chunk(let range, let mark):
                 task.sendFrame(
-                    mark.kind, startsMessage: mark.startsMessage, endsMessage: mark.endsMessage, bytes.bytes.extracting(range))
+                    mark.kind, startsMessage: mark.startsMessage, endsMessage: mark.endsMessage,
+                    bytes.bytes.extracting(range))
             case .made(let made, let mark):
                 made.withRawSpan {
                     task.sendFrame(mark.kind, startsMessage: mark.startsMessage, endsMessage: mark.endsMessage, $0)

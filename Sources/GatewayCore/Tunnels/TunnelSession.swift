@@ -11,7 +11,10 @@ final class TunnelSession {
     private let gateway: LoopGateway
     private var tunnel: Tunnel?
 
-    init(_ passport: ConnectionPassport, inbound: InboundConnection, route: RoutePlan, endpoint: Int, gateway: LoopGateway) {
+    init(
+        _ passport: ConnectionPassport, inbound: InboundConnection, route: RoutePlan, endpoint: Int,
+        gateway: LoopGateway
+    ) {
         self.passport = passport
         self.inbound = inbound
         self.route = route

@@ -54,9 +54,11 @@ final class UpstreamAttempt {
     ) {
         var options = route.webSocketOptions
         options.handshakeTimeout = upstream.configuration.handshakeTimeout
-        let handshake = UpstreamRequest.make(upstream, endpoint: endpoint, route: route, asked: asked, passport: passport)
+        let handshake = UpstreamRequest.make(
+            upstream, endpoint: endpoint, route: route, asked: asked, passport: passport)
         let task = WebSocketTask(
-            opening: ClientOpening(target: target, handshake: handshake, deflate: route.deflate), on: loop, options: options, startsPaused: true)
+            opening: ClientOpening(target: target, handshake: handshake, deflate: route.deflate), on: loop,
+            options: options, startsPaused: true)
         self.webSocket = task
         task.openObserver = { self.finish(.success(.webSocket(task))) }
         task.whenEnded { end in

@@ -11,7 +11,8 @@ extension UpstreamFailure {
         case .secureConnectionFailed: self = .tls
         case .protocolViolation: self = .invalidHandshake
         case .peerUnresponsive: self = .handshakeTimeout
-        case .cancelled, .directionClosed, .usage, .ended, .connectionLost, .cannotConnect, .messageTooLong, .closed, nil:
+        case .cancelled, .directionClosed, .usage, .ended, .connectionLost, .cannotConnect, .messageTooLong, .closed,
+            nil:
             self = response == nil ? .unreachable : .invalidHandshake
         }
     }

@@ -108,7 +108,8 @@ final class UpstreamSession {
         let acceptance: HandshakeAcceptance
         switch upstream {
         // What the upstream chose is what the client gets: the choice is made once, end to end.
-        case .webSocket(let task): acceptance = asked.request.acceptance(subprotocol: task.subprotocol, deflate: self.route.deflate)
+        case .webSocket(let task):
+            acceptance = asked.request.acceptance(subprotocol: task.subprotocol, deflate: self.route.deflate)
         case .stream:
             acceptance = asked.request.acceptance(
                 subprotocols: self.route.configuration.subprotocols, deflate: self.route.deflate)

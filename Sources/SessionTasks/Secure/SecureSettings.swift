@@ -2,7 +2,8 @@ import TLSEngine
 
 /// How one connection is secured: the context with its certificates and rules, and what is special to this connection.
 package struct SecureSettings: Sendable {
-    package typealias Decide = @Sendable (VerificationRequest, @escaping @Sendable (VerificationDecision) -> Void) -> Void
+    package typealias Decide =
+        @Sendable (VerificationRequest, @escaping @Sendable (VerificationDecision) -> Void) -> Void
     package typealias ChooseIdentity = @Sendable ([[UInt8]], @escaping @Sendable (TLSIdentity?) -> Void) -> Void
 
     package var context: TLSContext

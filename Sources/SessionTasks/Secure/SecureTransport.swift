@@ -57,7 +57,8 @@ package final class SecureTransport {
         do throws(TLSFailure) {
             let records = plain.loop.local(CiphertextBuffer.self) { CiphertextBuffer() }
             let connection = try SecureConnection(
-                settings.context, serverName: settings.serverName, resumptionKey: settings.resumptionKey, output: records)
+                settings.context, serverName: settings.serverName, resumptionKey: settings.resumptionKey,
+                output: records)
             let transport = SecureTransport(
                 over: plain, connection: connection, settings: settings, received: received, completion: completion)
             transport.begin()
@@ -236,7 +237,8 @@ package final class SecureTransport {
             try self.connection.write(bytes)
             self.sendRecords()
             self.confirmSent()
-            self.marks.append((plain: self.confirmedOrMarked &+ UInt64(bytes.byteCount), below: self.lower.writtenBytes))
+            self.marks.append(
+                (plain: self.confirmedOrMarked &+ UInt64(bytes.byteCount), below: self.lower.writtenBytes))
         } catch {
             self.fail(.tls(error.description))
         }
@@ -343,7 +345,8 @@ extension SecureTransport: TransportConsumer {
         guard !self.inputEnded else { return }
         switch self.connection.transportClosed() {
         case .clean: self.inputClosedCleanly()
-        case .truncated: self.fail(self.phase == .handshaking ? .tls("the peer closed during the handshake") : .truncated)
+        case .truncated:
+            self.fail(self.phase == .handshaking ? .tls("the peer closed during the handshake") : .truncated)
         }
     }
 

@@ -143,7 +143,11 @@ package struct SendQueue {
     /// Takes one write out, if none of its bytes was given away: a write that has begun runs to its end, and its caller learns which.
     package mutating func withdraw(_ number: UInt64) -> Completion? {
         let found = self.operations.firstIndex {
-            if case .send(let send) = $0 { send.number == number && send.given == 0 && send.doneAt == nil } else { false }
+            if case .send(let send) = $0 {
+                send.number == number && send.given == 0 && send.doneAt == nil
+            } else {
+                false
+            }
         }
         guard let found, case .send(let send) = self.operations[found] else { return nil }
         self.operations.remove(at: found)

@@ -98,7 +98,8 @@ extension StreamTask {
         }
         self.securing = SecuringStep(completion: completion)
         self.transport = nil
-        let secure = SecureTransport.upgrade(plain, settings: settings, received: self.reads.surrenderGathered()) { result in
+        let secure = SecureTransport.upgrade(plain, settings: settings, received: self.reads.surrenderGathered()) {
+            result in
             self.secured(result, behind: barrier)
         }
         self.securing?.transport = secure

@@ -9,7 +9,9 @@ extension WebSocketTask {
     static let responseBodyLimit = 16 << 10
 
     package func resumeOnLoop() {
-        guard self.phase == .opening, let opening = self.opening, self.connecting == nil, self.transport == nil else { return }
+        guard self.phase == .opening, let opening = self.opening, self.connecting == nil, self.transport == nil else {
+            return
+        }
         self.record.state = .running
         self.connecting = TransportOpening(opening.target, of: self.record, on: self.loop) { result in
             self.connecting = nil

@@ -63,7 +63,9 @@ extension WebSocketTask {
         }
         self.answerSent()
         // After our Close nothing that still waits will ever begin.
-        if queues.outgoing.hasBegun || (self.phase == .open && !queues.outgoing.isEmpty) { self.transport?.awaitProgress() }
+        if queues.outgoing.hasBegun || (self.phase == .open && !queues.outgoing.isEmpty) {
+            self.transport?.awaitProgress()
+        }
     }
 
     private func begin(_ item: OutgoingMessages.Item, _ queues: MessageQueues) {
@@ -82,7 +84,9 @@ extension WebSocketTask {
     }
 
     private func await(_ completion: @escaping OutgoingMessages.Completion, _ queues: MessageQueues) {
-        guard let transport = self.transport else { return completion(.failure(.connectionLost("the connection is gone"))) }
+        guard let transport = self.transport else {
+            return completion(.failure(.connectionLost("the connection is gone")))
+        }
         queues.outgoing.began(doneAt: transport.writtenBytes, completion)
     }
 

@@ -84,7 +84,8 @@ public final class WebSocketTask: @unchecked Sendable {
     /// A task that will connect and shake hands when first resumed.
     /// - Parameter startsPaused: no frame is read before `resumeReading`, for a relay that has yet to be attached.
     package init(
-        opening: ClientOpening, on loop: Loop, options: WebSocketOptions = WebSocketOptions(), startsPaused: Bool = false
+        opening: ClientOpening, on loop: Loop, options: WebSocketOptions = WebSocketOptions(),
+        startsPaused: Bool = false
     ) {
         self.record = TaskRecord(state: .suspended)
         self.loop = loop

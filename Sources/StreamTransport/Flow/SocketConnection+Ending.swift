@@ -17,7 +17,9 @@ extension SocketConnection {
     }
 
     func closeIfDone() {
-        guard case .closing = self.life, self.queue.isEmpty, self.output == .finished || self.output == .broken else { return }
+        guard case .closing = self.life, self.queue.isEmpty, self.output == .finished || self.output == .broken else {
+            return
+        }
         if !self.inputOpen || self.output == .broken { self.end(.closed) }
     }
 

@@ -35,7 +35,7 @@ package protocol Transport: AnyObject {
 
     /// No `bytesReceived` until `resumeReading`; the peer is slowed by its own full window. Failures are still noticed.
     func pauseReading()
-    /// Reads again; bytes that the consumer left are offered again first, in a later turn. 
+    /// Reads again; bytes that the consumer left are offered again first, in a later turn.
     func resumeReading()
     /// Most bytes taken from the kernel in one read; bounds what a paused consumer can leave behind. Default: the loop's buffer.
     var readLimit: Int { get set }

@@ -170,7 +170,9 @@ package final class Loop: @unchecked Sendable {
         self.spares.append(spare)
     }
 
-    func watch(_ descriptor: Descriptor, for interest: Interest, _ watcher: any Watchable) -> Result<UInt64, SystemError> {
+    func watch(_ descriptor: Descriptor, for interest: Interest, _ watcher: any Watchable) -> Result<
+        UInt64, SystemError
+    > {
         let token = self.table.add(watcher)
         if let error = self.system.watch(descriptor, for: interest, token: token) {
             self.table.remove(token)

@@ -76,10 +76,11 @@ struct GatewayBehaviourTests {
         let listener = try scene.upstream(2002)
         let raw = try scene.client(1002)
         let web = try scene.webSocketClient(1004, "/web")
-        #expect(scene.run {
-            listener.accepted.count == 2
-                && listener.accepted.allSatisfy { $0.received.suffix(4) == Array("\r\n\r\n".utf8)[...] }
-        })
+        #expect(
+            scene.run {
+                listener.accepted.count == 2
+                    && listener.accepted.allSatisfy { $0.received.suffix(4) == Array("\r\n\r\n".utf8)[...] }
+            })
         for peer in listener.accepted {
             let upstream = RawWebSocketPeer(peer, isClient: false)
             let answer = RawWebSocketPeer.answer(to: peer.takeReceived(), accept: AcceptKey.answering)
@@ -199,7 +200,9 @@ struct GatewayBehaviourTests {
             #expect(scene.run { listener.accepted.count == 1 })
             client.send(bytes)
             listener.accepted[0].send(bytes)
-            #expect(scene.run { client.received.count == bytes.count && listener.accepted[0].received.count == bytes.count })
+            #expect(
+                scene.run { client.received.count == bytes.count && listener.accepted[0].received.count == bytes.count }
+            )
             #expect(client.received == bytes && listener.accepted[0].received == bytes)
         } else {
             let (client, upstream) = try self.bridged(scene)
@@ -279,7 +282,10 @@ struct GatewayBehaviourTests {
             #expect(scene.gateway.liveCount == 0, "round \(round)")
         }
         let names = Set(watched.map(\.name))
-        #expect(names.isSuperset(of: ["Tunnel", "TunnelEnd", "StreamTask", "WebSocketTask", "SocketConnection", "TunnelSession"]))
+        #expect(
+            names.isSuperset(of: [
+                "Tunnel", "TunnelEnd", "StreamTask", "WebSocketTask", "SocketConnection", "TunnelSession",
+            ]))
         // A timer that was given up may stay in the queue for a while, without its owner.
         let left = watched.filter { $0.object != nil && $0.name != "LoopTimer" }.map(\.name)
         #expect(scene.gateway.parts[0].loop.timerCount <= 128)

@@ -61,7 +61,8 @@ final class GatewayLoad {
         let network = SimulatedNetwork(seed: seed, traceLength: 120)
         self.network = network
         self.chance = SeededGenerator(seed: seed)
-        self.gateway = try SimulatedGateway(configuration, on: network, loops: Int.random(in: 1...2, using: &self.chance))
+        self.gateway = try SimulatedGateway(
+            configuration, on: network, loops: Int.random(in: 1...2, using: &self.chance))
         self.upstream = try SimulatedGateway(upstream, on: network)
         let system = network.makeSystem()
         let host = ScriptedHost(on: system)
@@ -143,12 +144,16 @@ final class GatewayLoad {
         settings.closeSpread = .seconds(1)
         self.gateway.drain(settings) { empty += 1 }
         _ = self.network.run(for: .seconds(25))
-        if empty != self.gateway.parts.count { complaints.append("draining ended \(empty) of \(self.gateway.parts.count) times") }
+        if empty != self.gateway.parts.count {
+            complaints.append("draining ended \(empty) of \(self.gateway.parts.count) times")
+        }
         let left = self.web
         self.loop.inNextTurn(GatewayCall { for client in left { client.task.reset() } })
         self.host.close()
         self.upstream.drain(settings) { empty += 1 }
-        if self.network.runUntilIdle(atMost: .seconds(100 * 86_400)) != .idle { complaints.append("a timer never rests") }
+        if self.network.runUntilIdle(atMost: .seconds(100 * 86_400)) != .idle {
+            complaints.append("a timer never rests")
+        }
         complaints += self.web.compactMap { client in client.complaint.map { "a WebSocket client \($0)" } }
         return complaints + self.leftovers(self.gateway, "the gateway") + self.leftovers(self.upstream, "the upstream")
             + self.network.misuses
@@ -158,7 +163,9 @@ final class GatewayLoad {
         var found: [String] = []
         if gateway.liveCount > 0 { found.append("\(name) has \(gateway.liveCount) connections left") }
         if gateway.watchedCount > 0 { found.append("\(name) watches \(gateway.watchedCount) descriptors") }
-        if gateway.process.openDescriptors > 0 { found.append("\(name) has \(gateway.process.openDescriptors) descriptors left") }
+        if gateway.process.openDescriptors > 0 {
+            found.append("\(name) has \(gateway.process.openDescriptors) descriptors left")
+        }
         let admitted = gateway.shared.withAdmission { $0.connections }
         if admitted > 0 { found.append("\(name) counts \(admitted) connections as admitted") }
         let endings = gateway.endings.map(\.identifier).sorted()

@@ -48,7 +48,9 @@ struct GatewaySimulationTests {
             _ = load.conclude()
             reasons.merge(load.reasons, uniquingKeysWith: +)
         }
-        #expect(reasons["downstream/relaying/clean", default: 0] + reasons["downstream/relaying/clean(1000)", default: 0] > 20)
+        #expect(
+            reasons["downstream/relaying/clean", default: 0] + reasons["downstream/relaying/clean(1000)", default: 0]
+                > 20)
         for reason in ["downstream/relaying/reset", "upstream/relaying/reset", "upstream/connecting/unreachable"] {
             #expect(reasons[reason, default: 0] > 0, "\(reasons)")
         }

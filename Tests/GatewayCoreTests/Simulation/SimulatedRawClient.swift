@@ -23,7 +23,8 @@ final class SimulatedRawClient {
         self.peer = peer
         self.expected = expected
         self.sent = chance.bytes(Int.random(in: 0...30_000, using: &chance))
-        self.ending = Int.random(in: 0..<10, using: &chance) < 7 ? .finishes : Bool.random(using: &chance) ? .resets : .lingers
+        self.ending =
+            Int.random(in: 0..<10, using: &chance) < 7 ? .finishes : Bool.random(using: &chance) ? .resets : .lingers
         self.cuts = chance.cuts(of: self.sent.count, longest: 9000)[...]
         peer.readLimit = Int.random(in: 1...20_000, using: &chance)
     }
@@ -47,7 +48,9 @@ final class SimulatedRawClient {
         let whole = self.expected ?? self.sent
         guard whole.starts(with: self.peer.received) else { return "heard what was never said" }
         guard self.peer.sawEnd, self.peer.failure == nil else { return nil }
-        if self.peer.received.count < whole.count { return "saw a clean end after \(self.peer.received.count) of \(whole.count)" }
+        if self.peer.received.count < whole.count {
+            return "saw a clean end after \(self.peer.received.count) of \(whole.count)"
+        }
         if self.expected == nil, self.ending != .finishes { return "saw a clean end though it never finished" }
         return nil
     }

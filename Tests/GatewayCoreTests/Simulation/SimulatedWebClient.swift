@@ -26,7 +26,8 @@ final class SimulatedWebClient {
     private var left: Int
     private var hasEnded = false
 
-    init(_ task: WebSocketTask, keepsMessages: Bool, expecting expected: [UInt8]?, using chance: inout SeededGenerator) {
+    init(_ task: WebSocketTask, keepsMessages: Bool, expecting expected: [UInt8]?, using chance: inout SeededGenerator)
+    {
         self.task = task
         self.keepsMessages = keepsMessages
         self.expected = expected

@@ -11,7 +11,8 @@ struct WeakObject {
     }
 
     private static let shared: Set<String> = [
-        "LoopGateway", "Loop", "GatewayShared", "RoutePlan", "ListenerPlan", "UpstreamPlan", "DeflateShare", "MaskingKeys",
+        "LoopGateway", "Loop", "GatewayShared", "RoutePlan", "ListenerPlan", "UpstreamPlan", "DeflateShare",
+        "MaskingKeys",
         "SimulatedSystem", "ListeningPlace", "ChatFloor", "ChatHub",
     ]
 

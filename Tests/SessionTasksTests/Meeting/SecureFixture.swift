@@ -12,7 +12,9 @@ enum SecureFixture {
 
     private static let made = Result { () throws -> Made in
         let authority = try TestCertificateAuthority("Test Root")
-        return Made(authority: authority, server: try authority.issue("server.test"), client: try authority.issue("client.test"))
+        return Made(
+            authority: authority, server: try authority.issue("server.test"), client: try authority.issue("client.test")
+        )
     }
 
     static func identity(_ certificate: TestCertificate) throws -> TLSIdentity {

@@ -25,7 +25,8 @@ final class WebSocketMeeting {
                 self.accepted.append(
                     WebSocketTask(
                         accepting: connection, response: acceptance.response, subprotocol: acceptance.subprotocol,
-                        deflate: acceptance.deflate.map { NegotiatedDeflate($0, policy: policy) }, options: self.options))
+                        deflate: acceptance.deflate.map { NegotiatedDeflate($0, policy: policy) }, options: self.options
+                    ))
             }
             self.handshakes.append(handshake)
             handshake.start(connection)
@@ -80,10 +81,11 @@ final class WebSocketMeeting {
             let before = self.meeting.peers.accepted.count
             let task = self.client(to: self.meeting.peers.address, options: options)
             self.perform { task.resumeOnLoop() }
-            #expect(self.run {
-                self.meeting.peers.accepted.count > before
-                    && self.meeting.peers.accepted.last?.received.suffix(4) == Array("\r\n\r\n".utf8)[...]
-            })
+            #expect(
+                self.run {
+                    self.meeting.peers.accepted.count > before
+                        && self.meeting.peers.accepted.last?.received.suffix(4) == Array("\r\n\r\n".utf8)[...]
+                })
             let peer = try #require(self.meeting.peers.accepted.last)
             peer.send(RawWebSocketPeer.answer(to: peer.takeReceived(), accept: AcceptKey.answering))
             #expect(self.run { task.record.openedAt != nil })

@@ -83,7 +83,8 @@ struct SecureTransportTests {
         var testDescription: String { "\(self.version) on \(self.kind)" }
     }
 
-    private func server(_ place: Place, _ change: (inout TLSConfiguration) -> Void = { _ in }) throws -> SecureSettings {
+    private func server(_ place: Place, _ change: (inout TLSConfiguration) -> Void = { _ in }) throws -> SecureSettings
+    {
         try SecureFixture.server {
             $0.minimumVersion = place.version
             $0.maximumVersion = place.version

@@ -17,7 +17,8 @@ struct ReadQueueTests {
             .init(number: number, minimum: minimum, maximum: maximum, deadline: deadline) { result in
                 switch result {
                 case .success(let chunk):
-                    answers.list.append("\(number):\(String(decoding: chunk.bytes, as: UTF8.self))\(chunk.isAtEnd ? "." : "")")
+                    answers.list.append(
+                        "\(number):\(String(decoding: chunk.bytes, as: UTF8.self))\(chunk.isAtEnd ? "." : "")")
                 case .failure(let failure): answers.list.append("\(number)!\(failure)")
                 }
             })

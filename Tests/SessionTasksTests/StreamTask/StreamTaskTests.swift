@@ -128,7 +128,10 @@ struct StreamTaskTests {
             diary.write(task, "d")
         }
         #expect(diary.lines.map { $0.prefix(2) } == ["a!", "b!", "c!", "d!"])
-        if case .connectionLost? = diary.end ?? nil {} else { Issue.record("ended with \(String(describing: diary.end))") }
+        if case .connectionLost? = diary.end ?? nil {
+        } else {
+            Issue.record("ended with \(String(describing: diary.end))")
+        }
         #expect(task.record.state == .completed)
         meeting.finish()
     }
@@ -272,7 +275,8 @@ struct StreamTaskTests {
             diary.read(task, "s", 1, 9)
             task.cancelOnLoop()
         }
-        #expect(diary.lines.sorted() == ["capture!cancelled", "r!cancelled", "s!cancelled", "w!cancelled", "x!cancelled"])
+        #expect(
+            diary.lines.sorted() == ["capture!cancelled", "r!cancelled", "s!cancelled", "w!cancelled", "x!cancelled"])
         #expect(diary.end == .some(.cancelled))
         peer.isReading = true
         #expect(meeting.run { peer.failure == .reset || peer.isClosed })
@@ -337,7 +341,10 @@ struct StreamTaskTests {
             task.resumeOnLoop()
         }
         #expect(meeting.run { diary.end != nil })
-        if case .cannotConnect? = diary.end ?? nil {} else { Issue.record("ended with \(String(describing: diary.end))") }
+        if case .cannotConnect? = diary.end ?? nil {
+        } else {
+            Issue.record("ended with \(String(describing: diary.end))")
+        }
         #expect(!task.record.isConnected)
         meeting.finish()
     }

@@ -61,7 +61,8 @@ struct WithdrawnReadsTests {
         }
 
         private func withdraw(_ task: StreamTask) {
-            guard let (number, isRead) = self.waiting.sorted(by: { $0.key < $1.key }).randomElement(using: &self.chance) else {
+            guard let (number, isRead) = self.waiting.sorted(by: { $0.key < $1.key }).randomElement(using: &self.chance)
+            else {
                 return
             }
             isRead ? task.withdrawRead(number) : task.withdrawWrite(number)

@@ -32,7 +32,10 @@ struct OpeningHandshakeTests {
         #expect(diary.end?.failure == .handshakeRefused(status: 403))
         #expect(task.response?.status == 403 && task.response?.fields["X-Reason"] == "a b")
         #expect(task.responseBody == Array("no way".utf8))
-        #expect(diary.lines.sorted() == ["r!\(TaskFailure.handshakeRefused(status: 403))", "s!\(TaskFailure.handshakeRefused(status: 403))"])
+        #expect(
+            diary.lines.sorted() == [
+                "r!\(TaskFailure.handshakeRefused(status: 403))", "s!\(TaskFailure.handshakeRefused(status: 403))",
+            ])
         meeting.finish()
     }
 
@@ -69,7 +72,9 @@ struct OpeningHandshakeTests {
         let diary = WebSocketDiary()
         let (task, peer) = try self.asking(meeting, diary)
         let raw = RawWebSocketPeer(peer, isClient: false)
-        peer.send(RawWebSocketPeer.answer(to: peer.takeReceived(), accept: AcceptKey.answering) + raw.encoded(1, Array("early".utf8)) + raw.encoded(2, [1]))
+        peer.send(
+            RawWebSocketPeer.answer(to: peer.takeReceived(), accept: AcceptKey.answering)
+                + raw.encoded(1, Array("early".utf8)) + raw.encoded(2, [1]))
         meeting.perform { diary.receive(task, "second") }
         #expect(meeting.run { diary.lines.count == 3 })
         #expect(diary.lines.filter { $0 != "s" } == ["r:early", "second:1 bytes"])

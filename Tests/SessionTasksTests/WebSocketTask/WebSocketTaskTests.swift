@@ -237,7 +237,10 @@ struct WebSocketTaskTests {
         peer.send(1, [0x48, 0xC0, 0x20])
         #expect(meeting.run { diary.end != nil && peer.close != nil })
         #expect(peer.close?.prefix(2) == [0x03, 0xEF])
-        if case .protocolViolation(1007, _)? = diary.end?.failure {} else { Issue.record("\(String(describing: diary.end))") }
+        if case .protocolViolation(1007, _)? = diary.end?.failure {
+        } else {
+            Issue.record("\(String(describing: diary.end))")
+        }
         #expect(diary.end?.isClean == false && task.closeCode == .invalidPayloadData)
         meeting.finish()
     }
@@ -317,7 +320,8 @@ struct WebSocketTaskTests {
         }
         #expect(task.queuedBytes == 0 && meeting.meeting.loop.now.nanoseconds > 8_000_000_000)
         peer.peer.isReading = true
-        #expect(meeting.run { peer.close == [0x03, 0xE8] }, "\(String(describing: diary.end)), \(peer.peer.received.count)")
+        #expect(
+            meeting.run { peer.close == [0x03, 0xE8] }, "\(String(describing: diary.end)), \(peer.peer.received.count)")
         #expect(peer.frames.first?.payload.count == message.count)
         peer.send(8, [0x03, 0xE8])
         peer.peer.finish()

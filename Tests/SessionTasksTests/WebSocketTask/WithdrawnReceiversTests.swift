@@ -24,7 +24,8 @@ struct WithdrawnReceiversTests {
         var sending: [UInt64] = []
         for index in 0..<120 {
             meeting.perform {
-                let message = WebSocketTask.Message.data([UInt8(index)] + chance.bytes(Int.random(in: 0...900, using: &chance)))
+                let message = WebSocketTask.Message.data(
+                    [UInt8(index)] + chance.bytes(Int.random(in: 0...900, using: &chance)))
                 var isOver = false
                 let number = client.send(message) { result in
                     isOver = true
