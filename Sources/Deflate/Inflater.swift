@@ -44,6 +44,13 @@ package final class Inflater {
         unsafe inflateResetKeep(self.stream)
     }
 
+    /// Whether the input so far ends with a whole block, and at the end of a byte.
+    package var isBetweenBlocks: Bool {
+        // zlib tells it here: 128 right behind a block, and in the lowest bits how many bits wait for the next.
+        let state = unsafe self.stream.pointee.data_type
+        return state & 0x80 != 0 && state & 0x1F == 0
+    }
+
     /// Inflates `input` from offset `consumed` on into `output` from offset `written` on, and advances both.
     ///
     /// Call again with more input after `.needsInput`, with more room after `.outputFull`.

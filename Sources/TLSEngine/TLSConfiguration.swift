@@ -30,10 +30,11 @@ public struct TLSConfiguration: Sendable {
     public var revocation: RevocationChecking = .off
     /// The connection stops at `.verificationRequested` and the caller's answer decides. Default: false.
     ///
-    /// A client's handshake is suspended meanwhile. A server's is held: it reads nothing behind the certificate, completes
-    /// nothing, issues no ticket; under TLS 1.3 the client may think itself connected, as it may with any server that
-    /// verifies. A rejection is told to the peer as bad_certificate; by a TLS 1.3 server as handshake_failure, or
-    /// unexpected_message if the client's signature has not arrived. A resumed session is not asked about again.
+    /// A client's handshake is suspended meanwhile. A server's is held: it reads nothing behind the certificate,
+    /// completes nothing, issues no ticket; under TLS 1.3 the client may think itself connected, as it may with any
+    /// server that verifies. A rejection is told to the peer as bad_certificate; by a TLS 1.3 server as
+    /// handshake_failure, or unexpected_message if the client's signature has not arrived. A resumed session is not
+    /// asked about again.
     public var asksForDecision = false
     /// Client: the connection stops at `.clientCertificateRequested` when the server asks for a certificate, instead of
     /// giving the first identity. Default: false.

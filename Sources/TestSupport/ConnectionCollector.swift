@@ -15,8 +15,9 @@ package final class ConnectionCollector: SocketListenerOwner {
     package init() {}
 
     package func accepted(_ socket: AcceptedSocket, by listener: SocketListener) {
-        guard let connection = try? SocketConnection(
-            adopting: socket.descriptor, peer: socket.peer, on: listener.loop, options: self.options)
+        guard
+            let connection = try? SocketConnection(
+                adopting: socket.descriptor, peer: socket.peer, on: listener.loop, options: self.options)
         else { return }
         let consumer = RecordingConsumer()
         connection.consumer = consumer

@@ -1,7 +1,7 @@
 import Testing
 
-/// Expects a decoder to give `events` for `bytes`, however they arrive: whole, byte by byte, cut in two at every place (up to 64 of
-/// them), and followed by the beginning of what comes next, byte by byte as well as at once.
+/// Expects a decoder to give `events` for `bytes`, however they arrive: whole, byte by byte, cut in two at every place
+/// (up to 64 of them), and followed by the beginning of what comes next, byte by byte as well as at once.
 ///
 /// - Parameters:
 ///   - next: what follows on the wire. It may give events of its own, after those expected.

@@ -2,8 +2,8 @@ import StreamTransport
 
 /// What a transport test stands on: real sockets on loopback, or the simulated network. The same test runs on both.
 ///
-/// Loops and scripted hosts made here take their turns on the test's thread, inside `run`; nothing happens in between. Close the ground
-/// with `close` at the end of a test, to have the simulated program's mistakes counted.
+/// Loops and scripted hosts made here take their turns on the test's thread, inside `run`; nothing happens in between.
+/// Close the ground with `close` at the end of a test, to have the simulated program's mistakes counted.
 package final class TransportGround {
     package enum Kind: Hashable, Sendable, CaseIterable {
         case sockets
@@ -15,6 +15,8 @@ package final class TransportGround {
     package let network: SimulatedNetwork?
     private var process: SimulatedProcess?
     private var turns: [(system: any System, turn: () -> Void)] = []
+    /// Loops and hosts: what takes turns is held here and not by its own system, which it holds.
+    private var holders: [AnyObject] = []
 
     /// - Parameters:
     ///   - seed: of the simulated network.
@@ -33,7 +35,8 @@ package final class TransportGround {
     /// A loop that takes turns in `run`. Loops share one simulated process, as those of a gateway do.
     package func makeLoop() throws(SystemError) -> Loop {
         let loop = Loop(system: try self.makeLoopSystem())
-        self.add(loop.system) { loop.turn() }
+        self.holders.append(loop)
+        self.add(loop.system) { [weak loop] in loop?.turn() }
         return loop
     }
 
@@ -59,7 +62,8 @@ package final class TransportGround {
     /// A program of scripted peers, in a process of its own where simulated.
     package func makeHost() throws(SystemError) -> ScriptedHost {
         let host = ScriptedHost(on: try self.makeSystem())
-        self.add(host.system) { host.turn() }
+        self.holders.append(host)
+        self.add(host.system) { [weak host] in host?.turn() }
         return host
     }
 
@@ -81,8 +85,8 @@ package final class TransportGround {
         return true
     }
 
-    /// Lets everything that is under way arrive and be acted on: on the simulated network exactly, on loopback sockets by `rounds` of turns
-    /// each. For showing that something does not happen, which real sockets can only make likely.
+    /// Lets everything that is under way arrive and be acted on: on the simulated network exactly, on loopback sockets
+    /// by `rounds` of turns each. For showing that something does not happen, which real sockets can only make likely.
     package func settle(rounds: Int = 50) {
         if let network = self.network {
             network.settle()
@@ -103,6 +107,7 @@ package final class TransportGround {
     /// - Returns: mistakes that the simulated kernel noticed, such as a call on a closed descriptor.
     package func close() -> [String] {
         self.turns = []
+        self.holders = []
         return self.network?.misuses ?? []
     }
 

@@ -18,10 +18,12 @@ struct BridgeCommand: AsyncParsableCommand {
 
             EXAMPLES
               A plain MQTT client to a broker behind WebSocket:
-                sluice bridge tcp://127.0.0.1:1883 wss://broker.example/mqtt --subprotocol mqtt
+                sluice bridge tcp://127.0.0.1:1883 wss://broker.example/mqtt \\
+                  --subprotocol mqtt
 
               A VNC server for pages in a browser, from one site only:
-                sluice bridge ws://127.0.0.1:6080/vnc tcp://127.0.0.1:5900 --origin https://vnc.example
+                sluice bridge ws://127.0.0.1:6080/vnc tcp://127.0.0.1:5900 \\
+                  --origin https://vnc.example
 
               A WebSocket server behind another:
                 sluice bridge ws://127.0.0.1:8090/app wss://backend.internal/app
@@ -30,7 +32,8 @@ struct BridgeCommand: AsyncParsableCommand {
                 sluice bridge unix:///run/app.sock tls://10.0.0.5:5432
 
               TLS with client certificates in front of a plain server:
-                sluice bridge wss://0.0.0.0:8443/vnc tcp://127.0.0.1:5900 --certificate cert.pem --key key.pem --client-ca ca.pem
+                sluice bridge wss://0.0.0.0:8443/vnc tcp://127.0.0.1:5900 \\
+                  --certificate cert.pem --key key.pem --client-ca ca.pem
 
             EXIT CODES
               0   drained after a signal

@@ -29,7 +29,8 @@ struct ServeCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("YAML file with listeners, routes and upstreams.", valueName: "file"))
     var config: String?
 
-    @Option(help: "Form of log lines: text or json. Wins over the file's log-format.")
+    @Option(
+        help: ArgumentHelp("Form of log lines: text or json. Wins over the file's log-format.", valueName: "format"))
     var logFormat: LogSettings.Format?
 
     @Option(

@@ -54,7 +54,9 @@ struct Service {
 
     /// A file with a problem changes nothing: the service goes on with what it has.
     private func reload() async {
-        guard case .file(let path, let overrides) = self.source else { return self.log.note("nothing to reload: no file") }
+        guard case .file(let path, let overrides) = self.source else {
+            return self.log.note("nothing to reload: no file")
+        }
         ServiceSupervisor.notify("RELOADING=1")
         defer { ServiceSupervisor.notify("READY=1") }
         do {
@@ -63,7 +65,7 @@ struct Service {
             try await self.gateway.reload(configuration)
             self.log.note("reloaded \(path)")
         } catch {
-            self.log.note("not reloaded, still running with the former configuration: \(error)")
+            self.log.note("not reloaded, still running with the former configuration: \(error)", level: .error)
         }
     }
 }

@@ -10,7 +10,8 @@ struct Sluice: AsyncParsableCommand {
             Join two kinds of peers with one command:
 
               sluice bridge ws://127.0.0.1:6080/vnc tcp://127.0.0.1:5900
-              sluice bridge tcp://127.0.0.1:1883 wss://broker.example/mqtt --subprotocol mqtt
+              sluice bridge tcp://127.0.0.1:1883 wss://broker.example/mqtt \\
+                --subprotocol mqtt
 
             Or run a service with many listeners, routes and upstreams:
 

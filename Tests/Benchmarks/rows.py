@@ -4,6 +4,7 @@ import re
 import statistics
 import subprocess
 import tempfile
+from collections import Counter
 from dataclasses import dataclass, field
 
 import peers
@@ -256,24 +257,32 @@ class Bench:
         if not peers.have("strace"):
             raise MeasurementFailed("strace is not there")
 
-        def counted(peer, mode, *options):
+        def traced(peer, seconds, mode, *options):
             with tempfile.NamedTemporaryFile("r") as table:
                 tracer = subprocess.Popen(["strace", "-f", "-c", "-o", table.name, "-p", str(peer.pid)],
                                           stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
                 try:
                     tracer.stderr.readline()  # "Process N attached"
-                    messages = wsload(mode, peer.port, "-c", 8, "-s", 512, "-t", self.size.seconds, "-w", 0, *options)["msgs"]
+                    messages = wsload(mode, peer.port, "-c", 8, "-s", 512, "-t", seconds, "-w", 0, *options)["msgs"]
                 finally:
                     tracer.send_signal(2)
                     tracer.communicate(timeout=20)
-                calls = {}
+                calls = Counter()
                 for line in table.read().splitlines():
                     words = line.split()
                     if len(words) >= 5 and words[0].replace(".", "").isdigit() and words[-1] != "total":
-                        calls[words[-1]] = int(words[3])
-            if not calls or not messages:
+                        calls[words[-1]] += int(words[3])
+            if not calls:
                 raise MeasurementFailed("strace counted nothing")
-            return {name: count / messages for name, count in calls.items()}
+            return calls, messages
+
+        def counted(peer, mode, *options):
+            # As with allocations: opening and closing cancel out between a short run and a long one.
+            fewer, short = traced(peer, 0.3, mode, *options)
+            more, long = traced(peer, 0.3 + self.size.seconds, mode, *options)
+            if long <= short:
+                raise MeasurementFailed("the longer run carried no more messages")
+            return {name: max(0, count - fewer[name]) / (long - short) for name, count in more.items()}
 
         def results(name, per_message, transfers):
             groups = {"reads": ("recvfrom", "recvmsg", "read", "readv"), "writes": ("sendto", "sendmsg", "write", "writev")}

@@ -22,7 +22,8 @@ struct ImportTable {
                 "StreamTransport", "Synchronization", "TLSEngine", "WebSocketProtocol", "Yams",
             ],
             "sluice": [
-                "ArgumentParser", "Foundation", "GatewayCore", "Logging", "UnixSignals", "SessionTasks", "StreamTransport",
+                "ArgumentParser", "Foundation", "GatewayCore", "Logging", "UnixSignals", "SessionTasks",
+                "StreamTransport",
                 "Synchronization", "TLSEngine", "WebSocketProtocol",
             ],
             "TestSupport": ["ByteKernels", "COpenSSL", "StreamTransport", "Synchronization", "Testing"],

@@ -1,5 +1,5 @@
-/// Splits Swift source into tokens, exactly enough for the rules of the house: nested comments, string literals of every
-/// kind with their interpolations, words and signs. Regular-expression literals are not known to it.
+/// Splits Swift source into tokens, exactly enough for the rules of the house: nested comments, string literals of
+/// every kind with their interpolations, words and signs. Regular-expression literals are not known to it.
 struct Tokenizer {
     private let bytes: [UInt8]
     private var position = 0

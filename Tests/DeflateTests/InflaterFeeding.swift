@@ -8,7 +8,8 @@ struct InflateOutcome: Equatable {
 }
 
 extension Inflater {
-    /// Inflates `pieces` in order, through rooms of `room` bytes, stopping where the stream ends, fails or passes `limit`.
+    /// Inflates `pieces` in order, through rooms of `room` bytes, stopping where the stream ends, fails or passes
+    /// `limit`.
     func feed(_ pieces: [[UInt8]], room: Int, limit: Int = .max) -> InflateOutcome {
         var outcome = InflateOutcome()
         for piece in pieces {

@@ -24,9 +24,11 @@ from support.websocket import Wire
 def broker(tmp_path):
     port = free_port()
     settings = tmp_path / "mosquitto.conf"
-    settings.write_text(f"listener {port} 127.0.0.1\nprotocol websockets\nallow_anonymous true\npersistence false\n")
+    # Mosquitto 2.0.11 does not start with WebSocket listeners alone, so it gets a plain one beside it.
+    settings.write_text(
+        f"listener {free_port()} 127.0.0.1\nlistener {port} 127.0.0.1\nprotocol websockets\nallow_anonymous true\npersistence false\n")
     with Program(find("mosquitto"), "-c", settings) as program:
-        program.wait_listening(port)
+        program.output.wait_for(lambda line: line.endswith("running"), "the broker")
         yield port
 
 
@@ -72,7 +74,7 @@ def postgres():
 
 def test_psql_works_through_two_bridges(bridge, postgres):
     inner = bridge("ws://127.0.0.1:0/database", f"tcp://127.0.0.1:{postgres}")
-    outer = bridge("tcp://127.0.0.1:0", inner.url())
+    outer = bridge("tcp://127.0.0.1:0", f"ws://127.0.0.1:{inner.port()}/database")
     rows = sized(200_000, 2_000_000)
     script = f"""
         create table numbers as select n, md5(n::text) as hash from generate_series(1, {rows}) as n;

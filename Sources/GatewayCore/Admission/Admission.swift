@@ -11,7 +11,8 @@ package struct Admission: Sendable {
     private var isDraining = false
     private var answering = 0
 
-    /// - Parameter clientTableLimit: different clients counted for each listener, some 40 bytes each; beyond it `.clientTableFull`.
+    /// - Parameter clientTableLimit: different clients counted for each listener, some 40 bytes each; beyond it
+    ///   `.clientTableFull`.
     package init(totalLimit: Int, clientTableLimit: Int = 65_536) {
         self.totalLimit = totalLimit
         self.clientTableLimit = clientTableLimit
@@ -42,8 +43,8 @@ package struct Admission: Sendable {
 
     /// Counts a connection in.
     ///
-    /// - Parameter client: the client's own address, from a trusted PROXY header if there is one; `nil` for a Unix socket, which no limit on
-    ///   clients holds.
+    /// - Parameter client: the client's own address, from a trusted PROXY header if there is one; `nil` for a Unix
+    ///   socket, which no limit on clients holds.
     /// - Returns: why it is refused; `nil` if it is admitted, which wants a `release` later.
     package mutating func admit(listener: String, client: IPAddress?, at now: MonotonicInstant) -> AdmissionRefusal? {
         guard !self.isDraining else { return .draining }
@@ -66,8 +67,8 @@ package struct Admission: Sendable {
         self.listeners[listener] = nil
     }
 
-    /// A refused WebSocket client can be told its status only after it has asked, so for that long it costs what an admitted one does. At
-    /// most a sixteenth of the total limit (at least 16) may be in that state.
+    /// A refused WebSocket client can be told its status only after it has asked, so for that long it costs what an
+    /// admitted one does. At most a sixteenth of the total limit (at least 16) may be in that state.
     ///
     /// - Returns: whether this one may wait to be answered; if so `endAnswer` follows. Others are reset at once.
     package mutating func beginAnswer() -> Bool {

@@ -2,7 +2,8 @@ import StreamTransport
 
 /// A rate with a burst: tokens come back evenly, and a quiet time saves up at most `burst` of them.
 ///
-/// Kept as one instant, that at which the bucket would be full again (the generic cell rate algorithm, ITU-T I.371), so it never drifts.
+/// Kept as one instant, that at which the bucket would be full again (the generic cell rate algorithm, ITU-T I.371), so
+/// it never drifts.
 package struct TokenBucket: Hashable, Sendable {
     /// Nanoseconds for one token to come back.
     private let interval: Int64

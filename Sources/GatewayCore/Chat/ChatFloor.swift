@@ -4,31 +4,31 @@ import StreamTransport
 final class ChatFloor {
     private let hub: ChatHub
     private let index: Int
-    private var rooms: [String: [ObjectIdentifier: ChatMember]] = [:]
+    private var rooms: [String: [ObjectIdentifier: any ChatHearer]] = [:]
 
     init(hub: ChatHub, loopIndex: Int) {
         self.hub = hub
         self.index = loopIndex
     }
 
-    func join(_ member: ChatMember, room: String) {
+    func join(_ member: any ChatHearer, room: String) {
         self.rooms[room, default: [:]][ObjectIdentifier(member)] = member
         self.hub.joined(room, onLoop: self.index)
     }
 
-    func leave(_ member: ChatMember, room: String) {
+    func leave(_ member: any ChatHearer, room: String) {
         guard self.rooms[room]?.removeValue(forKey: ObjectIdentifier(member)) != nil else { return }
         if self.rooms[room]?.isEmpty == true { self.rooms[room] = nil }
         self.hub.left(room, onLoop: self.index)
     }
 
     /// Gives a member's message to everyone else in its room.
-    func say(_ message: ChatMessage, by member: ChatMember, room: String) {
+    func say(_ message: ChatMessage, by member: any ChatHearer, room: String) {
         self.deliver(message, to: room, except: member)
         self.hub.carry(message, to: room, from: self.index) { ChatFloor.current(on: $0) }
     }
 
-    func deliver(_ message: ChatMessage, to room: String, except speaker: ChatMember?) {
+    func deliver(_ message: ChatMessage, to room: String, except speaker: (any ChatHearer)?) {
         guard let members = self.rooms[room] else { return }
         for member in members.values where member !== speaker { member.hear(message) }
     }

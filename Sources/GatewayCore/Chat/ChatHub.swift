@@ -29,7 +29,9 @@ package final class ChatHub: Sendable {
     }
 
     /// Gives `message` to the room's members on all loops but `origin`, whose own floor has done so already.
-    func carry(_ message: ChatMessage, to room: String, from origin: Int, floor: @escaping @Sendable (Loop) -> ChatFloor?) {
+    func carry(
+        _ message: ChatMessage, to room: String, from origin: Int, floor: @escaping @Sendable (Loop) -> ChatFloor?
+    ) {
         let others = self.rooms.withLock { $0[room]?.keys.filter { $0 != origin } ?? [] }
         for index in others where index < self.loops.count {
             let loop = self.loops[index]

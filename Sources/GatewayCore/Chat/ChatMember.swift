@@ -4,7 +4,8 @@ import WebSocketProtocol
 
 /// One WebSocket in a chat room.
 final class ChatMember: WebSocketRelay {
-    /// Bytes that may wait for a member who does not read; one who is slower is sent away with 1013, so that it does not hold up the room.
+    /// Bytes that may wait for a member who does not read; one who is slower is sent away with 1013, so that it does
+    /// not hold up the room.
     static let backlogLimit = 4 << 20
 
     private weak var task: WebSocketTask?

@@ -5,7 +5,7 @@ import WebSocketProtocol
 /// A connection whose endpoint is the gateway itself: echo, or a chat room.
 final class EndpointSession {
     private(set) var passport: ConnectionPassport
-    private let inbound: InboundConnection
+    private let ticket: AdmissionTicket
     private let route: RoutePlan
     private let gateway: LoopGateway
     private var stream: StreamTask?
@@ -16,20 +16,21 @@ final class EndpointSession {
 
     init(_ inbound: InboundConnection, route: RoutePlan, gateway: LoopGateway) {
         self.passport = inbound.passport
-        self.inbound = inbound
+        self.ticket = inbound.ticket
         self.route = route
         self.gateway = gateway
         self.passport.route = route.configuration.name
     }
 
-    func echo(_ transport: any Transport, watermarks: BufferWatermarks) {
+    /// A byte stream whose endpoint takes over once the session is known.
+    func begin(_ transport: any Transport, _ start: (StreamTask) -> Void) {
         let task = StreamTask(adopting: transport)
         self.stream = task
         self.begun()
         task.whenEnded { failure in
             self.over(failure.map { TerminationReason(.downstream, .relaying, TerminationCause($0)) })
         }
-        StreamEcho(watermarks: watermarks).start(task)
+        start(task)
     }
 
     func accept(_ transport: any Transport, _ asked: AskedRoute, relay: any EndpointRelay) {
@@ -55,7 +56,7 @@ final class EndpointSession {
         self.gateway.loop.disarm(self.timer)
         let clean = TerminationReason(.downstream, .relaying, .clean(closeCode: nil))
         self.gateway.ended(self.passport, self.termination ?? reason ?? clean, downstream: self.record, upstream: nil)
-        self.inbound.release()
+        self.ticket.release()
         self.stream = nil
         self.webSocket = nil
     }

@@ -5,8 +5,8 @@ import WebSocketProtocol
 
 /// Sends every message back as it came: its kind, and if asked its fragments.
 ///
-/// A message in one piece, which is nearly every one, goes from the receive buffer straight into the output. Others are gathered first, so that a
-/// message that turns out to break a rule is not half echoed.
+/// A message in one piece, which is nearly every one, goes from the receive buffer straight into the output. Others are
+/// gathered first, so that a message that turns out to break a rule is not half echoed.
 final class WebSocketEcho: WebSocketRelay {
     /// Fragments whose boundaries are kept; a message in more of them comes back in one.
     static let fragmentLimit = 4096

@@ -63,8 +63,8 @@ package final class Gateway: Sendable {
         }
     }
 
-    /// Puts a new configuration in the running one's place. Listeners whose address did not change go on listening; connections that are there
-    /// keep the routes they came by, whether or not those changed.
+    /// Puts a new configuration in the running one's place. Listeners whose address did not change go on listening;
+    /// connections that are there keep the routes they came by, whether or not those changed.
     /// - Throws: `PlanFault`; everything then stays as it was.
     package func reload(_ configuration: GatewayConfiguration) async throws(PlanFault) {
         let former = self.state.withLock { $0.plan }
@@ -171,7 +171,8 @@ package final class Gateway: Sendable {
         return count
     }
 
-    /// Stops listening, asks every connection to end over the drain's close spread, and cuts what is left at its timeout. Returns when nothing is left.
+    /// Stops listening, asks every connection to end over the drain's close spread, and cuts what is left at its
+    /// timeout. Returns when nothing is left.
     package func drain() async {
         let settings = self.state.withLock { $0.plan?.configuration.drain } ?? DrainSettings()
         await withTaskGroup(of: Void.self) { group in

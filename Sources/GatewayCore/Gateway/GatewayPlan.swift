@@ -1,14 +1,14 @@
 import StreamTransport
 import TLSEngine
 
-/// A whole configuration ready to work: every certificate read, every reference resolved. Made at once or not at all, so that a reload that
-/// cannot work leaves the running plan as it is.
+/// A whole configuration ready to work: every certificate read, every reference resolved. Made at once or not at all,
+/// so that a reload that cannot work leaves the running plan as it is.
 package struct GatewayPlan: Sendable {
     package let configuration: GatewayConfiguration
     package let listeners: [ListenerPlan]
 
-    /// - Parameter former: the running plan. Upstreams and TLS contexts whose settings did not change are taken over, with what they know
-    ///   (ejected endpoints, sessions); certificates are read anew all the same.
+    /// - Parameter former: the running plan. Upstreams and TLS contexts whose settings did not change are taken over,
+    ///   with what they know (ejected endpoints, sessions); certificates are read anew all the same.
     /// - Throws: the first fault; nothing was changed then.
     package init(_ configuration: GatewayConfiguration, former: GatewayPlan? = nil) throws(PlanFault) {
         self.configuration = configuration

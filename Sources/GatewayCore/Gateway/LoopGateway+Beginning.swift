@@ -8,7 +8,8 @@ extension LoopGateway {
         switch (route.configuration.target, link) {
         case (.echo, .stream(let transport)):
             let session = EndpointSession(inbound, route: route, gateway: self)
-            session.echo(transport, watermarks: route.configuration.tunnel.buffer)
+            let echo = StreamEcho(watermarks: route.configuration.tunnel.buffer)
+            session.begin(transport) { echo.start($0) }
         case (.echo, .webSocket(let transport, let asked)):
             let session = EndpointSession(inbound, route: route, gateway: self)
             session.accept(
@@ -19,11 +20,10 @@ extension LoopGateway {
             let room = asked.match.value(of: "room") ?? route.configuration.name
             session.accept(transport, asked, relay: ChatMember(room: room, floor: self.floor))
         case (.chat, .stream(let transport)):
-            // Validation refuses such a route; nothing sensible can be done with the bytes.
-            transport.reset()
-            self.ended(
-                inbound.passport, TerminationReason(.gateway, .accepting, .system), downstream: nil, upstream: nil)
-            inbound.release()
+            let session = EndpointSession(inbound, route: route, gateway: self)
+            let settings = route.configuration.tunnel
+            let member = StreamChatMember(room: route.configuration.name, floor: self.floor, settings: settings)
+            session.begin(transport) { member.start($0) }
         case (.upstream, _), (.url, _):
             UpstreamSession(inbound, link: link, route: route, gateway: self).start()
         }
@@ -31,10 +31,12 @@ extension LoopGateway {
 
     /// The last word on a connection: its log line, its counter, its place.
     func ended(
-        _ passport: ConnectionPassport, _ reason: TerminationReason, downstream: TaskRecord?, upstream: TaskRecord?
+        _ passport: ConnectionPassport, _ reason: TerminationReason, detail: String? = nil, downstream: TaskRecord?,
+        upstream: TaskRecord?
     ) {
         self.shared.counters.count("ended/" + reason.name)
-        self.shared.log.closed(passport, reason, downstream: downstream, upstream: upstream, at: self.loop.now)
+        self.shared.log.closed(
+            passport, reason, detail: detail, downstream: downstream, upstream: upstream, at: self.loop.now)
         self.remove(passport.identifier)
     }
 }

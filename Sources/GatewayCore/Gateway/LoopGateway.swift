@@ -36,7 +36,11 @@ package final class LoopGateway {
     }
 
     package func closeListener(_ name: String) {
-        self.listeners.removeValue(forKey: name)?.socket?.close()
+        guard let place = self.listeners.removeValue(forKey: name) else { return }
+        place.socket?.close()
+        // All loops share the one socket, and each may be the first to close it; an adopted one belongs to whoever made
+        // it.
+        if case .unix(let path, _) = place.plan.configuration.address { self.loop.system.removeSocketFile(path) }
     }
 
     // MARK: Connections

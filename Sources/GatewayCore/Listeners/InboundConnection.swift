@@ -4,7 +4,8 @@ import StreamTransport
 import TLSEngine
 import WebSocketProtocol
 
-/// A connection on its way from the listener to its endpoint or tunnel: PROXY header, TLS, opening handshake, route. One deadline covers it all.
+/// A connection on its way from the listener to its endpoint or tunnel: PROXY header, TLS, opening handshake, route.
+/// One deadline covers it all.
 final class InboundConnection {
     enum Phase {
         case proxyHeader
@@ -24,9 +25,7 @@ final class InboundConnection {
     private var isSecure = false
     /// Admission refused it; a WebSocket client is told with a status once it has asked.
     private var refusal: AdmissionRefusal?
-    private var isAnswering = false
-    private var countedClient: IPAddress?
-    private var isCounted = false
+    let ticket: AdmissionTicket
     private var securing: SecureTransport?
     private let timer = LoopTimer()
 
@@ -35,6 +34,7 @@ final class InboundConnection {
         self.plan = plan
         self.transport = transport
         self.gateway = gateway
+        self.ticket = AdmissionTicket(listener: plan.configuration.name, shared: gateway.shared)
     }
 
     var loop: Loop { self.gateway.loop }
@@ -63,16 +63,10 @@ final class InboundConnection {
     /// The client is known by its address: admission can judge.
     private func clientKnown() {
         let client = self.passport.client.ipAddress
-        self.refusal = self.gateway.shared.withAdmission { admission in
-            admission.admit(listener: self.plan.configuration.name, client: client, at: self.loop.now)
-        }
-        self.countedClient = client
-        self.isCounted = self.refusal == nil
+        self.refusal = self.ticket.take(client: client, at: self.loop.now)
         if let refusal = self.refusal {
             self.gateway.shared.counters.count(refusal.rawValue)
-            self.isAnswering =
-                self.plan.configuration.kind.speaksWebSocket && self.gateway.shared.withAdmission { $0.beginAnswer() }
-            guard self.isAnswering else {
+            guard self.plan.configuration.kind.speaksWebSocket, self.ticket.takeAnswer() else {
                 return self.end(TerminationReason(.gateway, .accepting, .refusedAdmission(refusal)), reset: true)
             }
         }
@@ -105,7 +99,7 @@ final class InboundConnection {
                 secure.consumer = self
                 self.plain()
             case .failure(let failure):
-                self.end(self.reason(for: failure, in: .tls), reset: false)
+                self.end(self.reason(for: failure, in: .tls), reset: false, detail: failure.description)
             }
         }
     }
@@ -199,7 +193,7 @@ final class InboundConnection {
 
     private var isEnding = false
 
-    private func end(_ reason: TerminationReason, reset: Bool) {
+    private func end(_ reason: TerminationReason, reset: Bool, detail: String? = nil) {
         guard !self.isEnding else { return }
         self.isEnding = true
         self.phase = .done
@@ -208,19 +202,8 @@ final class InboundConnection {
         self.securing = nil
         self.transport.consumer = nil
         if reset { self.transport.reset() } else { self.transport.close(linger: .seconds(2)) }
-        self.gateway.ended(self.passport, reason, downstream: nil, upstream: nil)
-        self.release()
-    }
-
-    /// Its place among the admitted is free again.
-    func release() {
-        if self.isAnswering { self.gateway.shared.withAdmission { $0.endAnswer() } }
-        self.isAnswering = false
-        guard self.isCounted else { return }
-        self.isCounted = false
-        self.gateway.shared.withAdmission { admission in
-            admission.release(listener: self.plan.configuration.name, client: self.countedClient)
-        }
+        self.gateway.ended(self.passport, reason, detail: detail, downstream: nil, upstream: nil)
+        self.ticket.release()
     }
 }
 
@@ -237,7 +220,8 @@ extension InboundConnection: TransportConsumer {
 
     private func sniffed(_ bytes: RawSpan) -> Int {
         self.transport.pauseReading()
-        // A TLS record of a handshake begins with 22 (RFC 8446 §5.1); no HTTP method, and no sensible stream protocol, does.
+        // A TLS record of a handshake begins with 22 (RFC 8446 §5.1); no HTTP method, and no sensible stream protocol,
+        // does.
         bytes[byte: 0] == 22 ? self.secure() : self.plain()
         return 0
     }
@@ -300,7 +284,8 @@ extension AdmissionRefusal {
     /// What a WebSocket client is told.
     var handshakeRefusal: HandshakeRefusal {
         HandshakeRefusal(
-            status: Int(self.status), explanation: "Too many connections (\(self.rawValue)); close some or try again later.",
+            status: Int(self.status),
+            explanation: "Too many connections (\(self.rawValue)); close some or try again later.",
             fields: [HTTPField("Retry-After", "5")])
     }
 }

@@ -9,7 +9,8 @@ struct ConnectionPassport: Sendable {
     let peer: SocketAddress
     /// The client itself: the peer, or whom a trusted PROXY header named.
     var client: SocketAddress
-    /// Where the client connected to: by the PROXY header if there was one, else our own address, looked up only where it is passed on.
+    /// Where the client connected to: by the PROXY header if there was one, else our own address, looked up only where
+    /// it is passed on.
     var destination: SocketAddress?
     let acceptedAt: MonotonicInstant
     var route: String?

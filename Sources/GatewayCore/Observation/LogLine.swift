@@ -1,4 +1,5 @@
-/// One line of the log: a constant message with named values. What peers say in them cannot forge a line or end a string.
+/// One line of the log: a constant message with named values. What peers say in them cannot forge a line or end a
+/// string.
 package struct LogLine: Sendable {
     package enum Value: Sendable {
         case text(String)
@@ -8,10 +9,12 @@ package struct LogLine: Sendable {
     /// A longer value is cut and marked with `…`; in characters.
     package static let valueLimit = 1024
 
+    let level: LogSettings.Level
     private let message: String
     private let fields: [(String, Value)]
 
-    package init(_ message: String, _ fields: [(String, Value)]) {
+    package init(_ message: String, _ fields: [(String, Value)], level: LogSettings.Level = .info) {
+        self.level = level
         self.message = message
         self.fields = fields
     }
@@ -25,7 +28,7 @@ package struct LogLine: Sendable {
     }
 
     private func text(_ time: String) -> String {
-        self.fields.reduce("\(time) info \(self.message)") { line, field in
+        self.fields.reduce("\(time) \(self.level.rawValue) \(self.message)") { line, field in
             switch field.1 {
             case .number(let number): line + " \(field.0)=\(number)"
             case .text(let text): line + " \(field.0)=\(Self.word(text))"
@@ -34,7 +37,8 @@ package struct LogLine: Sendable {
     }
 
     private func json(_ time: String) -> String {
-        let start = "{\"time\":\"\(time)\",\"level\":\"info\",\"message\":\(Self.quoted(self.message))"
+        let start =
+            "{\"time\":\"\(time)\",\"level\":\"\(self.level.rawValue)\",\"message\":\(Self.quoted(self.message))"
         return self.fields.reduce(start) { line, field in
             switch field.1 {
             case .number(let number): line + ",\(Self.quoted(field.0)):\(number)"

@@ -1,10 +1,11 @@
 import StreamTransport
 import Synchronization
 
-/// Takes log lines from any thread and writes them to standard error from a thread of its own, so that a slow reader or a full disk never
-/// holds up a connection.
+/// Takes log lines from any thread and writes them to standard error from a thread of its own, so that a slow reader or
+/// a full disk never holds up a connection.
 ///
-/// Bounded: lines beyond `limit` waiting bytes are dropped and counted, and the count is logged once there is room again.
+/// Bounded: lines beyond `limit` waiting bytes are dropped and counted, and the count is logged once there is room
+/// again.
 package final class LogWriter: Sendable {
     /// Bytes of lines that may wait.
     package static let limit = 4 << 20

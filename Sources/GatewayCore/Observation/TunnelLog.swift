@@ -15,21 +15,24 @@ package final class TunnelLog: Sendable {
         self.writer = writer
     }
 
+    private func writes(_ level: LogSettings.Level) -> Bool {
+        let order = LogSettings.Level.allCases
+        let least = self.isQuiet ? LogSettings.Level.error : self.settings.level
+        return (order.firstIndex(of: level) ?? 0) >= (order.firstIndex(of: least) ?? 0)
+    }
+
     private var logsConnections: Bool {
-        guard !self.isQuiet else { return false }
-        switch self.settings.level {
-        case .trace, .debug, .info: return true
-        case .notice, .warning, .error, .critical: return false
-        }
+        self.writes(.info)
     }
 
     /// Something about the gateway as a whole.
-    package func note(_ text: String) {
-        self.write(LogLine("note", [("text", .text(text))]))
+    package func note(_ text: String, level: LogSettings.Level = .notice) {
+        self.write(LogLine("note", [("text", .text(text))], level: level))
     }
 
     func acceptingPaused(_ listener: String, _ error: SystemError) {
-        self.write(LogLine("accepting paused", [("listener", .text(listener)), ("reason", .text("\(error)"))]))
+        let fields: [(String, LogLine.Value)] = [("listener", .text(listener)), ("reason", .text("\(error)"))]
+        self.write(LogLine("accepting paused", fields, level: .warning))
     }
 
     func opened(_ passport: ConnectionPassport) {
@@ -38,19 +41,24 @@ package final class TunnelLog: Sendable {
     }
 
     func closed(
-        _ passport: ConnectionPassport, _ reason: TerminationReason, downstream: TaskRecord?, upstream: TaskRecord?,
-        at now: MonotonicInstant
+        _ passport: ConnectionPassport, _ reason: TerminationReason, detail: String?, downstream: TaskRecord?,
+        upstream: TaskRecord?, at now: MonotonicInstant
     ) {
         guard self.logsConnections else { return }
         var fields = Self.fields(of: passport)
-        // Each direction as the side that sent it counts it: what came from the client, and what came from the other end or us.
+        // Each direction as the side that sent it counts it: what came from the client, and what came from the other
+        // end or us.
         fields.append(("bytesTowardUpstream", .number(downstream?.bytesReceived ?? 0)))
         fields.append(("bytesTowardDownstream", .number(downstream?.bytesSent ?? 0)))
-        fields.append(("messagesTowardUpstream", .number(downstream?.messagesReceived ?? upstream?.messagesSent ?? 0)))
-        fields.append(("messagesTowardDownstream", .number(downstream?.messagesSent ?? upstream?.messagesReceived ?? 0)))
+        // A stream has no messages: then the other side's count is the tunnel's.
+        fields.append(
+            ("messagesTowardUpstream", .number(max(downstream?.messagesReceived ?? 0, upstream?.messagesSent ?? 0))))
+        fields.append(
+            ("messagesTowardDownstream", .number(max(downstream?.messagesSent ?? 0, upstream?.messagesReceived ?? 0))))
         let age = passport.acceptedAt.duration(to: now).clampedNanoseconds / 1_000_000
         fields.append(("durationMs", .number(UInt64(max(0, age)))))
         fields.append(("reason", .text(reason.description)))
+        if let detail { fields.append(("detail", .text(detail))) }
         self.write(LogLine("connection closed", fields))
     }
 
@@ -66,6 +74,7 @@ package final class TunnelLog: Sendable {
     }
 
     private func write(_ line: LogLine) {
+        guard self.writes(line.level) else { return }
         self.writer.log(line.rendered(self.settings.format, at: WallClock.now()))
     }
 

@@ -17,7 +17,8 @@ enum WallClock {
             + parts.joined(separator: ":") + ".\(Self.padded(milliseconds % 1000, 3))Z"
     }
 
-    /// The civil date in the proleptic Gregorian calendar, by counting years from March on, so that the leap day is a year's last.
+    /// The civil date in the proleptic Gregorian calendar, by counting years from March on, so that the leap day is a
+    /// year's last.
     private static func date(daysSinceEpoch days: Int64) -> (Int64, Int64, Int64) {
         let shifted = days + 719_468
         let era = shifted / 146_097

@@ -1,7 +1,7 @@
 /// Which pages may open WebSockets here (RFC 6455 §10.2).
 ///
-/// Only browsers send `Origin`, and they always do: a client without one is no page and passes. Any other client can write what it likes, so
-/// this protects people with browsers, and is no authentication.
+/// Only browsers send `Origin`, and they always do: a client without one is no page and passes. Any other client can
+/// write what it likes, so this protects people with browsers, and is no authentication.
 package struct OriginRules: Hashable, Sendable {
     private let patterns: [OriginPattern]
     private let allowsAny: Bool
@@ -23,7 +23,8 @@ package struct OriginRules: Hashable, Sendable {
     }
 
     /// - Parameter origin: the `Origin` field's value; `nil` without one.
-    /// - Returns: whether the request passes; else it is answered 403. What is no origin of RFC 6454 §6.1 passes only where all do.
+    /// - Returns: whether the request passes; else it is answered 403. What is no origin of RFC 6454 §6.1 passes only
+    ///   where all do.
     package func allows(_ origin: String?) -> Bool {
         guard !self.allowsAny, let origin else { return true }
         if origin == "null" { return self.allowsOpaque }

@@ -1,4 +1,5 @@
-/// A request target taken apart: origin form, or absolute form whose authority then stands for `Host` (RFC 9112 §3.2.1, §3.2.2).
+/// A request target taken apart: origin form, or absolute form whose authority then stands for `Host` (RFC 9112 §3.2.1,
+/// §3.2.2).
 struct RequestTarget: Hashable, Sendable {
     struct Segment: Hashable, Sendable {
         let encoded: Substring

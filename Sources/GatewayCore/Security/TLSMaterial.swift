@@ -21,7 +21,9 @@ enum TLSMaterial {
     }
 
     /// An upstream's side.
-    static func configuration(_ settings: ClientTLSSettings, speaksWebSocket: Bool) throws(PlanFault) -> TLSConfiguration {
+    static func configuration(_ settings: ClientTLSSettings, speaksWebSocket: Bool) throws(PlanFault)
+        -> TLSConfiguration
+    {
         var configuration = TLSConfiguration.client()
         configuration.minimumVersion = settings.minimumVersion.version
         configuration.applicationProtocols = settings.alpn.isEmpty && speaksWebSocket ? ["http/1.1"] : settings.alpn

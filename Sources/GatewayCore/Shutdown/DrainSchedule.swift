@@ -9,7 +9,8 @@ package struct DrainSchedule: Hashable, Sendable {
     package let count: Int
     private let spread: Int64
 
-    /// - Parameter count: connections open at `began`; the first is told at once, the last just before the spread is over.
+    /// - Parameter count: connections open at `began`; the first is told at once, the last just before the spread is
+    ///   over.
     package init(_ settings: DrainSettings, count: Int, began: MonotonicInstant) {
         self.began = began
         self.deadline = began.advanced(by: max(settings.timeout, .zero))

@@ -15,8 +15,8 @@ package struct CloseSignal: Hashable, Sendable {
     /// The other side of the tunnel ended abnormally.
     package static let otherSideFailed = CloseSignal(code: 1011)
 
-    /// Whether the sender means a regular end. Normal, going away and no code are; so are the applications' own codes (3000 to 4999), whose
-    /// meaning we cannot know. All others name a fault: 1002, 1003, 1007 to 1014.
+    /// Whether the sender means a regular end. Normal, going away and no code are; so are the applications' own codes
+    /// (3000 to 4999), whose meaning we cannot know. All others name a fault: 1002, 1003, 1007 to 1014.
     package var isRegular: Bool {
         switch self.code {
         case nil, 1000, 1001, .some(3000...4999): true

@@ -10,9 +10,11 @@ package enum SideOrder: Hashable, Sendable {
     case sendEndMarkThenClose(CloseSignal)
     /// WebSocket: answer its Close behind all queued messages, then end the connection (RFC 6455 §7.1.1).
     case answerClose(CloseSignal)
-    /// Send what is queued, then end the connection cleanly; nothing more is read. On a WebSocket both Close frames are exchanged already.
+    /// Send what is queued, then end the connection cleanly; nothing more is read. On a WebSocket both Close frames are
+    /// exchanged already.
     case close
-    /// WebSocket: fail the connection (RFC 6455 §7.1.7). Drop queued messages, send this Close at the next frame boundary, end.
+    /// WebSocket: fail the connection (RFC 6455 §7.1.7). Drop queued messages, send this Close at the next frame
+    /// boundary, end.
     case fail(CloseSignal)
     /// End at once so that the peer cannot take it for a clean end: RST, no close_notify, no Close.
     case reset

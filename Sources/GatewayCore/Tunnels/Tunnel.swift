@@ -16,7 +16,7 @@ final class Tunnel {
     private let lifeTimer = LoopTimer()
     private let closingTimer = LoopTimer()
     /// What waited to be sent when the closing last showed progress.
-    private var queuedAtClosing = 0
+    private var unsentAtClosing: UInt64 = 0
     private var finished: ((TerminationReason) -> Void)?
 
     /// Joins two open tasks; bytes flow after `start`.
@@ -68,7 +68,8 @@ final class Tunnel {
         self.perform(self.machine.closeReceived(side, signal))
     }
 
-    /// A message came from a side whose direction is over: after an end mark that is against the agreement, else it is thrown away.
+    /// A message came from a side whose direction is over: after an end mark that is against the agreement, else it is
+    /// thrown away.
     func receivedAfterEnd(_ side: TunnelSide) {
         guard self.machine.watchesEndMark(from: side), self.machine.direction(from: side) == .finished else { return }
         self.violated(side, closeCode: 1002)
@@ -125,18 +126,18 @@ final class Tunnel {
 
     // MARK: Deadlines
 
-    private var queuedBytes: Int {
-        self.downstream.link.queuedBytes + self.upstream.link.queuedBytes
+    private var unsentBytes: UInt64 {
+        self.downstream.link.unsentBytes + self.upstream.link.unsentBytes
     }
 
     private func armClosing() {
-        self.queuedAtClosing = self.queuedBytes
+        self.unsentAtClosing = self.unsentBytes
         self.loop.arm(self.closingTimer, after: Self.closingTimeout, target: self)
     }
 
     /// A peer that still takes what was sent before the end is given its time anew.
     private func closingTimerFired() {
-        guard self.queuedBytes >= self.queuedAtClosing else { return self.armClosing() }
+        guard self.unsentBytes >= self.unsentAtClosing else { return self.armClosing() }
         self.perform(self.machine.closingTimedOut())
         if !self.machine.isOver { self.armClosing() }
     }

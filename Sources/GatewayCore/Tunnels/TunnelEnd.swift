@@ -3,7 +3,8 @@ import SessionTasks
 import StreamTransport
 import WebSocketProtocol
 
-/// One side of a tunnel: takes what its task receives, gives it to the other side's task, and performs the orders for its own.
+/// One side of a tunnel: takes what its task receives, gives it to the other side's task, and performs the orders for
+/// its own.
 final class TunnelEnd {
     let side: TunnelSide
     let link: TunnelLink

@@ -21,6 +21,13 @@ enum TunnelLink {
         }
     }
 
+    var unsentBytes: UInt64 {
+        switch self {
+        case .stream(let task): task.unsentBytes
+        case .webSocket(let task): task.unsentBytes
+        }
+    }
+
     var queuedBytes: Int {
         switch self {
         case .stream(let task): task.queuedBytes

@@ -37,8 +37,8 @@ extension TunnelMachine {
 
     /// The peer of `side` broke a rule of WebSocket or of the framing, or went beyond a limit.
     ///
-    /// A WebSocket that did so is told `closeCode`, and the other side ends abnormally (1011); what a stream did wrong is told to the
-    /// WebSocket on the other side.
+    /// A WebSocket that did so is told `closeCode`, and the other side ends abnormally (1011); what a stream did wrong
+    /// is told to the WebSocket on the other side.
     package mutating func violated(_ side: TunnelSide, closeCode: UInt16) -> TunnelOrders {
         var orders = TunnelOrders.none
         guard self.isReading(side) else { return orders }
@@ -58,8 +58,8 @@ extension TunnelMachine {
         self.cut(.gateway, .timeout(.maximumAge), CloseSignal(code: 1001, reason: Array("maximum age".utf8)))
     }
 
-    /// The time to close is over: whatever still stands is reset. Only a Close that waits for the other side's is still answered; call
-    /// again if that does not end it.
+    /// The time to close is over: whatever still stands is reset. Only a Close that waits for the other side's is still
+    /// answered; call again if that does not end it.
     package mutating func closingTimedOut() -> TunnelOrders {
         var orders = TunnelOrders.none
         let silent = TunnelSide.allCases.first { side in
@@ -76,8 +76,8 @@ extension TunnelMachine {
         return orders
     }
 
-    /// The gateway drains: one WebSocket side is told 1001, and when it has answered, the other side ends: what is under way from the
-    /// first is still delivered. Two streams know no such word; they go on until `abandoned`.
+    /// The gateway drains: one WebSocket side is told 1001, and when it has answered, the other side ends: what is
+    /// under way from the first is still delivered. Two streams know no such word; they go on until `abandoned`.
     package mutating func drainBegan() -> TunnelOrders {
         self.closeRequested(.goingAway, by: .operator, .drained, leavesStreams: true)
     }

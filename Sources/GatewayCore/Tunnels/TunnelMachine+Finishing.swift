@@ -1,12 +1,14 @@
 /// Directions that end well.
 extension TunnelMachine {
-    /// The peer finished sending: FIN, under TLS behind a close_notify. A WebSocket that does so without a Close is truncated.
+    /// The peer finished sending: FIN, under TLS behind a close_notify. A WebSocket that does so without a Close is
+    /// truncated.
     package mutating func inputFinished(_ side: TunnelSide) -> TunnelOrders {
         guard self.kind(of: side) == .stream else { return self.connectionFaulted(side, .truncated) }
         return self.sourceFinished(side)
     }
 
-    /// An empty binary message came where `watchesEndMark` says so; elsewhere it is a message like any other and this does nothing.
+    /// An empty binary message came where `watchesEndMark` says so; elsewhere it is a message like any other and this
+    /// does nothing.
     package mutating func endMarkReceived(_ side: TunnelSide) -> TunnelOrders {
         guard self.watchesEndMark(from: side) else { return .none }
         return self.sourceFinished(side)
@@ -43,8 +45,8 @@ extension TunnelMachine {
         }
     }
 
-    /// A Close frame came from a WebSocket side. Its code and reason go to a WebSocket on the other side unchanged, whose own Close comes
-    /// back as the answer.
+    /// A Close frame came from a WebSocket side. Its code and reason go to a WebSocket on the other side unchanged,
+    /// whose own Close comes back as the answer.
     package mutating func closeReceived(_ side: TunnelSide, _ signal: CloseSignal) -> TunnelOrders {
         guard self.kind(of: side) == .webSocket else { return .none }
         var orders = TunnelOrders.none

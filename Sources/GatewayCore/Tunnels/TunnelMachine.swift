@@ -1,8 +1,9 @@
 /// The life of one tunnel: two sides, two directions, one end. Told what happens, it says what to do on each side.
 ///
-/// - A direction ends cleanly only if its source ended it: FIN, close_notify, an end mark, a regular Close. Any loss on one side is a reset
-///   or an abnormal Close on the other.
-/// - Between streams a finished direction is always carried as FIN or close_notify. Towards a WebSocket the half-close policy decides.
+/// - A direction ends cleanly only if its source ended it: FIN, close_notify, an end mark, a regular Close. Any loss on
+///   one side is a reset or an abnormal Close on the other.
+/// - Between streams a finished direction is always carried as FIN or close_notify. Towards a WebSocket the half-close
+///   policy decides.
 /// - The first cause wins: later events change how the sides end, never the reason given.
 package struct TunnelMachine: Hashable, Sendable {
     enum SidePhase: Hashable, Sendable {
@@ -52,8 +53,8 @@ package struct TunnelMachine: Hashable, Sendable {
         }
     }
 
-    /// Whether bytes read from `side` are to be written to the other. Where not, they are thrown away, or are a violation (1002) if the
-    /// direction is `.finished` by an end mark.
+    /// Whether bytes read from `side` are to be written to the other. Where not, they are thrown away, or are a
+    /// violation (1002) if the direction is `.finished` by an end mark.
     package func relays(from side: TunnelSide) -> Bool {
         switch self.phase(side.other) {
         // Who sent Close may still be told what was under way: our own Close has not left.

@@ -2,7 +2,8 @@
 package struct TunnelOrders: Hashable, Sendable {
     package var downstream: SideOrder?
     package var upstream: SideOrder?
-    /// The first side began to end: start the closing timer, whose end is `closingTimedOut`. Said once in a tunnel's life.
+    /// The first side began to end: start the closing timer, whose end is `closingTimedOut`. Said once in a tunnel's
+    /// life.
     package var startsClosingTimer = false
     /// Both connections are over: the tunnel ended, for this reason. Said once, last.
     package var termination: TerminationReason?

@@ -5,18 +5,16 @@ import Synchronization
 /// A running tunnel as the gateway keeps it: its name, its place in the balancer, its log lines.
 final class TunnelSession {
     let passport: ConnectionPassport
-    private let inbound: InboundConnection
+    private let ticket: AdmissionTicket
     private let route: RoutePlan
     private let endpoint: Int
     private let gateway: LoopGateway
     private var tunnel: Tunnel?
 
-    init(
-        _ passport: ConnectionPassport, inbound: InboundConnection, route: RoutePlan, endpoint: Int,
-        gateway: LoopGateway
-    ) {
+    init(_ passport: ConnectionPassport, ticket: AdmissionTicket, route: RoutePlan, endpoint: Int, gateway: LoopGateway)
+    {
         self.passport = passport
-        self.inbound = inbound
+        self.ticket = ticket
         self.route = route
         self.endpoint = endpoint
         self.gateway = gateway
@@ -38,7 +36,7 @@ final class TunnelSession {
         self.tunnel = nil
         self.route.upstream?.balancer.withLock { $0.release(self.endpoint) }
         self.gateway.ended(self.passport, reason, downstream: downstream, upstream: upstream)
-        self.inbound.release()
+        self.ticket.release()
     }
 }
 

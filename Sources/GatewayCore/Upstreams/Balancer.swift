@@ -2,8 +2,8 @@ import StreamTransport
 
 /// Chooses among the endpoints of an upstream, and leaves out for a while those that keep failing.
 ///
-/// Every `choose` is followed by exactly one `release`, when that connection is over or could not be made. In between, `succeeded` or `failed`
-/// tells how connecting went.
+/// Every `choose` is followed by exactly one `release`, when that connection is over or could not be made. In between,
+/// `succeeded` or `failed` tells how connecting went.
 package struct Balancer: Sendable {
     /// Ejections grow to this many times the configured duration.
     package static let longestEjection = 16
@@ -33,8 +33,8 @@ package struct Balancer: Sendable {
     /// Takes the next endpoint by the policy.
     ///
     /// - Parameter tried: endpoints that this connection tried already; chosen again only when no other stands.
-    /// - Returns: an index into the configuration's endpoints; `nil` only if there are none. When all are ejected, all count: a guess
-    ///   is better than a certain refusal.
+    /// - Returns: an index into the configuration's endpoints; `nil` only if there are none. When all are ejected, all
+    ///   count: a guess is better than a certain refusal.
     package mutating func choose(avoiding tried: [Int] = [], now: MonotonicInstant) -> Int? {
         let standing = self.endpoints.indices.filter { !self.endpoints[$0].isEjected(at: now) }
         let fresh = standing.filter { !tried.contains($0) }
@@ -66,8 +66,8 @@ package struct Balancer: Sendable {
         self.endpoints[endpoint].ejectedUntil = nil
     }
 
-    /// Connecting failed. After the configured number in a row the endpoint is ejected; when it comes back, one more failure ejects it
-    /// again, for twice as long.
+    /// Connecting failed. After the configured number in a row the endpoint is ejected; when it comes back, one more
+    /// failure ejects it again, for twice as long.
     package mutating func failed(_ endpoint: Int, now: MonotonicInstant) {
         guard let limit = self.ejection.failures, self.endpoints.indices.contains(endpoint) else { return }
         var health = self.endpoints[endpoint]

@@ -21,8 +21,8 @@ package struct RetryPlan: Sendable {
         self.delay = min(policy.initialDelay, policy.maximumDelay)
     }
 
-    /// An attempt failed. The waits double from one to the next up to the policy's maximum, and each is shortened by chance by up to a half,
-    /// so that clients that failed together do not come back together.
+    /// An attempt failed. The waits double from one to the next up to the policy's maximum, and each is shortened by
+    /// chance by up to a half, so that clients that failed together do not come back together.
     package mutating func attemptFailed(now: MonotonicInstant, using generator: inout some RandomNumberGenerator)
         -> Step
     {

@@ -6,6 +6,8 @@ import WebSocketProtocol
 final class UpstreamAttempt {
     struct Failure: Error {
         let kind: UpstreamFailure
+        /// In words, for the log.
+        let detail: String?
         /// The upstream's own answer, if it gave one.
         let response: ResponseHead?
     }
@@ -43,7 +45,7 @@ final class UpstreamAttempt {
         task.openObserver = { self.finish(.success(.stream(task))) }
         task.whenEnded { failure in
             let kind = UpstreamFailure(failure, response: nil, connected: task.record.isConnected)
-            self.finish(.failure(Failure(kind: kind, response: nil)))
+            self.finish(.failure(Failure(kind: kind, detail: failure?.description, response: nil)))
         }
         task.resumeOnLoop()
     }
@@ -63,7 +65,7 @@ final class UpstreamAttempt {
         task.openObserver = { self.finish(.success(.webSocket(task))) }
         task.whenEnded { end in
             let kind = UpstreamFailure(end.failure, response: task.response, connected: task.record.isConnected)
-            self.finish(.failure(Failure(kind: kind, response: task.response)))
+            self.finish(.failure(Failure(kind: kind, detail: end.failure?.description, response: task.response)))
         }
         task.resumeOnLoop()
     }

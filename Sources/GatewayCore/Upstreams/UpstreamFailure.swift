@@ -18,8 +18,8 @@ package enum UpstreamFailure: Hashable, Sendable {
     /// Fields of the upstream's own answer that go with a status passed on (lower case).
     package static let passedFields = ["retry-after", "www-authenticate"]
 
-    /// The status for a client whose opening handshake is not answered yet: the upstream's own where it is for the client to act on, 504 for
-    /// silence, else 502 (RFC 9110 §15.6.3, §15.6.5).
+    /// The status for a client whose opening handshake is not answered yet: the upstream's own where it is for the
+    /// client to act on, 504 for silence, else 502 (RFC 9110 §15.6.3, §15.6.5).
     package var status: UInt16 {
         switch self {
         case .status(let status): Self.isPassedOn(status) ? status : 502
@@ -34,8 +34,8 @@ package enum UpstreamFailure: Hashable, Sendable {
         if case .status(let status) = self { Self.isPassedOn(status) } else { false }
     }
 
-    /// The close code for a client that got its 101 already: 1012 if the upstream restarts, else 1014, the 502 of WebSocket. What breaks
-    /// while relaying is 1011, which the tunnel decides.
+    /// The close code for a client that got its 101 already: 1012 if the upstream restarts, else 1014, the 502 of
+    /// WebSocket. What breaks while relaying is 1011, which the tunnel decides.
     package var closeCode: UInt16 {
         switch self {
         case .restarting: 1012

@@ -2,7 +2,8 @@ import SessionTasks
 import StreamTransport
 import WebSocketProtocol
 
-/// The opening handshake towards a WebSocket upstream, made of the client's own (if it had one), the route and the endpoint.
+/// The opening handshake towards a WebSocket upstream, made of the client's own (if it had one), the route and the
+/// endpoint.
 enum UpstreamRequest {
     static func make(
         _ upstream: UpstreamPlan, endpoint: Int, route: RoutePlan, asked: AskedRoute?, passport: ConnectionPassport
@@ -16,8 +17,8 @@ enum UpstreamRequest {
             offers: route.deflate?.offers ?? [], fields: Self.fields(route.configuration, asked, passport))
     }
 
-    /// The upstream's own list wins; else what the client offered, held to what the route allows; a client without an offer of its own (a byte
-    /// stream) offers the route's.
+    /// The upstream's own list wins; else what the client offered, held to what the route allows; a client without an
+    /// offer of its own (a byte stream) offers the route's.
     private static func subprotocols(
         _ upstream: UpstreamConfiguration, _ route: RouteConfiguration, _ asked: AskedRoute?
     ) -> [String] {
@@ -45,7 +46,8 @@ enum UpstreamRequest {
         return fields + ForwardedFields(request, trusted: trusted).fields.map { HTTPField($0.name, $0.value) }
     }
 
-    /// What the client says of itself and its user goes on to the upstream; what belongs to this hop does not (RFC 9110 §7.6.1).
+    /// What the client says of itself and its user goes on to the upstream; what belongs to this hop does not (RFC 9110
+    /// §7.6.1).
     private static func passedOn(_ head: RequestHead, unless own: [HTTPField]) -> [HTTPField] {
         let names = ["Origin", "Cookie", "Authorization", "User-Agent", "Accept-Language"]
         return names.filter { name in !own.contains { $0.name.lowercased() == name.lowercased() } }

@@ -4,11 +4,11 @@ import StreamTransport
 import Synchronization
 import WebSocketProtocol
 
-/// An accepted connection while its upstream is being reached: picks endpoints, tries again, and joins the two sides; or answers the client
-/// with what went wrong.
+/// An accepted connection while its upstream is being reached: picks endpoints, tries again, and joins the two sides;
+/// or answers the client with what went wrong.
 final class UpstreamSession {
     private(set) var passport: ConnectionPassport
-    private let inbound: InboundConnection
+    private let ticket: AdmissionTicket
     private let route: RoutePlan
     private let gateway: LoopGateway
     private let link: InboundLink
@@ -23,7 +23,7 @@ final class UpstreamSession {
     init(_ inbound: InboundConnection, link: InboundLink, route: RoutePlan, gateway: LoopGateway) {
         self.passport = inbound.passport
         self.passport.route = route.configuration.name
-        self.inbound = inbound
+        self.ticket = inbound.ticket
         self.route = route
         self.gateway = gateway
         self.link = link
@@ -82,7 +82,7 @@ final class UpstreamSession {
             // An answer that is meant for the client is no reason to ask another endpoint.
             guard failure.kind.countsAgainstEndpoint,
                 case .retry(let delay) = self.plan.attemptFailed(now: now, using: &generator)
-            else { return self.fail(failure.kind, answer: failure.response) }
+            else { return self.fail(failure.kind, answer: failure.response, detail: failure.detail) }
             self.loop.arm(self.timer, after: delay, target: self)
         }
     }
@@ -100,7 +100,7 @@ final class UpstreamSession {
         case .webSocket(_, let asked): downstream = .webSocket(self.accept(transport, asked, upstream: upstream))
         }
         let session = TunnelSession(
-            self.passport, inbound: self.inbound, route: self.route, endpoint: endpoint, gateway: self.gateway)
+            self.passport, ticket: self.ticket, route: self.route, endpoint: endpoint, gateway: self.gateway)
         session.join(downstream, upstream, settings: settings)
     }
 
@@ -121,12 +121,12 @@ final class UpstreamSession {
 
     // MARK: Failing
 
-    private func fail(_ failure: UpstreamFailure, answer: ResponseHead? = nil) {
-        self.refuse(
-            failure.refusal(answer), TerminationReason(.upstream, .connecting, failure.terminationCause))
+    private func fail(_ failure: UpstreamFailure, answer: ResponseHead? = nil, detail: String? = nil) {
+        let reason = TerminationReason(.upstream, .connecting, failure.terminationCause)
+        self.refuse(failure.refusal(answer), reason, detail: detail)
     }
 
-    private func refuse(_ refusal: HandshakeRefusal, _ reason: TerminationReason) {
+    private func refuse(_ refusal: HandshakeRefusal, _ reason: TerminationReason, detail: String? = nil) {
         guard !self.isOver else { return }
         self.isOver = true
         self.loop.disarm(self.timer)
@@ -139,7 +139,7 @@ final class UpstreamSession {
             refusal.rendered().withRawSpan { transport?.write($0) }
             transport?.close(linger: .seconds(2))
         }
-        self.conclude(reason)
+        self.conclude(reason, detail: detail)
     }
 
     private func cancel(_ reason: TerminationReason) {
@@ -154,9 +154,9 @@ final class UpstreamSession {
         self.conclude(reason)
     }
 
-    private func conclude(_ reason: TerminationReason) {
-        self.gateway.ended(self.passport, reason, downstream: nil, upstream: nil)
-        self.inbound.release()
+    private func conclude(_ reason: TerminationReason, detail: String? = nil) {
+        self.gateway.ended(self.passport, reason, detail: detail, downstream: nil, upstream: nil)
+        self.ticket.release()
     }
 }
 

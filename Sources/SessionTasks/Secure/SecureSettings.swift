@@ -9,11 +9,13 @@ package struct SecureSettings: Sendable {
     package var context: TLSContext
     /// Client: the name or address to ask for and to verify.
     package var serverName: String?
-    /// Client: sessions are kept and resumed under this key; `nil` resumes none. Equal keys must mean the same server and purpose.
+    /// Client: sessions are kept and resumed under this key; `nil` resumes none. Equal keys must mean the same server
+    /// and purpose.
     package var resumptionKey: String?
     /// For the whole handshake.
     package var timeout: Duration = .seconds(10)
-    /// Asked when the context's configuration says `asksForDecision`; may answer at any time, from any thread. `nil` rejects.
+    /// Asked when the context's configuration says `asksForDecision`; may answer at any time, from any thread. `nil`
+    /// rejects.
     package var decide: Decide?
     /// Asked for a client certificate when the configuration says `asksForClientCertificate`; `nil` gives none.
     package var chooseIdentity: ChooseIdentity?

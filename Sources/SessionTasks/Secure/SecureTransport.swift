@@ -5,8 +5,9 @@ import TLSEngine
 
 /// TLS over another transport: its consumer sees plaintext, the transport below sees records.
 ///
-/// Plaintext lands in a buffer that all connections of the loop share, and what is written in a turn is gathered in one of the loop's spare
-/// arrays and leaves as few records as it fits in: an idle connection holds OpenSSL's own state and no buffer.
+/// Plaintext lands in a buffer that all connections of the loop share, and what is written in a turn is gathered in one
+/// of the loop's spare arrays and leaves as few records as it fits in: an idle connection holds OpenSSL's own state and
+/// no buffer.
 package final class SecureTransport {
     package typealias Completion = (Result<SecureTransport, TransportFailure>) -> Void
 
@@ -40,7 +41,8 @@ package final class SecureTransport {
     /// OpenSSL waits for a decision of ours, and the connection below is not read meanwhile.
     private var awaitsAnswer = false
     private var failure: TransportFailure?
-    /// Plaintext given and, of that, what the transport below has sent; between the two, where each encrypted piece ends below.
+    /// Plaintext given and, of that, what the transport below has sent; between the two, where each encrypted piece
+    /// ends below.
     var given: UInt64 = 0
     private var confirmed: UInt64 = 0
     private var marks: Deque<(plain: UInt64, below: UInt64)> = []
@@ -48,7 +50,8 @@ package final class SecureTransport {
     private var completion: Completion?
     private let timer = LoopTimer()
 
-    /// Begins the handshake on `plain`, whose consumer this becomes. `completion` is called once, on the loop, unless `reset` comes first.
+    /// Begins the handshake on `plain`, whose consumer this becomes. `completion` is called once, on the loop, unless
+    /// `reset` comes first.
     /// - Parameter received: bytes of the handshake that were read from `plain` already.
     @discardableResult
     package static func upgrade(
@@ -321,13 +324,6 @@ package final class SecureTransport {
     func setPaused(_ paused: Bool) {
         self.paused = paused
         if paused { self.lower.pauseReading() } else { self.resumes = true; self.workLater() }
-    }
-}
-
-extension TransportEnd {
-    /// What failed; `nil` when we ended it ourselves.
-    package var transportFailure: TransportFailure? {
-        if case .failed(let failure) = self { failure } else { nil }
     }
 }
 

@@ -1,6 +1,7 @@
 import DequeModule
 
-/// The end of a queue behind an operation whose deadline passed: everything in it, and everything that comes later, fails alike.
+/// The end of a queue behind an operation whose deadline passed: everything in it, and everything that comes later,
+/// fails alike.
 struct DoomedOperations<Operation> {
     var operations: Deque<Operation> = []
     private(set) var failure: TaskFailure?

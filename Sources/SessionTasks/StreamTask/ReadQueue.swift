@@ -4,8 +4,8 @@ import StreamTransport
 
 /// The reads of a stream task in their order: bytes in, answers out. Knows no transport and no clock.
 ///
-/// Bytes that a read has gathered but not yet answered belong to the queue, not to the read: a read that is cancelled leaves them, in their
-/// place, to the next one.
+/// Bytes that a read has gathered but not yet answered belong to the queue, not to the read: a read that is cancelled
+/// leaves them, in their place, to the next one.
 package struct ReadQueue {
     package typealias Completion = (Result<StreamTask.Chunk, TaskFailure>) -> Void
 

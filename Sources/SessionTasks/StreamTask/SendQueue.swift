@@ -140,7 +140,8 @@ package struct SendQueue {
         self.operations.removeAll { if case .barrier(number) = $0 { true } else { false } }
     }
 
-    /// Takes one write out, if none of its bytes was given away: a write that has begun runs to its end, and its caller learns which.
+    /// Takes one write out, if none of its bytes was given away: a write that has begun runs to its end, and its caller
+    /// learns which.
     package mutating func withdraw(_ number: UInt64) -> Completion? {
         let found = self.operations.firstIndex {
             if case .send(let send) = $0 {

@@ -4,7 +4,8 @@ import StreamTransport
 extension StreamTask {
     /// Reads the next bytes of the stream.
     ///
-    /// Cancelling the awaiting Swift task withdraws the read if it was not answered yet; bytes that had come for it go to the next read.
+    /// Cancelling the awaiting Swift task withdraws the read if it was not answered yet; bytes that had come for it go
+    /// to the next read.
     /// - Parameters:
     ///   - minimum: the read waits until so many bytes are there, or the stream ends; 0 counts as 1.
     ///   - maximum: at least 1 and not below `minimum`.
@@ -18,7 +19,8 @@ extension StreamTask {
         }
     }
 
-    /// Writes all of `bytes` behind what was written before; returns when the kernel has taken every byte, which does not mean that the peer has.
+    /// Writes all of `bytes` behind what was written before; returns when the kernel has taken every byte, which does
+    /// not mean that the peer has.
     ///
     /// Cancelling the awaiting Swift task withdraws the write if it had not begun; one that has begun runs to its end.
     /// - Throws: `TaskFailure`.
@@ -55,7 +57,8 @@ extension StreamTask {
         self.loop.execute { self.cancelOnLoop() }
     }
 
-    /// Starts TLS on the open connection when all reads and writes so far are done; what is asked for later waits for it.
+    /// Starts TLS on the open connection when all reads and writes so far are done; what is asked for later waits for
+    /// it.
     /// - Throws: `TaskFailure.secureConnectionFailed`; the task is then over.
     package func startSecureConnection(_ settings: SecureSettings) async throws(TaskFailure) {
         try await self.perform { task, completion in

@@ -53,7 +53,8 @@ extension StreamTask {
         self.advanceOrFail()
     }
 
-    /// Starts TLS in the role of the settings' context when everything asked for before is done; what is asked for later waits.
+    /// Starts TLS in the role of the settings' context when everything asked for before is done; what is asked for
+    /// later waits.
     package func startSecure(_ settings: SecureSettings, _ completion: @escaping (Result<Void, TaskFailure>) -> Void) {
         guard !self.ended else { return completion(.failure(.ended)) }
         self.place(.secure(settings, completion))

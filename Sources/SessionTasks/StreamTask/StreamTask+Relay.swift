@@ -1,7 +1,7 @@
 import StreamTransport
 
-/// The task as one end of a relay: its loop's code takes the bytes as they come and writes without queueing operations. Everything here is on
-/// the loop, and the task still counts, shows its facts and can be cancelled.
+/// The task as one end of a relay: its loop's code takes the bytes as they come and writes without queueing operations.
+/// Everything here is on the loop, and the task still counts, shows its facts and can be cancelled.
 extension StreamTask {
     /// From now on `relay` is told what the transport tells; the read queue rests. Reading starts with `resumeReading`.
     package func attach(_ relay: any TransportConsumer) {
@@ -21,6 +21,11 @@ extension StreamTask {
         guard let transport = self.transport else { return }
         transport.write(bytes)
         self.record.countSent(bytes: bytes.byteCount, at: self.loop.now)
+    }
+
+    /// Written, and not taken by the kernel, be it only because the turn is not over.
+    package var unsentBytes: UInt64 {
+        self.transport.map { $0.writtenBytes &- $0.sentBytes } ?? 0
     }
 
     package var queuedBytes: Int {

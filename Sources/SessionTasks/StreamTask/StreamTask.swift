@@ -2,8 +2,9 @@ import StreamTransport
 
 /// A byte stream to a peer, opened towards it or accepted from it, with reads and writes that queue.
 ///
-/// Reads are answered in their order, writes go out in theirs, and the two do not wait for each other. `closeRead`, `closeWrite`,
-/// `startSecureConnection` and `captureStreams` take their place behind what was asked for before them. Usable from any thread.
+/// Reads are answered in their order, writes go out in theirs, and the two do not wait for each other. `closeRead`,
+/// `closeWrite`, `startSecureConnection` and `captureStreams` take their place behind what was asked for before them.
+/// Usable from any thread.
 ///
 /// - Source: the URL loading system's `URLSessionStreamTask`; both roles are ours.
 public final class StreamTask: @unchecked Sendable {

@@ -1,5 +1,5 @@
-/// Joins an awaiting Swift task with the operation it waits for. Touched only on the loop, so cancellation either comes before the operation
-/// began, finds its number, or comes too late: never in between.
+/// Joins an awaiting Swift task with the operation it waits for. Touched only on the loop, so cancellation either comes
+/// before the operation began, finds its number, or comes too late: never in between.
 final class AwaitedOperation: @unchecked Sendable {
     private var cancelled = false
     private var number: UInt64?

@@ -2,7 +2,8 @@ import StreamTransport
 import Synchronization
 import TLSEngine
 
-/// What every task tells of itself, readable from any thread at any time. Only the task's loop writes counters, so they cost a plain store.
+/// What every task tells of itself, readable from any thread at any time. Only the task's loop writes counters, so they
+/// cost a plain store.
 package final class TaskRecord: Sendable {
     /// What changes rarely.
     package struct Details: Sendable {

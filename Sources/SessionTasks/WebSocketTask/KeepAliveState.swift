@@ -1,6 +1,7 @@
 import StreamTransport
 
-/// Keep-alive of one WebSocket: a ping every interval, and a peer that sent nothing at all since the last one for too long is gone.
+/// Keep-alive of one WebSocket: a ping every interval, and a peer that sent nothing at all since the last one for too
+/// long is gone.
 ///
 /// Any byte is a sign of life, not only the Pong: behind a large message a Pong may take its time.
 struct KeepAliveState {

@@ -1,6 +1,7 @@
 import DequeModule
 
-/// Messages, pings and a close that wait for their turn: for the opening handshake, or for the transport's queue to go down.
+/// Messages, pings and a close that wait for their turn: for the opening handshake, or for the transport's queue to go
+/// down.
 struct OutgoingMessages {
     typealias Completion = (Result<Void, TaskFailure>) -> Void
 

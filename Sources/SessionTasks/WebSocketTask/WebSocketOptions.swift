@@ -1,7 +1,7 @@
 /// What may be set on a WebSocket task before it opens.
 public struct WebSocketOptions: Sendable, Hashable {
-    /// Longest message accepted, in bytes, summed over its fragments after inflation; a longer one fails the connection with 1009.
-    /// `nil`: no limit, only sensible where messages are not assembled. Default: 1 MiB.
+    /// Longest message accepted, in bytes, summed over its fragments after inflation; a longer one fails the connection
+    /// with 1009. `nil`: no limit, only sensible where messages are not assembled. Default: 1 MiB.
     public var maximumMessageSize: Int? = 1 << 20
     /// Between keep-alive pings; `nil` sends none. Default: none.
     public var pingInterval: Duration?

@@ -46,7 +46,8 @@ extension WebSocketTask {
         self.loop.execute { self.close(code, reason: reason) }
     }
 
-    /// Ends the task without waiting for the peer: a Close frame if the handshake was done, and everything that waits fails with `.cancelled`.
+    /// Ends the task without waiting for the peer: a Close frame if the handshake was done, and everything that waits
+    /// fails with `.cancelled`.
     public func cancel() {
         self.loop.execute { self.cancelOnLoop() }
     }

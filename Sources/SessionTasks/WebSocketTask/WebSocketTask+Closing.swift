@@ -64,7 +64,8 @@ extension WebSocketTask {
         if answers { self.answerClose(code, reason: []) }
     }
 
-    /// Answers the peer's Close frame and ends the connection, behind what was sent (RFC 6455 §5.5.1). Only after `peerClosed`.
+    /// Answers the peer's Close frame and ends the connection, behind what was sent (RFC 6455 §5.5.1). Only after
+    /// `peerClosed`.
     package func answerClose(_ code: CloseCode?, reason: [UInt8]) {
         guard self.phase == .draining, self.owesClose, self.transport != nil else { return }
         self.owesClose = false
@@ -72,8 +73,8 @@ extension WebSocketTask {
         self.endTransport()
     }
 
-    /// The server ends the TCP connection first; the client waits for that, so that the server is not left with the waiting state
-    /// (RFC 6455 §7.1.1).
+    /// The server ends the TCP connection first; the client waits for that, so that the server is not left with the
+    /// waiting state (RFC 6455 §7.1.1).
     private func endTransport() {
         guard let transport = self.transport else { return self.finish() }
         if self.engine.role == .server {
@@ -85,7 +86,8 @@ extension WebSocketTask {
         }
     }
 
-    /// Fails the connection: a Close frame with the rule's code, then the end, without waiting for an answer (RFC 6455 §7.1.7).
+    /// Fails the connection: a Close frame with the rule's code, then the end, without waiting for an answer (RFC 6455
+    /// §7.1.7).
     func fail(_ violation: PeerViolation) {
         let code = violation.closeCode
         if code == .messageTooBig {

@@ -9,14 +9,14 @@ extension WebSocketTask {
     static let responseBodyLimit = 16 << 10
 
     package func resumeOnLoop() {
-        guard self.phase == .opening, let opening = self.opening, self.connecting == nil, self.transport == nil else {
+        guard self.phase == .opening, let client = self.client, client.connecting == nil, self.transport == nil else {
             return
         }
         self.record.state = .running
-        self.connecting = TransportOpening(opening.target, of: self.record, on: self.loop) { result in
-            self.connecting = nil
+        client.connecting = TransportOpening(client.opening.target, of: self.record, on: self.loop) { result in
+            client.connecting = nil
             switch result {
-            case .success(let transport): self.ask(on: transport, opening)
+            case .success(let transport): self.ask(on: transport, client)
             case .failure(let failure):
                 self.failure = TaskFailure(failure)
                 self.finish()
@@ -24,24 +24,23 @@ extension WebSocketTask {
         }
     }
 
-    private func ask(on transport: any Transport, _ opening: ClientOpening) {
+    private func ask(on transport: any Transport, _ client: OpeningState) {
         self.adopt(transport)
-        self.nonce = self.loop.system.randomWords(2).flatMap { word in
+        client.nonce = self.loop.system.randomWords(2).flatMap { word in
             (0..<8).map { UInt8(truncatingIfNeeded: word >> UInt64(8 * $0)) }
         }
-        opening.handshake.rendered(nonce: self.nonce).withRawSpan { transport.write($0) }
-        self.responseParser = ResponseParser()
+        client.opening.handshake.rendered(nonce: client.nonce).withRawSpan { transport.write($0) }
         self.loop.arm(self.timer, after: self.options.handshakeTimeout, target: self)
         transport.resumeReading()
     }
 
     func responseReceived(_ bytes: inout MutableRawSpan) -> Int {
-        guard var parser = self.responseParser else { return self.collectBody(bytes.bytes) }
+        guard let client = self.client, var parser = client.parser else { return self.collectBody(bytes.bytes) }
         var used = 0
         do throws(HeadViolation) {
             while let head = try parser.parse(bytes.bytes, consumed: &used) {
                 guard head.isInterim else {
-                    self.responseParser = nil
+                    client.parser = nil
                     self.answered(head)
                     break
                 }
@@ -50,8 +49,8 @@ extension WebSocketTask {
             self.endOpening(.protocolViolation(closeCode: 1002, error.explanation))
             return bytes.byteCount
         }
-        if self.responseParser != nil { self.responseParser = parser }
-        if self.phase == .opening, used < bytes.byteCount, self.responseParser == nil {
+        if client.parser != nil { client.parser = parser }
+        if self.phase == .opening, used < bytes.byteCount, client.parser == nil {
             return used + self.collectBody(bytes.bytes.extracting(used..<bytes.byteCount))
         }
         guard self.phase == .open, used < bytes.byteCount else { return used }
@@ -62,12 +61,12 @@ extension WebSocketTask {
 
     private func answered(_ head: ResponseHead) {
         self.published.withLock { $0.response = head }
-        guard let opening = self.opening else { return }
-        switch opening.handshake.check(head, nonce: self.nonce) {
+        guard let client = self.client else { return }
+        switch client.opening.handshake.check(head, nonce: client.nonce) {
         case .success(let agreement):
-            self.opening = nil
+            self.client = nil
             self.published.withLock { $0.subprotocol = agreement.subprotocol }
-            let policy = opening.deflate ?? DeflatePolicy()
+            let policy = client.opening.deflate ?? DeflatePolicy()
             self.opened(agreement.deflate.map { NegotiatedDeflate($0, policy: policy) })
         case .failure(.refused(let refusal)):
             self.failure = .handshakeRefused(status: refusal.status)

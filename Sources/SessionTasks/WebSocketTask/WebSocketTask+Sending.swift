@@ -4,8 +4,8 @@ import WebSocketProtocol
 
 /// Frames out, on the loop.
 extension WebSocketTask {
-    /// Writes one data frame at the end of the turn, compressed if that was agreed and the message is worth it. Ignored unless the task is open,
-    /// or has yet to answer the peer's Close.
+    /// Writes one data frame at the end of the turn, compressed if that was agreed and the message is worth it. Ignored
+    /// unless the task is open, or has yet to answer the peer's Close.
     package func sendFrame(_ kind: MessageKind, startsMessage: Bool, endsMessage: Bool, _ payload: RawSpan) {
         guard self.phase == .open || self.owesClose, let transport = self.transport else { return }
         let opcode: Opcode = startsMessage ? kind.opcode : .continuation
@@ -33,8 +33,8 @@ extension WebSocketTask {
         }
     }
 
-    /// A peer that makes us write without reading what we wrote (pings, echoes) is not read until it does. For answers alone: were it done for
-    /// what we send of our own, two ends that both send much would wait for each other.
+    /// A peer that makes us write without reading what we wrote (pings, echoes) is not read until it does. For answers
+    /// alone: were it done for what we send of our own, two ends that both send much would wait for each other.
     package func stopReadingIfBehind() {
         guard self.queuedBytes > WebSocketTask.outputWatermark, !self.readingStopped else { return }
         self.readingStopped = true
@@ -45,6 +45,11 @@ extension WebSocketTask {
     /// Asks for one `outputProgressed` of the relay when all that was written has left.
     package func awaitProgress() {
         self.transport?.awaitProgress()
+    }
+
+    /// Written, and not taken by the kernel, be it only because the turn is not over.
+    package var unsentBytes: UInt64 {
+        self.transport.map { $0.writtenBytes &- $0.sentBytes } ?? 0
     }
 
     package var queuedBytes: Int {

@@ -5,8 +5,8 @@ import WebSocketProtocol
 
 /// A WebSocket to a peer, opened towards it or accepted from it, with messages that queue.
 ///
-/// Sends and receives asked for before the opening handshake is done wait for it and then run in order. Pings are answered, and fragments
-/// joined, without the caller's help. Usable from any thread.
+/// Sends and receives asked for before the opening handshake is done wait for it and then run in order. Pings are
+/// answered, and fragments joined, without the caller's help. Usable from any thread.
 ///
 /// - Source: RFC 6455; the URL loading system's `URLSessionWebSocketTask`; both roles are ours.
 public final class WebSocketTask: @unchecked Sendable {
@@ -44,7 +44,8 @@ public final class WebSocketTask: @unchecked Sendable {
         var subprotocol: String?
     }
 
-    /// Bytes that may wait in the transport before our own sends are held back, and before answers to the peer (pongs, echoes) stop the reading.
+    /// Bytes that may wait in the transport before our own sends are held back, and before answers to the peer (pongs,
+    /// echoes) stop the reading.
     static let outputWatermark = 256 << 10
 
     package let record: TaskRecord
@@ -57,11 +58,7 @@ public final class WebSocketTask: @unchecked Sendable {
     var engine: WebSocketEngine
     var phase = Phase.opening
     var relay: (any WebSocketRelay)?
-    var opening: ClientOpening?
-    var connecting: TransportOpening?
-    var responseParser: ResponseParser?
-    /// The 16 bytes that the server must answer.
-    var nonce: [UInt8] = []
+    var client: OpeningState?
     /// Called once when the opening handshake is done.
     package var openObserver: (() -> Void)?
     var share: DeflateShare?
@@ -90,13 +87,14 @@ public final class WebSocketTask: @unchecked Sendable {
         self.record = TaskRecord(state: .suspended)
         self.loop = loop
         self.options = options
-        self.opening = opening
+        self.client = OpeningState(opening)
         self.wantsReading = !startsPaused
         self.keys = MaskingKeys.shared(on: loop)
         self.engine = WebSocketEngine(role: .client, maximumMessageSize: options.maximumMessageSize)
     }
 
-    /// The server's task of a connection whose opening request was accepted. On the loop; sends `response` and is open at once.
+    /// The server's task of a connection whose opening request was accepted. On the loop; sends `response` and is open
+    /// at once.
     /// - Parameters:
     ///   - deflate: what was agreed in the response; `nil` for no compression.
     ///   - response: the 101 response as it goes out.
@@ -184,9 +182,8 @@ public final class WebSocketTask: @unchecked Sendable {
         self.loop.disarm(self.timer)
         self.transport?.consumer = nil
         self.transport = nil
-        self.opening = nil
-        self.connecting?.cancel()
-        self.connecting = nil
+        self.client?.connecting?.cancel()
+        self.client = nil
         self.openObserver = nil
         self.record.update { $0.failure = self.failure }
         self.failWaiting()

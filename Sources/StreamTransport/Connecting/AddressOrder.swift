@@ -1,4 +1,5 @@
-/// The order in which addresses are tried (RFC 8305 §4): the resolver's own order, with the families taking turns from the first on.
+/// The order in which addresses are tried (RFC 8305 §4): the resolver's own order, with the families taking turns from
+/// the first on.
 package enum AddressOrder {
     package static func interleaved(_ addresses: [SocketAddress]) -> [SocketAddress] {
         guard let first = addresses.first else { return [] }

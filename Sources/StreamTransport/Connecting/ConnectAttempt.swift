@@ -1,5 +1,5 @@
-/// Opens one connection: looks the name up, tries its addresses one after the other without waiting long for any (RFC 8305), and gives
-/// the first that answers. The others are closed.
+/// Opens one connection: looks the name up, tries its addresses one after the other without waiting long for any (RFC
+/// 8305), and gives the first that answers. The others are closed.
 package final class ConnectAttempt {
     /// How long one address is given before the next is tried beside it (RFC 8305 §5).
     package static let attemptDelay = Duration.milliseconds(250)
@@ -20,8 +20,8 @@ package final class ConnectAttempt {
     /// When the name was known, and when the connection stood: for metrics.
     package private(set) var resolvedAt: MonotonicInstant?
 
-    /// Begins. `completion` is called once, in a later turn, unless the attempt is cancelled. The connection it gets is paused: no byte is read
-    /// before its owner is in place and resumes it.
+    /// Begins. `completion` is called once, in a later turn, unless the attempt is cancelled. The connection it gets is
+    /// paused: no byte is read before its owner is in place and resumes it.
     /// - Parameter timeout: for all steps together; ends in `.deadlinePassed`.
     package init(
         _ target: ConnectTarget, on loop: Loop, options: SocketOptions = SocketOptions(), timeout: Duration,

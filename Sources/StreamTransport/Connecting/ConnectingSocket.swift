@@ -26,8 +26,10 @@ final class ConnectingSocket {
         return self.descriptor
     }
 
+    /// With a reset: if the connection stands already on the other side, its end must not look like a peer that had
+    /// nothing to say.
     func abandon() {
-        self.loop.system.close(self.surrender())
+        self.loop.system.reset(self.surrender())
     }
 }
 

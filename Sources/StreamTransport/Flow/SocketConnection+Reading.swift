@@ -35,7 +35,8 @@ extension SocketConnection {
     }
 
     func readOnce() {
-        // What was left comes before what is new, and before the end: there may be no room beside it, and nothing comes after the end.
+        // What was left comes before what is new, and before the end: there may be no room beside it, and nothing comes
+        // after the end.
         if self.owesKept { return self.offerKept() }
         let start = self.kept.count
         let room = min(max(self.readLimit, 1), Loop.receiveCapacity - start)

@@ -2,7 +2,7 @@ import ByteKernels
 
 extension SocketConnection {
     package var queuedBytes: Int {
-        self.queue.count + (self.loop.scratch.owner === self ? self.loop.scratch.count : 0)
+        self.queue.count
     }
 
     var takesOutput: Bool {
@@ -35,7 +35,8 @@ extension SocketConnection {
         self.endTurnLater()
     }
 
-    /// Makes room for `count` bytes in the loop's scratch, if this connection may use it: nothing of its own waits before.
+    /// Makes room for `count` bytes in the loop's scratch, if this connection may use it: nothing of its own waits
+    /// before.
     func claimScratch(_ count: Int) -> Bool {
         guard self.queue.isEmpty else { return false }
         if let owner = self.loop.scratch.owner, owner !== self { owner.flushScratch() }
@@ -98,7 +99,8 @@ extension SocketConnection {
         self.endTurnLater()
     }
 
-    /// - Returns: whether the send merely has to wait. Otherwise the output is broken; the end is told once what the peer sent before was read.
+    /// - Returns: whether the send merely has to wait. Otherwise the output is broken; the end is told once what the
+    ///   peer sent before was read.
     func mayRetry(_ result: Int) -> Bool {
         let error = SystemError(Int32(truncatingIfNeeded: -result))
         if error == .wouldBlock || error == .interrupted || error == .noBuffers { return true }

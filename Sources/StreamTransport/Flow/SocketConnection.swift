@@ -1,7 +1,7 @@
 /// A connected socket on a loop.
 ///
-/// An idle connection owns no buffer: reads land in the loop's, writes are gathered in the loop's and leave at the end of the turn. Only
-/// what a consumer leaves unread, or the kernel does not take, is copied into the connection.
+/// An idle connection owns no buffer: reads land in the loop's, writes are gathered in the loop's and leave at the end
+/// of the turn. Only what a consumer leaves unread, or the kernel does not take, is copied into the connection.
 package final class SocketConnection: Transport {
     /// What is left to do for the output direction.
     enum Output: Equatable {
@@ -48,7 +48,8 @@ package final class SocketConnection: Transport {
     var owesKept = false
     /// The consumer wants to be told when everything has left.
     var owesProgress = false
-    /// Reading was resumed from inside the consumer's own `bytesReceived`, by a new owner perhaps: what it leaves is offered again.
+    /// Reading was resumed from inside the consumer's own `bytesReceived`, by a new owner perhaps: what it leaves is
+    /// offered again.
     var resumedWhileOffering = false
     var kept: [UInt8] = []
     var closeTimer: LoopTimer?
@@ -133,8 +134,8 @@ extension SocketConnection: Watchable {
         }
     }
 
-    /// Both directions are over while nobody reads. A failure is told now; a clean end waits until it is read, unwatched meanwhile because the
-    /// system would report it again and again.
+    /// Both directions are over while nobody reads. A failure is told now; a clean end waits until it is read,
+    /// unwatched meanwhile because the system would report it again and again.
     private func hungUpUnread() {
         if self.sawReset { return self.end(.failed(.reset)) }
         if let error = self.loop.system.connectError(self.descriptor) { return self.readFailed(error) }
@@ -169,6 +170,7 @@ extension SocketConnection: TurnEndTarget {
             return
         }
         self.updateInterest()
+        if taken > 0 { self.owesProgress = true }
     }
 
     /// While something still waits, `drainQueue` tells of it.

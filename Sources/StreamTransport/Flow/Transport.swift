@@ -1,7 +1,7 @@
 /// One connection as tasks and tunnels know it: bytes in, orders out. Decides nothing.
 ///
-/// Implementations: a socket on a loop, TLS over another transport, and later an HTTP connection that was upgraded. Confined to its
-/// loop: every call and every callback happens on the loop's thread.
+/// Implementations: a socket on a loop, TLS over another transport, and later an HTTP connection that was upgraded.
+/// Confined to its loop: every call and every callback happens on the loop's thread.
 package protocol Transport: AnyObject {
     var loop: Loop { get }
 
@@ -11,33 +11,37 @@ package protocol Transport: AnyObject {
     var localAddress: SocketAddress? { get }
     var peerAddress: SocketAddress? { get }
 
-    /// Queues a copy of `bytes`. What is written in one turn of the loop leaves in one call at its end. Ignored after `shutdownOutput`,
-    /// `close` or the end.
+    /// Queues a copy of `bytes`. What is written in one turn of the loop leaves in one call at its end. Ignored after
+    /// `shutdownOutput`, `close` or the end.
     func write(_ bytes: RawSpan)
 
     /// As `write`, without the copy: lends `count` bytes to fill in place; `fill` says how many it used.
     func write(reserving count: Int, _ fill: (inout MutableRawSpan) -> Int)
 
-    /// Writes at once if nothing waits before it; queues what the kernel does not take. For a relay's single large write.
+    /// Writes at once if nothing waits before it; queues what the kernel does not take. For a relay's single large
+    /// write.
     func writeThrough(_ bytes: RawSpan)
 
-    /// Bytes written that the kernel has not taken yet. Grows without refusal: who writes watches it and stops its source at a watermark.
+    /// Bytes that the kernel refused for now; what this turn has only gathered is not counted. Grows without refusal:
+    /// who writes watches it and stops its source at a watermark.
     var queuedBytes: Int { get }
 
-    /// Of this connection's life: bytes given to `write`, and of those the bytes that the kernel took. A write is done when the second
-    /// has reached what the first was after it.
+    /// Of this connection's life: bytes given to `write`, and of those the bytes that the kernel took. A write is done
+    /// when the second has reached what the first was after it.
     var writtenBytes: UInt64 { get }
     var sentBytes: UInt64 { get }
 
-    /// Asks for one `outputProgressed` when all that was written so far has left, be it at the end of this very turn. Who stopped its source at
-    /// a watermark, or waits for a write to be done, asks for it: otherwise only a turn that left bytes waiting is followed by a call.
+    /// Asks for one `outputProgressed` when all that was written so far has left, be it at the end of this very turn.
+    /// Who stopped its source at a watermark, or waits for a write to be done, asks for it: otherwise only a turn that
+    /// left bytes waiting is followed by a call.
     func awaitProgress()
 
     /// No `bytesReceived` until `resumeReading`; the peer is slowed by its own full window. Failures are still noticed.
     func pauseReading()
     /// Reads again; bytes that the consumer left are offered again first, in a later turn.
     func resumeReading()
-    /// Most bytes taken from the kernel in one read; bounds what a paused consumer can leave behind. Default: the loop's buffer.
+    /// Most bytes taken from the kernel in one read; bounds what a paused consumer can leave behind. Default: the
+    /// loop's buffer.
     var readLimit: Int { get set }
 
     /// After all queued bytes: no more output (FIN, or close_notify). Input goes on.
@@ -45,13 +49,14 @@ package protocol Transport: AnyObject {
     /// Refuses further input; output goes on.
     func shutdownInput()
 
-    /// After all queued bytes: ends the connection cleanly. Input that still comes is read and thrown away for at most `linger`, so that the
-    /// kernel does not answer it with a reset that would destroy what was just sent; then the descriptor is closed.
+    /// After all queued bytes: ends the connection cleanly. Input that still comes is read and thrown away for at most
+    /// `linger`, so that the kernel does not answer it with a reset that would destroy what was just sent; then the
+    /// descriptor is closed.
     func close(linger: Duration)
     /// Ends at once with a reset: the peer must not take this for a clean end. Queued bytes are thrown away.
     func reset()
 
-    /// Hands the descriptor over with the bytes already read but not consumed, and forgets it. `nil` where there is no plain descriptor to give
-    /// (TLS) or bytes still wait to be written.
+    /// Hands the descriptor over with the bytes already read but not consumed, and forgets it. `nil` where there is no
+    /// plain descriptor to give (TLS) or bytes still wait to be written.
     func surrender() -> SurrenderedSocket?
 }

@@ -1,14 +1,18 @@
-/// The owner of a transport: told what happens on it, always on the loop, never from inside one of its own calls to the transport.
+/// The owner of a transport: told what happens on it, always on the loop, never from inside one of its own calls to the
+/// transport.
 package protocol TransportConsumer: AnyObject {
-    /// Offers all bytes that wait, in the loop's shared buffer: they may be changed in place and must be copied to be kept.
-    /// - Returns: how many were used. The rest is kept aside and offered again, in front of what comes next: with the next bytes that arrive,
-    ///   or after `resumeReading` if reading was paused meanwhile.
+    /// Offers all bytes that wait, in the loop's shared buffer: they may be changed in place and must be copied to be
+    /// kept.
+    /// - Returns: how many were used. The rest is kept aside and offered again, in front of what comes next: with the
+    ///   next bytes that arrive, or after `resumeReading` if reading was paused meanwhile.
     func bytesReceived(_ bytes: inout MutableRawSpan) -> Int
 
-    /// The peer finished sending, cleanly (FIN; under TLS a close_notify). All bytes before it were offered. Output is still open.
+    /// The peer finished sending, cleanly (FIN; under TLS a close_notify). All bytes before it were offered. Output is
+    /// still open.
     func inputClosed()
 
-    /// The kernel took queued bytes. Called only after a turn that left some waiting, or when `awaitProgress` asked for it.
+    /// The kernel took queued bytes. Called only after a turn that left some waiting, or when `awaitProgress` asked for
+    /// it.
     func outputProgressed()
 
     /// The connection is over. Called exactly once, last.

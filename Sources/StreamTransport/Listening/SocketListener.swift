@@ -1,7 +1,8 @@
 /// A listening socket on one loop.
 ///
-/// Takes at most `acceptsPerTurn` connections a turn, so that a burst of newcomers cannot starve the connections that are there. When the
-/// process runs out of descriptors it stops accepting for `exhaustionPause`, and tries again: the waiting ones stay in the kernel's queue.
+/// Takes at most `acceptsPerTurn` connections a turn, so that a burst of newcomers cannot starve the connections that
+/// are there. When the process runs out of descriptors it stops accepting for `exhaustionPause`, and tries again: the
+/// waiting ones stay in the kernel's queue.
 package final class SocketListener {
     package static let acceptsPerTurn = 16
     package static let exhaustionPause = Duration.milliseconds(50)
@@ -21,7 +22,8 @@ package final class SocketListener {
     /// Opens `address` on `loop`.
     /// - Throws: `SystemError`, such as address in use.
     package convenience init(
-        _ address: SocketAddress, options: ListenOptions = ListenOptions(), on loop: Loop, owner: any SocketListenerOwner
+        _ address: SocketAddress, options: ListenOptions = ListenOptions(), on loop: Loop,
+        owner: any SocketListenerOwner
     ) throws(SystemError) {
         let descriptor = try loop.system.listen(address, options: options).get()
         try self.init(adopting: descriptor, on: loop, owner: owner)
@@ -84,7 +86,8 @@ package final class SocketListener {
             self.owner?.acceptingPaused(by: self, error)
             return false
         case .failure:
-            // The newcomer is gone already (ECONNABORTED) or its network failed: errors of that connection, not of the listener (accept(2)).
+            // The newcomer is gone already (ECONNABORTED) or its network failed: errors of that connection, not of the
+            // listener (accept(2)).
             return true
         }
     }

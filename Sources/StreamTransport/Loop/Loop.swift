@@ -1,9 +1,11 @@
 import Synchronization
 
-/// One thread's worth of connections: waits until something is ready, lets its owner act, sends what was written, and begins again.
+/// One thread's worth of connections: waits until something is ready, lets its owner act, sends what was written, and
+/// begins again.
 ///
-/// Everything on a loop happens on the thread that runs it; only `execute`, `stop`, `isCurrent` and the executor's `enqueue` may be
-/// called from elsewhere. A turn takes each ready descriptor once, so no connection can keep the others waiting for more than one read.
+/// Everything on a loop happens on the thread that runs it; only `execute`, `stop`, `isCurrent` and the executor's
+/// `enqueue` may be called from elsewhere. A turn takes each ready descriptor once, so no connection can keep the
+/// others waiting for more than one read.
 package final class Loop: @unchecked Sendable {
     /// Bytes read from a socket in one call at most.
     package static let receiveCapacity = 256 << 10

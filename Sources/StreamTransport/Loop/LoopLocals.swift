@@ -1,4 +1,5 @@
-/// Objects that all connections of one loop share: pools, scratch buffers, a generator. Asked for once, when a connection is made.
+/// Objects that all connections of one loop share: pools, scratch buffers, a generator. Asked for once, when a
+/// connection is made.
 struct LoopLocals {
     private var objects: [ObjectIdentifier: AnyObject] = [:]
 

@@ -1,5 +1,5 @@
-/// Where what one connection writes in a turn is gathered, so that it leaves in one call. One per loop: a connection owns output memory
-/// only while its peer does not keep up.
+/// Where what one connection writes in a turn is gathered, so that it leaves in one call. One per loop: a connection
+/// owns output memory only while its peer does not keep up.
 struct OutputScratch {
     let buffer = SharedBuffer(capacity: 256 << 10)
     var count = 0

@@ -1,4 +1,5 @@
-/// Something with work left for the end of the turn: flushing what was written, telling what must not be told from inside a call.
+/// Something with work left for the end of the turn: flushing what was written, telling what must not be told from
+/// inside a call.
 package protocol TurnEndTarget: AnyObject {
     func turnEnded()
 }

@@ -1,5 +1,5 @@
-/// Who watches what: tokens carry a slot and its generation, so an event that was found before its descriptor was closed and reused
-/// meets an older generation and is dropped.
+/// Who watches what: tokens carry a slot and its generation, so an event that was found before its descriptor was
+/// closed and reused meets an older generation and is dropped.
 struct WatchTable {
     private struct Slot {
         var generation: UInt32 = 0

@@ -1,4 +1,5 @@
-/// What a simulated network does to those who use it, as probabilities (0 never, 1 always) and ranges that are drawn from evenly.
+/// What a simulated network does to those who use it, as probabilities (0 never, 1 always) and ranges that are drawn
+/// from evenly.
 ///
 /// Everything is drawn from the network's one generator: the same seed, plan and program give the same run.
 package struct FaultPlan: Hashable, Sendable {

@@ -24,8 +24,11 @@ struct ListenerTable {
 
     mutating func remove(_ listener: SimulatedListener) {
         switch listener.address {
-        case .unix(let path) where path.hasPrefix("@"): self.files[path] = nil
-        case .unix(let path): self.files[path]?.listener = nil
+        case .unix(let path):
+            // The file may be another's by now.
+            guard self.files[path]?.listener === listener else { return }
+            self.files[path]?.listener = nil
+            if path.hasPrefix("@") { self.files[path] = nil }
         case .ipv4(_, let port), .ipv6(_, _, _, let port): self.byPort[port]?.removeAll { $0 === listener }
         }
     }
@@ -46,6 +49,12 @@ struct ListenerTable {
         guard let file = self.files[path] else { throw path.hasPrefix("@") ? .refused : .noSuchFile }
         guard let listener = file.listener else { throw .refused }
         return listener
+    }
+
+    /// Nobody reaches a listener by its path any more.
+    mutating func removeFile(_ path: String) {
+        guard !path.hasPrefix("@") else { return }
+        self.files[path] = nil
     }
 
     /// Permission bits of a Unix socket's file; `nil` without one.

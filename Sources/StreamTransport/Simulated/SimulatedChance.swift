@@ -1,4 +1,5 @@
-/// The one source of chance in a simulation: SplitMix64, whose whole state is its seed, so that a seed replays a run exactly.
+/// The one source of chance in a simulation: SplitMix64, whose whole state is its seed, so that a seed replays a run
+/// exactly.
 package struct SimulatedChance: RandomNumberGenerator {
     private var state: UInt64
 
@@ -14,7 +15,8 @@ package struct SimulatedChance: RandomNumberGenerator {
         return mixed ^ (mixed >> 31)
     }
 
-    /// True with `probability` (0 never, 1 always). Draws only when the answer is open, so that an unused fault costs no chance.
+    /// True with `probability` (0 never, 1 always). Draws only when the answer is open, so that an unused fault costs
+    /// no chance.
     mutating func happens(_ probability: Double) -> Bool {
         guard probability > 0 else { return false }
         guard probability < 1 else { return true }

@@ -54,7 +54,8 @@ extension SimulatedNetwork {
         self.planPatiently(at: self.now.advanced(by: .seconds(127))) { client.refuseConnect(.timedOut) }
     }
 
-    /// A connection request reached the address: somebody listens, or a reset goes back, or the queue is full and nothing does.
+    /// A connection request reached the address: somebody listens, or a reset goes back, or the queue is full and
+    /// nothing does.
     private func requestArrived(_ client: SimulatedStream, retry: Int) {
         guard client.life == .connecting else { return }
         let candidates = self.listeners.listeners(for: client.remoteAddress)

@@ -26,7 +26,8 @@ extension SimulatedNetwork {
         self.advance(to: self.now.advanced(by: limit), by: { $0.nextInstant }, until: { false })
     }
 
-    /// Runs until everything under way has arrived and the loops have acted on it, without waiting for anybody's timeout.
+    /// Runs until everything under way has arrived and the loops have acted on it, without waiting for anybody's
+    /// timeout.
     @discardableResult
     package func settle(atMost limit: Duration = .seconds(60)) -> RunOutcome {
         self.advance(to: self.now.advanced(by: limit), by: { $0.nextTrafficInstant }, until: { false })

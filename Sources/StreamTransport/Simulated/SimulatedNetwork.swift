@@ -1,16 +1,18 @@
 /// A network that exists only in this process: sockets, names and a clock, all moved by one seed.
 ///
-/// Nothing here happens by itself. Loops ask their `SimulatedSystem`, which answers at once; `run` lets virtual time pass, delivers what
-/// is under way and gives turns to the loops that have something to do, in a drawn order, on the calling thread. The same seed, faults and
-/// program give the same run to the byte, which `trace.fingerprint` proves.
+/// Nothing here happens by itself. Loops ask their `SimulatedSystem`, which answers at once; `run` lets virtual time
+/// pass, delivers what is under way and gives turns to the loops that have something to do, in a drawn order, on the
+/// calling thread. The same seed, faults and program give the same run to the byte, which `trace.fingerprint` proves.
 ///
-/// The addresses form one flat space: whoever listens on an address is reached at it from everywhere, loopback included.
+/// The addresses form one flat space: whoever listens on an address is reached at it from everywhere, loopback
+/// included.
 package final class SimulatedNetwork {
     package let seed: UInt64
     /// May be changed at any time; connections keep the latency and buffers drawn for them.
     package var faults: FaultPlan
     package internal(set) var trace: SimulationTrace
-    /// Calls on descriptors that are not open, double watches and the like: mistakes of the program under test. Empty in a sound run.
+    /// Calls on descriptors that are not open, double watches and the like: mistakes of the program under test. Empty
+    /// in a sound run.
     package private(set) var misuses: [String] = []
     /// What attempts to connect to an address meet, instead of the fault plan's draw.
     package var connectScripts: [SocketAddress: ConnectScript] = [:]
@@ -43,7 +45,8 @@ package final class SimulatedNetwork {
         self.timeline.now
     }
 
-    /// A new process with one loop's view of the system. Further loops of the same process: `SimulatedProcess.makeSystem`.
+    /// A new process with one loop's view of the system. Further loops of the same process:
+    /// `SimulatedProcess.makeSystem`.
     package func makeSystem() -> SimulatedSystem {
         self.processes += 1
         return self.makeSystem(in: SimulatedProcess(on: self, address: 0x0a00_0000 | self.processes))

@@ -1,6 +1,7 @@
 import HeapModule
 
-/// A process on the simulated network: what its loops share, which is the table of descriptors and the address it connects from.
+/// A process on the simulated network: what its loops share, which is the table of descriptors and the address it
+/// connects from.
 package final class SimulatedProcess {
     /// Most descriptors open at once; one more is `EMFILE`.
     package var descriptorLimit = 65_536

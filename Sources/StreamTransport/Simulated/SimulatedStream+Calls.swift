@@ -81,8 +81,8 @@ extension SimulatedStream {
         return nil
     }
 
-    /// The last descriptor is gone. Bytes that the kernel took still arrive; bytes that nobody read are answered with a reset
-    /// (RFC 2525 §2.17), which Linux does for both families.
+    /// The last descriptor is gone. Bytes that the kernel took still arrive; bytes that nobody read are answered with a
+    /// reset (RFC 2525 §2.17), which Linux does for both families.
     func close() {
         self.isOrphan = true
         let unread = !self.received.isEmpty

@@ -10,7 +10,8 @@ extension SimulatedStream {
         self.watchers.notify()
     }
 
-    /// How long bytes may stay under way. Without a user timeout a closed window is waited on for ever, a silent network is not.
+    /// How long bytes may stay under way. Without a user timeout a closed window is waited on for ever, a silent
+    /// network is not.
     private var acknowledgementLimit: Duration? {
         self.options.userTimeout ?? (self.isPathStalled ? Self.retransmissionLimit : nil)
     }
@@ -57,7 +58,8 @@ extension SimulatedStream {
         }
     }
 
-    /// Plans what keep-alive finds if the stall outlives it. Probes over a network that answers change nothing and are not simulated.
+    /// Plans what keep-alive finds if the stall outlives it. Probes over a network that answers change nothing and are
+    /// not simulated.
     func expectSilence() {
         guard self.life == .established, self.family == .tcp, let patience = self.keepAlivePatience else { return }
         let heard = self.lastHeard

@@ -2,8 +2,8 @@ import DequeModule
 
 /// What travels from one end of a TCP connection to the other.
 ///
-/// Segments of one direction arrive in the order in which they were sent, each after the connection's latency and its own jitter; a
-/// segment that finds the receiver's buffer full waits until it is read.
+/// Segments of one direction arrive in the order in which they were sent, each after the connection's latency and its
+/// own jitter; a segment that finds the receiver's buffer full waits until it is read.
 extension SimulatedStream {
     func transmit(_ count: Int) {
         var left = count
@@ -89,7 +89,8 @@ extension SimulatedStream {
         receiver.watchers.notify()
     }
 
-    /// Linux keeps taking bytes after `SHUT_RD` alone; with both directions shut, or closed, it answers them with a reset.
+    /// Linux keeps taking bytes after `SHUT_RD` alone; with both directions shut, or closed, it answers them with a
+    /// reset.
     private var takesInput: Bool {
         self.life == .established && !self.isOrphan && !(self.inputShut && self.outputShut)
     }

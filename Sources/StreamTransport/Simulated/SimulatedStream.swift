@@ -2,9 +2,10 @@ import DequeModule
 
 /// One end of a simulated connection, behaving as a Linux socket does.
 ///
-/// The flags follow the kernel's own (`RCV_SHUTDOWN`, `SEND_SHUTDOWN`, `SOCK_DONE`, `sk_err`), because what a program sees of half-close
-/// and reset follows from them. In particular: bytes that arrived before a reset can still be read, then the error is given once, then
-/// the end of input; a reset that follows a FIN is seen by writes alone; and a Unix socket's end takes both directions at once.
+/// The flags follow the kernel's own (`RCV_SHUTDOWN`, `SEND_SHUTDOWN`, `SOCK_DONE`, `sk_err`), because what a program
+/// sees of half-close and reset follows from them. In particular: bytes that arrived before a reset can still be read,
+/// then the error is given once, then the end of input; a reset that follows a FIN is seen by writes alone; and a Unix
+/// socket's end takes both directions at once.
 final class SimulatedStream {
     enum Family {
         case tcp

@@ -82,6 +82,10 @@ extension SimulatedSystem {
         }
     }
 
+    package func removeSocketFile(_ path: String) {
+        self.network.listeners.removeFile(path)
+    }
+
     package func localAddress(_ descriptor: Descriptor) -> SocketAddress? {
         switch self.process.socket(descriptor, "localAddress") {
         case .stream(let stream): stream.localAddress
@@ -103,8 +107,8 @@ extension SimulatedSystem {
         return nil
     }
 
-    /// Holds up what passes through this connection for `duration`: what its process sends, and what comes to it. `nil` is for ever.
-    /// Kernel timeouts run meanwhile.
+    /// Holds up what passes through this connection for `duration`: what its process sends, and what comes to it. `nil`
+    /// is for ever. Kernel timeouts run meanwhile.
     package func stall(_ descriptor: Descriptor, for duration: Duration?, output: Bool = true, input: Bool = true) {
         guard let stream = self.process.stream(descriptor, "stall") else { return }
         let end = duration.map { self.network.now.advanced(by: $0) } ?? .distantFuture

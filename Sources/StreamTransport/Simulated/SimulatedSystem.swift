@@ -3,14 +3,15 @@ import Synchronization
 
 /// A loop's view of a simulated network: the kernel of one process, answering at once.
 ///
-/// `wait` never blocks. It calls the completions of lookups that are done, as the real system does from its own `wait`, gives what is
-/// ready now, and remembers the deadline; the network takes a loop that found nothing for waiting, and gives it another turn when something
-/// becomes ready, the deadline passes or `wake` is called.
+/// `wait` never blocks. It calls the completions of lookups that are done, as the real system does from its own `wait`,
+/// gives what is ready now, and remembers the deadline; the network takes a loop that found nothing for waiting, and
+/// gives it another turn when something becomes ready, the deadline passes or `wake` is called.
 package final class SimulatedSystem: System {
     package let process: SimulatedProcess
     let number: Int
     private var watches: [Int32: SimulatedWatch] = [:]
-    /// What may be ready, in the order in which it became so; what stays ready goes to the back, as in epoll's own list.
+    /// What may be ready, in the order in which it became so; what stays ready goes to the back, as in epoll's own
+    /// list.
     private var candidates: Deque<SimulatedWatch> = []
     private let woken = Atomic<Bool>(false)
     private var lookups: [ResolutionTicket: (Result<[SocketAddress], ResolutionFailure>) -> Void] = [:]
@@ -36,8 +37,8 @@ package final class SimulatedSystem: System {
 
     // MARK: Driven by the network
 
-    /// From now on `SimulatedNetwork.run` calls `turn` whenever this loop has something to do: one wait, and acting on what it gave.
-    /// Without it, whoever holds the system calls it directly.
+    /// From now on `SimulatedNetwork.run` calls `turn` whenever this loop has something to do: one wait, and acting on
+    /// what it gave. Without it, whoever holds the system calls it directly.
     package func drive(by turn: @escaping () -> Void) {
         self.turn = turn
         self.isParked = false

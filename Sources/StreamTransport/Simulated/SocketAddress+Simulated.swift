@@ -17,8 +17,8 @@ extension SocketAddress {
         }
     }
 
-    /// Where a process that is `process` to the others connects from: loopback to loopback, else its own address, whose IPv6 twin lies
-    /// in 2001:db8::/96.
+    /// Where a process that is `process` to the others connects from: loopback to loopback, else its own address, whose
+    /// IPv6 twin lies in 2001:db8::/96.
     func source(_ process: UInt32) -> SocketAddress {
         switch self {
         case .ipv4(let address, _) where address >> 24 == 127: .ipv4(address: 0x7f00_0001, port: 0)

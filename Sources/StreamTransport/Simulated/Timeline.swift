@@ -1,6 +1,7 @@
 import HeapModule
 
-/// The clock of a simulation and what is to happen by it: things due at the same instant happen in the order in which they were planned.
+/// The clock of a simulation and what is to happen by it: things due at the same instant happen in the order in which
+/// they were planned.
 struct Timeline {
     private struct Entry: Comparable {
         let due: MonotonicInstant

@@ -46,7 +46,8 @@ package final class LinuxSystem: System {
 
     package func wait(_ events: inout ReadyEvents, until deadline: MonotonicInstant?) {
         events.events.removeAll(keepingCapacity: true)
-        let count = unsafe epoll_wait(self.poller, self.found, Int32(ReadyEvents.capacity), self.milliseconds(until: deadline))
+        let count = unsafe epoll_wait(
+            self.poller, self.found, Int32(ReadyEvents.capacity), self.milliseconds(until: deadline))
         guard count > 0 else { return }
         for index in 0..<Int(count) {
             let event = unsafe self.found[index]

@@ -31,6 +31,11 @@ package enum Machine {
 }
 
 extension System {
+    package func removeSocketFile(_ path: String) {
+        guard !path.hasPrefix("@"), unsafe sluice_is_socket_file(path) == 1 else { return }
+        _ = unsafe unlink(path)
+    }
+
     /// Random words, 1 to 32 of them, fit for keys. A simulation gives seeded ones.
     package func randomWords(_ count: Int) -> [UInt64] {
         Machine.randomWords(max(1, min(32, count)))

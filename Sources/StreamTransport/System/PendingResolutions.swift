@@ -3,8 +3,8 @@ import Synchronization
 
 /// One loop's lookups: handed to the resolver threads, answered on the loop.
 final class PendingResolutions {
-    /// What the threads may touch. It holds the loop's eventfd as a duplicate, so that an answer which comes after the loop is gone
-    /// wakes nobody instead of a stranger who got the descriptor's number.
+    /// What the threads may touch. It holds the loop's eventfd as a duplicate, so that an answer which comes after the
+    /// loop is gone wakes nobody instead of a stranger who got the descriptor's number.
     private final class Answers: Sendable {
         let arrived = Mutex<[(ResolutionTicket, Result<[SocketAddress], ResolutionFailure>)]>([])
         private let waker: Int32

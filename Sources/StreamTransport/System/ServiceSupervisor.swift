@@ -17,8 +17,8 @@ package enum ServiceSupervisor {
         return sent == bytes.count
     }
 
-    /// The listening sockets that were passed, with their names (empty where none was given). Each is made non-blocking and close-on-exec; the
-    /// variables are taken away, so that a child does not take them for its own.
+    /// The listening sockets that were passed, with their names (empty where none was given). Each is made non-blocking
+    /// and close-on-exec; the variables are taken away, so that a child does not take them for its own.
     package static func takeListeningDescriptors() -> [(name: String, descriptor: Descriptor)] {
         guard let owner = Self.environment("LISTEN_PID").flatMap({ Int32($0) }), owner == getpid(),
             let count = Self.environment("LISTEN_FDS").flatMap({ Int32($0) }), count > 0, count <= 1024

@@ -46,7 +46,8 @@ extension SocketAddress {
         }
     }
 
-    /// An IPv4 or IPv6 address written in digits (`192.0.2.1`, `2001:db8::1`, `fe80::1%eth0`); `nil` for anything else, names included.
+    /// An IPv4 or IPv6 address written in digits (`192.0.2.1`, `2001:db8::1`, `fe80::1%eth0`); `nil` for anything else,
+    /// names included.
     package init?(literal host: String, port: UInt16) {
         var storage = sockaddr_storage()
         guard unsafe sluice_parse_literal(host, &storage) == 1 else { return nil }

@@ -6,7 +6,8 @@ package enum SocketAddress: Hashable, Sendable {
     ///   - high: the first eight bytes on the wire; `low`: the last eight.
     ///   - scope: the interface index of a link-local address, else 0.
     case ipv6(high: UInt64, low: UInt64, scope: UInt32, port: UInt16)
-    /// A path of at most 107 bytes; empty for a socket without a name. A leading `@` stands for the abstract name space.
+    /// A path of at most 107 bytes; empty for a socket without a name. A leading `@` stands for the abstract name
+    /// space.
     case unix(path: String)
 
     package var port: UInt16? {

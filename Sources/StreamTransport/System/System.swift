@@ -1,7 +1,7 @@
 /// What a loop asks of the operating system, and all it asks: readiness, sockets, the clock.
 ///
-/// One object belongs to one loop. `LinuxSystem` makes the calls; `SimulatedSystem` answers them from a seeded network in
-/// virtual time. Because the seam is this low, the loop, the connections and everything above run unchanged on both.
+/// One object belongs to one loop. `LinuxSystem` makes the calls; `SimulatedSystem` answers them from a seeded network
+/// in virtual time. Because the seam is this low, the loop, the connections and everything above run unchanged on both.
 ///
 /// Results of transfers are counts, or a negated error number: no allocation and no throw on the hot path.
 /// Every call but `wake()` is made on the loop's thread.
@@ -9,8 +9,8 @@ package protocol System: AnyObject {
     /// The clock, read afresh.
     func now() -> MonotonicInstant
 
-    /// Waits until something watched is ready, `deadline` has passed (`nil`: no deadline) or `wake()` was called, whichever is first.
-    /// Replaces the contents of `events` (at most its capacity). A deadline in the past polls.
+    /// Waits until something watched is ready, `deadline` has passed (`nil`: no deadline) or `wake()` was called,
+    /// whichever is first. Replaces the contents of `events` (at most its capacity). A deadline in the past polls.
     func wait(_ events: inout ReadyEvents, until deadline: MonotonicInstant?)
 
     /// Ends the current or the next `wait`. Callable from any thread, and cheap when called again before the loop woke.
@@ -24,7 +24,8 @@ package protocol System: AnyObject {
     /// Opens a bound, listening, non-blocking socket.
     func listen(_ address: SocketAddress, options: ListenOptions) -> Result<Descriptor, SystemError>
 
-    /// Takes one waiting connection, non-blocking, close-on-exec. `EAGAIN` when none waits; `EMFILE`/`ENFILE` when descriptors are exhausted.
+    /// Takes one waiting connection, non-blocking, close-on-exec. `EAGAIN` when none waits; `EMFILE`/`ENFILE` when
+    /// descriptors are exhausted.
     func accept(_ listener: Descriptor) -> Result<AcceptedSocket, SystemError>
 
     /// Begins to connect a non-blocking socket; writable means decided, `connectError` then says how.
@@ -54,10 +55,15 @@ package protocol System: AnyObject {
     func apply(_ options: SocketOptions, to descriptor: Descriptor) -> SystemError?
 
     /// Looks up `host` away from the loop and calls back on it, at most once; `deadline` bounds the wait.
-    func resolve(_ host: String, port: UInt16, completion: @escaping (Result<[SocketAddress], ResolutionFailure>) -> Void)
+    func resolve(
+        _ host: String, port: UInt16, completion: @escaping (Result<[SocketAddress], ResolutionFailure>) -> Void
+    )
         -> ResolutionTicket
     /// After this the completion of `ticket` is never called.
     func cancelResolution(_ ticket: ResolutionTicket)
+
+    /// Takes away the file of a Unix socket that is closed; does nothing where there is none.
+    func removeSocketFile(_ path: String)
 
     /// Random words, 1 to 32 of them, fit for masking keys: from the kernel's generator unless a system says otherwise.
     func randomWords(_ count: Int) -> [UInt64]

@@ -1,4 +1,5 @@
-/// Why a WebSocket was closed (RFC 6455 §7.4). Open: any number can be a value, whether or not it may go over the wire.
+/// Why a WebSocket was closed (RFC 6455 §7.4). Open: any number can be a value, whether or not it may go over the
+/// wire.
 public struct CloseCode: RawRepresentable, Hashable, Sendable {
     public var rawValue: UInt16
 

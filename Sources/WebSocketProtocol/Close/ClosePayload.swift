@@ -17,16 +17,10 @@ public enum ClosePayload {
     }
 
     private static func cut(_ reason: [UInt8]) -> [UInt8] {
-        var kept = Array(reason.prefix(Self.reasonLimit))
+        var end = min(reason.count, Self.reasonLimit)
         // Not inside a character: what follows may not be a continuation byte.
-        if kept.count < reason.count {
-            while let last = kept.popLast() {
-                if last & 0xC0 != 0x80 {
-                    if last < 0x80 { kept.append(last) }
-                    break
-                }
-            }
-        }
+        while end > 0, end < reason.count, reason[end] & 0xC0 == 0x80 { end -= 1 }
+        let kept = Array(reason[..<end])
         var validator = UTF8Validator()
         let isText = kept.withRawSpan { validator.validate($0) } == nil && validator.isComplete
         return isText ? kept : []

@@ -1,4 +1,5 @@
-/// A piece of a data message's payload, as much as has arrived: unmasked, inflated, and if text checked to be UTF-8 so far.
+/// A piece of a data message's payload, as much as has arrived: unmasked, inflated, and if text checked to be UTF-8
+/// so far.
 public struct DataChunk: Equatable, Sendable {
     public enum Payload: Equatable, Sendable {
         /// In the buffer that was lent, in place.

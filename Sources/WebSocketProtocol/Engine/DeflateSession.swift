@@ -1,8 +1,8 @@
 import ByteKernels
 import Deflate
 
-/// permessage-deflate on one connection (RFC 7692): its contexts, made at the first compressed message and given back between messages
-/// where the agreement does not let them live on.
+/// permessage-deflate on one connection (RFC 7692): its contexts, made at the first compressed message and given back
+/// between messages where the agreement does not let them live on.
 final class DeflateSession {
     /// What a sync flush ends with and the sender left out (§7.2.1).
     private static let tail: [UInt8] = [0x00, 0x00, 0xFF, 0xFF]
@@ -14,6 +14,8 @@ final class DeflateSession {
     private let inflaterBits: Int
     private let deflaterBits: Int
     private var inflater: Inflater?
+    /// Whether nothing was inflated since a message began or a last block ended.
+    private var isAtStart = true
     private var deflater: Deflater?
 
     init(_ parameters: PermessageDeflateParameters, policy: DeflatePolicy, role: Role, share: DeflateShare) {
@@ -22,7 +24,8 @@ final class DeflateSession {
         let isServer = role == .server
         self.keepsInflater = !(isServer ? parameters.clientNoContextTakeover : parameters.serverNoContextTakeover)
         self.keepsDeflater =
-            !(isServer ? parameters.serverNoContextTakeover : parameters.clientNoContextTakeover) && policy.keepsOwnContext
+            !(isServer ? parameters.serverNoContextTakeover : parameters.clientNoContextTakeover)
+            && policy.keepsOwnContext
         self.inflaterBits = isServer ? parameters.clientWindowBits : parameters.serverWindowBits
         let granted = isServer ? parameters.serverWindowBits : parameters.clientWindowBits
         self.deflaterBits = min(granted, policy.ownWindowBits)
@@ -30,75 +33,59 @@ final class DeflateSession {
 
     // MARK: Inflating
 
-    /// Inflates into the share's output from offset `written` on.
-    /// - Returns: the bytes of `input` that were used; fewer than all when the output is full.
-    func inflate(_ input: RawSpan, written: inout Int) throws(PeerViolation) -> Int {
-        var consumed = 0
-        while consumed < input.byteCount {
-            let progress = try self.step(input, &consumed, &written)
+    /// Inflates into the share's output from offset `written` on, and advances `used` and `written`.
+    func inflate(_ input: RawSpan, used: inout Int, written: inout Int) -> InflateStop {
+        while true {
+            let before = used
+            let progress = self.step(input, &used, &written)
+            if used > before { self.isAtStart = false }
             switch progress {
-            case .needsInput, .outputFull: return consumed
-            // A block marked as the last one ends nothing here (§7.2.3.4).
-            case .streamEnd: self.inflater?.continuePastEnd()
+            case .needsInput: return .needsInput
+            case .outputFull: return .outputFull
+            case nil: return .corrupt
+            case .streamEnd:
+                // A block marked as the last one ends nothing here (§7.2.3.4).
+                self.inflater?.continuePastEnd()
+                self.isAtStart = true
+                if used == input.byteCount { return .needsInput }
             }
         }
-        return consumed
     }
 
     /// Gives the inflater the tail of the message.
-    /// - Parameter tailGiven: bytes of the tail given before; `nil` again when the message is complete.
-    /// - Returns: whether the message is complete: otherwise there is more to come once the output was taken.
-    func finishMessage(tailGiven: inout Int?, written: inout Int) throws(PeerViolation) -> Bool {
-        var given = tailGiven ?? 0
-        tailGiven = given
-        while true {
-            let result = Self.tail.withRawSpan { tail -> Result<InflateProgress, PeerViolation> in
-                do throws(PeerViolation) {
-                    return .success(try self.step(tail, &given, &written))
-                } catch {
-                    return .failure(error)
-                }
-            }
-            tailGiven = given
-            switch try result.get() {
-            case .outputFull: return false
-            case .streamEnd: self.inflater?.continuePastEnd()
-            case .needsInput:
-                tailGiven = nil
-                self.messageInflated()
-                return true
-            }
+    ///
+    /// Data that is nothing at all, or ends with a block marked as the last one, has no place for the tail: such
+    /// senders forget an empty block that §7.2.1 wants, but nothing is missing.
+    /// - Parameter tailGiven: bytes of the tail given before; 0 again when the message is complete.
+    /// - Returns: `.needsInput` when the message is complete; a tail that completes nothing shows data cut short.
+    func finishMessage(tailGiven: inout Int, written: inout Int) -> InflateStop {
+        if !self.isAtStart || tailGiven > 0 {
+            let stop = Self.tail.withRawSpan { self.inflate($0, used: &tailGiven, written: &written) }
+            guard stop == .needsInput else { return stop }
+            // The tail may also complete a block marked as the last one, behind which the inflater is at a start.
+            guard self.isAtStart || self.inflater?.isBetweenBlocks == true else { return .corrupt }
         }
+        tailGiven = 0
+        self.isAtStart = true
+        if !self.keepsInflater, let inflater = self.inflater {
+            self.inflater = nil
+            self.share.pool.giveBack(inflater)
+        }
+        return .needsInput
     }
 
-    private func step(
-        _ input: RawSpan, _ consumed: inout Int, _ written: inout Int
-    ) throws(PeerViolation) -> InflateProgress {
-        guard let inflater = self.inflater ?? self.share.pool.takeInflater(format: .raw, windowBits: self.inflaterBits) else {
-            throw PeerViolation(.invalidCompressedData)
-        }
+    /// - Returns: `nil` for corrupt data, or where there is no memory for an inflater.
+    private func step(_ input: RawSpan, _ used: inout Int, _ written: inout Int) -> InflateProgress? {
+        guard let inflater = self.inflater ?? self.share.pool.takeInflater(format: .raw, windowBits: self.inflaterBits)
+        else { return nil }
         self.inflater = inflater
-        var used = consumed
-        var made = written
-        let result = self.share.output.withMutableRawSpan { output -> Result<InflateProgress, InflateFailure> in
+        return self.share.output.withMutableRawSpan { output in
             do throws(InflateFailure) {
-                return .success(try inflater.inflate(input, consumed: &used, into: &output, written: &made))
+                return try inflater.inflate(input, consumed: &used, into: &output, written: &written)
             } catch {
-                return .failure(error)
+                return nil
             }
         }
-        consumed = used
-        written = made
-        switch result {
-        case .success(let progress): return progress
-        case .failure: throw PeerViolation(.invalidCompressedData)
-        }
-    }
-
-    private func messageInflated() {
-        guard !self.keepsInflater, let inflater = self.inflater else { return }
-        self.inflater = nil
-        self.share.pool.giveBack(inflater)
     }
 
     // MARK: Deflating

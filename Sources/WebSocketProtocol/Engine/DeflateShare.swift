@@ -1,7 +1,8 @@
 import ByteKernels
 import Deflate
 
-/// What all compressing connections of one thread share: inflaters and deflaters between uses, and scratch that none of them keeps anything in.
+/// What all compressing connections of one thread share: inflaters and deflaters between uses, and scratch that none
+/// of them keeps anything in.
 package final class DeflateShare {
     /// Bytes inflated by one event at most.
     package static let outputCapacity = 64 << 10

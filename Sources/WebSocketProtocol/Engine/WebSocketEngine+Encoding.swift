@@ -6,7 +6,8 @@ extension WebSocketEngine {
         FrameHeader.size(payloadLength: payloadCount, isMasked: self.role == .client) + payloadCount
     }
 
-    /// Writes a frame to the front of `target`, which has room for `frameSize`: the header, and the payload masked on its way if we are a client.
+    /// Writes a frame to the front of `target`, which has room for `frameSize`: the header, and the payload masked on
+    /// its way if we are a client.
     /// - Returns: the bytes written.
     @discardableResult
     public func encodeFrame(
@@ -27,13 +28,19 @@ extension WebSocketEngine {
 
     /// Compresses the payload of one data frame where that was agreed and pays.
     ///
-    /// - Returns: where the compressed payload is, to be sent in the given one's place with RSV1 on a message's first frame; `nil` to send it as it is.
+    /// - Returns: where the compressed payload is, to be sent in the given one's place with RSV1 on a message's first
+    ///   frame; `nil` to send it as it is.
     package mutating func compress(startsMessage: Bool, endsMessage: Bool, _ payload: RawSpan) -> DeflateShare? {
         guard let deflate = self.deflate else { return nil }
         if startsMessage {
             self.sendsCompressed = deflate.isWorthIt(count: payload.byteCount, isWhole: endsMessage)
         }
-        guard self.sendsCompressed, deflate.deflate(payload, endsMessage: endsMessage) else { return nil }
+        guard self.sendsCompressed else { return nil }
+        guard deflate.deflate(payload, endsMessage: endsMessage) else {
+            // Only the first frame can find no memory; those behind it then go as they are, too.
+            self.sendsCompressed = false
+            return nil
+        }
         return deflate.share
     }
 }

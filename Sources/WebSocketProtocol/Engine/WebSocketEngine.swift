@@ -1,41 +1,51 @@
 import ByteKernels
 
-/// One WebSocket's frames, both ways, without IO: bytes are lent to `nextEvent`, which is asked until it says `nil`; what is to be sent is
-/// written into room that the caller lends. Assembles nothing: payload is passed on as it arrives.
+/// One WebSocket's frames, both ways, without IO: bytes are lent to `nextEvent`, which is asked until it says `nil`;
+/// what is to be sent is written into room that the caller lends. Assembles nothing: payload is passed on as it
+/// arrives.
 ///
 /// - Source: RFC 6455 §5 to §8, RFC 7692.
 public struct WebSocketEngine: ~Copyable {
+    enum Course: Equatable {
+        case open
+        /// A rule was broken behind bytes that were still good: those went out first.
+        case failing(PeerViolation.Rule)
+        case over
+    }
+
     /// Ours; the peer has the other.
     public let role: Role
     /// Longest message in bytes after inflation; `Int.max` for no limit.
     let messageLimit: Int
+    private var course = Course.open
 
     // What is being received.
     /// Payload of the current data frame still to come.
-    private var frameLeft = 0
-    private var inFrame = false
-    private var frameIsFinal = false
+    var frameLeft = 0
+    var inFrame = false
+    var frameIsFinal = false
     private var maskingKey: UInt32 = 0
-    private var phase = 0
+    var phase = 0
     /// The kind of the unfinished message; `nil` between messages.
     private var messageKind: MessageKind?
     private var messageStarts = false
-    private var messageLength = 0
+    var messageLength = 0
     private var validator = UTF8Validator()
-    var messageIsCompressed = false
-    /// Of the four bytes that end a compressed message for the inflater (RFC 7692 §7.2.2), those given already; `nil` before its last frame ended.
-    private var tailGiven: Int?
-    private var isOver = false
+    private var messageIsCompressed = false
+    /// Of the four bytes that end a compressed message for the inflater (RFC 7692 §7.2.2), those given already.
+    var tailGiven = 0
+    /// Whether the byte at the position was used already, and stays only so that we are asked again.
+    var holdsByteBack = false
     /// Whether the message that is being sent is compressed.
     var sendsCompressed = false
     /// Made when permessage-deflate was agreed.
     var deflate: DeflateSession?
 
-    /// - Parameter maximumMessageSize: in bytes, after inflation, over all fragments; beyond it the connection is failed with 1009. `nil` for no
-    ///   limit.
+    /// - Parameter maximumMessageSize: in bytes, after inflation, over all fragments; beyond it the connection is
+    ///   failed with 1009. `nil` for no limit; negative counts as 0.
     public init(role: Role, maximumMessageSize: Int?) {
         self.role = role
-        self.messageLimit = maximumMessageSize ?? .max
+        self.messageLimit = max(maximumMessageSize ?? .max, 0)
     }
 
     /// Compresses and inflates from now on as agreed in the opening handshake.
@@ -47,58 +57,62 @@ public struct WebSocketEngine: ~Copyable {
 
     /// Decodes the next event from `buffer` at `position` on.
     ///
+    /// The events do not depend on how the bytes were cut, but for the cuts of data within a frame: good bytes in front
+    /// of a bad one are passed on before the violation. Where `position` reaches the end of `buffer`, nothing is held
+    /// that could be had without further bytes.
     /// - Parameter position: moved past what was used. Bytes from there on must come again, in front of what follows.
     /// - Returns: `nil` when more bytes are needed, or after a violation or a Close.
     public mutating func nextEvent(_ buffer: inout MutableRawSpan, at position: inout Int) -> WebSocketEvent? {
-        guard !self.isOver else { return nil }
+        guard self.course == .open else { return self.lastEvent() }
+        let start = position
         do throws(PeerViolation) {
-            while true {
-                if !self.inFrame {
-                    guard let header = try self.nextHeader(buffer, at: position) else { return nil }
-                    if header.opcode.isControl { return try self.control(header, &buffer, at: &position) }
-                    try self.begin(header)
-                    position += header.size
-                }
-                if self.messageIsCompressed {
-                    let before = position
-                    if let event = try self.inflateNext(&buffer, at: &position) { return event }
-                    // An empty fragment gives nothing, and the next frame may be here already.
-                    if position == before, self.inFrame { return nil }
-                    if position >= buffer.byteCount { return nil }
-                    continue
-                }
-                return try self.plainData(&buffer, at: &position)
-            }
+            let event = try self.decode(&buffer, at: &position)
+            // The violation is still to be asked for, so the bytes must come again.
+            if self.course != .open, case .data = event { position = start }
+            return event
         } catch {
-            self.isOver = true
+            self.course = .over
             return .violation(error)
         }
     }
 
-    private func nextHeader(_ buffer: borrowing MutableRawSpan, at position: Int) throws(PeerViolation) -> FrameHeader? {
-        try FrameHeader.decode(
-            buffer.bytes, at: position, from: self.role == .client ? .server : .client,
-            allowsCompression: self.deflate != nil)
+    private mutating func lastEvent() -> WebSocketEvent? {
+        guard case .failing(let rule) = self.course else { return nil }
+        self.course = .over
+        return .violation(PeerViolation(rule))
+    }
+
+    @inline(__always)
+    private mutating func decode(
+        _ buffer: inout MutableRawSpan, at position: inout Int
+    ) throws(PeerViolation) -> WebSocketEvent? {
+        if !self.inFrame {
+            let peer: Role = self.role == .client ? .server : .client
+            let bits = self.deflate == nil ? ReservedBits.none : .compression
+            guard let header = try FrameHeader.decode(buffer.bytes, at: position, from: peer, reservedBits: bits) else {
+                return nil
+            }
+            if header.opcode.isControl { return try self.control(header, buffer, at: &position) }
+            try self.begin(header)
+            position += header.size
+        }
+        return self.messageIsCompressed
+            ? try self.inflateNext(&buffer, at: &position) : try self.plainData(&buffer, at: &position)
     }
 
     // MARK: Control frames
 
     private mutating func control(
-        _ header: FrameHeader, _ buffer: inout MutableRawSpan, at position: inout Int
+        _ header: FrameHeader, _ buffer: borrowing MutableRawSpan, at position: inout Int
     ) throws(PeerViolation) -> WebSocketEvent? {
-        let start = position + header.size
-        guard buffer.byteCount - start >= header.payloadLength else { return nil }
-        var payload = [UInt8](buffer.bytes.extracting(start..<(start + header.payloadLength)))
-        if let key = header.maskingKey {
-            payload.withMutableRawSpan { _ = applyMask(&$0, key: key, phase: 0) }
-        }
-        position = start + header.payloadLength
+        guard let payload = header.controlPayload(buffer.bytes, at: position) else { return nil }
+        position += header.size + header.payloadLength
         switch header.opcode {
         case .ping: return .ping(payload)
         case .pong: return .pong(payload)
         case .close:
             let (code, reason) = try ClosePayload.read(payload)
-            self.isOver = true
+            self.course = .over
             return .close(code, reason: reason)
         case .continuation, .text, .binary: return nil
         }
@@ -106,6 +120,7 @@ public struct WebSocketEngine: ~Copyable {
 
     // MARK: Data frames
 
+    @inline(__always)
     private mutating func begin(_ header: FrameHeader) throws(PeerViolation) {
         switch header.opcode {
         case .continuation:
@@ -135,91 +150,60 @@ public struct WebSocketEngine: ~Copyable {
         let count = min(self.frameLeft, buffer.byteCount - position)
         guard count > 0 || self.frameLeft == 0 else { return nil }
         let range = position..<(position + count)
-        self.unmask(&buffer, range)
+        self.mask(&buffer, range)
         position += count
         self.frameLeft -= count
         self.messageLength += count
-        let endsFrame = self.frameLeft == 0
         return .data(
-            try self.chunk(.received(range), buffer.bytes.extracting(range), endsFrame: endsFrame, endsMessage: endsFrame && self.frameIsFinal))
+            try self.chunk(.received(range), buffer.bytes.extracting(range), endsFrame: self.frameLeft == 0, fault: nil)
+        )
     }
 
-    private mutating func unmask(_ buffer: inout MutableRawSpan, _ range: Range<Int>) {
+    /// Masks or unmasks the next bytes of the frame in place.
+    mutating func mask(_ buffer: inout MutableRawSpan, _ range: Range<Int>) {
         guard self.role == .server, !range.isEmpty else { return }
         var payload = buffer._mutatingExtracting(range)
         self.phase = applyMask(&payload, key: self.maskingKey, phase: self.phase)
     }
 
-    private mutating func chunk(
-        _ payload: DataChunk.Payload, _ bytes: RawSpan, endsFrame: Bool, endsMessage: Bool
+    /// - Parameter fault: what is wrong behind `bytes`.
+    mutating func chunk(
+        _ payload: DataChunk.Payload, _ bytes: RawSpan, endsFrame: Bool, fault: PeerViolation.Rule?
     ) throws(PeerViolation) -> DataChunk {
         let kind = self.messageKind ?? .binary
+        let endsMessage = endsFrame && self.frameIsFinal
+        let chunk = DataChunk(
+            kind: kind, payload: payload, startsMessage: self.messageStarts, endsFrame: endsFrame,
+            endsMessage: endsMessage)
         if kind == .text {
-            guard self.validator.validate(bytes) == nil, !endsMessage || self.validator.isComplete else {
-                throw PeerViolation(.invalidUTF8)
+            if let bad = self.validator.validate(bytes) { return try self.cut(chunk, to: bad, .invalidUTF8) }
+            if endsMessage, !self.validator.isComplete {
+                return try self.cut(chunk, to: bytes.byteCount, .invalidUTF8)
             }
         }
-        let starts = self.messageStarts
+        if let fault { return try self.cut(chunk, to: bytes.byteCount, fault) }
         self.messageStarts = false
         if endsFrame { self.inFrame = false }
         if endsMessage {
             self.messageKind = nil
             self.messageIsCompressed = false
         }
-        return DataChunk(kind: kind, payload: payload, startsMessage: starts, endsFrame: endsFrame, endsMessage: endsMessage)
+        return chunk
     }
 
-    // MARK: Compressed data
-
-    /// Inflates what is here into the scratch.
-    /// - Returns: `nil` when the input gave nothing (yet).
-    private mutating func inflateNext(
-        _ buffer: inout MutableRawSpan, at position: inout Int
-    ) throws(PeerViolation) -> WebSocketEvent? {
-        guard let deflate = self.deflate else { throw PeerViolation(.reservedBits) }
-        let count = self.tailGiven == nil ? min(self.frameLeft, buffer.byteCount - position) : 0
-        if count == 0, self.frameLeft > 0 { return nil }
-        let range = position..<(position + count)
-        let phase = self.phase
-        self.unmask(&buffer, range)
-        var written = 0
-        let used = try deflate.inflate(buffer.bytes.extracting(range), written: &written)
-        if used < count { self.maskAgain(&buffer, range, from: used, phase: phase) }
-        position += used
-        self.frameLeft -= used
-        var endsFrame = used == count && self.frameLeft == 0
-        var endsMessage = false
-        if endsFrame, self.frameIsFinal {
-            endsMessage = try deflate.finishMessage(tailGiven: &self.tailGiven, written: &written)
-            endsFrame = endsMessage
-        }
-        guard written <= self.messageLimit - self.messageLength else { throw PeerViolation(.messageTooLong) }
-        self.messageLength += written
-        guard written > 0 || endsFrame else { return nil }
-        return .data(try self.inflatedChunk(written, deflate, endsFrame: endsFrame, endsMessage: endsMessage))
-    }
-
-    private mutating func inflatedChunk(
-        _ count: Int, _ deflate: DeflateSession, endsFrame: Bool, endsMessage: Bool
+    /// Lets the good bytes go out, and what is wrong behind them come next.
+    private mutating func cut(
+        _ chunk: DataChunk, to count: Int, _ rule: PeerViolation.Rule
     ) throws(PeerViolation) -> DataChunk {
-        let result = deflate.share.output.withRawSpan { bytes -> Result<DataChunk, PeerViolation> in
-            do throws(PeerViolation) {
-                return .success(
-                    try self.chunk(
-                        .inflated(count), bytes.extracting(0..<count), endsFrame: endsFrame, endsMessage: endsMessage))
-            } catch {
-                return .failure(error)
-            }
+        guard count > 0 else { throw PeerViolation(rule) }
+        self.course = .failing(rule)
+        var good = chunk
+        good.endsFrame = false
+        good.endsMessage = false
+        switch chunk.payload {
+        case .received(let range): good.payload = .received(range.lowerBound..<(range.lowerBound + count))
+        case .inflated: good.payload = .inflated(count)
         }
-        return try result.get()
-    }
-
-    /// What the inflater had no room for yet comes again, and must then look as it came.
-    private mutating func maskAgain(_ buffer: inout MutableRawSpan, _ range: Range<Int>, from used: Int, phase: Int) {
-        guard self.role == .server else { return }
-        let next = (phase + used) & 3
-        var rest = buffer._mutatingExtracting((range.lowerBound + used)..<range.upperBound)
-        _ = applyMask(&rest, key: self.maskingKey, phase: next)
-        self.phase = next
+        return good
     }
 }

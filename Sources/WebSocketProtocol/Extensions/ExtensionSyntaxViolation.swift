@@ -4,4 +4,9 @@ public struct ExtensionSyntaxViolation: Error, Equatable, Sendable {
     public let value: String
     /// Where the grammar was left, in bytes from the start of `value`.
     public let offset: Int
+
+    public init(value: String, offset: Int) {
+        self.value = value
+        self.offset = offset
+    }
 }

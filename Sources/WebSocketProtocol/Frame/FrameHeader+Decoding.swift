@@ -4,16 +4,16 @@ extension FrameHeader {
     /// Reads the header at `offset`.
     ///
     /// - Returns: the header, or `nil` until all of its 2 to 14 bytes are there.
-    /// - Throws: what is wrong with the header by itself, whatever came before it. A bit or opcode that is wrong is told as soon as its byte is
-    ///   there.
+    /// - Throws: what is wrong with the header by itself, whatever came before it. A bit or opcode that is wrong is
+    ///   told as soon as its byte is there.
     /// - Source: RFC 6455 §5.2.
     static func decode(
-        _ bytes: RawSpan, at offset: Int, from sender: Role, allowsCompression: Bool
+        _ bytes: RawSpan, at offset: Int, from sender: Role, reservedBits: ReservedBits
     ) throws(PeerViolation) -> FrameHeader? {
         let available = bytes.byteCount - offset
         guard available >= 1 else { return nil }
         let first = bytes[byte: offset]
-        guard first & (allowsCompression ? 0x30 : 0x70) == 0 else { throw PeerViolation(.reservedBits) }
+        guard first & 0x70 & ~reservedBits.rawValue == 0 else { throw PeerViolation(.reservedBits) }
         guard let opcode = Opcode(rawValue: first & 0x0F) else { throw PeerViolation(.reservedOpcode) }
         let isCompressed = first & 0x40 != 0
         // RSV1 belongs to the first frame of a data message alone (RFC 7692 §6).
@@ -54,5 +54,16 @@ extension FrameHeader {
         default:
             return short
         }
+    }
+
+    /// The payload of the control frame whose header stands at `offset`, unmasked in a copy; `nil` until all is there.
+    func controlPayload(_ bytes: RawSpan, at offset: Int) -> [UInt8]? {
+        let start = offset + self.size
+        guard bytes.byteCount - start >= self.payloadLength else { return nil }
+        var payload = [UInt8](bytes.extracting(start..<(start + self.payloadLength)))
+        if let key = self.maskingKey {
+            payload.withMutableRawSpan { _ = applyMask(&$0, key: key, phase: 0) }
+        }
+        return payload
     }
 }

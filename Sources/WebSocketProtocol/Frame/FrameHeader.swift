@@ -40,7 +40,8 @@ public struct FrameHeader: Sendable, Hashable {
         let masked: UInt8 = self.maskingKey == nil ? 0 : 0x80
         var offset = 2
         if self.payloadLength < 126 {
-            target.storeBytes(of: masked | UInt8(truncatingIfNeeded: self.payloadLength), toByteOffset: 1, as: UInt8.self)
+            target.storeBytes(
+                of: masked | UInt8(truncatingIfNeeded: self.payloadLength), toByteOffset: 1, as: UInt8.self)
         } else if self.payloadLength <= 0xFFFF {
             target.storeBytes(of: masked | 126, toByteOffset: 1, as: UInt8.self)
             let length = UInt16(truncatingIfNeeded: self.payloadLength).bigEndian

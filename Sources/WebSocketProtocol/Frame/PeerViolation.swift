@@ -29,7 +29,8 @@ public struct PeerViolation: Error, Equatable, Hashable, Sendable {
         switch self.rule {
         case .invalidUTF8, .invalidCompressedData: .invalidPayloadData
         case .messageTooLong: .messageTooBig
-        case .reservedBits, .reservedOpcode, .unmaskedClientFrame, .maskedServerFrame, .lengthNotMinimal, .lengthTooLarge,
+        case .reservedBits, .reservedOpcode, .unmaskedClientFrame, .maskedServerFrame, .lengthNotMinimal,
+            .lengthTooLarge,
             .fragmentedControlFrame, .longControlFrame, .unexpectedContinuation, .unfinishedMessage, .invalidCloseFrame,
             .invalidCloseCode:
             .protocolError

@@ -7,9 +7,9 @@ package enum Base64 {
         var text: [UInt8] = []
         text.reserveCapacity((bytes.count + 2) / 3 * 4)
         for start in stride(from: 0, to: bytes.count, by: 3) {
-            let group = (0..<3).map { start + $0 < bytes.count ? UInt32(bytes[start + $0]) : 0 }
-            let bits = group[0] << 16 | group[1] << 8 | group[2]
             let present = min(bytes.count - start, 3)
+            var bits: UInt32 = 0
+            for offset in 0..<3 { bits = bits << 8 | (offset < present ? UInt32(bytes[start + offset]) : 0) }
             for position in 0..<4 {
                 let index = Int(bits >> UInt32(18 - 6 * position) & 0x3F)
                 text.append(position <= present ? self.alphabet[index] : UInt8(ascii: "="))
@@ -20,11 +20,10 @@ package enum Base64 {
 
     /// - Returns: how many bytes `text` stands for; `nil` when it is not Base64 with all its padding.
     package static func decodedCount(_ text: String) -> Int? {
-        let bytes = Array(text.utf8)
-        let padding = bytes.reversed().prefix { $0 == UInt8(ascii: "=") }.count
-        guard bytes.count % 4 == 0, padding <= 2 else { return nil }
-        guard bytes.dropLast(padding).allSatisfy(self.isDigit) else { return nil }
-        return bytes.count / 4 * 3 - padding
+        let padding = text.utf8.suffix(3).count { $0 == UInt8(ascii: "=") }
+        guard text.utf8.count % 4 == 0, padding <= 2 else { return nil }
+        guard text.utf8.dropLast(padding).allSatisfy(self.isDigit) else { return nil }
+        return text.utf8.count / 4 * 3 - padding
     }
 
     private static func isDigit(_ byte: UInt8) -> Bool {

@@ -31,10 +31,18 @@ extension UInt8 {
 extension StringProtocol {
     /// Whether this is a token of RFC 9110 §5.6.2: one allowed character or more.
     var isToken: Bool { !self.isEmpty && self.utf8.allSatisfy(\.isTokenCharacter) }
+}
 
+extension String {
     /// Equal but for the case of ASCII letters, as names in HTTP are.
-    func matchesIgnoringCase(_ other: some StringProtocol) -> Bool {
-        self.utf8.count == other.utf8.count
-            && zip(self.utf8, other.utf8).allSatisfy { $0.lowercasedASCII == $1.lowercasedASCII }
+    func matchesIgnoringCase(_ other: String) -> Bool {
+        let count = self.utf8.count
+        guard count == other.utf8.count else { return false }
+        let left = self.utf8.span
+        let right = other.utf8.span
+        for index in 0..<count where left[index] != right[index] {
+            guard left[index].lowercasedASCII == right[index].lowercasedASCII else { return false }
+        }
+        return true
     }
 }

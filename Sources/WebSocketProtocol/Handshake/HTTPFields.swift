@@ -14,7 +14,9 @@ public struct HTTPFields: Equatable, Sendable {
 
     /// The values of all fields of that name, in order.
     public func values(_ name: String) -> [String] {
-        self.all.compactMap { $0.name.matchesIgnoringCase(name) ? $0.value : nil }
+        var values: [String] = []
+        for field in self.all where field.name.matchesIgnoringCase(name) { values.append(field.value) }
+        return values
     }
 
     /// The elements of the comma-separated list that all fields of that name form together.

@@ -33,7 +33,9 @@ struct HeadReader {
 
     private mutating func readLines(_ bytes: RawSpan, _ consumed: inout Int) throws(HeadViolation) -> Bool {
         var lineStart = consumed
-        while consumed < bytes.byteCount {
+        while true {
+            self.skipOrdinary(bytes, &consumed)
+            guard consumed < bytes.byteCount else { break }
             let byte = bytes[byte: consumed]
             consumed += 1
             guard try self.endsLine(byte) else { continue }
@@ -45,11 +47,21 @@ struct HeadReader {
         return false
     }
 
+    /// Passes over bytes that need no judgement, as nearly all do, up to the limit.
+    private mutating func skipOrdinary(_ bytes: RawSpan, _ consumed: inout Int) {
+        guard !self.followsCarriageReturn else { return }
+        let start = consumed
+        let end = start + min(self.limits.byteCount - self.byteCount, bytes.byteCount - start)
+        var offset = start
+        while offset < end, !bytes[byte: offset].isForbiddenInHead { offset += 1 }
+        self.byteCount += offset - start
+        consumed = offset
+    }
+
     /// Judges one byte by itself and by the one in front of it.
     private mutating func endsLine(_ byte: UInt8) throws(HeadViolation) -> Bool {
         self.byteCount += 1
         guard self.byteCount <= self.limits.byteCount else { throw .tooLong(limit: self.limits.byteCount) }
-        if byte >= 0x20, byte != 0x7F, !self.followsCarriageReturn { return false }
         switch (byte, self.followsCarriageReturn) {
         case (0x0A, true):
             self.followsCarriageReturn = false
@@ -57,8 +69,8 @@ struct HeadReader {
         case (_, true): throw .bareCarriageReturn
         case (0x0D, false): self.followsCarriageReturn = true
         case (0x0A, false): throw .bareLineFeed
-        case (0x09, false): break
-        default: throw .controlCharacter
+        case (_, false):
+            if byte.isForbiddenInHead { throw .controlCharacter }
         }
         return false
     }

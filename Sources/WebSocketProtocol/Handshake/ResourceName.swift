@@ -11,7 +11,7 @@ struct ResourceName: Equatable {
         }
         if target.utf8.first == UInt8(ascii: "/") { return ResourceName(name: target, authority: nil) }
         for scheme in ["http://", "https://", "ws://", "wss://"] {
-            guard target.prefix(scheme.count).matchesIgnoringCase(scheme) else { continue }
+            guard String(target.prefix(scheme.count)).matchesIgnoringCase(scheme) else { continue }
             let rest = target.dropFirst(scheme.count)
             let authority = rest.prefix { $0 != "/" && $0 != "?" }
             guard Authority.isWellFormed(authority) else { break }

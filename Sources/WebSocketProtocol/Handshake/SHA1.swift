@@ -5,9 +5,9 @@ package enum SHA1 {
     /// The twenty bytes of the digest of `message`.
     package static func digest(_ message: [UInt8]) -> [UInt8] {
         var state: InlineArray<5, UInt32> = [0x6745_2301, 0xEFCD_AB89, 0x98BA_DCFE, 0x1032_5476, 0xC3D2_E1F0]
-        let padded = Self.pad(message)
+        let padded = self.pad(message)
         for start in stride(from: 0, to: padded.count, by: 64) {
-            Self.absorb(padded, from: start, into: &state)
+            self.absorb(padded, from: start, into: &state)
         }
         var digest: [UInt8] = []
         digest.reserveCapacity(20)
@@ -24,7 +24,7 @@ package enum SHA1 {
         var padded = message
         padded.reserveCapacity(message.count + 72)
         padded.append(0x80)
-        while padded.count % 64 != 56 { padded.append(0) }
+        padded.append(contentsOf: repeatElement(0, count: (120 - padded.count % 64) % 64))
         let bitCount = UInt64(message.count) &* 8
         for shift in stride(from: UInt64(56), through: 0, by: -8) {
             padded.append(UInt8(truncatingIfNeeded: bitCount >> shift))
@@ -39,31 +39,31 @@ package enum SHA1 {
             return UInt32(bytes[offset]) << 24 | UInt32(bytes[offset + 1]) << 16 | UInt32(bytes[offset + 2]) << 8
                 | UInt32(bytes[offset + 3])
         }
-        var (a, b, c, d, e) = (state[0], state[1], state[2], state[3], state[4])
-        for round in 0..<80 {
-            if round >= 16 {
-                let mixed =
-                    words[(round + 13) & 15] ^ words[(round + 8) & 15] ^ words[(round + 2) & 15] ^ words[round & 15]
-                words[round & 15] = Self.rotate(mixed, by: 1)
-            }
-            let next = Self.rotate(a, by: 5) &+ Self.choose(round, b, c, d) &+ e &+ words[round & 15]
-            (a, b, c, d, e) = (next, a, Self.rotate(b, by: 30), c, d)
-        }
-        state[0] &+= a
-        state[1] &+= b
-        state[2] &+= c
-        state[3] &+= d
-        state[4] &+= e
+        var work = state
+        // The functions and constants of §4.1.1 and §4.2.1, each for twenty rounds.
+        self.mix(0..<20, &words, &work, 0x5A82_7999) { b, c, d in (b & c) ^ (~b & d) }
+        self.mix(20..<40, &words, &work, 0x6ED9_EBA1) { b, c, d in b ^ c ^ d }
+        self.mix(40..<60, &words, &work, 0x8F1B_BCDC) { b, c, d in (b & c) ^ (b & d) ^ (c & d) }
+        self.mix(60..<80, &words, &work, 0xCA62_C1D6) { b, c, d in b ^ c ^ d }
+        for index in state.indices { state[index] &+= work[index] }
     }
 
-    /// The function of the round with its constant (FIPS 180-4 §4.1.1 and §4.2.1).
-    private static func choose(_ round: Int, _ b: UInt32, _ c: UInt32, _ d: UInt32) -> UInt32 {
-        switch round {
-        case ..<20: ((b & c) ^ (~b & d)) &+ 0x5A82_7999
-        case ..<40: (b ^ c ^ d) &+ 0x6ED9_EBA1
-        case ..<60: ((b & c) ^ (b & d) ^ (c & d)) &+ 0x8F1B_BCDC
-        default: (b ^ c ^ d) &+ 0xCA62_C1D6
+    @inline(__always)
+    private static func mix(
+        _ rounds: Range<Int>, _ words: inout InlineArray<16, UInt32>, _ work: inout InlineArray<5, UInt32>,
+        _ constant: UInt32, _ choose: (UInt32, UInt32, UInt32) -> UInt32
+    ) {
+        var (a, b, c, d, e) = (work[0], work[1], work[2], work[3], work[4])
+        for round in rounds {
+            if round >= 16 {
+                let mixed =
+                    words[(round &+ 13) & 15] ^ words[(round &+ 8) & 15] ^ words[(round &+ 2) & 15] ^ words[round & 15]
+                words[round & 15] = self.rotate(mixed, by: 1)
+            }
+            let next = self.rotate(a, by: 5) &+ choose(b, c, d) &+ e &+ words[round & 15] &+ constant
+            (a, b, c, d, e) = (next, a, self.rotate(b, by: 30), c, d)
         }
+        work = [a, b, c, d, e]
     }
 
     private static func rotate(_ word: UInt32, by count: UInt32) -> UInt32 {

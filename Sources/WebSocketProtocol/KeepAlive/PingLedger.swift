@@ -1,7 +1,8 @@
 /// Pings that wait for their Pongs, in the order in which they went out.
 ///
-/// A Pong answers the ping whose payload it repeats, and every earlier one: a peer may answer only the most recent (RFC 6455 §5.5.3). A Pong
-/// that repeats nothing waiting is unsolicited and means nothing.
+/// A Pong answers the ping whose payload it repeats (of several alike, the earliest), and every one before it: a peer
+/// may answer only the most recent (RFC 6455 §5.5.3). A Pong that repeats nothing waiting is unsolicited and means
+/// nothing.
 public struct PingLedger: Sendable {
     /// Pings that may wait at once.
     public static let limit = 1024
@@ -24,7 +25,7 @@ public struct PingLedger: Sendable {
 
     /// - Returns: the pings that this Pong answers, the earliest first.
     public mutating func received(_ payload: [UInt8]) -> [UInt64] {
-        guard let index = self.waiting.lastIndex(where: { $0.payload == payload }) else { return [] }
+        guard let index = self.waiting.firstIndex(where: { $0.payload == payload }) else { return [] }
         let answered = self.waiting[...index].map(\.number)
         self.waiting.removeFirst(index + 1)
         return answered

@@ -2,6 +2,7 @@
 
 import os
 import pwd
+import random
 import shutil
 import socket
 import subprocess
@@ -71,7 +72,13 @@ def unprivileged():
 
 
 def free_port():
-    """A port for a program that cannot choose one itself and say which."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port for a program that cannot choose one itself and say which; from below those that the system gives to clients,
+    so that no connection of anybody takes it before the program does."""
+    for port in random.SystemRandom().sample(range(15000, 32000), 100):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
+    raise AssertionError("no free port below the ephemeral ones")

@@ -484,10 +484,15 @@ class Listener:
         return peer
 
     def close(self):
+        try:
+            # Wakes a thread that waits in `accept`.
+            self.socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
         self.socket.close()
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self.socket.close()
+        self.close()

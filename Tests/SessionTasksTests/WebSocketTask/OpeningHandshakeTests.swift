@@ -74,7 +74,8 @@ struct OpeningHandshakeTests {
         let raw = RawWebSocketPeer(peer, isClient: false)
         peer.send(
             RawWebSocketPeer.answer(to: peer.takeReceived(), accept: AcceptKey.answering)
-                + raw.encoded(1, Array("early".utf8)) + raw.encoded(2, [1]))
+                + raw.encoded(1, Array("early".utf8)) + raw.encoded(2, [1])
+        )
         meeting.perform { diary.receive(task, "second") }
         #expect(meeting.run { diary.lines.count == 3 })
         #expect(diary.lines.filter { $0 != "s" } == ["r:early", "second:1 bytes"])

@@ -28,7 +28,8 @@ struct ConnectAttemptTests {
             self.loop = try self.ground.makeLoop()
             self.servers = try self.ground.makeHost()
             self.listeners = [
-                try self.servers.listen(at: ConnectAttemptTests.six), try self.servers.listen(at: ConnectAttemptTests.four),
+                try self.servers.listen(at: ConnectAttemptTests.six),
+                try self.servers.listen(at: ConnectAttemptTests.four),
             ]
             self.network.names[ConnectAttemptTests.name] = .addresses(
                 [ConnectAttemptTests.six, ConnectAttemptTests.four], after: .milliseconds(1))

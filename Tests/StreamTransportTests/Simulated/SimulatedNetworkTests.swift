@@ -273,7 +273,8 @@ struct SimulatedNetworkTests {
             #expect(system.apply(SocketOptions(), to: peer.descriptor) == nil)
         }
         meeting.network.run(for: .seconds(1_000))
-        // Probes were answered all the time; the peer was heard last when the connection was made, as far as is simulated.
+        // Probes were answered all the time; the peer was heard last when the connection was made, as far as is
+        // simulated.
         client.send("a sign of life")
         meeting.network.settle()
         (meeting.clients.system as? SimulatedSystem)?.stall(client.descriptor, for: nil)

@@ -2,7 +2,8 @@ import StreamTransport
 import TestSupport
 import Testing
 
-/// What Linux does with a TCP connection at its ends. Run on real sockets too, so the simulated kernel cannot drift from the real one.
+/// What Linux does with a TCP connection at its ends. Run on real sockets too, so the simulated kernel cannot drift
+/// from the real one.
 @Suite("The truth about TCP sockets, simulated and real")
 struct SocketTruthTests {
     typealias Kind = TransportGround.Kind

@@ -91,6 +91,23 @@ struct UnixSocketTruthTests {
     }
 
     @Test(arguments: Kind.allCases)
+    func takesTheFileAway(_ kind: Kind) throws {
+        let path = Self.filePath()
+        let system = try TransportGround(kind).makeSystem()
+        let listener = try system.listen(.unix(path: path), options: ListenOptions()).get()
+        system.removeSocketFile(path)
+        #expect(system.connect(.unix(path: path)) == .failure(.noSuchFile))
+        // Another may take the path; the old listener's end is none of its business.
+        let heir = try system.listen(.unix(path: path), options: ListenOptions()).get()
+        system.close(listener)
+        let connected = try system.connect(.unix(path: path)).get()
+        for descriptor in [connected, heir] { system.close(descriptor) }
+        system.removeSocketFile(path)
+        system.removeSocketFile(path)
+        #expect(system.connect(.unix(path: path)) == .failure(.noSuchFile))
+    }
+
+    @Test(arguments: Kind.allCases)
     func givesTheFileItsMode(_ kind: Kind) throws {
         let path = Self.filePath()
         defer { try? FileManager.default.removeItem(atPath: path) }

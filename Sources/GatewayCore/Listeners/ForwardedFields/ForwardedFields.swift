@@ -1,9 +1,10 @@
 import StreamTransport
 
-/// The fields that tell a WebSocket upstream who the client is: `X-Forwarded-For`, `-Proto`, `-Host`, and `Forwarded` (RFC 7239).
+/// The fields that tell a WebSocket upstream who the client is: `X-Forwarded-For`, `-Proto`, `-Host`, and `Forwarded`
+/// (RFC 7239).
 ///
-/// What the client itself sent of them never passes, unless it is a trusted peer: then its lists go on with our element at their end, and its
-/// word on scheme and host stands.
+/// What the client itself sent of them never passes, unless it is a trusted peer: then its lists go on with our element
+/// at their end, and its word on scheme and host stands.
 package struct ForwardedFields: Hashable, Sendable {
     /// Fields of the client's handshake that these replace (lower case).
     package static let replacedNames = [

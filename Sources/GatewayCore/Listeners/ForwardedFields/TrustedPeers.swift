@@ -8,8 +8,8 @@ package struct TrustedPeers: Hashable, Sendable {
         self.blocks = blocks
     }
 
-    /// Whether the peer's address lies in one of the blocks; IPv4 written as IPv6 counts as IPv4. A peer on a Unix socket counts as
-    /// loopback.
+    /// Whether the peer's address lies in one of the blocks; IPv4 written as IPv6 counts as IPv4. A peer on a Unix
+    /// socket counts as loopback.
     package func contains(_ peer: SocketAddress) -> Bool {
         let address: IPAddress =
             switch peer {

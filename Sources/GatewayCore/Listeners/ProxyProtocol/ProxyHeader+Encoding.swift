@@ -3,8 +3,8 @@ import StreamTransport
 extension ProxyHeader {
     /// The header as it stands first on a connection.
     ///
-    /// An IPv4 and an IPv6 address together are both written as IPv6. Unix sockets have no form in version 1 and become UNKNOWN, as does
-    /// every pair that fits no family; in version 2 such a pair becomes LOCAL.
+    /// An IPv4 and an IPv6 address together are both written as IPv6. Unix sockets have no form in version 1 and become
+    /// UNKNOWN, as does every pair that fits no family; in version 2 such a pair becomes LOCAL.
     package func encoded(_ version: ProxyProtocolVersion) -> [UInt8] {
         switch version {
         case .v1: self.line

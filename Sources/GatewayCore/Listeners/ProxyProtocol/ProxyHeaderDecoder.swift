@@ -3,8 +3,8 @@ import StreamTransport
 
 /// Reads the PROXY protocol header off the front of a connection, version 1 or 2, told apart by their first bytes.
 ///
-/// Keeps nothing: asked again with all bytes from the first on, it answers as soon as they suffice, the same for every cut. It never asks
-/// for more than the limit.
+/// Keeps nothing: asked again with all bytes from the first on, it answers as soon as they suffice, the same for every
+/// cut. It never asks for more than the limit.
 package struct ProxyHeaderDecoder: Sendable {
     /// Version 1 is at most this long, CRLF included (§2.1).
     package static let longestLine = 107

@@ -1,6 +1,7 @@
 import ByteKernels
 
-/// Decodes one base64 text (RFC 4648 §4) that arrives in pieces. Strict: no line breaks, padding required, no bits beyond the last byte (§3.5).
+/// Decodes one base64 text (RFC 4648 §4) that arrives in pieces. Strict: no line breaks, padding required, no bits
+/// beyond the last byte (§3.5).
 struct Base64Decoder: Hashable, Sendable {
     /// Bits of the current group of four characters.
     private var bits: UInt32 = 0

@@ -9,8 +9,8 @@ extension Framing {
         }
     }
 
-    /// Whether an empty binary message is free to mark the end of a direction (half-close `signal`). In `lengthPrefixed` it is data:
-    /// a message of length 0.
+    /// Whether an empty binary message is free to mark the end of a direction (half-close `signal`). In
+    /// `lengthPrefixed` it is data: a message of length 0.
     package var canMarkEnd: Bool {
         switch self {
         case .binary, .text, .lines, .base64: true

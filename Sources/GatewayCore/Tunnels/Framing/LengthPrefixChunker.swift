@@ -1,7 +1,8 @@
 import ByteKernels
 import WebSocketProtocol
 
-/// `Framing.lengthPrefixed` from stream to messages: announced messages pass as fragments, whatever their length; nothing is assembled.
+/// `Framing.lengthPrefixed` from stream to messages: announced messages pass as fragments, whatever their length;
+/// nothing is assembled.
 struct LengthPrefixChunker: Equatable, Sendable {
     /// Longest message in bytes.
     let messageLimit: Int

@@ -3,7 +3,8 @@ import WebSocketProtocol
 
 /// Turns WebSocket messages into a byte stream. Chunks that need no change cost no copy.
 ///
-/// Assembles only where it must: `lengthPrefixed` needs a message's whole length first, and holds at most `messageLimit` bytes.
+/// Assembles only where it must: `lengthPrefixed` needs a message's whole length first, and holds at most
+/// `messageLimit` bytes.
 package struct MessagesToStream: Sendable {
     private let framing: Framing
     private let messageLimit: Int
@@ -15,8 +16,9 @@ package struct MessagesToStream: Sendable {
     private var assembled: [UInt8] = []
     private var failure: FramingViolation?
 
-    /// - Parameter messageLimit: at least 0; longest message in bytes over all its chunks, without default; `.max` for none, which in `lengthPrefixed`
-    ///   still means the 4 GiB that a prefix can say, so give a limit there. A longer message is `.messageTooLong`.
+    /// - Parameter messageLimit: at least 0; longest message in bytes over all its chunks, without default; `.max` for
+    ///   none, which in `lengthPrefixed` still means the 4 GiB that a prefix can say, so give a limit there. A longer
+    ///   message is `.messageTooLong`.
     package init(_ framing: Framing, messageLimit: Int) {
         self.framing = framing
         self.messageLimit = framing == .lengthPrefixed ? min(messageLimit, Int(UInt32.max)) : messageLimit
@@ -49,7 +51,8 @@ package struct MessagesToStream: Sendable {
         }
     }
 
-    /// Of a chunk that goes beyond the limit: what comes first, the limit or a fault before it. The same for every cut of the message.
+    /// Of a chunk that goes beyond the limit: what comes first, the limit or a fault before it. The same for every cut
+    /// of the message.
     private mutating func faultAtLimit(_ chunk: RawSpan) -> FramingViolation {
         let fitting = chunk.extracting(0..<self.messageLimit - self.length)
         switch self.framing {

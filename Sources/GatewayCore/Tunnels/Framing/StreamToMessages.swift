@@ -1,9 +1,10 @@
 import WebSocketProtocol
 
-/// Turns a byte stream into WebSocket messages, by ranges of the input wherever the bytes stay the same. Never assembles a message.
+/// Turns a byte stream into WebSocket messages, by ranges of the input wherever the bytes stay the same. Never
+/// assembles a message.
 ///
-/// Call `next` until it says `.exhausted` (or stop earlier: the offset says what was used), and hand over the unused rest, at most 3 bytes, at
-/// the front of the next input. At the end of the stream call `finish` once.
+/// Call `next` until it says `.exhausted` (or stop earlier: the offset says what was used), and hand over the unused
+/// rest, at most 3 bytes, at the front of the next input. At the end of the stream call `finish` once.
 package struct StreamToMessages: Sendable {
     private enum Chunker: Sendable {
         case binary
@@ -17,8 +18,9 @@ package struct StreamToMessages: Sendable {
     private var chunker: Chunker
     private let messageLimit: Int
 
-    /// - Parameter messageLimit: longest message in bytes, without default; `.max` for none. In `lines` and `lengthPrefixed` a longer one is
-    ///   `.messageTooLong`; in the others, whose boundaries mean nothing, messages are cut to fit (not below 4 bytes).
+    /// - Parameter messageLimit: longest message in bytes, without default; `.max` for none. In `lines` and
+    ///   `lengthPrefixed` a longer one is `.messageTooLong`; in the others, whose boundaries mean nothing, messages are
+    ///   cut to fit (not below 4 bytes).
     package init(_ framing: Framing, messageLimit: Int) {
         self.messageLimit = max(messageLimit, 4)
         switch framing {

@@ -12,7 +12,8 @@ package enum TerminationCause: Hashable, Sendable {
     case violation(closeCode: UInt16)
     /// A malformed PROXY protocol header, or one from a peer that is not trusted.
     case proxyHeader
-    /// The opening handshake was answered with this status instead of 101, for a fault of the request: 400, 403, 404, 405, 426, 431.
+    /// The opening handshake was answered with this status instead of 101, for a fault of the request: 400, 403, 404,
+    /// 405, 426, 431.
     case refusedRequest(status: UInt16)
     case refusedAdmission(AdmissionRefusal)
     case tls

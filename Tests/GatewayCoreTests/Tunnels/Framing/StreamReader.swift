@@ -2,7 +2,8 @@ import ByteKernels
 import GatewayCore
 import WebSocketProtocol
 
-/// Plays the transport in front of `StreamToMessages`: keeps what was not used and offers it again; puts messages together.
+/// Plays the transport in front of `StreamToMessages`: keeps what was not used and offers it again; puts messages
+/// together.
 struct StreamReader {
     private var machine: StreamToMessages
     private var kept: [UInt8] = []
@@ -54,7 +55,8 @@ struct StreamReader {
     }
 
     private mutating func append(_ bytes: [UInt8], _ mark: ChunkMark) {
-        // A chunk that begins a message inside another, or goes on with none, would be lost on the wire: shown as a message of 0xEE.
+        // A chunk that begins a message inside another, or goes on with none, would be lost on the wire: shown as a
+        // message of 0xEE.
         if mark.startsMessage != (self.current == nil) { self.messages.append([0xEE]) }
         let message = (self.current ?? []) + bytes
         self.current = mark.endsMessage ? nil : message

@@ -1,0 +1,100 @@
+import ByteKernels
+import SessionTasks
+import StreamTransport
+
+/// A byte stream in a chat room: its route's framing makes messages of what it says, and bytes of what it hears.
+final class StreamChatMember: TransportConsumer {
+    private weak var task: StreamTask?
+    private let room: String
+    private let floor: ChatFloor
+    private var toMessages: StreamToMessages
+    private var toStream: MessagesToStream
+    private let messageLimit: Int
+    private let framing: Framing
+    private var unfinished: [UInt8] = []
+    private var present = false
+
+    init(room: String, floor: ChatFloor, settings: TunnelSettings) {
+        self.room = room
+        self.floor = floor
+        self.messageLimit = settings.maximumMessageSize ?? TunnelSettings.assembledMessageSize
+        self.framing = settings.framing
+        self.toMessages = StreamToMessages(settings.framing, messageLimit: self.messageLimit)
+        self.toStream = MessagesToStream(settings.framing, messageLimit: self.messageLimit)
+    }
+
+    func start(_ task: StreamTask) {
+        self.task = task
+        self.present = true
+        self.floor.join(self, room: self.room)
+        task.attach(self)
+        task.resumeReading()
+    }
+
+    func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
+        var offset = 0
+        while self.present {
+            switch self.toMessages.next(bytes.bytes, at: &offset) {
+            case .exhausted: return offset
+            case .chunk(let range, let mark): self.say(bytes.bytes.extracting(range), mark)
+            case .made(let made, let mark): made.withRawSpan { self.say($0, mark) }
+            case .violation: self.fail()
+            }
+        }
+        return bytes.byteCount
+    }
+
+    private func say(_ piece: RawSpan, _ mark: ChunkMark) {
+        guard piece.byteCount <= self.messageLimit - self.unfinished.count else { return self.fail() }
+        self.unfinished.append(piece)
+        guard mark.endsMessage else { return }
+        let message = ChatMessage(kind: mark.kind, bytes: self.unfinished)
+        self.unfinished = []
+        self.floor.say(message, by: self, room: self.room)
+    }
+
+    func inputClosed() {
+        switch self.toMessages.finish() {
+        case .made(let made, let mark)?: made.withRawSpan { self.say($0, mark) }
+        case .violation?: return self.fail()
+        case .chunk?, .exhausted?, nil: break
+        }
+        self.leave()
+        self.task?.close(linger: .seconds(5))
+    }
+
+    func outputProgressed() {}
+
+    func transportEnded(_ end: TransportEnd) {
+        self.leave()
+    }
+
+    /// A peer that breaks the framing, or cannot keep up with the room, is reset.
+    private func fail() {
+        self.leave()
+        self.task?.reset()
+    }
+
+    private func leave() {
+        guard self.present else { return }
+        self.present = false
+        self.floor.leave(self, room: self.room)
+    }
+}
+
+extension StreamChatMember: ChatHearer {
+    func hear(_ message: ChatMessage) {
+        guard self.present, let task = self.task else { return }
+        guard task.queuedBytes <= ChatMember.backlogLimit else { return self.fail() }
+        var made: [UInt8] = []
+        let delivery = message.bytes.withRawSpan { self.toStream.take($0, .whole(message.kind), into: &made) }
+        switch delivery {
+        case .unchanged: message.bytes.withRawSpan { task.gather($0) }
+        case .rewritten: made.withRawSpan { task.gather($0) }
+        case .violation:
+            // What another member said cannot be written in this framing: it is left out, and this member is not to
+            // blame.
+            self.toStream = MessagesToStream(self.framing, messageLimit: self.messageLimit)
+        }
+    }
+}

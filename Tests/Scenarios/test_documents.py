@@ -1,0 +1,92 @@
+"""Every command, output and configuration in the README and the articles is true, and every link leads somewhere."""
+
+import json
+import re
+import urllib.error
+import urllib.request
+
+import pytest
+
+from support import documents, gateway
+from support.documents import ARTICLES, DOCUMENTS, PROJECT
+
+SNIPPETS = [pytest.param(text, id=f"{document.name}:{line}") for document in DOCUMENTS for line, text in documents.blocks(document, "yaml")]
+RUNNABLE = [document for document in DOCUMENTS if documents.steps(document)]
+
+
+def named(paths):
+    return [pytest.param(path, id=path.name) for path in paths]
+
+
+@pytest.fixture
+def shell(tmp_path):
+    one = documents.Shell(tmp_path)
+    yield one
+    one.close()
+
+
+@pytest.mark.parametrize("document", named(RUNNABLE))
+def test_commands_show_what_the_document_says(document, shell):
+    for step in documents.steps(document):
+        shell.perform(step, f"{document.name}:{step.line}")
+
+
+@pytest.mark.parametrize("text", SNIPPETS)
+def test_configurations_are_accepted(text, tmp_path):
+    file = tmp_path / "snippet.yaml"
+    file.write_text(text)
+    run = gateway.run("check", "--without-files", "--config", file)
+    assert run.returncode == 0, run.stderr
+
+
+def test_the_readme_has_its_examples():
+    assert len(documents.steps(PROJECT / "README.md")) >= 20
+
+
+def test_every_shell_block_is_run():
+    for document in DOCUMENTS:
+        marked = sum(not step.command.startswith("cat > ") for step in documents.steps(document))
+        assert marked == len(documents.blocks(document, "sh")), f"{document.name}: a block of sh without <!-- run --> before it"
+
+
+@pytest.mark.parametrize("document", named(DOCUMENTS))
+def test_links_lead_to_files(document):
+    for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text()):
+        assert (document.parent / target).exists(), f"{document.name} links to {target}"
+    for name in re.findall(r"<doc:([\w-]+)>", document.read_text()):
+        assert (ARTICLES / f"{name}.md").exists(), f"{document.name} links to the article {name}"
+
+
+def words(path, pattern):
+    return set(re.findall(pattern, (PROJECT / path).read_text(), re.MULTILINE))
+
+
+def test_operations_explains_every_termination_reason():
+    folder = "Sources/GatewayCore/Tunnels/Termination"
+    causes = words(f"{folder}/TerminationCause.swift", r'^        case \.\w+(?:\(.*\))?: "([a-z-]+)"$')
+    timeouts = words(f"{folder}/TerminationTimeout.swift", r'^    case (?:\w+ = ")?([\w-]+)"?$')
+    refusals = words("Sources/GatewayCore/Admission/AdmissionRefusal.swift", r'^    case (?:\w+ = ")?([\w-]+)"?$')
+    parties = words(f"{folder}/TerminationParty.swift", r"^    case `?(\w+)`?$")
+    phases = words(f"{folder}/TerminationPhase.swift", r'^    case (?:\w+ = ")?([\w-]+)"?$')
+    assert len(causes) > 10 and len(timeouts) == 6 and len(refusals) == 6 and len(parties) == 4 and len(phases) == 7
+    page = (ARTICLES / "Operations.md").read_text()
+    names = causes | {f"{timeout}-timeout" for timeout in timeouts} | refusals | parties | phases
+    missing = sorted(name for name in names if f"| `{name}` |" not in page)
+    assert not missing, f"Operations.md explains no {', '.join(missing)}"
+
+
+def test_operations_explains_every_field_of_the_log(bridge):
+    one = bridge("ws://127.0.0.1:0", "echo", "--log-format", "json")
+    with pytest.raises(urllib.error.HTTPError):
+        urllib.request.urlopen(f"http://127.0.0.1:{one.port()}/", timeout=10)
+    line = json.loads(one.wait_log("connection closed"))
+    page = (ARTICLES / "Operations.md").read_text()
+    missing = sorted(name for name in line if f"| `{name}` |" not in page)
+    assert not missing, f"Operations.md explains no {', '.join(missing)}"
+
+
+def test_exit_codes_are_those_of_the_help():
+    told = re.findall(r"^  (\d+)  ", gateway.run("--help").stdout, re.MULTILINE)
+    assert len(told) == 6
+    for document in (PROJECT / "README.md", ARTICLES / "Operations.md"):
+        assert re.findall(r"^\| (\d+) \|", document.read_text(), re.MULTILINE) == told, document.name

@@ -1,0 +1,525 @@
+"""Peers that stall, vanish or lie, and a system that runs out: nothing lost, nothing invented, nothing kept."""
+
+import asyncio
+import hashlib
+import os
+import random
+import select
+import threading
+
+import pytest
+
+from support import websocket
+from support.deadlines import eventually, seconds, sized
+from support.ends import RawEnd, fill, reach, serve
+from support.websocket import BINARY, CONTINUATION, TEXT, Listener, Wire, frame, request
+
+MEBIBYTE = 1 << 20
+
+
+# -- backpressure: a reader that stalls stops the sender, in bounded memory, and loses nothing
+
+@pytest.mark.parametrize("listen, target", [("tcp", "tcp"), ("tcp", "ws"), ("ws", "tcp")])
+@pytest.mark.parametrize("direction", ["up", "down"])
+def test_a_stalled_reader_stops_the_sender(bridge, listener, listen, target, direction):
+    gateway = bridge(f"{listen}://127.0.0.1:0{'/' if listen == 'ws' else ''}", listener.url(target, "/" if target == "ws" else ""))
+    near, far = join(gateway, listener, listen, target)
+    sender, reader = (near, far) if direction == "up" else (far, near)
+    before = gateway.memory()
+    if isinstance(sender, RawEnd) and type(sender) is RawEnd:
+        sent = fill(sender.wire, limit=64 * MEBIBYTE)
+        assert gateway.memory() - before < 16 * MEBIBYTE
+        receive_nothing_but(reader, 0, sent)
+    else:
+        # Whole frames, as many as are taken: the frame that was cut is finished once the reader reads.
+        data, taken = pour_frames(sender.wire, 64 * MEBIBYTE)
+        assert gateway.memory() - before < 16 * MEBIBYTE
+        finisher = threading.Thread(target=sender.wire.send, args=(data[taken:],), daemon=True)
+        finisher.start()
+        receive_nothing_but(reader, 0, (len(data) // FRAME) * 65536)
+        finisher.join(seconds(10))
+
+
+FRAME = 65536 + 14  # a masked frame with an eight-byte length; unmasked ones are four bytes shorter
+
+
+def pour_frames(wire, limit):
+    """Sends whole frames of zeros until no more is taken: (the bytes of all frames begun, how many of them are out)."""
+    one = frame(BINARY, bytes(65536), key=bytes(4) if wire.masks else None, length_bytes=8)
+    global FRAME
+    FRAME = len(one)
+    out = 0
+    wire.socket.setblocking(False)
+    try:
+        while True:
+            _, writable, _ = select.select([], [wire.socket], [], seconds(1))
+            if not writable:
+                whole = -(-out // len(one))
+                return one * whole, out
+            at = out % len(one)
+            out += wire.socket.send(one[at:])
+            assert out <= limit, f"{out} bytes were taken although nobody reads them"
+    finally:
+        wire.socket.settimeout(seconds(wire.within))
+
+
+def receive_nothing_but(end, value, count):
+    expected = bytes([value]) * 65536
+    while count:
+        size = min(count, 65536)
+        assert end.receive(size) == expected[:size]
+        count -= size
+
+
+def join(gateway, listener, listen, target):
+    taken = []
+    thread = threading.Thread(target=lambda: taken.append(serve(listener, target)), daemon=True)
+    thread.start()
+    near = reach(gateway, listen)
+    thread.join(seconds(10))
+    assert taken, "the gateway never reached the target"
+    return near, taken[0]
+
+
+def test_a_client_of_echo_that_never_reads_is_stopped(bridge):
+    gateway = bridge("ws://127.0.0.1:0/echo", "echo")
+    client = websocket.connect(gateway.address(), "/echo")
+    before = gateway.memory()
+    data, taken = pour_frames(client, 64 * MEBIBYTE)
+    assert gateway.memory() - before < 16 * MEBIBYTE
+    finisher = threading.Thread(target=client.send, args=(data[taken:],), daemon=True)
+    finisher.start()
+    for _ in range(len(data) // FRAME):
+        client.expect_binary(bytes(65536))
+    finisher.join(seconds(10))
+    client.close()
+
+
+def test_a_member_of_a_chat_that_never_reads_does_not_hold_the_others_up(sluice, tmp_path):
+    from support import configuration
+    file = configuration.write(
+        tmp_path / "sluice.yaml", [configuration.listener("web", "ws://127.0.0.1:0")],
+        [configuration.route("chat", "chat", path="/chat/{room}")])
+    gateway = sluice("serve", "--config", file)
+    stalled = websocket.connect(gateway.address(), "/chat/x", receive_buffer=4096)
+    reader, speaker = (websocket.connect(gateway.address(), "/chat/x") for _ in range(2))
+    before = gateway.memory()
+    payload = "x" * 50_000
+    for _ in range(sized(1000, 5000)):
+        speaker.text(payload)
+        reader.expect_text(payload)
+    assert gateway.memory() - before < 32 * MEBIBYTE
+    stalled.close()
+
+
+# -- bulk with pauses
+
+@pytest.mark.parametrize("pair", [("tcp", "ws", "tcp"), ("ws", "tcp")], ids=lambda kinds: "→".join(kinds))
+def test_256_mebibytes_each_way_with_pauses(bridge, listener, pair):
+    total = 256 * MEBIBYTE
+    if len(pair) == 3:
+        inner = bridge("ws://127.0.0.1:0/", listener.url("tcp"))
+        gateway = bridge("tcp://127.0.0.1:0", inner.url())
+        near, far = join(gateway, listener, "tcp", "tcp")
+    else:
+        gateway = bridge("ws://127.0.0.1:0/", listener.url("tcp"))
+        near, far = join(gateway, listener, "ws", "tcp")
+    block = os.urandom(MEBIBYTE)
+    failures = []
+
+    def pattern(at):
+        # Every mebibyte differs from every other, so that none can be lost, repeated or moved unnoticed.
+        return at.to_bytes(8, "big") + block[8:]
+
+    def send(end, seed):
+        chance = random.Random(seed)
+        pause = threading.Event()
+        try:
+            for at in range(total // MEBIBYTE):
+                end.send(pattern(at))
+                if chance.random() < 0.05:
+                    pause.wait(chance.random() * 0.05)
+        except BaseException as error:  # noqa: BLE001 - handed to the test's thread
+            failures.append(error)
+
+    def receive(end, seed):
+        chance = random.Random(seed)
+        pause = threading.Event()
+        got, wanted = hashlib.sha256(), hashlib.sha256()
+        try:
+            for at in range(total // MEBIBYTE):
+                got.update(end.receive(MEBIBYTE))
+                wanted.update(pattern(at))
+                assert got.digest() == wanted.digest(), f"the bytes differ in mebibyte {at}"
+                if chance.random() < 0.05:
+                    pause.wait(chance.random() * 0.05)
+        except BaseException as error:  # noqa: BLE001
+            failures.append(error)
+
+    near.wire.socket.settimeout(seconds(60))
+    far.wire.socket.settimeout(seconds(60))
+    work = [(send, near, 1), (receive, far, 2), (send, far, 3), (receive, near, 4)]
+    threads = [threading.Thread(target=what, args=(end, seed), daemon=True) for what, end, seed in work]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(seconds(150))
+        assert not thread.is_alive(), f"it stands still; {failures}"
+    assert not failures, failures[0]
+    assert gateway.memory() < 128 * MEBIBYTE
+
+
+# -- resets and vanishing peers, at every phase
+
+PHASES = {
+    "at once": b"",
+    "within the request": request("/echo")[:40],
+    "after the request": request("/echo"),
+    "within a frame's head": request("/echo") + frame(BINARY, bytes(300))[:3],
+    "within a frame": request("/echo") + frame(BINARY, bytes(300))[:100],
+    "within a message": request("/echo") + frame(TEXT, "part", fin=False),
+    "after a close": request("/echo") + frame(websocket.CLOSE, b"\x03\xe8"),
+}
+
+
+@pytest.mark.parametrize("end", ["reset", "close", "finish_sending"])
+@pytest.mark.parametrize("sent", PHASES.values(), ids=list(PHASES))
+def test_a_client_that_goes_at_any_phase_leaves_nothing(bridge, sent, end):
+    gateway = bridge("ws://127.0.0.1:0/echo", "echo", "--handshake-timeout", "2s")
+    before = gateway.descriptors()
+    wires = []
+    for _ in range(20):
+        wire = Wire.connect(gateway.address())
+        wire.send(sent)
+        getattr(wire, end)()
+        wires.append(wire)
+    gateway.settle(before)
+    for wire in wires:
+        wire.close()
+
+
+@pytest.mark.parametrize("end", ["reset", "close"])
+@pytest.mark.parametrize("kind", ["tcp", "ws"])
+def test_a_target_that_goes_while_data_flows_ends_the_client(bridge, listener, kind, end):
+    gateway = bridge("tcp://127.0.0.1:0", listener.url(kind, "/" if kind == "ws" else ""))
+    before = gateway.descriptors()
+    near, far = join(gateway, listener, "tcp", kind)
+
+    def pour():
+        try:
+            while True:
+                near.send(bytes(65536))
+        except (AssertionError, OSError):
+            pass
+
+    thread = threading.Thread(target=pour, daemon=True)
+    thread.start()
+    far.receive(MEBIBYTE)
+    getattr(far.wire, end)()
+    thread.join(seconds(20))
+    assert not thread.is_alive(), "the client never noticed"
+    near.close()
+    gateway.settle(before)
+
+
+def test_a_silent_websocket_peer_is_noticed_by_its_missing_pongs(sluice, tmp_path):
+    from support import configuration
+    file = configuration.write(
+        tmp_path / "sluice.yaml", [configuration.listener("web", "ws://127.0.0.1:0")],
+        [configuration.route("echo", "echo", path="/echo", ping_interval="1s", pong_timeout="1s")])
+    gateway = sluice("serve", "--config", file)
+    with websocket.connect(gateway.address(), "/echo", within=20) as client:
+        assert client.read().opcode == websocket.PING
+        # No pong. A Close may be said to a peer that does not listen, but the connection must end.
+        try:
+            client.receive_all(limit=4096)
+        except websocket.Reset:
+            pass
+    with websocket.connect(gateway.address(), "/echo", within=20) as client:
+        for _ in range(2):
+            got = client.read()
+            assert got.opcode == websocket.PING
+            client.write(websocket.PONG, got.payload)
+        client.text("alive")
+        client.expect_text("alive")
+
+
+def test_an_idle_tunnel_ends_after_its_time(bridge, listener):
+    gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"), "--idle-timeout", "1s")
+    near, far = join(gateway, listener, "tcp", "tcp")
+    near.wire.expect_any_end()
+    far.wire.expect_any_end()
+
+
+def test_a_message_above_the_limit_ends_a_tunnel_on_both_sides(bridge, listener):
+    gateway = bridge("ws://127.0.0.1:0/", listener.url("tcp"), "--max-message-size", "1000")
+    near, far = join(gateway, listener, "ws", "tcp")
+    near.send(bytes(1000))
+    assert far.receive(1000) == bytes(1000)
+    near.wire.binary(bytes(1001))
+    near.wire.expect_close(1009)
+    with pytest.raises(websocket.Reset):
+        far.wire.receive_all(limit=1001)
+
+
+# -- admission
+
+def test_connections_above_the_limit_are_refused_with_503(bridge):
+    gateway = bridge("ws://127.0.0.1:0/echo", "echo", "--max-connections", "3")
+    held = [websocket.connect(gateway.address(), "/echo") for _ in range(3)]
+    with Wire.connect(gateway.address()) as wire:
+        wire.send(request("/echo"))
+        assert websocket.parse_head(wire.receive_head()).status == 503
+    held.pop().close_cleanly()
+
+    def admitted():
+        try:
+            held.append(websocket.connect(gateway.address(), "/echo"))
+            return True
+        except AssertionError:
+            return False
+
+    eventually(admitted, "the place that became free")
+
+
+def test_connections_of_one_client_above_its_limit_are_refused_with_429(sluice, tmp_path):
+    from support import configuration
+    file = configuration.write(
+        tmp_path / "sluice.yaml", [configuration.listener("web", "ws://127.0.0.1:0", max_connections_per_client=2)],
+        [configuration.route("echo", "echo", path="/echo")])
+    gateway = sluice("serve", "--config", file)
+    held = [websocket.connect(gateway.address(), "/echo") for _ in range(2)]
+    with Wire.connect(gateway.address()) as wire:
+        wire.send(request("/echo"))
+        assert websocket.parse_head(wire.receive_head()).status == 429
+    assert len(held) == 2
+
+
+# -- PROXY protocol, byte for byte
+
+V2 = b"\r\n\r\n\x00\r\nQUIT\n"
+
+
+@pytest.mark.parametrize("header", [
+    b"PROXY TCP4 192.0.2.7 192.0.2.1 4711 80\r\n",
+    V2 + b"\x21\x11\x00\x0c" + bytes([192, 0, 2, 7, 192, 0, 2, 1]) + (4711).to_bytes(2, "big") + (80).to_bytes(2, "big")], ids=["v1", "v2"])
+@pytest.mark.parametrize("slowly", [False, True])
+def test_a_header_is_taken_off_and_handed_on(bridge, listener, header, slowly):
+    gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"), "--proxy-protocol", "in", "--proxy-protocol", "v1")
+    with Wire.connect(gateway.address()) as near:
+        near.send_slowly(header + b"payload") if slowly else near.send(header + b"payload")
+        far = listener.accept()
+        wanted = b"PROXY TCP4 192.0.2.7 192.0.2.1 4711 80\r\npayload"
+        assert far.receive(len(wanted)) == wanted
+
+
+def test_out_v2_is_the_binary_header(bridge, listener):
+    gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"), "--proxy-protocol", "v2")
+    with Wire.connect(gateway.address()) as near:
+        near.send(b"payload")
+        far = listener.accept()
+        head = far.receive(16)
+        assert head[:14] == V2 + b"\x21\x11", head
+        rest = far.receive(int.from_bytes(head[14:16], "big"))
+        assert rest[:4] == bytes([127, 0, 0, 1]) and int.from_bytes(rest[8:10], "big") == near.socket.getsockname()[1]
+        assert far.receive(7) == b"payload"
+
+
+def test_without_the_option_a_header_is_payload(bridge, listener):
+    gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"))
+    with Wire.connect(gateway.address()) as near:
+        near.send(b"PROXY TCP4 192.0.2.7 192.0.2.1 4711 80\r\n")
+        assert listener.accept().receive(40) == b"PROXY TCP4 192.0.2.7 192.0.2.1 4711 80\r\n"
+
+
+@pytest.mark.parametrize("header", [
+    b"PROXY TCP4 192.0.2.7 192.0.2.1 4711\r\n", b"PROXY TCP4 999.0.2.7 192.0.2.1 4711 80\r\n", b"PROXY " + b"A" * 200,
+    V2 + b"\x31\x11\x00\x0c" + bytes(12), V2 + b"\x21\x11\x00\x02xx"], ids=["fields", "address", "endless", "version", "short"])
+def test_a_malformed_header_ends_the_connection(bridge, listener, header):
+    gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"), "--proxy-protocol", "in")
+    with Wire.connect(gateway.address()) as near:
+        near.send(header)
+        near.expect_any_end()
+
+
+# -- the system runs out
+
+def test_running_out_of_descriptors_pauses_accepting_and_recovers(bridge, listener):
+    gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"), descriptors=48)
+    near, far = join(gateway, listener, "tcp", "tcp")
+    idle = gateway.descriptors()
+    crowd = [Wire.connect(gateway.address()) for _ in range(60)]
+    eventually(lambda: gateway.descriptors() >= 46, "no descriptor is left")
+    # What lives goes on, and waiting for a descriptor costs next to nothing.
+    before = gateway.cpu()
+    for number in range(100):
+        near.send(b"%03d" % number)
+        assert far.receive(3) == b"%03d" % number
+    select.select([], [], [], 1.0)
+    assert gateway.cpu() - before < 0.5, "the loop spins while it cannot accept"
+    # By reset: behind an orderly end the gateway rightly waits for the target's.
+    for wire in crowd:
+        wire.reset()
+    gateway.settle(idle)
+
+    def served():
+        # Old connections may still stand in the queue before this one.
+        with Wire.connect(gateway.address()) as wire:
+            wire.send(b"marked")
+            listener.socket.settimeout(0.5)
+            try:
+                for _ in range(100):
+                    with listener.accept() as one:
+                        one.socket.settimeout(0.5)
+                        if one.receive_some() == b"marked":
+                            return True
+            except (AssertionError, OSError):
+                return False
+
+    eventually(served, "new connections are served again", within=30)
+    near.send(b"end")
+    assert far.receive(3) == b"end"
+
+
+def test_a_full_disk_under_the_log_stops_nothing(bridge, listener):
+    with open("/dev/full", "wb") as full:
+        gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"), errors=full)
+        for number in range(50):
+            near, far = join(gateway, listener, "tcp", "tcp")
+            near.send(b"%03d" % number)
+            assert far.receive(3) == b"%03d" % number
+            near.close()
+            far.close()
+        assert gateway.running()
+        assert gateway.stop() == 0
+
+
+def test_a_reader_of_the_log_that_stalls_stops_nothing(bridge, listener):
+    read, write = os.pipe()
+    with os.fdopen(write, "wb") as errors:
+        gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"), errors=errors)
+    for number in range(sized(400, 2000)):
+        near, far = join(gateway, listener, "tcp", "tcp")
+        near.send(b"x")
+        assert far.receive(1) == b"x"
+        near.close()
+        far.close()
+    assert gateway.running()
+    gateway.kill()
+    os.close(read)
+
+
+# -- many tunnels
+
+class Far:
+    """An echo server that hands its connections to who wants to kill them."""
+
+    async def start(self):
+        self.writers = set()
+        self.server = await asyncio.start_server(self._echo, "127.0.0.1", 0, backlog=2048)
+        return self.server.sockets[0].getsockname()[1]
+
+    async def _echo(self, reader, writer):
+        self.writers.add(writer)
+        try:
+            while data := await reader.read(65536):
+                writer.write(data)
+                await writer.drain()
+        except OSError:
+            pass
+        finally:
+            self.writers.discard(writer)
+            writer.close()
+
+
+def abort(writer):
+    writer.transport.abort()
+
+
+def test_random_kills_leave_the_other_tunnels_whole(sluice):
+    chance = random.Random(20)
+
+    async def tunnel(port, number, alive):
+        """Sends and takes back a stream of its own; true when all of it came back."""
+        own = random.Random(number)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        alive[number] = writer
+        sent, got = hashlib.sha256(), hashlib.sha256()
+        try:
+            for _ in range(sized(60, 600)):
+                block = own.randbytes(own.randrange(1, 30_000))
+                sent.update(block)
+                writer.write(block)
+                await writer.drain()
+                got.update(await reader.readexactly(len(block)))
+                # Bytes that differ are a fault even on a tunnel that is killed later.
+                assert got.digest() == sent.digest(), f"tunnel {number} carries other bytes than were sent"
+            writer.write_eof()
+            assert await reader.read() == b"", f"tunnel {number} invented bytes at its end"
+            return True
+        except (ConnectionError, asyncio.IncompleteReadError):
+            return False
+        finally:
+            alive.pop(number, None)
+            writer.close()
+
+    async def work():
+        far = Far()
+        target = await far.start()
+        inner = await asyncio.to_thread(sluice, "bridge", "ws://127.0.0.1:0/", f"tcp://127.0.0.1:{target}")
+        outer = await asyncio.to_thread(sluice, "bridge", "tcp://127.0.0.1:0", inner.url())
+        idle = [inner.descriptors(), outer.descriptors()]
+        alive, killed = {}, 0
+        tasks = [asyncio.create_task(tunnel(outer.port(), number, alive)) for number in range(100)]
+        while not all(task.done() for task in tasks):
+            await asyncio.sleep(0.02)
+            if killed < 40:
+                # Either end of some tunnel: our client's, or the target's.
+                victims = list(alive.values()) if chance.random() < 0.5 else list(far.writers)
+                if victims:
+                    abort(chance.choice(victims))
+                    killed += 1
+        results = await asyncio.gather(*tasks)
+        assert killed >= 20 and sum(results) >= 100 - killed, f"{killed} were killed, {sum(results)} survived"
+        for gateway, count in zip((inner, outer), idle):
+            await asyncio.to_thread(gateway.settle, count)
+        far.server.close()
+
+    asyncio.run(asyncio.wait_for(work(), seconds(170)))
+
+
+def test_ten_thousand_tunnels_leave_neither_descriptors_nor_memory(sluice):
+    async def one(port):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"x" * 100)
+        assert await reader.readexactly(100) == b"x" * 100
+        writer.write_eof()
+        assert await reader.read() == b""
+        writer.close()
+
+    async def many(port, count):
+        for _ in range(count // 50):
+            await asyncio.gather(*(one(port) for _ in range(50)))
+
+    async def work():
+        far = Far()
+        target = await far.start()
+        inner = await asyncio.to_thread(sluice, "bridge", "ws://127.0.0.1:0/", f"tcp://127.0.0.1:{target}", "--quiet")
+        outer = await asyncio.to_thread(sluice, "bridge", "tcp://127.0.0.1:0", inner.url(), "--quiet")
+        gateways = (inner, outer)
+        idle = [gateway.descriptors() for gateway in gateways]
+        # What is made once and kept is no leak, nor what waits for a deadline before it goes: memory may grow, but it must stop.
+        await many(outer.port(), 10_000)
+        for _ in range(20):
+            before = [gateway.memory() for gateway in gateways]
+            await many(outer.port(), 2000)
+            grown = [gateway.memory() - memory for gateway, memory in zip(gateways, before)]
+            if max(grown) < 2000 * 64:
+                break
+        else:
+            raise AssertionError(f"still {grown} bytes more for each 2000 tunnels")
+        for gateway, count in zip(gateways, idle):
+            await asyncio.to_thread(gateway.settle, count)
+        far.server.close()
+
+    asyncio.run(asyncio.wait_for(work(), seconds(170)))

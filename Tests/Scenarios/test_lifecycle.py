@@ -1,0 +1,373 @@
+"""The process: its command line and exit codes, configuration, signals, systemd, and what it says about itself."""
+
+import json
+import os
+import signal
+import socket
+
+import pytest
+
+from support import configuration, gateway as process, websocket
+from support.deadlines import eventually, seconds
+from support.programs import free_port
+from support.websocket import CLOSE, Listener, Wire
+
+USAGE, UNAVAILABLE, CONFIGURATION = 64, 69, 78
+
+
+# -- exit codes
+
+@pytest.mark.parametrize("words", [
+    ["bridge"], ["bridge", "tcp://127.0.0.1:0"], ["nonsense"], ["bridge", "tcp://127.0.0.1:0", "tcp://127.0.0.1:1", "--nonsense"],
+    ["bridge", "tcp://127.0.0.1:0", "tcp://127.0.0.1:1", "too many"], ["serve", "--config"], ["check", "--nonsense"]])
+def test_wrong_usage_is_64(words):
+    got = process.run(*words)
+    assert got.returncode == USAGE, got
+    assert got.stderr.strip(), "nothing was said"
+
+
+@pytest.mark.parametrize("words", [
+    ["bridge", "http://127.0.0.1:0", "tcp://127.0.0.1:1"], ["bridge", "tcp://127.0.0.1:0", "nowhere"],
+    ["bridge", "tcp://127.0.0.1:99999", "tcp://127.0.0.1:1"],
+    ["bridge", "tcp://127.0.0.1:0", "tcp://127.0.0.1:1", "--idle-timeout", "25"],
+    ["bridge", "tcp://127.0.0.1:0", "tcp://127.0.0.1:1", "--max-message-size", "many"],
+    ["bridge", "wss://127.0.0.1:0/", "tcp://127.0.0.1:1"],
+    ["bridge", "wss://127.0.0.1:0/", "tcp://127.0.0.1:1", "--certificate", "/nonexistent.pem", "--key", "/nonexistent.pem"]])
+def test_a_bridge_that_cannot_be_is_refused_with_the_option_named(words):
+    got = process.run(*words)
+    assert got.returncode in (USAGE, CONFIGURATION), got
+    assert got.stderr.strip(), "nothing was said"
+
+
+def test_a_required_target_that_is_down_is_69():
+    got = process.run("bridge", "tcp://127.0.0.1:0", f"tcp://127.0.0.1:{free_port()}", "--require-target")
+    assert got.returncode == UNAVAILABLE, got
+
+
+def test_a_required_target_that_is_there_lets_it_start(bridge, listener):
+    gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"), "--require-target")
+    assert gateway.running()
+
+
+def test_an_address_that_is_taken_is_said(listener):
+    got = process.run("bridge", f"tcp://127.0.0.1:{listener.port}", "tcp://127.0.0.1:1")
+    assert got.returncode not in (0, USAGE), got
+    assert str(listener.port) in got.stderr, got.stderr
+
+
+@pytest.mark.parametrize("words", [["--help"], ["bridge", "--help"], ["serve", "--help"], ["check", "--help"], ["--version"]])
+def test_help_is_a_success(words):
+    got = process.run(*words)
+    assert got.returncode == 0 and got.stdout.strip(), got
+
+
+# -- configuration
+
+def echo_file(tmp_path, **more):
+    return configuration.write(
+        tmp_path / "sluice.yaml", [configuration.listener("web", "ws://127.0.0.1:0")], [configuration.route("echo", "echo", path="/echo")],
+        **more)
+
+
+def test_a_good_configuration_passes_the_check(tmp_path):
+    got = process.run("check", "--config", echo_file(tmp_path))
+    assert got.returncode == 0, got
+
+
+def test_all_errors_are_told_at_once_with_their_places(tmp_path):
+    file = tmp_path / "bad.yaml"
+    file.write_text("""listeners:
+  - name: web
+    listen: ws://127.0.0.1:0
+    max-header-size: plenty
+    colour: blue
+routes:
+  - name: app
+    path: /app
+    target: nowhere
+drain-timeout: 5
+""")
+    for words in (["check", "--config", file], ["serve", "--config", file]):
+        got = process.run(*words)
+        assert got.returncode == CONFIGURATION, got
+        for needed in ("bad.yaml:4", "max-header-size", "plenty", "bad.yaml:5", "colour", "bad.yaml:9", "nowhere", "bad.yaml:10", "drain-timeout"):
+            assert needed in got.stderr, f"{needed} is not in {got.stderr}"
+
+
+@pytest.mark.parametrize("text", ["", "listeners: [", "just text", "- a\n- b\n", "listeners: {}\nroutes: []\n", "\x00\x01", "a: &a [*a]\n"])
+def test_text_that_is_no_configuration_is_78(tmp_path, text):
+    file = tmp_path / "bad.yaml"
+    file.write_text(text)
+    got = process.run("check", "--config", file)
+    assert got.returncode == CONFIGURATION and "bad.yaml" in got.stderr, got
+
+
+def test_a_file_that_is_not_there_is_78(tmp_path):
+    got = process.run("serve", "--config", tmp_path / "nowhere.yaml")
+    assert got.returncode == CONFIGURATION and "nowhere.yaml" in got.stderr, got
+
+
+# -- what it says
+
+def test_it_prints_where_it_listens_and_then_that_it_is_ready(bridge, tmp_path):
+    path = tmp_path / "s.sock"
+    for listen, wanted in (("tcp://127.0.0.1:0", "tcp://127.0.0.1:"), ("ws://127.0.0.1:0/", "ws://127.0.0.1:"), (f"unix://{path}", f"unix://{path}")):
+        gateway = bridge(listen, "tcp://127.0.0.1:1")
+        assert gateway.url().startswith(wanted)
+        lines = gateway.output.all()
+        assert lines.index("ready") > max(at for at, line in enumerate(lines) if line.startswith("listening on"))
+
+
+def test_a_unix_socket_has_its_mode_and_is_removed(bridge, tmp_path, listener):
+    path = tmp_path / "s.sock"
+    gateway = bridge(f"unix://{path}", listener.url("tcp"))
+    assert path.stat().st_mode & 0o777 == 0o660
+    assert gateway.stop() == 0
+    assert not path.exists()
+
+
+def test_a_unix_socket_left_behind_by_a_kill_is_taken_over(bridge, tmp_path, listener):
+    path = tmp_path / "s.sock"
+    bridge(f"unix://{path}", listener.url("tcp")).kill()
+    assert path.exists()
+    gateway = bridge(f"unix://{path}", listener.url("tcp"))
+    with Wire.connect(path) as near:
+        near.send(b"hello")
+        assert listener.accept().receive(5) == b"hello"
+    assert gateway.running()
+
+
+def test_json_logs_are_json_with_one_reason_for_each_connection(bridge, listener):
+    gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"), "--log-format", "json")
+    with Wire.connect(gateway.address()) as near:
+        near.send(b"hello")
+        far = listener.accept()
+        assert far.receive(5) == b"hello"
+    far.expect_end()
+    far.close()
+    gateway.settle(gateway.descriptors())
+    assert gateway.stop() == 0
+    gateway.log.wait_for_end()
+    lines = [json.loads(line) for line in gateway.log.all() if line.strip()]
+    assert lines, "nothing was logged"
+    told = [line for line in lines if "downstream/" in json.dumps(line) or "upstream/" in json.dumps(line)]
+    assert len(told) == 1 and "clean" in json.dumps(told[0]), lines
+
+
+# -- SIGTERM
+
+def test_sigterm_without_connections_ends_with_0(bridge, listener):
+    assert bridge("tcp://127.0.0.1:0", listener.url("tcp")).stop(within=5) == 0
+
+
+def test_sigint_drains_too(bridge, listener):
+    gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"))
+    gateway.signal(signal.SIGINT)
+    assert gateway.wait(within=5) == 0
+
+
+def test_sigterm_closes_websockets_with_1001_and_ends_with_0(bridge):
+    gateway = bridge("ws://127.0.0.1:0/echo", "echo", "--drain-timeout", "3s")
+    clients = [websocket.connect(gateway.address(), "/echo") for _ in range(20)]
+    for client in clients:
+        client.text("hello")
+        client.expect_text("hello")
+    gateway.signal(signal.SIGTERM)
+    for client in clients:
+        got = client.expect_close(1001)
+        client.write(CLOSE, got.payload)
+        client.expect_end()
+    assert gateway.wait() == 0
+
+
+def refuses(gateway):
+    try:
+        # Accepted before the signal was heard: it must not hold the drain up.
+        Wire.connect(gateway.address(), within=2).reset()
+        return False
+    except ConnectionRefusedError:
+        return True
+
+
+def test_a_draining_gateway_accepts_no_more_but_finishes_what_it_has(bridge, listener):
+    gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"), "--drain-timeout", "60s")
+    near = Wire.connect(gateway.address())
+    near.send(b"before")
+    far = listener.accept()
+    assert far.receive(6) == b"before"
+    gateway.signal(signal.SIGTERM)
+
+    eventually(lambda: refuses(gateway), "new connections are refused")
+    near.send(b"during")
+    assert far.receive(6) == b"during"
+    near.finish_sending()
+    far.expect_end()
+    far.send(b"after")
+    far.finish_sending()
+    assert near.receive(5) == b"after"
+    near.expect_end()
+    assert gateway.wait() == 0
+
+
+def test_the_drain_has_a_hard_deadline(bridge, listener):
+    gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"), "--drain-timeout", "1s")
+    near = Wire.connect(gateway.address())
+    near.send(b"held")
+    assert listener.accept().receive(4) == b"held"
+    gateway.signal(signal.SIGTERM)
+    assert gateway.wait(within=10) == 0
+
+
+def test_a_second_signal_ends_it_at_once(bridge, listener):
+    gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"), "--drain-timeout", "600s")
+    near = Wire.connect(gateway.address())
+    near.send(b"held")
+    far = listener.accept()
+    assert far.receive(4) == b"held"
+    gateway.signal(signal.SIGTERM)
+
+    eventually(lambda: refuses(gateway), "the drain has begun")
+    gateway.signal(signal.SIGTERM)
+    gateway.wait(within=5)
+    assert gateway.trapped() is None
+
+
+# -- SIGHUP
+
+def two_routes(tmp_path, first, second, **more):
+    return configuration.write(
+        tmp_path / "sluice.yaml",
+        [configuration.listener("one", "tcp://127.0.0.1:0", route="one"), configuration.listener("two", "tcp://127.0.0.1:0", route="two")],
+        [configuration.route("one", "one"), configuration.route("two", "two")],
+        [configuration.upstream("one", first), configuration.upstream("two", second)], **more)
+
+
+def test_sighup_changes_what_changed_and_leaves_the_rest_alone(sluice, tmp_path):
+    with Listener() as first, Listener() as second, Listener() as third:
+        gateway = sluice("serve", "--config", two_routes(tmp_path, first.url("tcp"), second.url("tcp")))
+        kept = Wire.connect(gateway.address(0))
+        kept.send(b"before")
+        kept_far = first.accept()
+        assert kept_far.receive(6) == b"before"
+
+        two_routes(tmp_path, first.url("tcp"), third.url("tcp"))
+        gateway.signal(signal.SIGHUP)
+
+        def moved():
+            with Wire.connect(gateway.address(1)) as near:
+                near.send(b"x")
+                third.socket.settimeout(0.5)
+                try:
+                    with third.accept() as far:
+                        return far.receive(1) == b"x"
+                except AssertionError:
+                    return False
+
+        eventually(moved, "the changed route leads to its new target")
+        kept.send(b"after")
+        assert kept_far.receive(5) == b"after"
+        with Wire.connect(gateway.address(0)) as near:
+            near.send(b"y")
+            assert first.accept().receive(1) == b"y"
+
+
+def test_sighup_with_a_wrong_configuration_changes_nothing_and_says_why(sluice, tmp_path):
+    with Listener() as first, Listener() as second:
+        file = two_routes(tmp_path, first.url("tcp"), second.url("tcp"))
+        gateway = sluice("serve", "--config", file)
+        file.write_text("listeners: [nonsense]\n")
+        gateway.signal(signal.SIGHUP)
+        gateway.wait_log("sluice.yaml|config")
+        with Wire.connect(gateway.address(0)) as near:
+            near.send(b"y")
+            assert first.accept().receive(1) == b"y"
+
+
+def test_sighup_reads_certificates_again(sluice, authority, tmp_path):
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+
+    def put(name):
+        for target, source in zip((certificate, key), authority.issue(name, names="DNS:localhost")):
+            target.write_bytes(source.read_bytes())
+
+    put("before")
+    file = configuration.write(
+        tmp_path / "sluice.yaml",
+        [configuration.listener("web", "wss://127.0.0.1:0", tls={"certificate": str(certificate), "key": str(key)})],
+        [configuration.route("echo", "echo", path="/echo")])
+    gateway = sluice("serve", "--config", file)
+
+    def common_name():
+        with websocket.connect(gateway.address(), "/echo", tls=authority.client_context()) as client:
+            return dict(pair for group in client.socket.getpeercert()["subject"] for pair in group)["commonName"]
+
+    assert common_name() == "before"
+    held = websocket.connect(gateway.address(), "/echo", tls=authority.client_context())
+    put("after")
+    gateway.signal(signal.SIGHUP)
+    eventually(lambda: common_name() == "after", "the new certificate")
+    held.text("still here")
+    held.expect_text("still here")
+
+
+def test_sighup_opens_and_closes_listeners(sluice, tmp_path):
+    def write(*names):
+        return configuration.write(
+            tmp_path / "sluice.yaml", [configuration.listener(name, f"ws+unix://{tmp_path / name}.sock") for name in names],
+            [configuration.route("echo", "echo", path="/echo")])
+
+    gateway = sluice("serve", "--config", write("first", "second"))
+    held = websocket.connect(tmp_path / "first.sock", "/echo")
+    write("first", "third")
+    gateway.signal(signal.SIGHUP)
+    eventually((tmp_path / "third.sock").exists, "the new listener")
+    eventually(lambda: not (tmp_path / "second.sock").exists(), "the old listener gone")
+    with websocket.connect(tmp_path / "third.sock", "/echo") as client:
+        client.text("hello")
+        client.expect_text("hello")
+    held.text("still here")
+    held.expect_text("still here")
+
+
+# -- systemd
+
+def test_it_tells_systemd_that_it_is_ready_reloads_and_stops(sluice, tmp_path):
+    where = tmp_path / "notify.sock"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
+        notify.bind(str(where))
+        notify.settimeout(seconds(10))
+        heard = []
+
+        def hear(word):
+            while not any(word in message for message in heard):
+                heard.append(notify.recv(4096).decode())
+
+        gateway = sluice("serve", "--config", echo_file(tmp_path), environment={"NOTIFY_SOCKET": str(where)})
+        hear("READY=1")
+        heard.clear()
+        gateway.signal(signal.SIGHUP)
+        hear("RELOADING=1")
+        hear("READY=1")
+        gateway.signal(signal.SIGTERM)
+        hear("STOPPING=1")
+        assert gateway.wait() == 0
+
+
+@pytest.mark.parametrize("name", ["0", "public"])
+def test_it_takes_over_a_socket_from_systemd(sluice, name):
+    with socket.socket() as theirs:
+        theirs.bind(("127.0.0.1", 0))
+        theirs.listen(128)
+        number = theirs.fileno()
+        # systemd puts the socket at 3 and names the process, which is known only once it is there.
+        script = f"exec 3<&{number}; export LISTEN_FDS=1 LISTEN_PID=$$ LISTEN_FDNAMES=public; exec \"$@\""
+        gateway = sluice("bridge", f"ws+systemd://{name}/echo", "echo", inherited=(number,), wrapper=["bash", "-c", script, "bash"])
+        with websocket.connect(theirs.getsockname(), "/echo") as client:
+            client.text("hello")
+            client.expect_text("hello")
+        assert gateway.running()
+
+
+def test_a_socket_meant_for_another_process_is_not_taken():
+    got = process.run("bridge", "ws+systemd://0/echo", "echo", env={**os.environ, "LISTEN_FDS": "1", "LISTEN_PID": "1"})
+    assert got.returncode != 0 and got.stderr.strip(), got

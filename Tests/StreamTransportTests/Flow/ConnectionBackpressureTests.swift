@@ -1,0 +1,191 @@
+import StreamTransport
+import TestSupport
+import Testing
+
+@Suite("What waits on a connection, either way, simulated and real")
+struct ConnectionBackpressureTests {
+    typealias Kind = TransportGround.Kind
+
+    @Test(arguments: Kind.allCases)
+    func offersAgainWhatWasLeftInFrontOfWhatComesNext(_ kind: Kind) throws {
+        let meeting = try LoopMeeting(kind)
+        let (connection, consumer, peer) = try meeting.connect()
+        consumer.takes = { offered in offered < 6 ? 0 : offered }
+        peer.send("abc")
+        #expect(meeting.run { consumer.offers == [3] })
+        meeting.ground.settle()
+        // Not offered again while nothing new came.
+        #expect(consumer.offers == [3])
+        peer.send("def")
+        #expect(meeting.run { consumer.text == "abcdef" })
+        #expect(consumer.offers == [3, 6])
+        meeting.perform { connection.reset() }
+        meeting.finish()
+    }
+
+    @Test(arguments: Kind.allCases)
+    func offersWhatWasLeftWhenReadingResumes(_ kind: Kind) throws {
+        let meeting = try LoopMeeting(kind)
+        let (connection, consumer, peer) = try meeting.connect()
+        consumer.takes = { [unowned connection] _ in
+            connection.pauseReading()
+            return 2
+        }
+        peer.send("abcdef")
+        #expect(meeting.run { consumer.text == "ab" })
+        peer.send("gh")
+        meeting.ground.settle()
+        #expect(consumer.text == "ab")
+        consumer.takes = { $0 }
+        meeting.perform { connection.resumeReading() }
+        #expect(meeting.run { consumer.text == "abcdefgh" })
+        meeting.perform { connection.reset() }
+        meeting.finish()
+    }
+
+    @Test(arguments: Kind.allCases)
+    func readsAtMostItsLimitAtATime(_ kind: Kind) throws {
+        let meeting = try LoopMeeting(kind)
+        let (connection, consumer, peer) = try meeting.connect()
+        meeting.perform { connection.readLimit = 100 }
+        peer.send([UInt8](repeating: 7, count: 1000))
+        #expect(meeting.run { consumer.received.count == 1000 })
+        #expect(consumer.offers.allSatisfy { $0 <= 100 })
+        meeting.perform { connection.reset() }
+        meeting.finish()
+    }
+
+    @Test(arguments: Kind.allCases)
+    func queuesWhatTheKernelDoesNotTakeAndTellsProgress(_ kind: Kind) throws {
+        let meeting = try LoopMeeting(kind)
+        let (connection, consumer, peer) = try meeting.connect()
+        peer.isReading = false
+        let bytes = meeting.flood
+        let total = bytes.count
+        meeting.perform { connection.write(bytes) }
+        meeting.ground.settle()
+        let waiting = connection.queuedBytes
+        #expect(waiting > 0 && waiting < total)
+        #expect(connection.sentBytes == UInt64(total - waiting))
+        var progress: [Int] = []
+        consumer.onOutputProgressed = { progress.append(connection.queuedBytes) }
+        peer.isReading = true
+        #expect(meeting.run { connection.queuedBytes == 0 })
+        #expect(progress.last == 0 && progress == progress.sorted(by: >))
+        #expect(connection.sentBytes == UInt64(total))
+        #expect(meeting.run { peer.received.count == total })
+        let isIntact = peer.received == bytes
+        #expect(isIntact)
+        consumer.onOutputProgressed = {}
+        meeting.perform { connection.reset() }
+        meeting.finish()
+    }
+
+    @Test(arguments: Kind.allCases)
+    func slowsThePeerWhileReadingIsPaused(_ kind: Kind) throws {
+        let meeting = try LoopMeeting(kind)
+        let (connection, consumer, peer) = try meeting.connect()
+        meeting.perform { connection.pauseReading() }
+        let bytes = meeting.flood
+        let total = bytes.count
+        peer.send(bytes)
+        meeting.ground.settle()
+        #expect(peer.unsentBytes > 0)
+        #expect(consumer.offers.isEmpty)
+        meeting.perform { connection.resumeReading() }
+        #expect(meeting.run { consumer.received.count == total })
+        #expect(consumer.offers.allSatisfy { $0 <= Loop.receiveCapacity })
+        meeting.perform { connection.reset() }
+        meeting.finish()
+    }
+
+    @Test(arguments: Kind.allCases)
+    func sendsQueuedBytesBeforeTheHalfClose(_ kind: Kind) throws {
+        let meeting = try LoopMeeting(kind)
+        let (connection, consumer, peer) = try meeting.connect()
+        peer.isReading = false
+        let bytes = meeting.flood
+        meeting.perform {
+            connection.write(bytes)
+            connection.shutdownOutput()
+        }
+        meeting.ground.settle()
+        #expect(connection.queuedBytes > 0)
+        peer.isReading = true
+        #expect(meeting.run { peer.sawEnd })
+        #expect(peer.received.count == Int(connection.sentBytes))
+        #expect(consumer.end == nil)
+        meeting.perform { connection.reset() }
+        meeting.finish()
+    }
+
+    @Test(arguments: Kind.allCases)
+    func failsTheWritesOfAPeerThatIsGone(_ kind: Kind) throws {
+        let meeting = try LoopMeeting(kind)
+        let (connection, consumer, peer) = try meeting.connect()
+        peer.isReading = false
+        let bytes = meeting.flood
+        meeting.perform { connection.write(bytes) }
+        meeting.ground.settle()
+        peer.reset()
+        #expect(meeting.run { consumer.end == .failed(.reset) })
+        #expect(connection.queuedBytes == 0)
+        meeting.finish()
+    }
+
+    /// Who stopped a source because of what is queued must hear of it again, or it stays stopped for ever.
+    @Test(arguments: Kind.allCases)
+    func tellsProgressOfWhatItCountedAsQueuedThoughItLeavesInTheSameTurn(_ kind: Kind) throws {
+        let meeting = try LoopMeeting(kind)
+        let (connection, consumer, peer) = try meeting.connect()
+        let count = 300_000
+        meeting.perform {
+            connection.write([UInt8](repeating: 1, count: count))
+            #expect(connection.queuedBytes == count)
+        }
+        #expect(meeting.run { connection.queuedBytes == 0 && peer.received.count == count })
+        #expect(consumer.events == [.outputProgressed])
+        meeting.perform { connection.reset() }
+        meeting.finish()
+    }
+
+    @Test(arguments: Kind.allCases)
+    func countsAsQueuedOnlyWhatTheKernelWasOffered(_ kind: Kind) throws {
+        let meeting = try LoopMeeting(kind)
+        let (connection, consumer, peer) = try meeting.connect()
+        meeting.perform {
+            connection.write("gathered")
+            #expect(connection.queuedBytes == 0)
+        }
+        #expect(meeting.run { peer.received.count == 8 })
+        #expect(consumer.events.isEmpty)
+        meeting.perform { connection.reset() }
+        meeting.finish()
+    }
+
+    @Test(arguments: Kind.allCases, [false, true])
+    func tellsWhoAskedWhenItsWriteHasLeft(_ kind: Kind, _ atOnce: Bool) throws {
+        let meeting = try LoopMeeting(kind)
+        let (connection, consumer, _) = try meeting.connect()
+        var sent: UInt64 = 0
+        consumer.onOutputProgressed = { sent = connection.sentBytes }
+        let bytes = Array("tell me".utf8)
+        meeting.perform {
+            connection.awaitProgress()
+            if atOnce {
+                connection.writeThrough(bytes.span.bytes)
+            } else {
+                connection.write(bytes)
+            }
+            #expect(consumer.events.isEmpty)
+        }
+        #expect(meeting.run { consumer.events == [.outputProgressed] })
+        #expect(sent == 7)
+        meeting.perform { connection.write("nobody asked") }
+        meeting.ground.settle()
+        #expect(sent == 7)
+        consumer.onOutputProgressed = {}
+        meeting.perform { connection.reset() }
+        meeting.finish()
+    }
+}

@@ -1,0 +1,206 @@
+import StreamTransport
+import TestSupport
+import Testing
+
+@Suite("Closing, handing over and reusing descriptors, simulated and real")
+struct ConnectionEndTests {
+    typealias Kind = TransportGround.Kind
+
+    @Test(arguments: Kind.allCases)
+    func closesAfterEverythingIsSent(_ kind: Kind) throws {
+        let meeting = try LoopMeeting(kind)
+        let (connection, consumer, peer) = try meeting.connect()
+        let bytes = meeting.flood
+        meeting.perform {
+            connection.write(bytes)
+            connection.close(linger: .seconds(5))
+        }
+        #expect(meeting.run { peer.sawEnd })
+        #expect(peer.received.count == Int(connection.sentBytes))
+        peer.close()
+        #expect(meeting.run { consumer.end == .closed })
+        meeting.finish()
+    }
+
+    @Test(arguments: Kind.allCases)
+    func throwsAwayInputWhileItLingersSoThatNothingSentIsLost(_ kind: Kind) throws {
+        let meeting = try LoopMeeting(kind)
+        let (connection, consumer, peer) = try meeting.connect()
+        meeting.perform {
+            connection.write("refused, and this is why")
+            connection.close(linger: .seconds(5))
+        }
+        peer.send([UInt8](repeating: 1, count: 1_000_000))
+        #expect(meeting.run { peer.sawEnd && peer.unsentBytes == 0 })
+        #expect(peer.received == Array("refused, and this is why".utf8) && peer.failure == nil)
+        #expect(consumer.received.isEmpty && consumer.end == nil)
+        peer.finish()
+        #expect(meeting.run { consumer.end == .closed })
+        meeting.finish()
+    }
+
+    @Test(arguments: Kind.allCases)
+    func throwsAwayUnreadInputOfAShutInputTooWhileItLingers(_ kind: Kind) throws {
+        let meeting = try LoopMeeting(kind)
+        let (connection, consumer, peer) = try meeting.connect()
+        meeting.perform { connection.shutdownInput() }
+        peer.send("nobody wants this")
+        meeting.ground.settle()
+        meeting.perform {
+            connection.write("the answer")
+            connection.close(linger: .seconds(5))
+        }
+        #expect(meeting.run { peer.sawEnd || peer.failure != nil })
+        #expect(peer.received == Array("the answer".utf8) && peer.failure == nil)
+        peer.finish()
+        #expect(meeting.run { consumer.end == .closed })
+        meeting.finish()
+    }
+
+    @Test func lingersNoLongerThanAsked() throws {
+        let meeting = try LoopMeeting(.simulation)
+        let (connection, consumer, peer) = try meeting.connect()
+        let network = try #require(meeting.ground.network)
+        meeting.perform { connection.close(linger: .seconds(3)) }
+        let start = network.now
+        #expect(meeting.run { consumer.end != nil })
+        #expect(consumer.end == .closed)
+        #expect(start.duration(to: network.now) == .seconds(3))
+        #expect(peer.sawEnd && peer.failure == nil)
+        meeting.finish()
+    }
+
+    @Test func givesUpAPeerThatTakesNothingWhileItCloses() throws {
+        let meeting = try LoopMeeting(.simulation)
+        let (connection, consumer, peer) = try meeting.connect()
+        peer.isReading = false
+        meeting.perform {
+            connection.write([UInt8](repeating: 1, count: 1_000_000))
+            connection.close(linger: .seconds(3))
+        }
+        #expect(meeting.run { consumer.end != nil })
+        // Not everything was sent: the peer must not take it for a clean end.
+        #expect(consumer.end == .abandoned)
+        peer.isReading = true
+        #expect(meeting.run { peer.failure == .reset })
+        meeting.finish()
+    }
+
+    @Test func noticesAPeerThatStoppedAnswering() throws {
+        let meeting = try LoopMeeting(.simulation)
+        meeting.collector.options.userTimeout = .seconds(20)
+        let (connection, writer, _) = try meeting.connect()
+        let (idle, listener, _) = try meeting.connect()
+        let system = try #require(meeting.loop.system as? SimulatedSystem)
+        system.stall(connection.descriptor, for: nil)
+        system.stall(idle.descriptor, for: nil)
+        meeting.perform { connection.write("anybody there?") }
+        #expect(meeting.run(atMost: .seconds(21)) { writer.end == .failed(.peerUnresponsive) })
+        // Without bytes under way keep-alive notices: 60 s idle and a probe that goes unanswered for 15 s.
+        #expect(meeting.run(atMost: .seconds(60)) { listener.end == .failed(.peerUnresponsive) })
+        meeting.finish()
+    }
+
+    @Test(arguments: Kind.allCases)
+    func surrendersItsDescriptorWithTheUnreadBytes(_ kind: Kind) throws {
+        let meeting = try LoopMeeting(kind)
+        let (connection, consumer, peer) = try meeting.connect()
+        consumer.takes = { [unowned connection] _ in
+            connection.pauseReading()
+            return 4
+        }
+        peer.send("HEADrest")
+        #expect(meeting.run { consumer.text == "HEAD" })
+        peer.send(" and more")
+        var surrendered: SurrenderedSocket?
+        meeting.perform {
+            connection.write("sent before")
+            surrendered = connection.surrender()
+        }
+        let socket = try #require(surrendered)
+        #expect(socket.unread == Array("rest".utf8))
+        #expect(consumer.events.isEmpty)
+
+        let heir = RecordingConsumer()
+        var second: SocketConnection?
+        meeting.perform {
+            second = try? SocketConnection(
+                adopting: socket.descriptor, peer: nil, on: meeting.loop, unread: socket.unread)
+            second?.consumer = heir
+        }
+        #expect(meeting.run { heir.text == "rest and more" })
+        meeting.perform { second?.write(" and after") }
+        #expect(meeting.run { peer.received == Array("sent before and after".utf8) })
+        meeting.perform { second?.reset() }
+        meeting.finish()
+    }
+
+    @Test(arguments: Kind.allCases)
+    func doesNotSurrenderWhileBytesWait(_ kind: Kind) throws {
+        let meeting = try LoopMeeting(kind)
+        let (connection, _, peer) = try meeting.connect()
+        peer.isReading = false
+        let bytes = meeting.flood
+        meeting.perform { connection.write(bytes) }
+        meeting.ground.settle()
+        meeting.perform { #expect(connection.surrender() == nil) }
+        meeting.perform { connection.reset() }
+        meeting.finish()
+    }
+
+    // MARK: Reused descriptors
+
+    @Test(arguments: Kind.allCases)
+    func keepsStaleEventsFromTheNewOwnerOfADescriptor(_ kind: Kind) throws {
+        let meeting = try LoopMeeting(kind)
+        let first = try meeting.connect()
+        let second = try meeting.connect()
+        let waiting = try meeting.host.connect(to: meeting.listener.address)
+        var adopted: (SocketConnection, RecordingConsumer)?
+        // Whichever is told first ends the other and takes its descriptor number for a newcomer, within one batch of
+        // events.
+        func swap(_ victim: SocketConnection) {
+            guard adopted == nil else { return }
+            victim.reset()
+            let before = meeting.collector.connections.count
+            meeting.listener.ready(.readable)
+            guard meeting.collector.connections.count > before, let connection = meeting.collector.connections.last,
+                let consumer = meeting.collector.consumers.last
+            else { return }
+            #expect(kind == .sockets || connection.descriptor == victim.descriptor)
+            adopted = (connection, consumer)
+        }
+        meeting.perform { meeting.listener.pause() }
+        #expect(meeting.run { waiting.isConnected })
+        meeting.ground.settle()
+        let (one, two) = (first.connection, second.connection)
+        first.consumer.takes = { [unowned two] offered in
+            swap(two)
+            return offered
+        }
+        second.consumer.takes = { [unowned one] offered in
+            swap(one)
+            return offered
+        }
+        meeting.perform {
+            first.connection.pauseReading()
+            second.connection.pauseReading()
+        }
+        first.peer.send("x")
+        second.peer.send("x")
+        meeting.ground.settle()
+        meeting.perform {
+            meeting.listener.resume()
+            first.connection.resumeReading()
+            second.connection.resumeReading()
+        }
+        #expect(meeting.run { adopted != nil || meeting.collector.connections.count > 2 })
+        meeting.ground.settle()
+        let heir = try #require(meeting.collector.consumers.last)
+        #expect(heir.offers.isEmpty && heir.events.isEmpty)
+        waiting.send("mine")
+        #expect(meeting.run { heir.text == "mine" })
+        meeting.perform { for connection in meeting.collector.connections { connection.reset() } }
+        meeting.finish()
+    }
+}

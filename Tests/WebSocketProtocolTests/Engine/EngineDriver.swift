@@ -1,0 +1,79 @@
+import ByteKernels
+import WebSocketProtocol
+
+/// Feeds an engine as a transport does: what it left over comes again in front of what follows, and nothing comes
+/// where it left nothing over.
+final class EngineDriver {
+    private var engine: WebSocketEngine
+    private let share: DeflateShare
+    private var kept: [UInt8] = []
+    private(set) var seen: [Observation] = []
+    /// Each event's payload in bytes.
+    private(set) var sizes: [Int] = []
+    /// Most bytes that were left over.
+    private(set) var mostKept = 0
+
+    init(_ setting: EngineSetting, share: DeflateShare = DeflateShare()) {
+        self.engine = WebSocketEngine(role: setting.role, maximumMessageSize: setting.maximumMessageSize)
+        self.share = share
+        if let deflate = setting.deflate {
+            self.engine.startDeflate(deflate, policy: setting.policy, share: share)
+        }
+    }
+
+    /// What an engine makes of a whole stream.
+    static func observe(_ bytes: [UInt8], by setting: EngineSetting, fed feeding: Feeding) -> [Observation] {
+        let driver = EngineDriver(setting)
+        for piece in feeding.pieces(of: bytes) { driver.feed(piece) }
+        return driver.seen
+    }
+
+    func feed(_ piece: [UInt8]) {
+        self.kept += piece
+        self.offer(mostEvents: .max)
+    }
+
+    /// Pulls at most so many events, then stops as a consumer does that is full.
+    /// - Returns: whether anything is left over, to be offered when the consumer goes on.
+    @discardableResult
+    func offer(mostEvents: Int) -> Bool {
+        var position = 0
+        var events = 0
+        var bytes = self.kept
+        bytes.withMutableRawSpan { span in
+            while events < mostEvents, let event = self.engine.nextEvent(&span, at: &position) {
+                events += 1
+                self.see(event, span)
+            }
+        }
+        // After a Close or a violation nothing means anything: a transport throws it away.
+        self.kept = self.seen.last?.isEnd == true ? [] : Array(bytes[position...])
+        self.mostKept = max(self.mostKept, self.kept.count)
+        return !self.kept.isEmpty
+    }
+
+    /// Feeds without pulling: `offer` pulls.
+    func arrive(_ piece: [UInt8]) {
+        self.kept += piece
+    }
+
+    private func see(_ event: WebSocketEvent, _ span: borrowing MutableRawSpan) {
+        switch event {
+        case .data(let chunk):
+            let bytes: [UInt8]
+            switch chunk.payload {
+            case .received(let range): bytes = [UInt8](span.bytes.extracting(range))
+            case .inflated(let count): bytes = self.share.withInflated(count) { [UInt8]($0) }
+            }
+            self.sizes.append(bytes.count)
+            self.seen.see(
+                .data(
+                    chunk.kind, bytes, startsMessage: chunk.startsMessage, endsFrame: chunk.endsFrame,
+                    endsMessage: chunk.endsMessage))
+        case .ping(let payload): self.seen.see(.ping(payload))
+        case .pong(let payload): self.seen.see(.pong(payload))
+        case .close(let code, let reason): self.seen.see(.close(code?.rawValue, reason: reason))
+        case .violation(let violation): self.seen.see(.violation(violation.rule))
+        }
+    }
+}

@@ -1,0 +1,78 @@
+import TestSupport
+import Testing
+import WebSocketProtocol
+
+@Suite("A consumer that stops pulling and goes on later")
+struct PausingTests {
+    /// Pulls one event, then waits for the transport to offer again what was left over, and only if anything was.
+    private func pausing(_ bytes: [UInt8], by setting: EngineSetting, fed feeding: Feeding) -> [Observation] {
+        let driver = EngineDriver(setting)
+        for piece in feeding.pieces(of: bytes) {
+            driver.arrive(piece)
+            while driver.offer(mostEvents: 1) {
+                let before = driver.seen.count + driver.sizes.count
+                guard driver.offer(mostEvents: 1), driver.seen.count + driver.sizes.count > before else { break }
+            }
+        }
+        return driver.seen
+    }
+
+    private func stream(from sender: Role) -> [UInt8] {
+        var bytes: [UInt8] = []
+        for matches in [0, 1, 253, 254, 255, 508, 1_000] {
+            let payload = FixedBlock.repeating(0x61, matches: matches)
+            bytes += WireFrame(0xC1, payload, from: sender).bytes
+            let half = payload.count / 2
+            bytes += WireFrame(0x42, Array(payload[..<half]), from: sender).bytes
+            bytes += WireFrame(0x89, [UInt8(truncatingIfNeeded: matches)], from: sender).bytes
+            bytes += WireFrame(0x80, Array(payload[half...]), from: sender).bytes
+            bytes += WireFrame(0x81, "plain", from: sender).bytes
+        }
+        return bytes
+    }
+
+    @Test(
+        arguments: Role.both,
+        [
+            Feeding.whole, .cut(seed: 1, longest: 9), .cut(seed: 2, longest: 900), .byByte,
+        ])
+    func seesTheSameAsOneThatNeverStops(_ sender: Role, _ feeding: Feeding) {
+        let setting = EngineSetting.receiving(from: sender, deflate: InflatingTests.takeover)
+        let bytes = self.stream(from: sender)
+        let expected = EngineDriver.observe(bytes, by: setting, fed: .whole)
+        #expect(expected.count == 7 * 5)
+        #expect(EngineDriver.observe(bytes, by: setting, fed: feeding) == expected)
+        #expect(self.pausing(bytes, by: setting, fed: feeding) == expected)
+    }
+
+    /// However much a message inflates to, all of it comes out without one byte of further input.
+    @Test(arguments: Role.both, [254, 255, 508, 509, 762, 1_016])
+    func neverNeedsFurtherInputForWhatIsThere(_ sender: Role, _ matches: Int) {
+        let setting = EngineSetting.receiving(from: sender, deflate: InflatingTests.takeover)
+        let payload = FixedBlock.repeating(0x61, matches: matches)
+        let expected = Observation.text(String(repeating: "a", count: 1 + 258 * matches))
+        #expect(
+            self.pausing(WireFrame(0xC1, payload, from: sender).bytes, by: setting, fed: .whole) == [expected])
+        // The same where the frame goes on: only its mark is missing.
+        let cut = WireFrame(0xC1, payload, from: sender, claimed: UInt64(payload.count) + 9).bytes
+        let seen = self.pausing(cut, by: setting, fed: .whole)
+        #expect(seen == [.piece(.text, [UInt8](repeating: 0x61, count: 1 + 258 * matches), starts: true)])
+    }
+
+    /// Wherever a stream breaks off, everything that was there is passed on; and wherever a fragment ends, it ends
+    /// alike.
+    @Test(arguments: Role.both, [255, 509])
+    func holdsNothingBackWhereverTheInputEnds(_ sender: Role, _ matches: Int) {
+        let setting = EngineSetting.receiving(from: sender, deflate: InflatingTests.takeover)
+        let payload = FixedBlock.repeating(0x61, matches: matches)
+        for cut in (payload.count - 24)..<payload.count {
+            let start = WireFrame(0x41, Array(payload[..<cut]), from: sender).bytes
+            let end = WireFrame(0x80, Array(payload[cut...]), from: sender).bytes
+            for bytes in [start, start.dropLast(), start + end] {
+                let expected = EngineDriver.observe(bytes, by: setting, fed: .byByte)
+                #expect(EngineDriver.observe(bytes, by: setting, fed: .whole) == expected, "cut at \(cut)")
+                #expect(self.pausing(bytes, by: setting, fed: .whole) == expected, "cut at \(cut), pausing")
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+import TestSupport
+import Testing
+import WebSocketProtocol
+
+@Suite("Extension lists, RFC 6455 §9.1")
+struct ExtensionGrammarTests {
+    static let lists: [(values: [String], extensions: [NamedExtension])] = [
+        ([], []), (["foo"], [NamedExtension("foo")]),
+        // The examples of §9.1.
+        (["foo", "bar; baz=2"], [NamedExtension("foo"), NamedExtension("bar", [ExtensionParameter("baz", "2")])]),
+        (["foo, bar; baz=2"], [NamedExtension("foo"), NamedExtension("bar", [ExtensionParameter("baz", "2")])]),
+        (
+            ["mux; max-channels=4; flow-control, deflate-stream"],
+            [
+                NamedExtension("mux", [ExtensionParameter("max-channels", "4"), ExtensionParameter("flow-control")]),
+                NamedExtension("deflate-stream"),
+            ]
+        ),
+        (["private-extension"], [NamedExtension("private-extension")]),
+        (
+            [" a ;\tb = \"c\" ; d ,, e "],
+            [
+                NamedExtension("a", [ExtensionParameter("b", "c"), ExtensionParameter("d")]), NamedExtension("e"),
+            ]
+        ),
+        (["a; b=\"\\c\\d\""], [NamedExtension("a", [ExtensionParameter("b", "cd")])]),
+        (["a;b;b=1"], [NamedExtension("a", [ExtensionParameter("b"), ExtensionParameter("b", "1")])]),
+    ]
+
+    @Test(arguments: lists)
+    func readsLists(values: [String], extensions: [NamedExtension]) throws {
+        #expect(try ExtensionGrammar.parse(values) == extensions)
+    }
+
+    @Test(arguments: lists)
+    func readsBackWhatItWrites(values: [String], extensions: [NamedExtension]) throws {
+        #expect(try ExtensionGrammar.parse(extensions.map(\.rendered)) == extensions)
+    }
+
+    @Test(arguments: [
+        ("", 0), (" ", 1), (",", 1), ("a b", 2), ("a;", 2), ("a;;b", 2), ("a; b=", 5), ("a; =b", 3), ("a; b=\"", 6),
+        ("a; b=\"c", 7), ("a; b=\"c d\"", 7), ("a; b=\"c,d\"", 7), ("a; b=\"\"", 7), ("a=b", 1), ("a; b=c d", 7),
+        ("(a)", 0), ("a; b=\"c\"d", 8), ("a; b=\"\\", 7), ("é", 0),
+    ])
+    func saysWhereTheGrammarIsLeft(value: String, offset: Int) {
+        #expect(throws: ExtensionSyntaxViolation(value: value, offset: offset)) {
+            try ExtensionGrammar.parse(["good", value])
+        }
+    }
+
+    @Test(arguments: UInt64(0)..<300)
+    func survivesAnyText(seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed)
+        let pieces = [
+            "a", "permessage-deflate", ";", ",", "=", "\"", "\\", " ", "\t", "8", "é", "server_max_window_bits",
+        ]
+        let text = (0..<Int.random(in: 0...20, using: &generator)).map { _ in
+            pieces.randomElement(using: &generator) ?? ""
+        }
+        // What is read can be written, and means the same when read again.
+        guard let read = try? ExtensionGrammar.parse([text.joined()]) else { return }
+        #expect(try ExtensionGrammar.parse(read.map(\.rendered)) == read, "seed \(seed)")
+        #expect(DeflatePolicy().choose(among: read) == nil || text.contains("permessage-deflate"), "seed \(seed)")
+    }
+}

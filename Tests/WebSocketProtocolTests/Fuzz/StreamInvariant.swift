@@ -1,0 +1,69 @@
+import Testing
+import WebSocketProtocol
+
+/// Any bytes in any split give events or one violation, the same for every split, in bounded memory.
+enum StreamInvariant {
+    /// Less than the longest control frame.
+    static let mostKept = 138
+
+    /// - Parameter name: what to look for when it fails.
+    static func expect(
+        _ bytes: [UInt8], by setting: EngineSetting, name: String, sourceLocation: SourceLocation = #_sourceLocation
+    ) {
+        let whole = EngineDriver(setting)
+        whole.feed(bytes)
+        let ends = whole.seen.filter(\.isEnd)
+        #expect(ends.count <= 1, "\(name): more than one end", sourceLocation: sourceLocation)
+        #expect(
+            ends.first == nil || whole.seen.last == ends.first, "\(name): more behind the end",
+            sourceLocation: sourceLocation)
+        var seed = UInt64(bytes.count)
+        for byte in bytes { seed = seed &* 31 &+ UInt64(byte) }
+        let feedings: [Feeding] = [.byByte, .cut(seed: seed, longest: 5), .cut(seed: seed &+ 1, longest: 400)]
+        for feeding in feedings {
+            let driver = EngineDriver(setting)
+            for piece in feeding.pieces(of: bytes) { driver.feed(piece) }
+            #expect(driver.seen == whole.seen, "\(name), fed \(feeding)", sourceLocation: sourceLocation)
+            #expect(driver.mostKept <= Self.mostKept, "\(name), fed \(feeding)", sourceLocation: sourceLocation)
+            if setting.deflate != nil {
+                let most = driver.sizes.max() ?? 0
+                #expect(
+                    most <= max(DeflateShare.outputCapacity, 400), "\(name), fed \(feeding)",
+                    sourceLocation: sourceLocation)
+            }
+        }
+        Self.compareWithScanner(whole.seen, bytes, setting, name: name, sourceLocation: sourceLocation)
+    }
+
+    /// A scanner sees the same, but for what only the payload shows.
+    private static func compareWithScanner(
+        _ seen: [Observation], _ bytes: [UInt8], _ setting: EngineSetting, name: String, sourceLocation: SourceLocation
+    ) {
+        let scanner = FrameScanner(
+            from: setting.role.other, reservedBits: setting.deflate == nil ? .none : .compression,
+            maximumMessageSize: setting.deflate == nil ? setting.maximumMessageSize : nil)
+        let whole = ScannerDriver.observe(bytes, by: scanner, fed: .whole)
+        let byByte = ScannerDriver.observe(bytes, by: scanner, fed: .byByte)
+        #expect(byByte.seen == whole.seen, "\(name), scanned byte by byte", sourceLocation: sourceLocation)
+        #expect(byByte.forwarded == whole.forwarded, "\(name), scanned byte by byte", sourceLocation: sourceLocation)
+        #expect(
+            bytes.starts(with: whole.forwarded), "\(name): something else was forwarded", sourceLocation: sourceLocation
+        )
+        #expect(byByte.mostKept <= Self.mostKept, "\(name), scanned", sourceLocation: sourceLocation)
+        let frames = whole.seen.filter { !$0.isData || setting.deflate == nil }
+        let ours = seen.filter { !$0.isData || setting.deflate == nil }
+        if Self.showsInPayload(seen.last) {
+            let good = ours.dropLast().filter { !$0.isData }
+            #expect(frames.filter { !$0.isData }.starts(with: good), "\(name), scanned", sourceLocation: sourceLocation)
+        } else {
+            #expect(frames == ours, "\(name), scanned", sourceLocation: sourceLocation)
+        }
+    }
+
+    private static func showsInPayload(_ last: Observation?) -> Bool {
+        switch last {
+        case .violation(.invalidUTF8), .violation(.invalidCompressedData), .violation(.messageTooLong): true
+        case .data, .ping, .pong, .close, .violation, nil: false
+        }
+    }
+}

@@ -1,0 +1,72 @@
+import Testing
+import WebSocketProtocol
+
+@Suite("Pings and their Pongs, RFC 6455 §5.5.2 and §5.5.3")
+struct PingLedgerTests {
+    private func ledger(_ payloads: [UInt8]) -> PingLedger {
+        var ledger = PingLedger()
+        for (number, payload) in payloads.enumerated() {
+            #expect(Self.sent(&ledger, UInt64(number), [payload]))
+        }
+        return ledger
+    }
+
+    private static func sent(_ ledger: inout PingLedger, _ number: UInt64, _ payload: [UInt8]) -> Bool {
+        ledger.sent(number, payload: payload)
+    }
+
+    private func expect(
+        _ ledger: inout PingLedger, _ pong: [UInt8], toAnswer numbers: [UInt64],
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) {
+        let answered = ledger.received(pong)
+        #expect(answered == numbers, sourceLocation: sourceLocation)
+    }
+
+    @Test func completesPingsInTheirOrder() {
+        var ledger = self.ledger([10, 11, 12])
+        self.expect(&ledger, [10], toAnswer: [0])
+        self.expect(&ledger, [11], toAnswer: [1])
+        self.expect(&ledger, [12], toAnswer: [2])
+        self.expect(&ledger, [12], toAnswer: [])
+    }
+
+    @Test func takesAPongForEveryEarlierPingToo() {
+        var ledger = self.ledger([10, 11, 12, 13])
+        self.expect(&ledger, [12], toAnswer: [0, 1, 2])
+        self.expect(&ledger, [11], toAnswer: [])
+        self.expect(&ledger, [13], toAnswer: [3])
+    }
+
+    @Test func ignoresAnUnsolicitedPong() {
+        var ledger = self.ledger([10])
+        self.expect(&ledger, [99], toAnswer: [])
+        self.expect(&ledger, [], toAnswer: [])
+        self.expect(&ledger, [10, 0], toAnswer: [])
+        self.expect(&ledger, [10], toAnswer: [0])
+        var empty = PingLedger()
+        self.expect(&empty, [], toAnswer: [])
+    }
+
+    @Test func hasRoomForSoManyAndNoMore() {
+        var ledger = PingLedger()
+        for number in 0..<PingLedger.limit {
+            #expect(Self.sent(&ledger, UInt64(number), [UInt8(number >> 8), UInt8(truncatingIfNeeded: number)]))
+        }
+        #expect(!Self.sent(&ledger, 5_000, [1]))
+        self.expect(&ledger, [1], toAnswer: [])
+        self.expect(&ledger, [0, 0], toAnswer: [0])
+        #expect(Self.sent(&ledger, 5_001, [1]))
+        self.expect(&ledger, [1], toAnswer: (1..<UInt64(PingLedger.limit)).map { $0 } + [5_001])
+    }
+
+    @Test func answersEmptyPingsOneByOne() {
+        var ledger = PingLedger()
+        for number: UInt64 in 1...3 { #expect(Self.sent(&ledger, number, [])) }
+        // Three pings of equal payload, three pongs: each answers one of them.
+        self.expect(&ledger, [], toAnswer: [1])
+        self.expect(&ledger, [], toAnswer: [2])
+        self.expect(&ledger, [], toAnswer: [3])
+        self.expect(&ledger, [], toAnswer: [])
+    }
+}
