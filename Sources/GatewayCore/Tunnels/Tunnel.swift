@@ -15,8 +15,8 @@ final class Tunnel {
     private let openedAt: MonotonicInstant
     private let lifeTimer = LoopTimer()
     private let closingTimer = LoopTimer()
-    /// What waited to be sent when the closing last showed progress.
-    private var unsentAtClosing: UInt64 = 0
+    /// What had been sent when the closing last showed progress.
+    private var sentAtClosing: UInt64 = 0
     private var finished: ((TerminationReason) -> Void)?
 
     /// Joins two open tasks; bytes flow after `start`.
@@ -126,18 +126,18 @@ final class Tunnel {
 
     // MARK: Deadlines
 
-    private var unsentBytes: UInt64 {
-        self.downstream.link.unsentBytes + self.upstream.link.unsentBytes
+    private var sentBytes: UInt64 {
+        self.downstream.link.sentBytes &+ self.upstream.link.sentBytes
     }
 
     private func armClosing() {
-        self.unsentAtClosing = self.unsentBytes
+        self.sentAtClosing = self.sentBytes
         self.loop.arm(self.closingTimer, after: Self.closingTimeout, target: self)
     }
 
     /// A peer that still takes what was sent before the end is given its time anew.
     private func closingTimerFired() {
-        guard self.unsentBytes >= self.unsentAtClosing else { return self.armClosing() }
+        guard self.sentBytes == self.sentAtClosing else { return self.armClosing() }
         self.perform(self.machine.closingTimedOut())
         if !self.machine.isOver { self.armClosing() }
     }

@@ -21,10 +21,10 @@ enum TunnelLink {
         }
     }
 
-    var unsentBytes: UInt64 {
+    var sentBytes: UInt64 {
         switch self {
-        case .stream(let task): task.unsentBytes
-        case .webSocket(let task): task.unsentBytes
+        case .stream(let task): task.sentBytes
+        case .webSocket(let task): task.sentBytes
         }
     }
 

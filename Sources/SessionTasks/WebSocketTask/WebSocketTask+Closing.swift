@@ -34,7 +34,8 @@ extension WebSocketTask {
         self.waitForClose()
     }
 
-    /// The peer's time to answer. It begins anew whenever some of what stands before our Close frame has left.
+    /// The peer's time to answer. It begins anew whenever some of what stands before our Close frame has left; where a
+    /// relay bounds the closing by itself, also with all that the peer still has to say before its own.
     func waitForClose() {
         self.loop.arm(self.timer, after: self.options.closeTimeout, target: self)
     }
@@ -138,6 +139,8 @@ extension WebSocketTask: TimerTarget {
         switch self.phase {
         case .opening: self.openingTimedOut()
         case .open: self.keepAliveDue()
+        // A relay that is behind does not let the peer come to its Close.
+        case .closing where self.relay != nil && !self.wantsReading: self.waitForClose()
         case .closing:
             self.failure = self.failure ?? .peerUnresponsive
             self.transport?.reset()

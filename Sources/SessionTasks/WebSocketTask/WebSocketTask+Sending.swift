@@ -47,9 +47,9 @@ extension WebSocketTask {
         self.transport?.awaitProgress()
     }
 
-    /// Written, and not taken by the kernel, be it only because the turn is not over.
-    package var unsentBytes: UInt64 {
-        self.transport.map { $0.writtenBytes &- $0.sentBytes } ?? 0
+    /// Bytes that the kernel took, of everything written on this connection.
+    package var sentBytes: UInt64 {
+        self.transport?.sentBytes ?? 0
     }
 
     package var queuedBytes: Int {

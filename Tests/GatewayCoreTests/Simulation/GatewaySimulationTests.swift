@@ -22,7 +22,8 @@ struct GatewaySimulationTests {
             let load = try GatewayLoad(seed: seed)
             load.run()
             let complaints = load.conclude()
-            #expect(complaints.isEmpty, "replay with SLUICE_SEED=\(seed)\n\(load.network.trace)")
+            #expect(
+                complaints.isEmpty, "replay with SLUICE_SEED=\(seed)\n\(load.reasons)\n\(load.network.trace)")
         }
     }
 

@@ -94,7 +94,9 @@ final class SimulatedWebClient {
         guard let end = self.end, end.isClean, end.code == .normalClosure else { return nil }
         // Who closes at once towards a byte stream asks for nothing more.
         if self.ending == .closesAtOnce, !self.keepsMessages { return nil }
-        guard came.count == said.count else { return "a clean close after \(came.count) of \(said.count) bytes" }
+        guard came.count == said.count else {
+            return "that \(self.ending) had a clean close after \(came.count) of \(said.count) bytes"
+        }
         return nil
     }
 }
