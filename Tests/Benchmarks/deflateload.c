@@ -1,8 +1,7 @@
-// deflateload: permessage-deflate (RFC 7692) measured two ways, with the same messages.
-//   deflateload alone  [options]              what zlib alone takes: inflate each message, deflate it again
-//   deflateload echo HOST:PORT PATH [options] the same messages through a WebSocket echo, every answer inflated and compared
-// Options: -c N contexts or connections (16)  -s N bytes per message (1024)  -t S seconds (3)  -l N level (6)  --no-takeover
-//          --pid P process whose CPU time is read (echo)
+// deflateload: permessage-deflate (RFC 7692) through a WebSocket echo, every answer inflated and compared.
+//   deflateload echo HOST:PORT PATH [options]
+// Options: -c N connections (16)  -s N bytes per message (1024)  -t S seconds (3)  -l N level (6)  --no-takeover
+//          --pid P process whose CPU time is read
 // One line of JSON: messages, CPU seconds, microseconds of CPU per message.
 // Build: cc -O3 -o deflateload deflateload.c -lz
 #define _GNU_SOURCE
@@ -81,36 +80,8 @@ static void report(uint64_t messages, uint64_t wire, double cpu) {
     printf("{\"messages\":%llu,\"wire_bytes_per_message\":%.1f,\"cpu_s\":%.4f,\"cpu_us_per_message\":%.4f}\n", (unsigned long long)messages,
            messages ? (double)wire / (double)messages : 0, cpu, messages ? cpu * 1e6 / (double)messages : 0);
 }
-static int alone(void) {
-    context *client = calloc((size_t)contexts, sizeof *client), *server = calloc((size_t)contexts, sizeof *server);
-    static uint8_t squeezed[ROOM + 4], plain[ROOM], answer[ROOM];
-    for (int i = 0; i < contexts; i++) start(&client[i]), start(&server[i]);
-    uint64_t messages = 0, wire = 0;
-    double cpu = 0, until = now(CLOCK_MONOTONIC) + seconds;
-    while (now(CLOCK_MONOTONIC) < until) {
-        // The client's half is not counted: a batch is made first, and the clock of this process read around the server's half.
-        enum { BATCH = 32 };
-        static uint8_t batch[BATCH][8192];
-        size_t lengths[BATCH];
-        if (size > 4096) die("messages up to 4096 bytes");
-        for (int i = 0; i < BATCH; i++) {
-            // Each context takes the texts in turn, as each connection of `echo` does: 64 KiB until they repeat.
-            uint64_t turn = (messages + (uint64_t)i) / (uint64_t)contexts, which = (messages + (uint64_t)i) % (uint64_t)contexts;
-            lengths[i] = squeeze(&client[which], texts[(which + turn) % TEXTS], (size_t)size, squeezed);
-            memcpy(batch[i], squeezed, lengths[i]);
-        }
-        double before = now(CLOCK_PROCESS_CPUTIME_ID);
-        for (int i = 0; i < BATCH; i++) {
-            context *c = &server[(messages + (uint64_t)i) % (uint64_t)contexts];
-            size_t n = unsqueeze(c, batch[i], lengths[i], plain);
-            wire += squeeze(c, plain, n, answer);
-        }
-        cpu += now(CLOCK_PROCESS_CPUTIME_ID) - before;
-        messages += BATCH;
-    }
-    report(messages, wire, cpu);
-    return 0;
-}
+// As long as windows fill up, each message takes more work than the one before.
+static uint64_t warmup(void) { return (uint64_t)contexts * TEXTS; }
 typedef struct {
     int fd, at;  // at: which text is awaited
     context zip;
@@ -198,9 +169,10 @@ static int echo(char *where, const char *path, int pid) {
     clockid_t clock;
     if (clock_getcpuclockid(pid, &clock)) die("no such process");
     for (int i = 0; i < contexts; i++) ask(&all[i]);
-    uint64_t messages = 0, wire = 0;
-    double cpu = now(clock), until = now(CLOCK_MONOTONIC) + seconds;
-    while (now(CLOCK_MONOTONIC) < until) {
+    uint64_t messages = 0, counted = 0, wire = 0;
+    double cpu = now(clock), until = 0;
+    while (!until || now(CLOCK_MONOTONIC) < until) {
+        if (!until && messages >= warmup()) { until = now(CLOCK_MONOTONIC) + seconds; counted = wire = 0; cpu = now(clock); }
         if (poll(polls, (nfds_t)contexts, 5000) <= 0) die("the server answers nothing");
         for (int i = 0; i < contexts; i++) {
             connection *c = &all[i];
@@ -208,17 +180,15 @@ static int echo(char *where, const char *path, int pid) {
             ssize_t r = recv(c->fd, c->have + c->n, ROOM - c->n, MSG_DONTWAIT);
             if (r <= 0 && errno != EAGAIN) die("the server closed the connection");
             if (r > 0) c->n += (size_t)r;
-            while (answered(c, &wire)) { messages++; c->at++; ask(c); }
+            while (answered(c, &wire)) { messages++; counted++; c->at++; ask(c); }
         }
     }
-    report(messages, wire, now(clock) - cpu);
+    report(counted, wire, now(clock) - cpu);
     return 0;
 }
 int main(int argc, char **argv) {
-    int pid = 0, at = 2;
-    if (argc < 2) die("alone | echo HOST:PORT PATH");
-    if (!strcmp(argv[1], "echo")) at = 4;
-    if (argc < at) die("echo HOST:PORT PATH");
+    int pid = 0, at = 4;
+    if (argc < 4 || strcmp(argv[1], "echo")) die("echo HOST:PORT PATH");
     for (int i = at; i < argc; i++) {
         if (!strcmp(argv[i], "--no-takeover")) { takeover = 0; continue; }
         if (i + 1 >= argc) die("an option lacks its value");
@@ -230,5 +200,5 @@ int main(int argc, char **argv) {
         else die("unknown option");
     }
     make_texts();
-    return at == 4 ? echo(argv[2], argv[3], pid) : alone();
+    return echo(argv[2], argv[3], pid);
 }

@@ -22,6 +22,7 @@ PROGRAMS = {
     "floor": ["-O3", "floor.c", "-lcrypto"],
     "wsload": ["-O3", "-march=native", "-DTLS", "wsload.c", "-lssl", "-lcrypto"],
     "lwsecho": ["-O3", "lwsecho.c", "-lwebsockets"],
+    "deflateecho": ["-O3", "deflateecho.c", "-lcrypto", "-lz"],
     "deflateload": ["-O3", "deflateload.c", "-lz"],
     "countmalloc.so": ["-O2", "-shared", "-fPIC", "countmalloc.c"],
 }

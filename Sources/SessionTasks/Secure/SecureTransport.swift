@@ -278,7 +278,7 @@ package final class SecureTransport {
     // MARK: Ending
 
     /// Ends below with a reset (after the alert, if one waits) and tells the owner at the end of the turn.
-    private func fail(_ failure: TransportFailure) {
+    func fail(_ failure: TransportFailure) {
         guard self.phase != .ended, self.failure == nil else { return }
         self.failure = failure
         self.loop.disarm(self.timer)
@@ -384,11 +384,5 @@ extension SecureTransport: TurnEndTarget {
         guard !self.paused, self.phase == .established else { return }
         if !self.early.isEmpty { return self.workLater() }
         self.lower.resumeReading()
-    }
-}
-
-extension SecureTransport: TimerTarget {
-    package func timerFired(_ timer: LoopTimer) {
-        self.fail(.deadlinePassed(.securing))
     }
 }

@@ -2,7 +2,7 @@ import ByteKernels
 
 extension SocketConnection {
     package var queuedBytes: Int {
-        self.queue.count
+        self.queue.count + (self.loop.scratch.owner === self ? self.loop.scratch.count : 0)
     }
 
     var takesOutput: Bool {

@@ -22,8 +22,8 @@ package protocol Transport: AnyObject {
     /// write.
     func writeThrough(_ bytes: RawSpan)
 
-    /// Bytes that the kernel refused for now; what this turn has only gathered is not counted. Grows without refusal:
-    /// who writes watches it and stops its source at a watermark.
+    /// Bytes written that the kernel has not taken yet, those of this turn included. Grows without refusal: who writes
+    /// watches it, stops its source at a watermark, and asks with `awaitProgress` to hear of it again.
     var queuedBytes: Int { get }
 
     /// Of this connection's life: bytes given to `write`, and of those the bytes that the kernel took. A write is done

@@ -82,7 +82,10 @@ struct LoopUnderFaultsTests {
         func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
             self.connection.write(bytes.bytes)
             self.largestQueue = max(self.largestQueue, self.connection.queuedBytes)
-            if self.connection.queuedBytes > Self.highWatermark { self.connection.pauseReading() }
+            if self.connection.queuedBytes > Self.highWatermark {
+                self.connection.pauseReading()
+                self.connection.awaitProgress()
+            }
             return bytes.byteCount
         }
 
