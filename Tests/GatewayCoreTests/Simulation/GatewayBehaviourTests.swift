@@ -124,6 +124,21 @@ struct GatewayBehaviourTests {
         scene.finish()
     }
 
+    /// Else the balancer would take the endpoint for busy for ever.
+    @Test func anAttemptThatNobodyWaitsForAnyMoreIsNotCounted() throws {
+        let scene = try GatewayScene(Self.configuration)
+        scene.network.connectScripts[.ipv4(address: 0x0A02_0001, port: 2001)] = .hangs
+        let clients = try (0..<3).map { _ in try scene.client(1001) }
+        #expect(scene.run { scene.gateway.plan.upstreamConnections == 3 })
+        clients[0].reset()
+        #expect(scene.run { scene.gateway.plan.upstreamConnections == 2 })
+        var empty = 0
+        scene.gateway.drain(DrainSettings()) { empty += 1 }
+        #expect(scene.run { empty == 1 })
+        #expect(scene.gateway.plan.upstreamConnections == 0)
+        scene.finish()
+    }
+
     @Test func anUpstreamThatVanishesWithoutCloseIsAResetTowardsARawClient() throws {
         let scene = try GatewayScene(Self.configuration)
         let (client, upstream) = try self.bridged(scene)
@@ -245,6 +260,21 @@ struct GatewayBehaviourTests {
         scene.host.close()
         scene.settle()
         #expect(empty == 1 && scene.gateway.process.openDescriptors == 0)
+    }
+
+    @Test(arguments: [ConnectScript.refused, .hangs])
+    func nothingIsLeftInMemoryOfAnAttemptThatFailed(_ script: ConnectScript) throws {
+        let scene = try GatewayScene(Self.configuration)
+        for port in [UInt16(2001), 2002] {
+            scene.network.connectScripts[.ipv4(address: 0x0A02_0001, port: port)] = script
+        }
+        let clients = [try scene.client(1001), try scene.client(1002)]
+        #expect(scene.run { scene.gateway.plan.upstreamConnections == 2 })
+        let watched = scene.gateway.parts.flatMap { WeakObject.graph(of: $0.liveConnections) }
+        #expect(Set(watched.map(\.name)).isSuperset(of: ["UpstreamAttempt", "StreamTask", "WebSocketTask"]))
+        #expect(scene.run { clients.allSatisfy { $0.failure == .reset } })
+        scene.finish()
+        #expect(watched.filter { $0.object != nil && $0.name != "LoopTimer" }.map(\.name) == [])
     }
 
     @Test func nothingIsLeftInMemoryOfWhatIsOver() throws {
