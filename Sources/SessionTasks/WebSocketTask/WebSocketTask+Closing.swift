@@ -58,6 +58,8 @@ extension WebSocketTask {
         }
         let wasOpen = self.phase == .open
         self.phase = .draining
+        // No ping is due any more; whoever answers the Close bounds the wait.
+        self.loop.disarm(self.timer)
         if self.relay == nil { self.failReceivers(.closed) }
         self.owesClose = wasOpen
         let answers = self.relay?.peerClosed(code, reason: reason) ?? true

@@ -18,6 +18,7 @@ struct GatewayBehaviourTests {
           - {name: named, target: stream, proxy-protocol: v1}
           - {name: to-stream, path: /stream, target: stream}
           - {name: to-web, path: /web, target: web}
+          - {name: pinged, path: /pinged, target: web, ping-interval: 1s}
           - {name: echo, path: /echo, target: echo}
         upstreams:
           - {name: stream, endpoints: ["tcp://10.2.0.1:2001"], connect-timeout: 3s, handshake-timeout: 5s, retries: 0}
@@ -179,6 +180,25 @@ struct GatewayBehaviourTests {
         upstream.send(8, [0x03, 0xE8])
         #expect(scene.run { client.close != nil })
         #expect(client.frames.map(\.opcode) == [1, 8] && client.frames[0].payload == Array("answer".utf8))
+        scene.settle()
+        scene.finish()
+    }
+
+    /// The answer to its Close comes from the other side, which may take longer than a ping would wait.
+    @Test func whoClosesIsAnsweredThoughAPingWouldBeDue() throws {
+        let scene = try GatewayScene(Self.configuration)
+        let listener = try scene.upstream(2002)
+        let client = try scene.webSocketClient(1004, "/pinged")
+        #expect(scene.run { listener.accepted.first?.received.suffix(4) == Array("\r\n\r\n".utf8)[...] })
+        let upstream = RawWebSocketPeer(listener.accepted[0], isClient: false)
+        upstream.peer.send(RawWebSocketPeer.answer(to: upstream.peer.takeReceived(), accept: AcceptKey.answering))
+        #expect(scene.head(client) != nil)
+        client.send(8, [0x03, 0xE8])
+        #expect(scene.run { upstream.close != nil })
+        _ = scene.network.run(for: .seconds(3))
+        #expect(client.close == nil && !client.peer.sawEnd)
+        upstream.send(8, [0x03, 0xE8])
+        #expect(scene.run { client.close == [0x03, 0xE8] })
         scene.settle()
         scene.finish()
     }
