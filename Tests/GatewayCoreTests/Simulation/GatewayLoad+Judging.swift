@@ -31,11 +31,11 @@ extension GatewayLoad {
         let refuses = self.gateway.shared.counters.all["listener-limit"] != nil
         let raw = self.raw.filter { client in
             if case .raw(port: 1002) = client.door.entrance, refuses { return false }
-            return client.ending == .finishes && !client.isContent
+            return !client.isContent
         }
-        let web = self.web.filter { $0.ending == .closesWhenDone && $0.door.far != .nobody && !$0.isContent }
-        return raw.map { "a raw client at \($0.door.entrance) did not get everything" }
-            + web.map { "a WebSocket client at \($0.door.entrance) did not get everything" }
+        let web = self.web.filter { !$0.isContent }
+        return raw.map { "a raw client at \($0.door.entrance) \($0.lot)" }
+            + web.map { "a WebSocket client at \($0.door.entrance) \($0.lot)" }
     }
 
     /// What the clients saw, their ends included: before the gateway drains, which ends what nobody else ended.

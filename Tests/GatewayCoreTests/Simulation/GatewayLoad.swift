@@ -26,6 +26,7 @@ final class GatewayLoad {
     let sinks: ScriptedListener
     let loop: Loop
     let isMild: Bool
+    private let secure: SecureSettings
     private var chance: SeededGenerator
     private(set) var raw: [SimulatedRawClient] = []
     private(set) var web: [SimulatedWebClient] = []
@@ -43,6 +44,7 @@ final class GatewayLoad {
 
     init(seed: UInt64) throws {
         self.isMild = seed % 3 == 0
+        self.secure = try LoadConfiguration.makeClientSettings()
         // What listens is opened on a calm network.
         let network = SimulatedNetwork(seed: seed, traceLength: 120)
         network.stepLimit = Self.stepLimit
@@ -90,19 +92,21 @@ final class GatewayLoad {
         case .raw(let port):
             guard let peer = try? self.host.connect(to: GatewayScene.gatewayAddress(port)) else { return }
             self.raw.append(SimulatedRawClient(peer, at: door, tag: tag, using: &self.chance))
-        case .web(let path):
-            let task = WebSocketTask(opening: self.opening(path, door), on: self.loop)
-            let client = SimulatedWebClient(task, at: door, tag: tag, using: &self.chance)
-            self.web.append(client)
-            self.loop.inNextTurn(GatewayCall { client.start() })
+        case .web(let path): self.arrive(at: path, port: 1005, secure: nil, door, tag)
+        case .secureWeb(let path): self.arrive(at: path, port: 1013, secure: self.secure, door, tag)
         }
     }
 
-    private func opening(_ path: String, _ door: LoadDoor) -> ClientOpening {
+    private func arrive(at path: String, port: UInt16, secure: SecureSettings?, _ door: LoadDoor, _ tag: [UInt8]) {
         let policy = door.offersCompression ? DeflatePolicy() : nil
         let handshake = ClientHandshake(authority: "gateway.test", target: path, offers: policy?.offers ?? [])
-        let target = OpeningTarget(.address(GatewayScene.gatewayAddress(1005)))
-        return ClientOpening(target: target, handshake: handshake, deflate: policy)
+        var target = OpeningTarget(.address(GatewayScene.gatewayAddress(port)))
+        target.secure = secure
+        let opening = ClientOpening(target: target, handshake: handshake, deflate: policy)
+        let client = SimulatedWebClient(
+            WebSocketTask(opening: opening, on: self.loop), at: door, tag: tag, using: &self.chance)
+        self.web.append(client)
+        self.loop.inNextTurn(GatewayCall { client.start() })
     }
 
     /// Lets time pass in which everybody does the next thing.

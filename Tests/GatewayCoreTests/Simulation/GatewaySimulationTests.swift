@@ -54,7 +54,7 @@ struct GatewaySimulationTests {
     /// A load that never succeeds, or never fails, would prove little.
     @Test func theLoadMeetsBothGoodAndBadEnds() throws {
         var reasons: [String: Int] = [:]
-        for seed in UInt64(1)...12 { reasons.merge(try Self.load(seed).reasons, uniquingKeysWith: +) }
+        for seed in UInt64(1)...24 where seed % 3 != 0 { reasons.merge(try Self.load(seed).reasons, uniquingKeysWith: +) }
         let clean = reasons["downstream/relaying/clean", default: 0]
         #expect(clean + reasons["downstream/relaying/clean(1000)", default: 0] > 20, "\(reasons)")
         for reason in [

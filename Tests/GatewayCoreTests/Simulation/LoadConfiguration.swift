@@ -1,5 +1,7 @@
 import Foundation
 import GatewayCore
+import SessionTasks
+import TLSEngine
 import TestSupport
 
 /// What the gateway of a load, and the one behind it, are told to be.
@@ -9,6 +11,13 @@ enum LoadConfiguration {
 
     static let gateway = Result { try ConfigurationSamples.configuration(gatewayText(certificates.get())) }
     static let upstream = Result { try ConfigurationSamples.configuration(upstreamText(certificates.get())) }
+
+    /// A client of the listener that speaks TLS. One for each run: clients resume each other's sessions.
+    static func makeClientSettings() throws -> SecureSettings {
+        var configuration = TLSConfiguration.client()
+        configuration.trust = .only([.file(try self.certificates.get().authority)])
+        return SecureSettings(context: try TLSContext(configuration), serverName: "upstream.test")
+    }
 
     /// Written once for all seeds. RSA, whose signatures are all of one length: the bytes under way stay the same from
     /// run to run.
@@ -29,17 +38,27 @@ enum LoadConfiguration {
           - {name: sunk, listen: "tcp://10.1.0.1:1008", route: sunk}
           - {name: secured, listen: "tcp://10.1.0.1:1009", route: secured}
           - {name: web-secured, listen: "tcp://10.1.0.1:1010", route: web-secured}
+          - {name: held, listen: "tcp://10.1.0.1:1011", route: held}
+          - {name: aged, listen: "tcp://10.1.0.1:1012", route: aged}
+          - name: secure
+            listen: "wss://10.1.0.1:1013"
+            handshake-timeout: 5s
+            tls: \(certificates.identity)
         routes:
           - {name: raw, target: stream, buffer: {high: 16KiB, low: 2KiB}, idle-timeout: 10m}
-          - {name: bridged, target: web, idle-timeout: 10m}
+          - {name: bridged, target: web, idle-timeout: 10m, ping-interval: 1s, pong-timeout: 10s}
           - {name: fed, target: source, idle-timeout: 10m}
           - {name: signalled, target: web, half-close: signal, idle-timeout: 10m}
           - {name: armoured, target: web, framing: base64, idle-timeout: 10m}
           - {name: sunk, target: sink, buffer: {high: 4KiB, low: 1KiB}, idle-timeout: 10m}
           - {name: secured, target: secured, idle-timeout: 10m}
           - {name: web-secured, target: web-secured, idle-timeout: 10m}
+          - {name: held, target: web, half-close: hold, idle-timeout: 8s}
+          - {name: aged, target: web, max-age: 2s}
+          - {name: web-aged, path: /aged, target: web, max-age: 2s}
+          - {name: small, path: /small, target: web, max-message-size: 3000, idle-timeout: 10m}
           - {name: to-stream, path: /stream, target: stream, idle-timeout: 10m}
-          - {name: to-web, path: /web, target: web, buffer: {high: 8KiB, low: 1KiB}, idle-timeout: 10m}
+          - {name: to-web, path: /web, target: web, buffer: {high: 8KiB, low: 1KiB}, idle-timeout: 10m, ping-interval: 1s}
           - {name: packed, path: /packed, target: web, buffer: {high: 8KiB, low: 1KiB}, idle-timeout: 10m, compress: true}
           - {name: lengths, path: /lengths, target: stream, framing: length-prefixed, idle-timeout: 10m}
           - {name: to-source, path: /source, target: source, idle-timeout: 10m}
@@ -95,7 +114,11 @@ private struct LoadCertificates {
         "{certificate: \(Self.folder.path)/c.pem, key: \(Self.folder.path)/k.pem}"
     }
 
+    var authority: String {
+        "\(Self.folder.path)/ca.pem"
+    }
+
     var trust: String {
-        "{ca: \(Self.folder.path)/ca.pem, server-name: upstream.test}"
+        "{ca: \(self.authority), server-name: upstream.test}"
     }
 }

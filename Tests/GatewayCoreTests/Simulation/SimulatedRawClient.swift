@@ -22,7 +22,7 @@ final class SimulatedRawClient {
     init(_ peer: ScriptedPeer, at door: LoadDoor, tag: [UInt8], using chance: inout SeededGenerator) {
         self.peer = peer
         self.door = door
-        self.sent = tag + chance.bytes(Int.random(in: 0...30_000, using: &chance))
+        self.sent = (door.rudeWords ?? tag) + chance.bytes(Int.random(in: 0...30_000, using: &chance))
         self.ending =
             Int.random(in: 0..<10, using: &chance) < 7 ? .finishes : Bool.random(using: &chance) ? .resets : .lingers
         self.cuts = chance.cuts(of: self.sent.count, longest: 9000)[...]
@@ -47,19 +47,28 @@ final class SimulatedRawClient {
         self.peer.sawEnd && self.peer.failure == nil
     }
 
-    /// Whether this client ended in peace and heard everything.
+    /// Whether this client got what it was promised.
     var isContent: Bool {
-        self.sawCleanEnd && self.peer.received.count == self.door.answer(to: self.sent).count
+        guard self.ending == .finishes, self.door.promise != .nothing else { return true }
+        return (self.sawCleanEnd || self.door.promise == .bytes)
+            && self.peer.received.count == self.door.answer(to: self.sent).count
+    }
+
+    /// What became of this client, for who asks why it is not content.
+    var lot: String {
+        "got \(self.peer.received.count) of \(self.door.answer(to: self.sent).count) bytes, "
+            + "end \(self.peer.sawEnd), failure \(String(describing: self.peer.failure))"
     }
 
     /// What is wrong with the bytes that this client heard; `nil` if nothing is.
     var complaint: String? {
-        self.door.answer(to: self.sent).starts(with: self.peer.received) ? nil : "heard what was never said"
+        guard self.door.rudeWords == nil else { return nil }
+        return self.door.answer(to: self.sent).starts(with: self.peer.received) ? nil : "heard what was never said"
     }
 
     /// What is wrong with the end that this client saw; `nil` if nothing is, or it saw none.
     var complaintAboutEnd: String? {
-        guard self.sawCleanEnd else { return nil }
+        guard self.sawCleanEnd, self.door.rudeWords == nil else { return nil }
         let whole = self.door.answer(to: self.sent).count
         if self.peer.received.count < whole { return "saw a clean end after \(self.peer.received.count) of \(whole)" }
         if self.door.far != .source, !(self.hasEnded && self.ending == .finishes) {

@@ -102,9 +102,16 @@ final class SimulatedWebClient {
         self.end.map { $0.isClean && $0.code == .normalClosure } ?? false
     }
 
-    /// Whether this client ended in peace and heard everything.
+    /// Whether this client got what it was promised.
     var isContent: Bool {
-        self.sawCleanEnd && self.heardCount == self.door.answer(to: self.said).count
+        guard self.ending == .closesWhenDone, self.door.promise != .nothing else { return true }
+        return self.sawCleanEnd && self.heardCount == self.door.answer(to: self.said).count
+    }
+
+    /// What became of this client, for who asks why it is not content.
+    var lot: String {
+        "got \(self.heardCount) of \(self.door.answer(to: self.said).count) bytes, "
+            + "end \(String(describing: self.end))"
     }
 
     /// What is wrong with the messages that this client heard; `nil` if nothing is.
