@@ -28,7 +28,8 @@ extension WebSocketTask {
         guard self.phase == .open else { return }
         self.sendClose(code.map(CloseCode.init(rawValue:)), reason: reason)
         self.phase = .closing
-        self.wantsReading = true
+        // A relay that stopped reading because its other side is behind goes on when that has caught up.
+        if self.relay == nil { self.wantsReading = true }
         self.readingStopped = false
         self.updateReading()
         self.waitForClose()

@@ -282,6 +282,25 @@ struct GatewayBehaviourTests {
         #expect(empty == 1 && scene.gateway.process.openDescriptors == 0)
     }
 
+    /// Our Close does not open the gates for a client that goes on sending.
+    @Test func aClosingTunnelStillHoldsItsSenderBack() throws {
+        let scene = try GatewayScene(Self.configuration)
+        let listener = try scene.upstream(2001)
+        listener.acceptsReading = false
+        let client = try scene.webSocketClient(1004, "/stream")
+        #expect(scene.head(client) != nil)
+        let payload = [UInt8](repeating: 7, count: 4000)
+        for _ in 0..<1000 { client.send(2, payload) }
+        _ = scene.network.run(for: .seconds(1))
+        #expect(client.peer.unsentBytes > 0)
+        scene.gateway.drain(DrainSettings()) {}
+        #expect(scene.run { client.close != nil })
+        _ = scene.network.run(for: .seconds(3))
+        let held = scene.gateway.parts[0].mostQueuedBytes(onRoute: "to-stream")
+        #expect(held > 0 && held < 2 * 64 * 1024 + 4096)
+        scene.finish()
+    }
+
     @Test(arguments: [ConnectScript.refused, .hangs])
     func nothingIsLeftInMemoryOfAnAttemptThatFailed(_ script: ConnectScript) throws {
         let scene = try GatewayScene(Self.configuration)
