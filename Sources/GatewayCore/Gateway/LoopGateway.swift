@@ -26,13 +26,18 @@ package final class LoopGateway {
     /// Puts an open, listening descriptor to work.
     package func open(_ plan: ListenerPlan, on descriptor: Descriptor) throws(SystemError) {
         let place = ListeningPlace(plan, gateway: self)
+        _ = self.loop.system.apply(plan.configuration.keepAlive.socketOptions, to: descriptor)
         place.socket = try SocketListener(adopting: descriptor, on: self.loop, owner: place)
         self.listeners[plan.configuration.name] = place
     }
 
     /// New connections of this listener follow `plan`; those that are there keep the one they came under.
     func replace(_ plan: ListenerPlan) {
-        self.listeners[plan.configuration.name]?.plan = plan
+        guard let place = self.listeners[plan.configuration.name] else { return }
+        place.plan = plan
+        if let socket = place.socket {
+            _ = self.loop.system.apply(plan.configuration.keepAlive.socketOptions, to: socket.descriptor)
+        }
     }
 
     package func closeListener(_ name: String) {
@@ -62,7 +67,7 @@ package final class LoopGateway {
         do throws(SystemError) {
             let transport = try SocketConnection(
                 adopting: socket.descriptor, peer: socket.peer, on: self.loop,
-                options: plan.configuration.keepAlive.socketOptions, paused: true)
+                options: nil, paused: true)
             let inbound = InboundConnection(passport, plan: plan, transport: transport, gateway: self)
             self.add(inbound)
             inbound.start()

@@ -6,10 +6,10 @@ final class Tunnel {
     /// From the first order to end until what still stands is reset.
     static let closingTimeout = Duration.seconds(10)
 
-    let passport: ConnectionPassport
     let downstream: TunnelEnd
     let upstream: TunnelEnd
-    private let settings: TunnelSettings
+    private let idleTimeout: Duration?
+    private let maximumAge: Duration?
     private let loop: Loop
     private var machine: TunnelMachine
     private let openedAt: MonotonicInstant
@@ -22,12 +22,11 @@ final class Tunnel {
     /// Joins two open tasks; bytes flow after `start`.
     /// - Parameter finished: called once, when both connections are over.
     init(
-        _ passport: ConnectionPassport, downstream: TunnelLink, upstream: TunnelLink, settings: TunnelSettings,
-        on loop: Loop,
+        downstream: TunnelLink, upstream: TunnelLink, settings: TunnelSettings, on loop: Loop,
         finished: @escaping (TerminationReason) -> Void
     ) {
-        self.passport = passport
-        self.settings = settings
+        self.idleTimeout = settings.idleTimeout
+        self.maximumAge = settings.maximumAge
         self.loop = loop
         self.openedAt = loop.now
         self.finished = finished
@@ -37,9 +36,10 @@ final class Tunnel {
         self.upstream = TunnelEnd(.upstream, upstream, settings: settings)
     }
 
-    func start() {
-        self.downstream.join(self.upstream, in: self, settings: self.settings)
-        self.upstream.join(self.downstream, in: self, settings: self.settings)
+    /// - Parameter settings: those it was made with.
+    func start(_ settings: TunnelSettings) {
+        self.downstream.join(self.upstream, in: self, settings: settings)
+        self.upstream.join(self.downstream, in: self, settings: settings)
         self.followMachine()
         self.armLife()
         self.upstream.start()
@@ -148,8 +148,8 @@ final class Tunnel {
     }
 
     private func armLife() {
-        let idle = self.settings.idleTimeout.map { self.lastActivity.advanced(by: $0) }
-        let age = self.settings.maximumAge.map { self.openedAt.advanced(by: $0) }
+        let idle = self.idleTimeout.map { self.lastActivity.advanced(by: $0) }
+        let age = self.maximumAge.map { self.openedAt.advanced(by: $0) }
         guard let next = [idle, age].compactMap(\.self).min() else { return }
         self.loop.arm(self.lifeTimer, at: next, target: self)
     }
@@ -159,9 +159,9 @@ extension Tunnel: TimerTarget {
     func timerFired(_ timer: LoopTimer) {
         if timer === self.closingTimer { return self.closingTimerFired() }
         let now = self.loop.now
-        if let age = self.settings.maximumAge, self.openedAt.advanced(by: age) <= now {
+        if let age = self.maximumAge, self.openedAt.advanced(by: age) <= now {
             self.perform(self.machine.maximumAgeReached())
-        } else if let idle = self.settings.idleTimeout, self.lastActivity.advanced(by: idle) <= now {
+        } else if let idle = self.idleTimeout, self.lastActivity.advanced(by: idle) <= now {
             self.perform(self.machine.idleTimedOut())
         } else {
             self.armLife()

@@ -39,7 +39,7 @@ final class TunnelEnd {
         case (.stream, .stream), (.webSocket, .webSocket):
             break
         }
-        self.link.setReadLimit(max(settings.buffer.high, 4096))
+        self.link.setReadLimit(settings.buffer.readLimit)
     }
 
     func start() {
@@ -215,7 +215,7 @@ extension TunnelEnd: TransportConsumer {
 extension TunnelEnd: WebSocketRelay {
     func webSocketOpened() {}
 
-    func received(_ mark: FrameMark, _ bytes: RawSpan) {
+    func received(_ mark: FrameMark, _ bytes: RawSpan, by source: WebSocketTask) {
         if self.watchesEndMark, bytes.byteCount == 0, mark.kind == .binary, mark.startsMessage, mark.endsMessage {
             self.tunnel?.endMarkReceived(self.side)
             return

@@ -12,7 +12,7 @@ extension StreamTask {
             completion(.failure(.usage("a read needs 0 <= minimum <= maximum and a maximum of at least 1")))
             return number
         }
-        self.reads.append(
+        self.queues.reads.append(
             .read(
                 .init(
                     number: number, minimum: max(1, minimum), maximum: maximum,
@@ -24,7 +24,7 @@ extension StreamTask {
     @discardableResult
     package func write(_ bytes: [UInt8], timeout: Duration?, _ completion: @escaping SendQueue.Completion) -> UInt64 {
         let number = self.nextNumber()
-        self.sends.append(
+        self.queues.sends.append(
             .send(
                 .init(
                     number: number, bytes: bytes, deadline: timeout.map { self.loop.now.advanced(by: $0) },
@@ -34,22 +34,22 @@ extension StreamTask {
     }
 
     package func withdrawRead(_ number: UInt64) {
-        self.reads.withdraw(number)?(.failure(.cancelled))
+        self.queues.reads.withdraw(number)?(.failure(.cancelled))
         self.advanceOrFail()
     }
 
     package func withdrawWrite(_ number: UInt64) {
-        self.sends.withdraw(number)?(.failure(.cancelled))
+        self.queues.sends.withdraw(number)?(.failure(.cancelled))
         self.advanceOrFail()
     }
 
     package func closeReadOnLoop() {
-        self.reads.append(.close)
+        self.queues.reads.append(.close)
         self.advanceOrFail()
     }
 
     package func closeWriteOnLoop() {
-        self.sends.append(.close)
+        self.queues.sends.append(.close)
         self.advanceOrFail()
     }
 
@@ -68,9 +68,9 @@ extension StreamTask {
 
     private func place(_ barrier: Barrier) {
         let number = self.nextNumber()
-        self.barriers[number] = barrier
-        self.reads.append(.barrier(number: number))
-        self.sends.append(.barrier(number: number))
+        self.queues.barriers[number] = barrier
+        self.queues.reads.append(.barrier(number: number))
+        self.queues.sends.append(.barrier(number: number))
         self.advance()
     }
 
@@ -99,7 +99,8 @@ extension StreamTask {
         }
         self.securing = SecuringStep(completion: completion)
         self.transport = nil
-        let secure = SecureTransport.upgrade(plain, settings: settings, received: self.reads.surrenderGathered()) {
+        let secure = SecureTransport.upgrade(plain, settings: settings, received: self.queues.reads.surrenderGathered())
+        {
             result in
             self.secured(result, behind: barrier)
         }
@@ -131,7 +132,7 @@ extension StreamTask {
         transport.consumer = nil
         self.transport = nil
         let captured = CapturedStreams(
-            transport: transport, unread: self.reads.surrenderGathered(), inputClosed: self.inputWasClosed)
+            transport: transport, unread: self.queues.reads.surrenderGathered(), inputClosed: self.inputWasClosed)
         self.finish(nil)
         completion(.success(captured))
     }

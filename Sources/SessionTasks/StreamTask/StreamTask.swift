@@ -31,12 +31,10 @@ public final class StreamTask: @unchecked Sendable {
     // Everything below belongs to the loop's thread.
     var transport: (any Transport)?
     var opening: TransportOpening?
-    var target: OpeningTarget?
+    private var target: Apart<OpeningTarget>?
     /// On the loop, a relay takes the bytes instead of the read queue.
     var relay: (any TransportConsumer)?
-    var reads = ReadQueue()
-    var sends = SendQueue()
-    var barriers: [UInt64: Barrier] = [:]
+    private var madeQueues: StreamQueues?
     var securing: SecuringStep?
     var suspensions: Int
     var ended = false
@@ -49,13 +47,13 @@ public final class StreamTask: @unchecked Sendable {
     /// Called once when the transport is ready for the task's bytes.
     package var openObserver: (() -> Void)?
     private var lastNumber: UInt64 = 0
-    private var endObservers: [(TaskFailure?) -> Void] = []
+    private var endObserver: ((TaskFailure?) -> Void)?
 
     /// A task that will connect to `target` when first resumed.
     package init(to target: OpeningTarget, on loop: Loop) {
         self.record = TaskRecord(state: .suspended)
         self.loop = loop
-        self.target = target
+        self.target = .value(target)
         self.suspensions = 1
     }
 
@@ -65,6 +63,24 @@ public final class StreamTask: @unchecked Sendable {
         self.loop = transport.loop
         self.suspensions = 0
         self.transportOpened(transport)
+    }
+
+    /// Made when first asked for, and then told what happened before.
+    var queues: StreamQueues {
+        if let made = self.madeQueues { return made }
+        let made = StreamQueues()
+        self.madeQueues = made
+        if self.inputWasClosed { made.reads.inputClosed() }
+        if self.ended {
+            let failure = self.record.read { $0.failure } ?? .ended
+            made.reads.fail(failure)
+            made.sends.fail(failure)
+        }
+        return made
+    }
+
+    var queuesIfMade: StreamQueues? {
+        self.madeQueues
     }
 
     func nextNumber() -> UInt64 {
@@ -85,7 +101,7 @@ public final class StreamTask: @unchecked Sendable {
         self.record.state = .running
         if let target = self.target {
             self.target = nil
-            self.open(target)
+            self.open(target.value)
         }
         self.relay == nil ? self.advance() : self.transport?.resumeReading()
     }
@@ -134,7 +150,16 @@ public final class StreamTask: @unchecked Sendable {
     /// Calls `observer` once, on the loop, when the task is over (at once if it is): `nil` for a clean end.
     package func whenEnded(_ observer: @escaping (TaskFailure?) -> Void) {
         if self.ended { return observer(self.record.read { $0.failure }) }
-        self.endObservers.append(observer)
+        guard let earlier = self.endObserver else { return self.endObserver = observer }
+        self.endObserver = { failure in
+            earlier(failure)
+            observer(failure)
+        }
+    }
+
+    /// Drops whoever asked to hear of the end: the task has a new owner.
+    package func forgetEndObservers() {
+        self.endObserver = nil
     }
 
     /// Ends the task: answers everything that waits, resets the transport if it still lives.
@@ -146,6 +171,7 @@ public final class StreamTask: @unchecked Sendable {
         self.opening = nil
         self.target = nil
         self.openObserver = nil
+        self.relay = nil
         self.record.update { $0.failure = failure }
         self.securing?.transport?.reset()
         self.failWaiting(failure ?? .ended)
@@ -155,14 +181,14 @@ public final class StreamTask: @unchecked Sendable {
             transport.consumer = nil
             if failure != nil { transport.reset() } else { transport.close(linger: .seconds(5)) }
         }
-        let observers = self.endObservers
-        self.endObservers = []
-        for observer in observers { observer(failure) }
+        let observer = self.endObserver
+        self.endObserver = nil
+        observer?(failure)
     }
 
     private func failWaiting(_ failure: TaskFailure) {
-        self.reads.fail(failure)
-        self.sends.fail(failure)
+        self.queuesIfMade?.reads.fail(failure)
+        self.queuesIfMade?.sends.fail(failure)
         let securing = self.securing
         self.securing = nil
         securing?.completion(.failure(failure))

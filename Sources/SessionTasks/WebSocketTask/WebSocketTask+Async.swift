@@ -58,15 +58,15 @@ extension WebSocketTask {
     }
 
     /// The code of the Close frame that came, or else of our own; `nil` while there was none.
-    public var closeCode: CloseCode? { self.published.withLock { $0.closeCode } }
+    public var closeCode: CloseCode? { self.published { $0.closeCode } }
     /// The reason in that Close frame; `nil` for none.
-    public var closeReason: [UInt8]? { self.published.withLock { $0.closeReason } }
+    public var closeReason: [UInt8]? { self.published { $0.closeReason } }
     /// The subprotocol that was chosen.
-    public var subprotocol: String? { self.published.withLock { $0.subprotocol } }
+    public var subprotocol: String? { self.published { $0.subprotocol } }
     /// The server's answer to the opening handshake, a refusal too; `nil` before, and on a server.
-    public var response: ResponseHead? { self.published.withLock { $0.response } }
+    public var response: ResponseHead? { self.published { $0.response } }
     /// The first bytes of a refusal's body, at most 16 KiB.
-    public var responseBody: [UInt8] { self.published.withLock { $0.responseBody } }
+    public var responseBody: [UInt8] { self.published { $0.responseBody } }
 
     private func perform<R: Sendable>(
         _ begin: @escaping @Sendable (WebSocketTask, @escaping (Result<R, TaskFailure>) -> Void) -> UInt64,

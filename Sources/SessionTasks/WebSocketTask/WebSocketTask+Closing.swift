@@ -43,7 +43,7 @@ extension WebSocketTask {
 
     private func sendClose(_ code: CloseCode?, reason: [UInt8]) {
         self.sendControl(.close, ClosePayload.bytes(code, reason: reason))
-        self.published.withLock {
+        self.publish {
             if $0.closeCode == nil { $0.closeCode = code ?? .noStatusReceived }
             if $0.closeReason == nil, !reason.isEmpty { $0.closeReason = reason }
         }
@@ -53,7 +53,7 @@ extension WebSocketTask {
         self.closeCameFromPeer = true
         self.peerCloseCode = code
         self.peerCloseReason = reason
-        self.published.withLock {
+        self.publish {
             $0.closeCode = code ?? .noStatusReceived
             $0.closeReason = reason.isEmpty ? nil : reason
         }

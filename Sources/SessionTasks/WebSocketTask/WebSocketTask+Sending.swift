@@ -9,7 +9,10 @@ extension WebSocketTask {
     package func sendFrame(_ kind: MessageKind, startsMessage: Bool, endsMessage: Bool, _ payload: RawSpan) {
         guard self.phase == .open || self.owesClose, let transport = self.transport else { return }
         let opcode: Opcode = startsMessage ? kind.opcode : .continuation
-        if let share = self.engine.compress(startsMessage: startsMessage, endsMessage: endsMessage, payload) {
+        // Without compression the engine is not asked: each access to it costs a check of exclusive access.
+        if self.share != nil,
+            let share = self.engine.compress(startsMessage: startsMessage, endsMessage: endsMessage, payload)
+        {
             share.withCompressed {
                 self.write(opcode, isFinal: endsMessage, isCompressed: startsMessage, $0, to: transport)
             }
@@ -27,8 +30,10 @@ extension WebSocketTask {
     private func write(
         _ opcode: Opcode, isFinal: Bool, isCompressed: Bool, _ payload: RawSpan, to transport: any Transport
     ) {
-        transport.write(reserving: self.engine.frameSize(payloadCount: payload.byteCount)) { target in
-            self.engine.encodeFrame(
+        let size = self.role.frameSize(payloadCount: payload.byteCount)
+        self.unseenOutput &+= size
+        transport.write(reserving: size) { target in
+            self.role.encodeFrame(
                 opcode, isFinal: isFinal, isCompressed: isCompressed, payload, keys: self.keys, into: &target)
         }
     }
@@ -36,6 +41,9 @@ extension WebSocketTask {
     /// A peer that makes us write without reading what we wrote (pings, echoes) is not read until it does. For answers
     /// alone: were it done for what we send of our own, two ends that both send much would wait for each other.
     package func stopReadingIfBehind() {
+        // Looked at once per stretch of output, not for each of many small frames.
+        guard self.unseenOutput > WebSocketTask.outputWatermark / 8 else { return }
+        self.unseenOutput = 0
         guard self.queuedBytes > WebSocketTask.outputWatermark, !self.readingStopped else { return }
         self.readingStopped = true
         self.transport?.pauseReading()
@@ -54,6 +62,11 @@ extension WebSocketTask {
 
     package var queuedBytes: Int {
         self.transport?.queuedBytes ?? 0
+    }
+
+    /// Bytes written on the wire so far, frame headers included and after compression; 0 without a connection.
+    package var writtenBytes: UInt64 {
+        self.transport?.writtenBytes ?? 0
     }
 
     // MARK: Queued

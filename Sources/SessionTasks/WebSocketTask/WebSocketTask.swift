@@ -36,7 +36,7 @@ public final class WebSocketTask: @unchecked Sendable {
     }
 
     /// What is readable at any time from any thread, and changes rarely.
-    struct Published {
+    struct Published: Sendable {
         var closeCode: CloseCode?
         var closeReason: [UInt8]?
         var response: ResponseHead?
@@ -51,10 +51,10 @@ public final class WebSocketTask: @unchecked Sendable {
     package let record: TaskRecord
     package let loop: Loop
     package let options: WebSocketOptions
-    let published = Mutex(Published())
+    private let published = Mutex<Apart<Published>?>(nil)
 
     // Everything below belongs to the loop's thread.
-    package internal(set) var transport: (any Transport)?
+    var transport: (any Transport)?
     var engine: WebSocketEngine
     var phase = Phase.opening
     var relay: (any WebSocketRelay)?
@@ -62,7 +62,10 @@ public final class WebSocketTask: @unchecked Sendable {
     /// Called once when the opening handshake is done.
     package var openObserver: (() -> Void)?
     var share: DeflateShare?
+    /// Bytes of frames written since `stopReadingIfBehind` last looked.
+    var unseenOutput = 0
     let keys: MaskingKeys
+    let role: Role
     /// What only a task with a queue of messages needs; a relayed one never makes it.
     private var madeQueues: MessageQueues?
     var keepAlive: KeepAliveState?
@@ -76,7 +79,7 @@ public final class WebSocketTask: @unchecked Sendable {
     var wantsReading = true
     let timer = LoopTimer()
     private var lastNumber: UInt64 = 0
-    private var endObservers: [(WebSocketEnd) -> Void] = []
+    private var endObserver: ((WebSocketEnd) -> Void)?
 
     /// A task that will connect and shake hands when first resumed.
     /// - Parameter startsPaused: no frame is read before `resumeReading`, for a relay that has yet to be attached.
@@ -90,6 +93,7 @@ public final class WebSocketTask: @unchecked Sendable {
         self.client = OpeningState(opening)
         self.wantsReading = !startsPaused
         self.keys = MaskingKeys.shared(on: loop)
+        self.role = .client
         self.engine = WebSocketEngine(role: .client, maximumMessageSize: options.maximumMessageSize)
     }
 
@@ -108,11 +112,25 @@ public final class WebSocketTask: @unchecked Sendable {
         self.relay = relay
         self.wantsReading = !startsPaused
         self.keys = MaskingKeys.shared(on: transport.loop)
+        self.role = .server
         self.engine = WebSocketEngine(role: .server, maximumMessageSize: options.maximumMessageSize)
         self.adopt(transport)
         response.withRawSpan { transport.write($0) }
-        self.published.withLock { $0.subprotocol = subprotocol }
+        if subprotocol != nil { self.publish { $0.subprotocol = subprotocol } }
         self.opened(deflate)
+    }
+
+    /// From any thread.
+    func published<R: Sendable>(_ read: (Published) -> R) -> R {
+        self.published.withLock { read($0?.value ?? Published()) }
+    }
+
+    func publish(_ change: (inout Published) -> Void) {
+        self.published.withLock {
+            var facts = $0?.value ?? Published()
+            change(&facts)
+            $0 = .value(facts)
+        }
     }
 
     var queues: MessageQueues {
@@ -167,12 +185,21 @@ public final class WebSocketTask: @unchecked Sendable {
     /// Calls `observer` once, on the loop, when the task is over; at once if it is.
     package func whenEnded(_ observer: @escaping (WebSocketEnd) -> Void) {
         if self.phase == .ended { return observer(self.end) }
-        self.endObservers.append(observer)
+        guard let earlier = self.endObserver else { return self.endObserver = observer }
+        self.endObserver = { end in
+            earlier(end)
+            observer(end)
+        }
     }
 
     private var end: WebSocketEnd {
         WebSocketEnd(
             isClean: self.failure == nil, code: self.peerCloseCode, reason: self.peerCloseReason, failure: self.failure)
+    }
+
+    /// Drops whoever asked to hear of the end: the task has a new owner.
+    package func forgetEndObservers() {
+        self.endObserver = nil
     }
 
     /// Ends the task; the transport is gone or has its orders.
@@ -192,8 +219,8 @@ public final class WebSocketTask: @unchecked Sendable {
         self.relay = nil
         let end = self.end
         relay?.webSocketEnded(end)
-        let observers = self.endObservers
-        self.endObservers = []
-        for observer in observers { observer(end) }
+        let observer = self.endObserver
+        self.endObserver = nil
+        observer?(end)
     }
 }

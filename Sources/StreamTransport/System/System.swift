@@ -51,7 +51,8 @@ package protocol System: AnyObject {
 
     func localAddress(_ descriptor: Descriptor) -> SocketAddress?
     func peerAddress(_ descriptor: Descriptor) -> SocketAddress?
-    /// Applies what differs from the system's defaults. Options that a socket's family lacks are passed over.
+    /// Applies to a connection, or to a listener for the connections that it takes from then on, which inherit. Options that
+    /// a socket's family lacks are passed over.
     func apply(_ options: SocketOptions, to descriptor: Descriptor) -> SystemError?
 
     /// Looks up `host` away from the loop and calls back on it, at most once; `deadline` bounds the wait.
