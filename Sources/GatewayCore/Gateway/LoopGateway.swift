@@ -55,6 +55,11 @@ package final class LoopGateway {
         self.live.values.map { $0 as AnyObject }
     }
 
+    /// Of the connections of one route, the most bytes that one holds back for want of a reader.
+    package func mostQueuedBytes(onRoute name: String) -> Int {
+        self.live.values.reduce(0) { $1.passport.route == name ? max($0, $1.queuedBytes) : $0 }
+    }
+
     func accepted(_ socket: AcceptedSocket, by plan: ListenerPlan) {
         let passport = ConnectionPassport(
             identifier: self.shared.nextIdentifier(), listener: plan.configuration.name, peer: socket.peer,

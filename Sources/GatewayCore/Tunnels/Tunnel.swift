@@ -15,8 +15,8 @@ final class Tunnel {
     private let openedAt: MonotonicInstant
     private let lifeTimer = LoopTimer()
     private let closingTimer = LoopTimer()
-    /// What waited to be sent when the closing last showed progress.
-    private var queuedAtClosing = 0
+    /// What had been sent when the closing last showed progress.
+    private var sentAtClosing: UInt64 = 0
     private var finished: ((TerminationReason) -> Void)?
 
     /// Joins two open tasks; bytes flow after `start`.
@@ -126,18 +126,18 @@ final class Tunnel {
 
     // MARK: Deadlines
 
-    private var queuedBytes: Int {
-        self.downstream.link.queuedBytes + self.upstream.link.queuedBytes
+    private var sentBytes: UInt64 {
+        self.downstream.link.sentBytes &+ self.upstream.link.sentBytes
     }
 
     private func armClosing() {
-        self.queuedAtClosing = self.queuedBytes
+        self.sentAtClosing = self.sentBytes
         self.loop.arm(self.closingTimer, after: Self.closingTimeout, target: self)
     }
 
     /// A peer that still takes what was sent before the end is given its time anew.
     private func closingTimerFired() {
-        guard self.queuedBytes >= self.queuedAtClosing else { return self.armClosing() }
+        guard self.sentBytes == self.sentAtClosing else { return self.armClosing() }
         self.perform(self.machine.closingTimedOut())
         if !self.machine.isOver { self.armClosing() }
     }

@@ -41,6 +41,11 @@ final class TunnelSession {
 }
 
 extension TunnelSession: LiveConnection {
+    var queuedBytes: Int {
+        guard let tunnel = self.tunnel else { return 0 }
+        return tunnel.downstream.link.queuedBytes + tunnel.upstream.link.queuedBytes
+    }
+
     func drain() {
         self.tunnel?.drain()
     }

@@ -181,6 +181,7 @@ public final class StreamTask: @unchecked Sendable {
         self.opening?.cancel()
         self.opening = nil
         self.target = nil
+        self.openObserver = nil
         self.relay = nil
         self.record.update { $0.failure = failure }
         self.securing?.transport?.reset()

@@ -28,14 +28,16 @@ extension WebSocketTask {
         guard self.phase == .open else { return }
         self.sendClose(code.map(CloseCode.init(rawValue:)), reason: reason)
         self.phase = .closing
-        self.wantsReading = true
+        // A relay that stopped reading because its other side is behind goes on when that has caught up.
+        if self.relay == nil { self.wantsReading = true }
         self.readingStopped = false
         self.updateReading()
         self.waitForClose()
         self.takeUpHeldEnd()
     }
 
-    /// The peer's time to answer. It begins anew whenever some of what stands before our Close frame has left.
+    /// The peer's time to answer. It begins anew whenever some of what stands before our Close frame has left; where a
+    /// relay bounds the closing by itself, also with all that the peer still has to say before its own.
     func waitForClose() {
         self.loop.arm(self.timer, after: self.options.closeTimeout, target: self)
     }
@@ -61,6 +63,8 @@ extension WebSocketTask {
         self.publishClose(code, reason: reason)
         let wasOpen = self.phase == .open
         self.phase = .draining
+        // No ping is due any more; whoever answers the Close bounds the wait.
+        self.loop.disarm(self.timer)
         if self.relay == nil { self.failReceivers(.closed) }
         self.owesClose = wasOpen
         let answers = self.relay?.peerClosed(code, reason: reason) ?? true
@@ -178,6 +182,8 @@ extension WebSocketTask: TimerTarget {
         switch self.phase {
         case .opening: self.openingTimedOut()
         case .open: self.holdsEnd ? self.takeUpHeldEnd() : self.keepAliveDue()
+        // A relay that is behind does not let the peer come to its Close.
+        case .closing where self.relay != nil && !self.wantsReading: self.waitForClose()
         case .closing:
             self.failure = self.failure ?? .peerUnresponsive
             self.transport?.reset()

@@ -134,7 +134,10 @@ extension WebSocketTask: TransportConsumer {
         self.keepAlive?.heard()
         switch self.phase {
         case .opening: return self.responseReceived(&bytes)
-        case .open, .closing: return self.pull(&bytes)
+        case .open: return self.pull(&bytes)
+        case .closing:
+            if self.relay != nil { self.waitForClose() }
+            return self.pull(&bytes)
         case .draining, .ended: return bytes.byteCount
         }
     }
@@ -160,7 +163,7 @@ extension WebSocketTask: TransportConsumer {
             self.readingStopped = false
             self.updateReading()
         }
-        if self.phase == .closing || self.phase == .draining { self.waitForClose() }
+        if self.phase == .closing || (self.phase == .draining && !self.owesClose) { self.waitForClose() }
         if self.forwarding?.ping != nil { self.keepAlive?.heard() }
         self.answerSent()
         self.sendWaiting()

@@ -55,6 +55,11 @@ extension WebSocketTask {
         self.transport?.awaitProgress()
     }
 
+    /// Bytes that the kernel took, of everything written on this connection.
+    package var sentBytes: UInt64 {
+        self.transport?.sentBytes ?? 0
+    }
+
     package var queuedBytes: Int {
         self.transport?.queuedBytes ?? 0
     }
