@@ -152,7 +152,8 @@ extension WebSocketTask: TransportConsumer {
             self.transport?.close(linger: .seconds(1))
             self.finish()
         case .draining:
-            self.transport?.close(linger: .zero)
+            // Our Close, and what stands before it, may still wait for the kernel.
+            self.transport?.close(linger: .seconds(2))
             self.finish()
         case .ended: break
         }
