@@ -23,7 +23,7 @@ final class ForwarderDriver {
         var last: UInt32 = 0
         let keys = MaskingKeys {
             last += 1
-            return [last]
+            return (last, [])
         }
         self.forwarder = FrameForwarder(from: sender, maximumMessageSize: limit, keys: keys)
     }
