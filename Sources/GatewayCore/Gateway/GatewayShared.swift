@@ -15,6 +15,11 @@ package final class GatewayShared: Sendable {
         self.admission = Mutex(admission)
     }
 
+    /// Identifiers given out so far: connections that were accepted.
+    package var identifiers: UInt64 {
+        self.lastIdentifier.load(ordering: .relaxed)
+    }
+
     func nextIdentifier() -> UInt64 {
         self.lastIdentifier.wrappingAdd(1, ordering: .relaxed).newValue
     }
