@@ -6,6 +6,9 @@ extension CacheEntry {
         .contentEncoding, .contentLength, .contentRange, .contentType, .eTag,
     ]
 
+    /// Fields of the entry and of a 304 together beyond which they are not merged.
+    package static let fieldLimit = 4096
+
     /// The entry with what a 304 told about it (RFC 9111 §4.3.4).
     ///
     /// - Parameters:
@@ -13,7 +16,7 @@ extension CacheEntry {
     ///   - requestTime: of the request that the 304 answers, as `responseTime` of the 304 itself.
     /// - Returns: `nil` when the 304 is about another response than the one that is stored: load it anew.
     package func freshened(by fields: HTTPFields, requestTime: HTTPDate, responseTime: HTTPDate) -> Self? {
-        guard self.isMeant(by: fields) else { return nil }
+        guard self.isMeant(by: fields), self.fields.count + fields.count <= Self.fieldLimit else { return nil }
         let news = HopByHop.removed(from: fields)
         var merged = self.fields
         for name in Set(news.map(\.name)) where !Self.kept.contains(name) {

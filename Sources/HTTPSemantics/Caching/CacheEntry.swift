@@ -28,12 +28,13 @@ package struct CacheEntry: Equatable, Sendable {
     ) {
         self.status = status
         self.fields = fields
+        self.control = CacheControl(fields)
         self.selection = selection
         self.requestTime = requestTime
         self.responseTime = responseTime
     }
 
-    package var control: CacheControl { CacheControl(self.fields) }
+    package let control: CacheControl
 
     package var entityTag: EntityTag? { self.fields[values: .eTag].first.flatMap { EntityTag($0) } }
 

@@ -4,7 +4,7 @@ import HTTPTypes
 package enum CacheInvalidation {
     /// Whether the stored answer for the request's target is to be forgotten.
     package static func forgetsTarget(method: HTTPRequest.Method, status: Int) -> Bool {
-        !self.isSafe(method) && (200...399).contains(status)
+        !MethodTraits.isSafe(method) && (200...399).contains(status)
     }
 
     /// References in `Location` and `Content-Location` whose stored answers are to be forgotten too, once they are
@@ -12,10 +12,5 @@ package enum CacheInvalidation {
     package static func references(method: HTTPRequest.Method, status: Int, fields: HTTPFields) -> [String] {
         guard self.forgetsTarget(method: method, status: status) else { return [] }
         return [.location, .contentLocation].compactMap { fields[values: $0].first }
-    }
-
-    /// Methods that ask and change nothing (RFC 9110 §9.2.1). Of a method unknown here the worst is thought.
-    package static func isSafe(_ method: HTTPRequest.Method) -> Bool {
-        [.get, .head, .options, .trace].contains(method)
     }
 }

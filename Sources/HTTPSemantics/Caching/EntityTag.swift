@@ -13,9 +13,12 @@ package struct EntityTag: Equatable, Sendable {
         guard text.utf8.count <= Self.limit, !text.isEmpty else { return nil }
         self.isWeak = text.hasPrefix("W/")
         if self.isWeak { text = String(text.dropFirst(2)) }
-        let content = text.utf8.count >= 2 && text.hasPrefix("\"") && text.hasSuffix("\"")
+        let content =
+            text.utf8.count >= 2 && text.hasPrefix("\"") && text.hasSuffix("\"")
             ? Array(text.utf8.dropFirst().dropLast()) : Array(text.utf8)
-        guard !text.isEmpty, content.allSatisfy({ $0 > 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "\"") }) else { return nil }
+        guard !text.isEmpty, content.allSatisfy({ $0 > 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "\"") }) else {
+            return nil
+        }
         self.opaque = text
     }
 

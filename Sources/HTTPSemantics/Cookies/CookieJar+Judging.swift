@@ -45,7 +45,9 @@ extension CookieJar {
         guard !request.isSecure else { return }
         guard !cookie.isSecure else { throw .insecureConnection }
         let isHidden = self.shelves.contains { domain, shelf in
-            guard CookieDomain.matches(domain, domain: cookie.domain) || CookieDomain.matches(cookie.domain, domain: domain)
+            guard
+                CookieDomain.matches(domain, domain: cookie.domain)
+                    || CookieDomain.matches(cookie.domain, domain: domain)
             else { return false }
             return shelf.contains {
                 $0.isSecure && $0.name == cookie.name && CookiePath.matches(cookie.path, cookiePath: $0.path)

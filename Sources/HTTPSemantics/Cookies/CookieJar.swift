@@ -108,7 +108,8 @@ extension CookieJar {
         }
         while self.count > self.limits.total {
             let oldest = self.shelves.min { Self.oldestUse($0.value) < Self.oldestUse($1.value) }
-            guard let oldest, let index = oldest.value.indices.min(by: { oldest.value[$0].isUsedBefore(oldest.value[$1]) })
+            guard let oldest,
+                let index = oldest.value.indices.min(by: { oldest.value[$0].isUsedBefore(oldest.value[$1]) })
             else { break }
             self.remove(at: index, of: oldest.key)
         }

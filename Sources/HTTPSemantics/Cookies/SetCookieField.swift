@@ -15,11 +15,9 @@ package struct SetCookieField: Equatable, Sendable {
     /// Attributes beyond this many are not read.
     package static let attributeCountLimit = 64
 
-    /// Empty where there was no equals sign.
+    /// Empty where there was no equals sign, or nothing before it: the RFC keeps such a cookie, Foundation does not.
     package let name: String
     package let value: String
-    /// Whether an equals sign parted the name from the value.
-    package let hasEqualsSign: Bool
     /// In the order in which they came; those without a name are left out.
     package let attributes: [Attribute]
 
@@ -32,7 +30,6 @@ package struct SetCookieField: Equatable, Sendable {
         let pieces = text.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
         guard let first = pieces.first else { return nil }
         let pair = Self.pair(first)
-        self.hasEqualsSign = pair.value != nil
         self.name = pair.value == nil ? "" : pair.name
         self.value = pair.value ?? pair.name
         let size = self.name.utf8.count + self.value.utf8.count

@@ -14,7 +14,8 @@ package enum ContentLength: Equatable, Sendable {
             return
         }
         // Equal ones in one list are one (RFC 9112 §6.3).
-        let parts = Set(lines.flatMap { $0.split(separator: ",", omittingEmptySubsequences: false) }.map(\.trimmingBlanks))
+        let parts = Set(
+            lines.flatMap { $0.split(separator: ",", omittingEmptySubsequences: false) }.map(\.trimmingBlanks))
         guard parts.count == 1, let part = parts.first, part.utf8.count <= 18,
             let value = part.clampedDecimal(limit: .max)
         else {

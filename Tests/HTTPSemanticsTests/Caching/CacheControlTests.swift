@@ -10,13 +10,14 @@ struct CacheControlTests {
         return CacheControl(fields)
     }
 
-    @Test(arguments: [
-        ("max-age=60", 60), ("Max-Age=60", 60), ("max-age=\"60\"", 60), ("max-age=60, max-age=5", 60),
-        ("public,max-age=60", 60), (" , max-age = 60 ,", 60), ("max-age=99999999999999999999", 2_147_483_648),
-        ("max-age=0", 0), ("max-age", 0), ("max-age=", 0), ("max-age=-1", 0), ("max-age=1.5", 0), ("max-age=x", 0),
-        ("foo=\"max-age=1\", max-age=2", 2), ("foo=\"a,max-age=1", 1), ("s-maxage=60", nil), ("", nil),
-        ("xmax-age=60", nil), ("max-age=60;x", 0),
-    ] as [(String, Int64?)])
+    @Test(
+        arguments: [
+            ("max-age=60", 60), ("Max-Age=60", 60), ("max-age=\"60\"", 60), ("max-age=60, max-age=5", 60),
+            ("public,max-age=60", 60), (" , max-age = 60 ,", 60), ("max-age=99999999999999999999", 2_147_483_648),
+            ("max-age=0", 0), ("max-age", 0), ("max-age=", 0), ("max-age=-1", 0), ("max-age=1.5", 0), ("max-age=x", 0),
+            ("foo=\"max-age=1\", max-age=2", 2), ("foo=\"a,max-age=1", 1), ("s-maxage=60", nil), ("", nil),
+            ("xmax-age=60", nil), ("max-age=60;x", 0),
+        ] as [(String, Int64?)])
     func readsSeconds(_ line: String, _ seconds: Int64?) {
         #expect(self.control(line).maxAge == seconds)
     }

@@ -49,11 +49,13 @@ struct CacheDecisionTests {
         }
     }
 
-    @Test(arguments: [
-        ("max-age=10", 10, true), ("max-age=10", 11, false), ("min-fresh=20", 40, true), ("min-fresh=20", 41, false),
-        ("max-stale", 1000, true), ("max-stale=10", 70, true), ("max-stale=10", 71, false), ("no-cache", 0, false),
-        ("max-age=0", 1, false), ("only-if-cached", 10, true),
-    ] as [(String, Int64, Bool)])
+    @Test(
+        arguments: [
+            ("max-age=10", 10, true), ("max-age=10", 11, false), ("min-fresh=20", 40, true),
+            ("min-fresh=20", 41, false),
+            ("max-stale", 1000, true), ("max-stale=10", 70, true), ("max-stale=10", 71, false), ("no-cache", 0, false),
+            ("max-age=0", 1, false), ("only-if-cached", 10, true),
+        ] as [(String, Int64, Bool)])
     func heedsWhatTheRequestSays(_ control: String, _ after: Int64, _ usesStored: Bool) {
         let decision = self.decide(Self.tagged, request: [.cacheControl: control], after: after)
         #expect(decision == (usesStored ? .useStored : Self.asking))
@@ -70,17 +72,21 @@ struct CacheDecisionTests {
     }
 
     @Test func heedsWhatTheResponseSaid() {
-        #expect(self.decide([.cacheControl: "no-cache, max-age=60", .eTag: "\"x\""], after: 0)
-            == .validate([.ifNoneMatch: "\"x\""]))
+        #expect(
+            self.decide([.cacheControl: "no-cache, max-age=60", .eTag: "\"x\""], after: 0)
+                == .validate([.ifNoneMatch: "\"x\""]))
         let strict: HTTPFields = [.cacheControl: "max-age=60, must-revalidate"]
         #expect(self.decide(strict, request: [.cacheControl: "max-stale"], after: 61) == .load([:]))
-        #expect(self.decide([.cacheControl: "max-age=60"], request: [.init("Pragma")!: "no-cache"], after: 0) == .load([:]))
+        #expect(
+            self.decide([.cacheControl: "max-age=60"], request: [.init("Pragma")!: "no-cache"], after: 0) == .load([:]))
     }
 
-    @Test(arguments: [
-        [.range: "bytes=0-1"], [.ifNoneMatch: "\"y\""], [.ifModifiedSince: "x"], [.ifRange: "\"y\""], [.ifMatch: "*"],
-        [.ifUnmodifiedSince: "x"],
-    ] as [HTTPFields])
+    @Test(
+        arguments: [
+            [.range: "bytes=0-1"], [.ifNoneMatch: "\"y\""], [.ifModifiedSince: "x"], [.ifRange: "\"y\""],
+            [.ifMatch: "*"],
+            [.ifUnmodifiedSince: "x"],
+        ] as [HTTPFields])
     func leavesConditionsOfTheProgramToTheServer(_ request: HTTPFields) {
         #expect(self.decide(Self.tagged, request: request, after: 0) == .load([:]))
         #expect(self.decide(.storedElseLoad, Self.tagged, request: request, after: 0) == .load([:]))
@@ -95,8 +101,9 @@ struct CacheDecisionTests {
 
     @Test func obeysEachPolicy() {
         #expect(self.decide(.reload, Self.tagged, after: 0) == .load([:]))
-        #expect(self.decide(.reloadEverywhere, Self.tagged, after: 0)
-            == .load([.cacheControl: "no-cache", .init("Pragma")!: "no-cache"]))
+        #expect(
+            self.decide(.reloadEverywhere, Self.tagged, after: 0)
+                == .load([.cacheControl: "no-cache", .init("Pragma")!: "no-cache"]))
         #expect(self.decide(.storedElseLoad, Self.tagged, after: 1_000_000) == .useStored)
         #expect(self.decide(.storedElseLoad, nil, after: 0) == .load([:]))
         #expect(self.decide(.storedOnly, Self.tagged, after: 1_000_000) == .useStored)

@@ -17,15 +17,16 @@ struct CacheEntryTests {
 
     private static func date(_ seconds: Int64) -> String { self.sent.advanced(by: seconds).formatted }
 
-    @Test(arguments: [
-        ([.cacheControl: "max-age=60"], 60), ([.cacheControl: "max-age=60", .expires: date(500)], 60),
-        ([.cacheControl: "s-maxage=500, max-age=60"], 60), ([.expires: date(500), .date: date(0)], 500),
-        ([.expires: date(500), .date: date(100)], 400), ([.expires: date(500)], 500), ([.expires: date(-5)], 0),
-        ([.expires: "0"], 0), ([.expires: "-1", .lastModified: date(-1000)], 0), ([:], 0),
-        ([.lastModified: date(-1000), .date: date(0)], 100), ([.lastModified: date(-1000)], 100),
-        ([.lastModified: date(1000)], 0), ([.lastModified: date(-86_400 * 365)], 7 * 86_400),
-        ([.lastModified: "long ago"], 0), ([.cacheControl: "no-cache", .lastModified: date(-1000)], 100),
-    ] as [(HTTPFields, Int64)])
+    @Test(
+        arguments: [
+            ([.cacheControl: "max-age=60"], 60), ([.cacheControl: "max-age=60", .expires: date(500)], 60),
+            ([.cacheControl: "s-maxage=500, max-age=60"], 60), ([.expires: date(500), .date: date(0)], 500),
+            ([.expires: date(500), .date: date(100)], 400), ([.expires: date(500)], 500), ([.expires: date(-5)], 0),
+            ([.expires: "0"], 0), ([.expires: "-1", .lastModified: date(-1000)], 0), ([:], 0),
+            ([.lastModified: date(-1000), .date: date(0)], 100), ([.lastModified: date(-1000)], 100),
+            ([.lastModified: date(1000)], 0), ([.lastModified: date(-86_400 * 365)], 7 * 86_400),
+            ([.lastModified: "long ago"], 0), ([.cacheControl: "no-cache", .lastModified: date(-1000)], 100),
+        ] as [(HTTPFields, Int64)])
     func lifetimeIsToldOrGuessed(_ fields: HTTPFields, _ lifetime: Int64) {
         #expect(Self.entry(fields).lifetime == lifetime)
     }
@@ -42,12 +43,13 @@ struct CacheEntryTests {
         }
     }
 
-    @Test(arguments: [
-        ([.date: date(0)], 0, 0, 0), ([.date: date(0)], 0, 30, 30), ([.date: date(-10)], 0, 30, 40),
-        ([.date: date(0), .age: "100"], 0, 30, 130), ([.date: date(0), .age: "100"], 5, 30, 130),
-        ([.date: date(-200), .age: "100"], 0, 0, 200), ([.date: date(500)], 0, 7, 7), ([.age: "x"], 0, 7, 7),
-        ([.age: "-5"], 0, 7, 7), ([.age: "99999999999999999999"], 0, 0, 2_147_483_648), ([:], 0, -100, 0),
-    ] as [(HTTPFields, Int64, Int64, Int64)])
+    @Test(
+        arguments: [
+            ([.date: date(0)], 0, 0, 0), ([.date: date(0)], 0, 30, 30), ([.date: date(-10)], 0, 30, 40),
+            ([.date: date(0), .age: "100"], 0, 30, 130), ([.date: date(0), .age: "100"], 5, 30, 130),
+            ([.date: date(-200), .age: "100"], 0, 0, 200), ([.date: date(500)], 0, 7, 7), ([.age: "x"], 0, 7, 7),
+            ([.age: "-5"], 0, 7, 7), ([.age: "99999999999999999999"], 0, 0, 2_147_483_648), ([:], 0, -100, 0),
+        ] as [(HTTPFields, Int64, Int64, Int64)])
     func ageCountsTheWayAndTheStay(_ fields: HTTPFields, _ delay: Int64, _ after: Int64, _ age: Int64) {
         let entry = Self.entry(fields, delay: delay)
         #expect(entry.age(at: Self.sent.advanced(by: after)) == age)

@@ -19,8 +19,10 @@ struct ChallengeTests {
             "Basic realm=\"simple\", Newauth realm=\"apps\", type=1, title=\"Login to \\\"apps\\\"\"",
             ["Basic|realm=simple", "Newauth|realm=apps|type=1|title=Login to \"apps\""]
         ),
-        ("Negotiate YIIZ+a/b==", ["Negotiate|<YIIZ+a/b==>"]), ("NTLM abc=, Basic realm=x", ["NTLM|<abc=>", "Basic|realm=x"]),
-        ("Negotiate, NTLM", ["Negotiate", "NTLM"]), ("Negotiate , ,Basic realm=\"a,b\"", ["Negotiate", "Basic|realm=a,b"]),
+        ("Negotiate YIIZ+a/b==", ["Negotiate|<YIIZ+a/b==>"]),
+        ("NTLM abc=, Basic realm=x", ["NTLM|<abc=>", "Basic|realm=x"]),
+        ("Negotiate, NTLM", ["Negotiate", "NTLM"]),
+        ("Negotiate , ,Basic realm=\"a,b\"", ["Negotiate", "Basic|realm=a,b"]),
         ("Basic realm = \"a\" , charset=\"UTF-8\"", ["Basic|realm=a|charset=UTF-8"]),
         ("Digest realm=\"a\", nonce=ab/c==, qop=\"auth,auth-int\"", ["Digest|realm=a|nonce=ab/c==|qop=auth,auth-int"]),
         ("Basic, basic realm =    \"First \\\" realm\"", ["Basic", "basic|realm=First \" realm"]),
@@ -35,8 +37,9 @@ struct ChallengeTests {
     }
 
     @Test func areReadFromSeveralLines() {
-        #expect(self.told("Negotiate", "Digest realm=a, nonce=b", "Basic realm=c")
-            == ["Negotiate", "Digest|realm=a|nonce=b", "Basic|realm=c"])
+        #expect(
+            self.told("Negotiate", "Digest realm=a, nonce=b", "Basic realm=c")
+                == ["Negotiate", "Digest|realm=a|nonce=b", "Basic|realm=c"])
     }
 
     @Test func tellParametersApartWithoutRegardToCase() {
@@ -60,8 +63,9 @@ struct ChallengeTests {
             "Digest realm=a, nonce=b", "Digest realm=a, nonce=b, algorithm=SHA-512-256", "Negotiate", "NTLM", "Basic",
         ])
         let all: Set<AuthenticationScheme> = [.basic, .digest, .ntlm, .negotiate]
-        #expect(Challenge.ranked(challenges, supporting: all).map(\.schemeName)
-            == ["Negotiate", "NTLM", "Digest", "Digest", "Basic"])
+        #expect(
+            Challenge.ranked(challenges, supporting: all).map(\.schemeName)
+                == ["Negotiate", "NTLM", "Digest", "Digest", "Basic"])
         let digests = Challenge.ranked(challenges, supporting: [.digest, .basic])
         #expect(digests.map { $0.parameter("algorithm") } == ["SHA-256", nil, nil])
     }

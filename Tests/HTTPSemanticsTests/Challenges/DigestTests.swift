@@ -31,12 +31,13 @@ struct DigestTests {
         let value = session.fieldValue(
             for: DigestRequest(method: "GET", target: "/dir/index.html"),
             clientNonce: "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ")
-        #expect(value == """
-            Digest username="Mufasa", realm="http-auth@example.org", uri="/dir/index.html", \
-            nonce="7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v", response="\(response)", algorithm=\(algorithm), \
-            opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS", \
-            cnonce="f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ", qop=auth, nc=00000001
-            """)
+        #expect(
+            value == """
+                Digest username="Mufasa", realm="http-auth@example.org", uri="/dir/index.html", \
+                nonce="7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v", response="\(response)", algorithm=\(algorithm), \
+                opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS", \
+                cnonce="f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ", qop=auth, nc=00000001
+                """)
     }
 
     /// RFC 2617 §3.5, and with the same input what the other forms make of it, computed apart from this code.
@@ -69,11 +70,13 @@ struct DigestTests {
     }
 
     @Test func hashesTheNameWhereAsked() throws {
-        var session = try self.session("Digest realm=\"api@example.org\", nonce=n, qop=auth, userhash=true, algorithm=SHA-256")
+        var session = try self.session(
+            "Digest realm=\"api@example.org\", nonce=n, qop=auth, userhash=true, algorithm=SHA-256")
         let value = session.fieldValue(for: DigestRequest(method: "GET", target: "/"), clientNonce: "c")
         #expect(self.parameter("userhash", of: value) == "true")
-        #expect(self.parameter("username", of: value)
-            == "0a9ed318a424c7024ff890c5575b3c3769cea2f13ccc6c22410f516c68249d4d")
+        #expect(
+            self.parameter("username", of: value)
+                == "0a9ed318a424c7024ff890c5575b3c3769cea2f13ccc6c22410f516c68249d4d")
     }
 
     @Test func writesANameBeyondASCIIAsAsked() throws {
@@ -128,8 +131,9 @@ struct DigestTests {
         _ = session.fieldValue(for: request, clientNonce: "c1")
         let second = session.fieldValue(for: request, clientNonce: "c2")
         // H(H(A1 of the session's first nonces):n:00000002:c2:auth:H(GET:/)), computed apart from this code.
-        #expect(self.parameter("response", of: second)
-            == "53f27df24a1723bb35ac169bc16c4ecec62bbd4b2b00b4738735d3fc734d1e79")
+        #expect(
+            self.parameter("response", of: second)
+                == "53f27df24a1723bb35ac169bc16c4ecec62bbd4b2b00b4738735d3fc734d1e79")
     }
 
     @Test func letsNothingOutOfItsQuotes() throws {

@@ -36,7 +36,8 @@ struct CookieJarTests {
         ])
         #expect(self.field(jar) == "SID=31d4d96e407aad42; lang=en-US")
         #expect(self.field(jar, host: "www.site.example") == "lang=en-US")
-        let expiry = try #require(SetCookieField("lang=; Expires=Sun, 06 Nov 1994 08:49:37 GMT; Domain=site.example; Path=/"))
+        let expiry = try #require(
+            SetCookieField("lang=; Expires=Sun, 06 Nov 1994 08:49:37 GMT; Domain=site.example; Path=/"))
         let request = CookieRequest(host: "site.example", path: "/", isSecure: true)
         #expect(jar.store(SetCookie(expiry, now: self.at(50)), from: request, now: self.at(50)) == .removed(true))
         #expect(self.field(jar) == "SID=31d4d96e407aad42")
@@ -117,7 +118,8 @@ struct CookieJarTests {
                 #expect(jar.take(for: narrow, now: self.at(10)).map(\.name) == ["a", "b"])
                 _ = jar.insert(
                     Cookie(
-                        name: "b", value: "3", domain: "site.example", isHostOnly: true, path: "/", creation: self.at(2)),
+                        name: "b", value: "3", domain: "site.example", isHostOnly: true, path: "/", creation: self.at(2)
+                    ),
                     now: self.at(10))
             }
             _ = jar.store(

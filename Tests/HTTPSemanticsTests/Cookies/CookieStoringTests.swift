@@ -17,7 +17,8 @@ struct CookieStoringTests {
 
     @Test(arguments: [
         ("a=b; Domain=example.com", CookieJar.StoreOutcome.stored), ("a=b; Domain=www.example.com", .stored),
-        ("a=b; Domain=x.www.example.com", .refused(.foreignDomain)), ("a=b; Domain=example.org", .refused(.foreignDomain)),
+        ("a=b; Domain=x.www.example.com", .refused(.foreignDomain)),
+        ("a=b; Domain=example.org", .refused(.foreignDomain)),
         ("a=b; Domain=com", .refused(.publicSuffix)), ("a=b; Domain=.com", .refused(.publicSuffix)),
         ("a=b; Domain=1.2.3.4", .refused(.foreignDomain)), ("a=b; Domain=ww.example.com", .refused(.foreignDomain)),
     ])
@@ -64,7 +65,8 @@ struct CookieStoringTests {
     }
 
     @Test(arguments: [
-        ("a=evil", "/a/b", true), ("a=evil; Path=/a", "/a/b", true), ("a=evil; Domain=example.com; Path=/a/x", "/", true),
+        ("a=evil", "/a/b", true), ("a=evil; Path=/a", "/a/b", true),
+        ("a=evil; Domain=example.com; Path=/a/x", "/", true),
         ("a=fine; Path=/", "/a/b", false), ("b=fine", "/a/b", false),
     ])
     func nothingInTheClearHidesASecureOne(_ text: String, _ path: String, _ isRefused: Bool) throws {
@@ -73,7 +75,8 @@ struct CookieStoringTests {
             creation: self.now)
         let outcome = try self.outcome(text, path: path, isSecure: false, jar: CookieJar([kept]))
         #expect(outcome == (isRefused ? .refused(.insecureConnection) : .stored))
-        #expect(try self.outcome(text, path: path, isSecure: true, jar: CookieJar([kept])) != .refused(.insecureConnection))
+        #expect(
+            try self.outcome(text, path: path, isSecure: true, jar: CookieJar([kept])) != .refused(.insecureConnection))
     }
 
     @Test(arguments: [

@@ -24,11 +24,6 @@ struct SetCookieFieldTests {
         #expect(SetCookieField("a=b\tc")?.value == "b\tc")
     }
 
-    @Test func knowsWhetherAnEqualsSignCame() {
-        #expect(SetCookieField("name;attr2=value2")?.hasEqualsSign == false)
-        #expect(SetCookieField("=value")?.hasEqualsSign == true)
-    }
-
     @Test func keepsAttributesAsTheyCame() {
         let field = SetCookieField("a=b; Path = /x ;secure;=c;  =d; Max-Age=; HttpOnly=Yes")
         let expected: [(String, String?)] = [("Path", "/x"), ("secure", nil), ("Max-Age", ""), ("HttpOnly", "Yes")]

@@ -9,16 +9,17 @@ struct SetCookieTests {
         SetCookie(try #require(SetCookieField(text)), dialect: dialect, now: self.now)
     }
 
-    @Test(arguments: [
-        ("a=b; Max-Age=100", 1_700_000_100), ("a=b; Max-Age=1; Max-Age=100", 1_700_000_100),
-        ("a=b; Max-Age=100; Expires=Wed, 01 Jan 2020 12:30:00 GMT", 1_700_000_100),
-        ("a=b; Expires=Wed, 01 Jan 2020 12:30:00 GMT; max-age=100", 1_700_000_100),
-        ("a=b; expires=Wed, 01 Jan 2020 12:30:00 GMT", 1_577_881_800),
-        ("a=b; Max-Age=x; expires=Wed, 01 Jan 2020 12:30:00 GMT", 1_577_881_800),
-        ("a=b; expires=Wed, 01 Jan 2020 12:30:00 GMT; expires=never", 1_577_881_800),
-        ("a=b; Max-Age=0", HTTPDate.earliest.seconds), ("a=b; Max-Age=-5", HTTPDate.earliest.seconds),
-        ("a=b; Max-Age=99999999999999999999", 1_700_000_000 + 4_294_967_295),
-    ] as [(String, Int64)])
+    @Test(
+        arguments: [
+            ("a=b; Max-Age=100", 1_700_000_100), ("a=b; Max-Age=1; Max-Age=100", 1_700_000_100),
+            ("a=b; Max-Age=100; Expires=Wed, 01 Jan 2020 12:30:00 GMT", 1_700_000_100),
+            ("a=b; Expires=Wed, 01 Jan 2020 12:30:00 GMT; max-age=100", 1_700_000_100),
+            ("a=b; expires=Wed, 01 Jan 2020 12:30:00 GMT", 1_577_881_800),
+            ("a=b; Max-Age=x; expires=Wed, 01 Jan 2020 12:30:00 GMT", 1_577_881_800),
+            ("a=b; expires=Wed, 01 Jan 2020 12:30:00 GMT; expires=never", 1_577_881_800),
+            ("a=b; Max-Age=0", HTTPDate.earliest.seconds), ("a=b; Max-Age=-5", HTTPDate.earliest.seconds),
+            ("a=b; Max-Age=99999999999999999999", 1_700_000_000 + 4_294_967_295),
+        ] as [(String, Int64)])
     func endWhenTheyAreToldTo(_ text: String, _ seconds: Int64) throws {
         #expect(try self.cookie(text).expires?.seconds == seconds)
     }

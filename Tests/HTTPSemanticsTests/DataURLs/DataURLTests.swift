@@ -3,17 +3,19 @@ import Testing
 
 @Suite("data: URLs, RFC 2397")
 struct DataURLTests {
-    @Test(arguments: [
-        ("data:,123", "text/plain", nil, "123"), ("data:,A%20brief%20note", "text/plain", nil, "A brief note"),
-        ("DATA:text/HTML,<p>", "text/html", nil, "<p>"), ("data:,", "text/plain", nil, ""),
-        ("data:;charset=utf-8;base64,SGk=", "text/plain", "utf-8", "Hi"), ("data:;BASE64,SGk", "text/plain", nil, "Hi"),
-        ("data:application/json;charset=iso-8859-1;key=value,,123", "application/json", "iso-8859-1", ",123"),
-        ("data:;charset=utf-8;charset=utf-16;image/png,abc", "text/plain", "utf-8", "abc"),
-        ("data:a/b;key=value;charset=macroman,blahblah", "a/b", "macroman", "blahblah"),
-        ("data:,100%", "text/plain", nil, "100%"), ("data:,a%zzb%4", "text/plain", nil, "a%zzb%4"),
-        ("data:text/plain;base64,S G%6B=#f", "text/plain", nil, "Hi"), ("data:,a#b", "text/plain", nil, "a"),
-        ("data:base64,abc", nil, nil, nil),
-    ] as [(String, String?, String?, String?)])
+    @Test(
+        arguments: [
+            ("data:,123", "text/plain", nil, "123"), ("data:,A%20brief%20note", "text/plain", nil, "A brief note"),
+            ("DATA:text/HTML,<p>", "text/html", nil, "<p>"), ("data:,", "text/plain", nil, ""),
+            ("data:;charset=utf-8;base64,SGk=", "text/plain", "utf-8", "Hi"),
+            ("data:;BASE64,SGk", "text/plain", nil, "Hi"),
+            ("data:application/json;charset=iso-8859-1;key=value,,123", "application/json", "iso-8859-1", ",123"),
+            ("data:;charset=utf-8;charset=utf-16;image/png,abc", "text/plain", "utf-8", "abc"),
+            ("data:a/b;key=value;charset=macroman,blahblah", "a/b", "macroman", "blahblah"),
+            ("data:,100%", "text/plain", nil, "100%"), ("data:,a%zzb%4", "text/plain", nil, "a%zzb%4"),
+            ("data:text/plain;base64,S G%6B=#f", "text/plain", nil, "Hi"), ("data:,a#b", "text/plain", nil, "a"),
+            ("data:base64,abc", nil, nil, nil),
+        ] as [(String, String?, String?, String?)])
     func holdTheirContent(_ text: String, _ mediaType: String?, _ charset: String?, _ content: String?) {
         let url = DataURL(text)
         #expect(url?.mediaType == mediaType)

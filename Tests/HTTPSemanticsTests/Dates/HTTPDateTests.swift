@@ -15,12 +15,13 @@ struct HTTPDateTests {
         #expect(HTTPDate(text, now: self.now)?.seconds == 784_111_777)
     }
 
-    @Test(arguments: [
-        ("Thu, 01 Jan 1970 00:00:00 GMT", 0), ("Wed, 31 Dec 1969 23:59:59 GMT", -1),
-        ("Tue, 29 Feb 2000 00:00:00 GMT", 951_782_400), ("Tue, 19 Jan 2038 03:14:08 GMT", 2_147_483_648),
-        ("Fri, 31 Dec 9999 23:59:59 GMT", 253_402_300_799), ("Mon, 01 Jan 0001 00:00:00 GMT", -62_135_596_800),
-        ("Thu, 29 Feb 2024 12:34:56 GMT", 1_709_210_096), ("Mon, 28 Feb 1900 00:00:00 GMT", -2_203_977_600),
-    ] as [(String, Int64)])
+    @Test(
+        arguments: [
+            ("Thu, 01 Jan 1970 00:00:00 GMT", 0), ("Wed, 31 Dec 1969 23:59:59 GMT", -1),
+            ("Tue, 29 Feb 2000 00:00:00 GMT", 951_782_400), ("Tue, 19 Jan 2038 03:14:08 GMT", 2_147_483_648),
+            ("Fri, 31 Dec 9999 23:59:59 GMT", 253_402_300_799), ("Mon, 01 Jan 0001 00:00:00 GMT", -62_135_596_800),
+            ("Thu, 29 Feb 2024 12:34:56 GMT", 1_709_210_096), ("Mon, 28 Feb 1900 00:00:00 GMT", -2_203_977_600),
+        ] as [(String, Int64)])
     func agreesWithTheCalendar(_ text: String, _ seconds: Int64) {
         #expect(HTTPDate(text, now: self.now)?.seconds == seconds)
     }
@@ -62,8 +63,9 @@ struct HTTPDateTests {
 
     @Test func looksIntoTheNextCentury() {
         let late = HTTPDate("Tue, 01 Dec 2099 00:00:00 GMT", now: self.now)
-        #expect(late.flatMap { HTTPDate("Friday, 01-Jan-10 00:00:00 GMT", now: $0) }?.formatted
-            == "Wed, 01 Jan 2110 00:00:00 GMT")
+        #expect(
+            late.flatMap { HTTPDate("Friday, 01-Jan-10 00:00:00 GMT", now: $0) }?.formatted
+                == "Wed, 01 Jan 2110 00:00:00 GMT")
     }
 
     @Test func neverLeavesTheRangeThatCanBeWritten() {

@@ -29,14 +29,28 @@ struct ConnectionFieldTests {
         #expect(HopByHop.removed(from: fields) == [.accept: "a", .init("X-Two")!: "2"])
     }
 
-    @Test(arguments: [
-        ("timeout=5, max=100", 5, 100), ("max=1", nil, 1), ("Timeout=99999999", 86_400, nil), ("timeout=x", nil, nil),
-        ("", nil, nil), ("timeout", nil, nil),
-    ] as [(String, Int64?, Int64?)])
+    @Test(
+        arguments: [
+            ("timeout=5, max=100", 5, 100), ("max=1", nil, 1), ("Timeout=99999999", 86_400, nil),
+            ("timeout=x", nil, nil),
+            ("", nil, nil), ("timeout", nil, nil),
+        ] as [(String, Int64?, Int64?)])
     func tellHowLongIsWaited(_ text: String, _ timeout: Int64?, _ remaining: Int64?) {
         let field = KeepAlive([.init("Keep-Alive")!: text])
         #expect(field.timeout == timeout)
         #expect(field.remaining == remaining)
+    }
+
+    /// RFC 9110 §9.2.1 and §9.2.2
+    @Test(arguments: [
+        ("GET", true, true), ("HEAD", true, true), ("OPTIONS", true, true), ("TRACE", true, true),
+        ("PUT", false, true), ("DELETE", false, true), ("POST", false, false), ("PATCH", false, false),
+        ("CONNECT", false, false), ("get", false, false), ("FOO", false, false),
+    ])
+    func goAgainOnlyWithMethodsThatAllowIt(_ method: String, _ isSafe: Bool, _ isIdempotent: Bool) throws {
+        let method = try #require(HTTPRequest.Method(method))
+        #expect(MethodTraits.isSafe(method) == isSafe)
+        #expect(MethodTraits.isIdempotent(method) == isIdempotent)
     }
 
     @Test func areTheLoadersOwn() throws {

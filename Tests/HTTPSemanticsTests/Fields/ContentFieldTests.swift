@@ -16,30 +16,33 @@ struct ContentFieldTests {
         #expect(ContentLength(fields) == expected)
     }
 
-    @Test(arguments: [
-        ("gzip", [ContentCoding.gzip]), ("GZIP, Deflate", [.gzip, .deflate]), ("x-gzip", [.gzip]),
-        ("identity", []), ("", []), ("br, identity", [.other("br")]), ("gzip,gzip,gzip,gzip,gzip", nil),
-    ] as [(String, [ContentCoding]?)])
+    @Test(
+        arguments: [
+            ("gzip", [ContentCoding.gzip]), ("GZIP, Deflate", [.gzip, .deflate]), ("x-gzip", [.gzip]),
+            ("identity", []), ("", []), ("br, identity", [.other("br")]), ("gzip,gzip,gzip,gzip,gzip", nil),
+        ] as [(String, [ContentCoding]?)])
     func codingsAreListedInTheirOrder(_ text: String, _ codings: [ContentCoding]?) {
         #expect(ContentCoding.list([.contentEncoding: text]) == codings)
     }
 
-    @Test(arguments: [
-        ("120", 120), (" 120 ", 120), ("0", 0), ("99999999999999", 86_400), ("-5", nil), ("soon", nil), ("", nil),
-        ("Thu, 01 Jan 1970 00:02:00 GMT", 20), ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
-        ("Fri, 31 Dec 9999 23:59:59 GMT", 86_400),
-    ] as [(String, Int64?)])
+    @Test(
+        arguments: [
+            ("120", 120), (" 120 ", 120), ("0", 0), ("99999999999999", 86_400), ("-5", nil), ("soon", nil), ("", nil),
+            ("Thu, 01 Jan 1970 00:02:00 GMT", 20), ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
+            ("Fri, 31 Dec 9999 23:59:59 GMT", 86_400),
+        ] as [(String, Int64?)])
     func waitingIsToldInSecondsOrByDate(_ text: String, _ seconds: Int64?) {
         #expect(RetryAfter.seconds(text, now: HTTPDate(seconds: 100)) == seconds)
     }
 
-    @Test(arguments: [
-        ("http", "H", nil, Origin(scheme: "HTTP", host: "h", port: 80), true),
-        ("https", "h", nil, Origin(scheme: "https", host: "h", port: 443), true),
-        ("https", "[::1]", nil, Origin(scheme: "https", host: "::1"), true),
-        ("http", "h", 8080, Origin(scheme: "http", host: "h"), false),
-        ("http", "h", nil, Origin(scheme: "https", host: "h"), false),
-    ] as [(String, String, Int?, Origin, Bool)])
+    @Test(
+        arguments: [
+            ("http", "H", nil, Origin(scheme: "HTTP", host: "h", port: 80), true),
+            ("https", "h", nil, Origin(scheme: "https", host: "h", port: 443), true),
+            ("https", "[::1]", nil, Origin(scheme: "https", host: "::1"), true),
+            ("http", "h", 8080, Origin(scheme: "http", host: "h"), false),
+            ("http", "h", nil, Origin(scheme: "https", host: "h"), false),
+        ] as [(String, String, Int?, Origin, Bool)])
     func originsAreSchemeHostAndPort(_ scheme: String, _ host: String, _ port: Int?, _ other: Origin, _ isSame: Bool) {
         #expect((Origin(scheme: scheme, host: host, port: port) == other) == isSame)
     }

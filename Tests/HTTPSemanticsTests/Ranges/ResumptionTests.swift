@@ -9,10 +9,11 @@ struct ResumptionTests {
     private static let older = "Tue, 14 Nov 2023 22:00:00 GMT"
     private static let date = "Tue, 14 Nov 2023 22:13:20 GMT"
 
-    @Test(arguments: [
-        ("bytes 0-499/1234", 0, 499, 1234), ("bytes 500-999/*", 500, 999, nil), ("Bytes  0-0/1", 0, 0, 1),
-        ("bytes */1234", nil, nil, 1234), (" bytes 5 - 6 / 7 ", 5, nil, nil),
-    ] as [(String, Int64?, Int64?, Int64?)])
+    @Test(
+        arguments: [
+            ("bytes 0-499/1234", 0, 499, 1234), ("bytes 500-999/*", 500, 999, nil), ("Bytes  0-0/1", 0, 0, 1),
+            ("bytes */1234", nil, nil, 1234), (" bytes 5 - 6 / 7 ", 5, nil, nil),
+        ] as [(String, Int64?, Int64?, Int64?)])
     func readsContentRange(_ text: String, _ first: Int64?, _ last: Int64?, _ total: Int64?) {
         guard first == nil || last != nil else {
             #expect(ContentRange(text) == nil)
@@ -61,18 +62,21 @@ struct ResumptionTests {
         #expect(Resumption(offset: -1, validator: .entityTag("\"x\"")) == nil)
     }
 
-    @Test(arguments: [
-        (206, [.contentRange: "bytes 500-999/1000"], Resumption.Outcome.goOn(total: 1000)),
-        (206, [.contentRange: "bytes 500-999/*", .eTag: "\"x\""], .goOn(total: nil)),
-        (206, [.contentRange: "bytes 500-999/1000", .eTag: "\"y\""], .askAnew),
-        (206, [.contentRange: "bytes 499-999/1000"], .askAnew), (206, [.contentRange: "bytes 501-999/1000"], .askAnew),
-        (206, [:], .askAnew), (206, [.contentRange: "nonsense"], .askAnew),
-        (206, [.contentRange: "bytes 500-999/1000", .contentEncoding: "gzip"], .askAnew),
-        (206, [.contentType: "multipart/byteranges; boundary=x"], .askAnew), (200, [:], .startAgain),
-        (416, [.contentRange: "bytes */500"], .complete), (416, [.contentRange: "bytes */400"], .askAnew),
-        (416, [.contentRange: "bytes */500", .eTag: "\"y\""], .askAnew), (416, [:], .askAnew), (404, [:], .notTheContent),
-        (302, [:], .notTheContent), (500, [:], .notTheContent),
-    ] as [(Int, HTTPFields, Resumption.Outcome)])
+    @Test(
+        arguments: [
+            (206, [.contentRange: "bytes 500-999/1000"], Resumption.Outcome.goOn(total: 1000)),
+            (206, [.contentRange: "bytes 500-999/*", .eTag: "\"x\""], .goOn(total: nil)),
+            (206, [.contentRange: "bytes 500-999/1000", .eTag: "\"y\""], .askAnew),
+            (206, [.contentRange: "bytes 499-999/1000"], .askAnew),
+            (206, [.contentRange: "bytes 501-999/1000"], .askAnew),
+            (206, [:], .askAnew), (206, [.contentRange: "nonsense"], .askAnew),
+            (206, [.contentRange: "bytes 500-999/1000", .contentEncoding: "gzip"], .askAnew),
+            (206, [.contentType: "multipart/byteranges; boundary=x"], .askAnew), (200, [:], .startAgain),
+            (416, [.contentRange: "bytes */500"], .complete), (416, [.contentRange: "bytes */400"], .askAnew),
+            (416, [.contentRange: "bytes */500", .eTag: "\"y\""], .askAnew), (416, [:], .askAnew),
+            (404, [:], .notTheContent),
+            (302, [:], .notTheContent), (500, [:], .notTheContent),
+        ] as [(Int, HTTPFields, Resumption.Outcome)])
     func judgesWhatComes(_ status: Int, _ fields: HTTPFields, _ outcome: Resumption.Outcome) throws {
         let resumption = try #require(Resumption(offset: 500, validator: .entityTag("\"x\"")))
         #expect(resumption.judge(status: status, fields: fields) == outcome)

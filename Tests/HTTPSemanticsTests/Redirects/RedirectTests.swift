@@ -19,14 +19,17 @@ struct RedirectTests {
 
     @Test(arguments: [
         (301, "GET", "GET", true), (302, "GET", "GET", true), (303, "GET", "GET", true), (307, "GET", "GET", true),
-        (308, "GET", "GET", true), (301, "POST", "GET", false), (302, "POST", "GET", false), (303, "POST", "GET", false),
+        (308, "GET", "GET", true), (301, "POST", "GET", false), (302, "POST", "GET", false),
+        (303, "POST", "GET", false),
         (307, "POST", "POST", true), (308, "POST", "POST", true), (301, "PUT", "PUT", true), (302, "PUT", "PUT", true),
         (303, "PUT", "GET", false), (307, "PUT", "PUT", true), (303, "DELETE", "GET", false),
         (302, "DELETE", "DELETE", true), (303, "HEAD", "HEAD", true), (301, "HEAD", "HEAD", true),
         (308, "PATCH", "PATCH", true), (303, "PATCH", "GET", false),
     ])
     func settleMethodAndContent(_ status: Int, _ method: String, _ after: String, _ keepsContent: Bool) throws {
-        let fields: HTTPFields = [.contentType: "a/b", .contentLength: "5", .accept: "c/d", .transferEncoding: "chunked"]
+        let fields: HTTPFields = [
+            .contentType: "a/b", .contentLength: "5", .accept: "c/d", .transferEncoding: "chunked",
+        ]
         let sent = try #require(HTTPRequest.Method(method))
         let request = try #require(self.followed(self.next(status, sent, fields)))
         #expect(request.method.rawValue == after)
@@ -34,11 +37,13 @@ struct RedirectTests {
         #expect(request.fields == (keepsContent ? fields : [.accept: "c/d"]))
     }
 
-    @Test(arguments: [
-        ("https", "a.example", nil, true), ("https", "A.EXAMPLE", 443, true), ("https", "b.example", nil, false),
-        ("https", "x.a.example", nil, false), ("http", "a.example", nil, false), ("https", "a.example", 8443, false),
-        ("wss", "a.example", nil, true), ("http", "a.example", 443, false),
-    ] as [(String, String, Int?, Bool)])
+    @Test(
+        arguments: [
+            ("https", "a.example", nil, true), ("https", "A.EXAMPLE", 443, true), ("https", "b.example", nil, false),
+            ("https", "x.a.example", nil, false), ("http", "a.example", nil, false),
+            ("https", "a.example", 8443, false),
+            ("wss", "a.example", nil, true), ("http", "a.example", 443, false),
+        ] as [(String, String, Int?, Bool)])
     func takeSecretsAlongWithinOneOriginOnly(_ scheme: String, _ host: String, _ port: Int?, _ isKept: Bool) throws {
         let fields: HTTPFields = [
             .authorization: "Basic x", .proxyAuthorization: "Basic y", .cookie: "a=b", .accept: "c/d",
