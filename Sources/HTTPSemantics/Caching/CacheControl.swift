@@ -1,6 +1,6 @@
 import HTTPTypes
 
-/// The directives of `Cache-Control`, of a request or of a response (RFC 9111 §5.2, RFC 8246, RFC 5861).
+/// The directives of `Cache-Control` that matter to a private cache, of a request or of a response (RFC 9111 §5.2, RFC 5861).
 package struct CacheControl: Equatable, Sendable {
     /// How stale a response may be that the request still takes.
     package enum Staleness: Equatable, Sendable {
@@ -20,14 +20,11 @@ package struct CacheControl: Equatable, Sendable {
     package private(set) var mustUnderstand = false
     package private(set) var isPublic = false
     package private(set) var isPrivate = false
-    package private(set) var isImmutable = false
-    package private(set) var noTransform = false
     /// In seconds; 0 when the directive was there and could not be understood, so that the response counts as stale.
     package private(set) var maxAge: Int64?
     package private(set) var minFresh: Int64?
     package private(set) var maxStale: Staleness?
     package private(set) var staleIfError: Int64?
-    package private(set) var staleWhileRevalidate: Int64?
 
     /// - Parameter fields: of a request or of a response. `Pragma: no-cache` counts where no Cache-Control is.
     package init(_ fields: HTTPFields) {
@@ -61,16 +58,12 @@ package struct CacheControl: Equatable, Sendable {
         case "must-understand": self.mustUnderstand = true
         case "public": self.isPublic = true
         case "private": self.isPrivate = true
-        case "immutable": self.isImmutable = true
-        case "no-transform": self.noTransform = true
         // `s-maxage` and `proxy-revalidate` are for shared caches.
         case "max-age": self.maxAge = self.maxAge ?? Self.seconds(argument) ?? 0
         case "min-fresh": self.minFresh = self.minFresh ?? Self.seconds(argument)
         case "max-stale":
             self.maxStale = self.maxStale ?? (argument == nil ? .any : Self.seconds(argument).map { .upTo($0) })
         case "stale-if-error": self.staleIfError = self.staleIfError ?? Self.seconds(argument)
-        case "stale-while-revalidate":
-            self.staleWhileRevalidate = self.staleWhileRevalidate ?? Self.seconds(argument)
         default: return
         }
     }

@@ -1,5 +1,13 @@
 /// A cookie as it is kept (RFC 6265bis §5.7).
 package struct Cookie: Equatable, Hashable, Sendable {
+    /// What makes it this cookie, whatever its value: of each there is one.
+    package struct Identity: Equatable, Hashable, Sendable {
+        package let name: String
+        package let domain: String
+        package let isHostOnly: Bool
+        package let path: String
+    }
+
     package let name: String
     package let value: String
     /// In canonical form.
@@ -41,9 +49,7 @@ package struct Cookie: Equatable, Hashable, Sendable {
         self.expires.map { $0 <= now } ?? false
     }
 
-    /// Whether `other` is the same cookie, perhaps with another value: one takes the other's place.
-    package func takesPlace(of other: Self) -> Bool {
-        self.name == other.name && self.path == other.path && self.domain == other.domain
-            && self.isHostOnly == other.isHostOnly
+    package var identity: Identity {
+        Identity(name: self.name, domain: self.domain, isHostOnly: self.isHostOnly, path: self.path)
     }
 }

@@ -77,6 +77,6 @@ extension CookieJar {
 
     /// Whether the cookie would take the place of one that is for HTTP alone.
     private func hides(_ cookie: Cookie) -> Bool {
-        self.shelves[cookie.domain]?.contains { $0.isHTTPOnly && cookie.takesPlace(of: $0) } ?? false
+        self.shelves[cookie.domain]?.contains { $0.isHTTPOnly && cookie.identity == $0.identity } ?? false
     }
 }

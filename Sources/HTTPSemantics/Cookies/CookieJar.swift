@@ -42,7 +42,7 @@ package struct CookieJar: Sendable {
     /// Keeps a cookie that the program itself made: it may be for any domain, and live as long as it likes.
     package mutating func insert(_ cookie: Cookie, now: HTTPDate) -> StoreOutcome {
         var cookie = cookie
-        let old = self.shelves[cookie.domain]?.firstIndex { cookie.takesPlace(of: $0) }
+        let old = self.shelves[cookie.domain]?.firstIndex { cookie.identity == $0.identity }
         if cookie.isExpired(at: now) {
             guard let old else { return .removed(false) }
             self.remove(at: old, of: cookie.domain)

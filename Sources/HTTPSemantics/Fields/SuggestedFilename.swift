@@ -22,11 +22,19 @@ package enum SuggestedFilename {
     package static func fit(_ name: String) -> String? {
         let scalars = name.unicodeScalars.compactMap { scalar -> Unicode.Scalar? in
             if scalar == "/" { return "_" }
-            return scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value) ? nil : scalar
+            return self.isHidden(scalar) ? nil : scalar
         }
         let clean = String(String.UnicodeScalarView(scalars)).trimmingBlanks
         guard !clean.isEmpty, clean != ".", clean != ".." else { return nil }
         return self.shortened(clean)
+    }
+
+    /// Controls, and the marks that turn the direction of writing: by them a name shows another extension than it has.
+    private static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0x00...0x1F, 0x7F...0x9F, 0x200E...0x200F, 0x202A...0x202E, 0x2066...0x2069: true
+        default: false
+        }
     }
 
     /// Cut in the middle, so that the extension stays.

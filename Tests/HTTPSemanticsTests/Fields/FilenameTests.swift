@@ -29,6 +29,7 @@ struct FilenameTests {
         ("", "/a/test/name.ext", "name.ext"),
         ("", "/", "Unknown"), ("", "", "Unknown"), ("", "/dir/", "dir"), ("", "/a%20b", "a b"),
         ("", "/a%2Fb", "a_b"), ("", "/%2E%2E", "Unknown"), ("", "/a%00%0Ab", "ab"), ("", "a/test/name", "name"),
+        ("attachment; filename*=UTF-8''a%E2%80%AEgpj.exe", "/x", "agpj.exe"),
     ])
     func areFitForADisk(_ disposition: String, _ path: String, _ name: String) {
         #expect(SuggestedFilename.choose(disposition: disposition, path: path) == name)
