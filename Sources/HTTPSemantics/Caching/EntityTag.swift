@@ -8,7 +8,7 @@ package struct EntityTag: Equatable, Sendable {
     package let opaque: String
 
     /// - Returns: `nil` for what is no entity tag. A tag without quotes, which some servers send, is taken as strong.
-    package init?(_ text: some StringProtocol) {
+    package init?(_ text: String) {
         var text = text.trimmingBlanks
         guard text.utf8.count <= Self.limit, !text.isEmpty else { return nil }
         self.isWeak = text.hasPrefix("W/")

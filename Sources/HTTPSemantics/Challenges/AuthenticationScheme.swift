@@ -7,7 +7,7 @@ package enum AuthenticationScheme: Hashable, Sendable {
     /// Any other, in lower case.
     case other(String)
 
-    package init(name: some StringProtocol) {
+    package init(name: String) {
         self =
             switch name.loweredASCII {
             case "basic": .basic

@@ -11,7 +11,9 @@ package enum DigestHasher: Sendable {
             }
     }
 
-    package mutating func update(_ bytes: some Collection<UInt8>) {
+    package mutating func update(_ bytes: [UInt8]) { self.update(bytes.span) }
+
+    package mutating func update(_ bytes: Span<UInt8>) {
         switch self {
         case .md5(var hash):
             hash.update(bytes)

@@ -1,6 +1,5 @@
 /// MD5 (RFC 1321), for Digest authentication alone: it withstands nobody who wants two contents with one hash.
 package struct MD5: Sendable {
-    private static let shifts: [[UInt32]] = [[7, 12, 17, 22], [5, 9, 14, 20], [4, 11, 16, 23], [6, 10, 15, 21]]
     private static let constants: [UInt32] = [
         0xd76a_a478, 0xe8c7_b756, 0x2420_70db, 0xc1bd_ceee, 0xf57c_0faf, 0x4787_c62a, 0xa830_4613, 0xfd46_9501,
         0x6980_98d8, 0x8b44_f7af, 0xffff_5bb1, 0x895c_d7be, 0x6b90_1122, 0xfd98_7193, 0xa679_438e, 0x49b4_0821,
@@ -17,39 +16,62 @@ package struct MD5: Sendable {
 
     package init() {}
 
-    package mutating func update(_ bytes: some Collection<UInt8>) {
+    package mutating func update(_ bytes: Span<UInt8>) {
         var state = self.state
-        self.blocks.update(bytes) { state = Self.mixed(state, $0) }
+        self.blocks.update(bytes) { state = Self.mixed(state, $0, at: $1) }
         self.state = state
     }
 
     /// The 16 bytes of the hash of all so far; more may follow.
     package func finalize() -> [UInt8] {
         var state = self.state
-        self.blocks.finish(bigEndian: false) { state = Self.mixed(state, $0) }
+        self.blocks.finish(bigEndian: false) { state = Self.mixed(state, $0, at: $1) }
         return (0..<16).map { UInt8(truncatingIfNeeded: state[$0 / 4] &>> UInt32(8 * ($0 % 4))) }
     }
 
-    private static func mixed(_ state: SIMD4<UInt32>, _ block: [UInt8]) -> SIMD4<UInt32> {
-        let words = (0..<16).map { index in
-            (0..<4).reduce(UInt32(0)) { $0 | UInt32(block[4 * index + $1]) &<< UInt32(8 * $1) }
-        }
+    private static func mixed(_ state: SIMD4<UInt32>, _ bytes: Span<UInt8>, at start: Int) -> SIMD4<UInt32> {
+        var words = InlineArray<16, UInt32>(repeating: 0)
+        for index in 0..<64 { words[index / 4] |= UInt32(bytes[start + index]) &<< UInt32(8 * (index % 4)) }
         var (a, b, c, d) = (state[0], state[1], state[2], state[3])
+        let constants = self.constants
         for step in 0..<64 {
             let (function, word) = self.round(step, b, c, d)
-            let sum = a &+ function &+ self.constants[step] &+ words[word]
-            let shift = self.shifts[step / 16][step % 4]
+            let sum = a &+ function &+ constants[step] &+ words[word]
+            let shift = self.shift(step)
             (a, d, c, b) = (d, c, b, b &+ (sum &<< shift | sum &>> (32 - shift)))
         }
         return state &+ SIMD4(a, b, c, d)
     }
 
+    @inline(__always)
     private static func round(_ step: Int, _ b: UInt32, _ c: UInt32, _ d: UInt32) -> (UInt32, word: Int) {
         switch step / 16 {
         case 0: (b & c | ~b & d, step)
         case 1: (d & b | ~d & c, (5 * step + 1) % 16)
         case 2: (b ^ c ^ d, (3 * step + 5) % 16)
         default: (c ^ (b | ~d), 7 * step % 16)
+        }
+    }
+
+    @inline(__always)
+    private static func shift(_ step: Int) -> UInt32 {
+        switch (step / 16, step % 4) {
+        case (0, 0): 7
+        case (0, 1): 12
+        case (0, 2): 17
+        case (0, _): 22
+        case (1, 0): 5
+        case (1, 1): 9
+        case (1, 2): 14
+        case (1, _): 20
+        case (2, 0): 4
+        case (2, 1): 11
+        case (2, 2): 16
+        case (2, _): 23
+        case (_, 0): 6
+        case (_, 1): 10
+        case (_, 2): 15
+        default: 21
         }
     }
 }

@@ -17,47 +17,44 @@ package struct SHA256: Sendable {
 
     package init() {}
 
-    package mutating func update(_ bytes: some Collection<UInt8>) {
+    package mutating func update(_ bytes: Span<UInt8>) {
         var state = self.state
-        self.blocks.update(bytes) { state = Self.mixed(state, $0) }
+        self.blocks.update(bytes) { state = Self.mixed(state, $0, at: $1) }
         self.state = state
     }
 
     /// The 32 bytes of the hash of all so far; more may follow.
     package func finalize() -> [UInt8] {
         var state = self.state
-        self.blocks.finish(bigEndian: true) { state = Self.mixed(state, $0) }
+        self.blocks.finish(bigEndian: true) { state = Self.mixed(state, $0, at: $1) }
         return (0..<32).map { UInt8(truncatingIfNeeded: state[$0 / 4] &>> UInt32(24 - 8 * ($0 % 4))) }
     }
 
-    private static func mixed(_ state: SIMD8<UInt32>, _ block: [UInt8]) -> SIMD8<UInt32> {
-        let words = self.schedule(block)
-        var s = state
+    private static func mixed(_ state: SIMD8<UInt32>, _ bytes: Span<UInt8>, at start: Int) -> SIMD8<UInt32> {
+        // Of the schedule's 64 words, the last 16 are all that a step needs.
+        var words = InlineArray<16, UInt32>(repeating: 0)
+        for index in 0..<64 { words[index / 4] = words[index / 4] &<< 8 | UInt32(bytes[start + index]) }
+        let constants = self.constants
+        var (a, b, c, d) = (state[0], state[1], state[2], state[3])
+        var (e, f, g, h) = (state[4], state[5], state[6], state[7])
         for step in 0..<64 {
-            let mix1 = self.rotated(s[4], 6) ^ self.rotated(s[4], 11) ^ self.rotated(s[4], 25)
-            let choice = s[4] & s[5] ^ ~s[4] & s[6]
-            let first = s[7] &+ mix1 &+ choice &+ self.constants[step] &+ words[step]
-            let mix0 = self.rotated(s[0], 2) ^ self.rotated(s[0], 13) ^ self.rotated(s[0], 22)
-            let majority = s[0] & s[1] ^ s[0] & s[2] ^ s[1] & s[2]
-            s = SIMD8(first &+ mix0 &+ majority, s[0], s[1], s[2], s[3] &+ first, s[4], s[5], s[6])
+            if step >= 16 {
+                let near = words[(step + 14) & 15]
+                let far = words[(step + 1) & 15]
+                let spread = self.rotated(near, 17) ^ self.rotated(near, 19) ^ near &>> 10
+                let other = self.rotated(far, 7) ^ self.rotated(far, 18) ^ far &>> 3
+                words[step & 15] = words[step & 15] &+ spread &+ words[(step + 9) & 15] &+ other
+            }
+            let mix1 = self.rotated(e, 6) ^ self.rotated(e, 11) ^ self.rotated(e, 25)
+            let first = h &+ mix1 &+ (e & f ^ ~e & g) &+ constants[step] &+ words[step & 15]
+            let mix0 = self.rotated(a, 2) ^ self.rotated(a, 13) ^ self.rotated(a, 22)
+            (h, g, f, e) = (g, f, e, d &+ first)
+            (d, c, b, a) = (c, b, a, first &+ mix0 &+ (a & b ^ a & c ^ b & c))
         }
-        return state &+ s
+        return state &+ SIMD8(a, b, c, d, e, f, g, h)
     }
 
-    private static func schedule(_ block: [UInt8]) -> [UInt32] {
-        var words = (0..<16).map { index in
-            (0..<4).reduce(UInt32(0)) { $0 &<< 8 | UInt32(block[4 * index + $1]) }
-        }
-        for index in 16..<64 {
-            let near = words[index - 2]
-            let far = words[index - 15]
-            let mix1 = self.rotated(near, 17) ^ self.rotated(near, 19) ^ near &>> 10
-            let mix0 = self.rotated(far, 7) ^ self.rotated(far, 18) ^ far &>> 3
-            words.append(words[index - 16] &+ mix0 &+ words[index - 7] &+ mix1)
-        }
-        return words
-    }
-
+    @inline(__always)
     private static func rotated(_ word: UInt32, _ count: UInt32) -> UInt32 {
         word &>> count | word &<< (32 - count)
     }

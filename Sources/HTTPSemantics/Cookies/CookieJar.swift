@@ -63,6 +63,7 @@ package struct CookieJar: Sendable {
     /// earlier made. They count as used now.
     package mutating func take(for request: CookieRequest, now: HTTPDate) -> [Cookie] {
         var found: [Cookie] = []
+        guard self.count > 0 else { return found }
         for domain in Self.domains(over: request.host) {
             guard let shelf = self.shelves[domain] else { continue }
             for (index, cookie) in shelf.enumerated() where request.takes(cookie) && !cookie.isExpired(at: now) {
@@ -141,11 +142,11 @@ extension CookieJar {
     private static func domains(over host: String) -> [String] {
         if CookieDomain.isAddress(host) { return [host] }
         var domains = [host]
-        var rest = host[...]
+        var rest = host.utf8[...]
         // A name has at most 127 labels (RFC 1035 §2.3.4).
-        while let dot = rest.firstIndex(of: "."), domains.count < 128 {
+        while let dot = rest.firstIndex(of: UInt8(ascii: ".")), domains.count < 128 {
             rest = rest[rest.index(after: dot)...]
-            domains.append(String(rest))
+            domains.append(String(Substring(rest)))
         }
         return domains
     }

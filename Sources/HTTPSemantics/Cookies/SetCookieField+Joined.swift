@@ -6,7 +6,7 @@ extension SetCookieField {
     ///
     /// A comma parts two cookies where a token and an equals sign follow: not that of a date, nor that of a sentence.
     /// The joining cannot be undone for sure, so whoever has the lines apart reads them one by one instead.
-    package static func joined(_ text: some StringProtocol) -> [Self] {
+    package static func joined(_ text: String) -> [Self] {
         let bytes = Array(text.utf8)
         var fields: [Self] = []
         var start = 0

@@ -23,11 +23,10 @@ package struct SetCookieField: Equatable, Sendable {
 
     /// - Returns: `nil` for a field that must be ignored: one with control characters, one too long, one that names
     ///   nothing and has no value.
-    package init?(_ text: some StringProtocol) {
-        let isForbidden = { (byte: UInt8) in byte.isControl }
-        let text = text.trimmingBlanks
-        guard !text.utf8.contains(where: isForbidden) else { return nil }
-        let pieces = text.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
+    package init?(_ text: String) {
+        let bytes = Self.trimmed(Array(text.utf8)[...])
+        guard !bytes.contains(where: \.isControl) else { return nil }
+        let pieces = bytes.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
         guard let first = pieces.first else { return nil }
         let pair = Self.pair(first)
         self.name = pair.value == nil ? "" : pair.name
@@ -46,9 +45,18 @@ package struct SetCookieField: Equatable, Sendable {
         self.attributes.last { $0.name.matchesIgnoringCase(name) }
     }
 
-    private static func pair(_ bytes: some BidirectionalCollection<UInt8>) -> (name: String, value: String?) {
-        let text = String(decoding: bytes, as: UTF8.self)
-        guard let equals = text.utf8.firstIndex(of: UInt8(ascii: "=")) else { return (text.trimmingBlanks, nil) }
-        return (text[..<equals].trimmingBlanks, text[text.utf8.index(after: equals)...].trimmingBlanks)
+    private static func pair(_ bytes: ArraySlice<UInt8>) -> (name: String, value: String?) {
+        guard let equals = bytes.firstIndex(of: UInt8(ascii: "=")) else { return (self.text(bytes), nil) }
+        return (self.text(bytes[..<equals]), self.text(bytes[(equals + 1)...]))
+    }
+
+    private static func text(_ bytes: ArraySlice<UInt8>) -> String {
+        String(decoding: self.trimmed(bytes), as: UTF8.self)
+    }
+
+    private static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        let rest = bytes.drop(while: \.isBlank)
+        guard let last = rest.lastIndex(where: { !$0.isBlank }) else { return rest }
+        return rest[...last]
     }
 }

@@ -12,10 +12,10 @@ package struct DataURL: Equatable, Sendable {
     /// - Parameter limit: of the whole text, in octets.
     /// - Returns: `nil` for another scheme, for a text without a comma, for a malformed type or Base64, and beyond the
     ///   limit.
-    package init?(_ text: some StringProtocol, limit: Int = Self.limit) {
+    package init?(_ text: String, limit: Int = Self.limit) {
         guard text.utf8.count <= limit, text.beginsIgnoringCase("data:") else { return nil }
         // What is behind the number sign is not of the content.
-        let bytes = Array(text.utf8.dropFirst(5).prefix { $0 != UInt8(ascii: "#") })
+        let bytes = Array(text.utf8.dropFirst(5)).prefix { $0 != UInt8(ascii: "#") }
         guard let comma = bytes.firstIndex(of: UInt8(ascii: ",")) else { return nil }
         var parts = String(decoding: bytes[..<comma], as: UTF8.self)
             .split(separator: ";", omittingEmptySubsequences: false).map(\.trimmingBlanks)

@@ -2,6 +2,8 @@
 struct CivilDate: Equatable {
     static let dayNames = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
     static let monthNames = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+    private static let dayKeys = Self.dayNames.map { Self.key($0.utf8) }
+    private static let monthKeys = Self.monthNames.map { Self.key($0.utf8) }
 
     let year: Int
     /// 1 to 12.
@@ -49,12 +51,21 @@ struct CivilDate: Equatable {
     }
 
     /// 1 to 12, by its first three letters in either case.
-    static func month(named name: some StringProtocol) -> Int? {
-        self.monthNames.firstIndex { $0.matchesIgnoringCase(name) }.map { $0 + 1 }
+    static func month(_ name: some Collection<UInt8>) -> Int? {
+        self.key(name).flatMap { self.monthKeys.firstIndex(of: $0) }.map { $0 + 1 }
     }
 
-    static func isDayName(_ name: some StringProtocol, short: Bool) -> Bool {
-        self.dayNames.contains { short ? $0.prefix(3).matchesIgnoringCase(name) : $0.matchesIgnoringCase(name) }
+    /// Whether `name` is that of a day, whole or by its first three letters, in either case.
+    static func isDayName(_ name: some Collection<UInt8>) -> Bool {
+        guard let day = self.key(name).flatMap({ self.dayKeys.firstIndex(of: $0) }) else { return false }
+        guard name.count > 3 else { return true }
+        return name.elementsEqual(self.dayNames[day].utf8) { $0.loweredASCII == $1.loweredASCII }
+    }
+
+    /// Three letters in one number.
+    private static func key(_ name: some Collection<UInt8>) -> UInt32? {
+        guard name.count >= 3 else { return nil }
+        return name.prefix(3).reduce(0) { $0 &<< 8 | UInt32($1.loweredASCII) }
     }
 
     private static func days(in month: Int, of year: Int) -> Int {

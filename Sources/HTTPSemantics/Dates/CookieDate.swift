@@ -4,13 +4,13 @@ package enum CookieDate {
     package static let limit = 1024
 
     /// - Returns: `nil` when a part is missing, or when there is no such moment from the year 1601 on.
-    package static func parse(_ text: some StringProtocol) -> HTTPDate? {
+    package static func parse(_ text: String) -> HTTPDate? {
         guard text.utf8.count <= self.limit else { return nil }
         var time: (hour: Int, minute: Int, second: Int)?
         var day: Int?
         var month: Int?
         var year: Int?
-        for word in text.utf8.split(whereSeparator: self.isDelimiter) {
+        for word in Array(text.utf8).split(whereSeparator: self.isDelimiter) {
             if time == nil, let found = self.time(word) {
                 time = found
             } else if day == nil, let found = self.number(word, digits: 1...2) {
@@ -38,8 +38,8 @@ package enum CookieDate {
         }
     }
 
-    private static func time(_ word: some Collection<UInt8>) -> (hour: Int, minute: Int, second: Int)? {
-        let parts = Array(word).split(separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
+    private static func time(_ word: ArraySlice<UInt8>) -> (hour: Int, minute: Int, second: Int)? {
+        let parts = word.split(separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, parts[0].allSatisfy(\.isDigit), parts[1].allSatisfy(\.isDigit),
             let hour = self.number(parts[0], digits: 1...2), let minute = self.number(parts[1], digits: 1...2),
             let second = self.number(parts[2], digits: 1...2)
@@ -48,13 +48,13 @@ package enum CookieDate {
     }
 
     /// A number at the beginning of `word`, with as many digits as it may have; what is behind them does not matter.
-    private static func number(_ word: some Collection<UInt8>, digits: ClosedRange<Int>) -> Int? {
+    private static func number(_ word: ArraySlice<UInt8>, digits: ClosedRange<Int>) -> Int? {
         let leading = word.prefix(while: \.isDigit)
         guard digits.contains(leading.count) else { return nil }
         return leading.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
     }
 
-    private static func month(_ word: some Collection<UInt8>) -> Int? {
-        CivilDate.month(named: String(decoding: word.prefix(3), as: UTF8.self))
+    private static func month(_ word: ArraySlice<UInt8>) -> Int? {
+        CivilDate.month(word)
     }
 }

@@ -28,18 +28,9 @@ package struct HTTPDate: Hashable, Comparable, Sendable {
     ///
     /// Letters may be in either case and the day's name need not fit the date; all else is as the grammar wants it.
     /// - Parameter now: settles the century of an RFC 850 date: more than 50 years ahead means the past.
-    package init?(_ text: some StringProtocol, now: Self) {
-        guard text.utf8.count <= 64 else { return nil }
-        let words = text.trimmingBlanks.split(separator: " ").map(String.init)
-        let parsed =
-            switch words.count {
-            case 6: Self.fixdate(words)
-            case 4: Self.rfc850(words, now: now)
-            case 5: Self.asctime(words)
-            default: Self?.none
-            }
-        guard let parsed else { return nil }
-        self = parsed
+    package init?(_ text: String, now: Self) {
+        guard var reading = DateReading(text), let moment = reading.moment(now: now) else { return nil }
+        self = moment
     }
 
     /// The form that a sender must use, as in `Sun, 06 Nov 1994 08:49:37 GMT`.

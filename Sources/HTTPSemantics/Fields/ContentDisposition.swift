@@ -9,7 +9,7 @@ package struct ContentDisposition: Equatable, Sendable {
     package let filename: String?
 
     /// - Returns: `nil` where no kind stands at the beginning.
-    package init?(_ text: some StringProtocol) {
+    package init?(_ text: String) {
         guard text.utf8.count <= Self.limit else { return nil }
         var scanner = FieldScanner(text)
         scanner.skipBlanks()

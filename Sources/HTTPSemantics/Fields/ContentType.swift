@@ -8,7 +8,7 @@ package struct ContentType: Equatable, Sendable {
     private let parameters: [FieldParameter]
 
     /// - Returns: `nil` where no `type/subtype` stands at the beginning.
-    package init?(_ text: some StringProtocol) {
+    package init?(_ text: String) {
         guard text.utf8.count <= Self.limit else { return nil }
         var scanner = FieldScanner(text)
         scanner.skipBlanks()

@@ -5,7 +5,7 @@ package struct ContentRange: Equatable, Sendable {
     /// Of the whole; `nil` where the server does not know it.
     package let total: Int64?
 
-    package init?(_ text: some StringProtocol) {
+    package init?(_ text: String) {
         guard text.utf8.count <= 128 else { return nil }
         var scanner = FieldScanner(text)
         scanner.skipBlanks()

@@ -42,7 +42,8 @@ extension UInt8 {
 extension StringProtocol {
     /// Compares as HTTP compares its keywords: letters of ASCII in either case are the same, nothing else is.
     func matchesIgnoringCase(_ other: some StringProtocol) -> Bool {
-        self.utf8.elementsEqual(other.utf8) { $0.loweredASCII == $1.loweredASCII }
+        self.utf8.count == other.utf8.count
+            && self.utf8.elementsEqual(other.utf8) { $0.loweredASCII == $1.loweredASCII }
     }
 
     func beginsIgnoringCase(_ start: String) -> Bool {

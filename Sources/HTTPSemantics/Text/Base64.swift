@@ -43,6 +43,7 @@ enum Base64 {
         return bytes
     }
 
+    @inline(__always)
     private static func value(of digit: UInt8) -> UInt32? {
         switch digit {
         case UInt8(ascii: "A")...UInt8(ascii: "Z"): UInt32(digit - UInt8(ascii: "A"))

@@ -5,6 +5,7 @@ enum PercentCoding {
     /// The bytes that `text` stands for. A percent sign without two hexadecimal digits behind it stands for itself.
     static func decoded(_ text: some Collection<UInt8>) -> [UInt8] {
         let text = Array(text)
+        guard text.contains(UInt8(ascii: "%")) else { return text }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.count)
         var index = 0

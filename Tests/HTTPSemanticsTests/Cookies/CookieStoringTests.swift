@@ -59,6 +59,11 @@ struct CookieStoringTests {
         #expect(try self.outcome(text, isSecure: isSecure) == expected)
     }
 
+    @Test func theWholeHostMustBeNamedAsThePath() throws {
+        #expect(try self.outcome("__Host-a=b; Secure", path: "/") == .refused(.brokenPrefix))
+        #expect(try self.outcome("__Host-a=b; Secure; Path=/", path: "/") == .stored)
+    }
+
     @Test func secureOnesOnlyOverSecureConnections() throws {
         #expect(try self.outcome("a=b; Secure", isSecure: false) == .refused(.insecureConnection))
         #expect(try self.outcome("a=b; Secure", isSecure: true) == .stored)
