@@ -107,27 +107,32 @@ struct CookieJarTests {
         #expect(self.field(jar, host: "1.127.0.0.1") == nil)
     }
 
-    @Test func makesRoomInADomainByWhatIsNotSecureAndLongUnused() throws {
-        var jar = CookieJar(limits: CookieLimits(perDomain: 3, total: 100))
-        let request = CookieRequest(host: "site.example", path: "/", isSecure: true)
-        let lines = ["s=1; Secure", "a=2", "b=3", "c=4"]
-        for (index, line) in lines.enumerated() {
-            // `a` is older than `b`, and has been used since.
-            if line == "c=4" {
-                let narrow = CookieRequest(host: "site.example", path: "/", isSecure: false)
-                #expect(jar.take(for: narrow, now: self.at(10)).map(\.name) == ["a", "b"])
-                _ = jar.insert(
-                    Cookie(
-                        name: "b", value: "3", domain: "site.example", isHostOnly: true, path: "/", creation: self.at(2)
-                    ),
-                    now: self.at(10))
-            }
-            _ = jar.store(
-                SetCookie(try #require(SetCookieField(line)), now: self.at(Int64(index))), from: request,
-                now: self.at(Int64(20 + index)))
-        }
-        #expect(self.field(jar) == "s=1; a=2; c=4")
-        #expect(jar.count == 3)
+    private func cookie(_ name: String, isSecure: Bool = false, usedAt seconds: Int64) -> Cookie {
+        Cookie(
+            name: name, value: "1", domain: "site.example", isHostOnly: true, path: "/", isSecure: isSecure,
+            creation: self.at(seconds))
+    }
+
+    @Test func makesRoomInADomainByWhatIsNotSecure() {
+        var jar = CookieJar(limits: CookieLimits(perDomain: 2, total: 100))
+        _ = jar.insert(self.cookie("old", isSecure: true, usedAt: 0), now: self.at(0))
+        _ = jar.insert(self.cookie("open", usedAt: 1), now: self.at(1))
+        _ = jar.insert(self.cookie("new", isSecure: true, usedAt: 2), now: self.at(2))
+        #expect(self.field(jar) == "old=1; new=1")
+        _ = jar.insert(self.cookie("newer", isSecure: true, usedAt: 3), now: self.at(3))
+        #expect(self.field(jar) == "new=1; newer=1")
+        #expect(jar.count == 2)
+    }
+
+    @Test func makesRoomByWhatIsLongUnused() {
+        var jar = CookieJar(limits: CookieLimits(perDomain: 2, total: 100))
+        _ = jar.insert(self.cookie("a", isSecure: true, usedAt: 0), now: self.at(0))
+        _ = jar.insert(self.cookie("b", usedAt: 1), now: self.at(1))
+        let request = CookieRequest(host: "site.example", path: "/", isSecure: false)
+        #expect(jar.take(for: request, now: self.at(10)).map(\.name) == ["b"])
+        _ = jar.insert(self.cookie("c", usedAt: 5), now: self.at(11))
+        #expect(self.field(jar) == "a=1; b=1")
+        #expect(jar.peek(for: request, now: self.at(12)).map(\.lastAccess) == [self.at(10)])
     }
 
     @Test func makesRoomByWhatHasEndedFirst() {
