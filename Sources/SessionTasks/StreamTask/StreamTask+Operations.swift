@@ -113,7 +113,8 @@ extension StreamTask {
         }
         self.securing = SecuringStep(number: barrier, completion: completion)
         self.transport = nil
-        let secure = SecureTransport.upgrade(plain, settings: settings, received: self.queues.reads.surrenderGathered()) {
+        let secure = SecureTransport.upgrade(plain, settings: settings, received: self.queues.reads.surrenderGathered())
+        {
             result in
             self.secured(result, behind: barrier)
         }

@@ -11,7 +11,9 @@ extension StreamTask {
         }
         self.runReads()
         self.runSends()
-        if self.readingIsOver, self.writingIsOver, self.queues.reads.isEmpty, self.queues.sends.isEmpty { return self.finish(nil) }
+        if self.readingIsOver, self.writingIsOver, self.queues.reads.isEmpty, self.queues.sends.isEmpty {
+            return self.finish(nil)
+        }
         guard !self.ended, self.relay == nil, let transport = self.transport else { return self.armTimer() }
         if self.isRunning, self.queues.reads.wantsBytes, self.securing == nil {
             transport.resumeReading()
@@ -80,7 +82,9 @@ extension StreamTask {
 
     private func reachedBarrier(_ number: UInt64) {
         // Each queue reports; only when the second does is everything before the barrier done.
-        guard self.queues.reads.isAtBarrier(number), self.queues.sends.isAtBarrier(number), let barrier = self.queues.barriers[number] else {
+        guard self.queues.reads.isAtBarrier(number), self.queues.sends.isAtBarrier(number),
+            let barrier = self.queues.barriers[number]
+        else {
             return
         }
         self.queues.barriers[number] = nil
