@@ -210,6 +210,7 @@ public final class WebSocketTask: @unchecked Sendable {
     func finish() {
         guard self.phase != .ended else { return }
         self.phase = .ended
+        self.holdsEnd = false
         self.loop.disarm(self.timer)
         self.transport?.consumer = nil
         self.transport = nil

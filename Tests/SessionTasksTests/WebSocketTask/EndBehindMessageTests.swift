@@ -87,6 +87,23 @@ struct EndBehindMessageTests {
         meeting.finish()
     }
 
+    @Test(arguments: TaskRole.allCases)
+    func whatIsHeldIsForgottenWhenTheTaskIsCancelled(_ role: TaskRole) throws {
+        let (meeting, task, peer, diary) = try self.pair(role)
+        meeting.perform { diary.receive(task, "a") }
+        peer.send(1, "hello")
+        peer.send(8, [0x03, 0xE8])
+        #expect(meeting.run { task.closeCode != nil })
+        meeting.perform {
+            task.cancelOnLoop()
+            diary.receive(task, "b")
+        }
+        meeting.meeting.settle()
+        #expect(diary.lines == ["a:hello", "b!cancelled"] && diary.end?.failure == .cancelled)
+        #expect(task.record.state == .completed && peer.close == [])
+        meeting.finish()
+    }
+
     @Test(arguments: TaskPlace.all)
     func aPeerThatLeavesBehindItsCloseHasClosed(_ place: TaskPlace) throws {
         let meeting = try WebSocketMeeting(place.kind)
