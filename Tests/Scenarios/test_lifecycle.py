@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import socket
+import stat
 import time
 
 import pytest
@@ -365,6 +366,25 @@ def test_sighup_opens_and_closes_listeners(sluice, tmp_path):
         client.expect_text("hello")
     held.text("still here")
     held.expect_text("still here")
+
+
+def test_sighup_sets_another_mode_on_the_same_socket(sluice, tmp_path):
+    path = tmp_path / "web.sock"
+
+    def write(mode):
+        return configuration.write(
+            tmp_path / "sluice.yaml", [configuration.listener("web", f"ws+unix://{path}", mode=mode)],
+            [configuration.route("echo", "echo", path="/echo")])
+
+    gateway = sluice("serve", "--config", write("0600"))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    held = websocket.connect(path, "/echo")
+    write("0660")
+    gateway.signal(signal.SIGHUP)
+    eventually(lambda: stat.S_IMODE(path.stat().st_mode) == 0o660, "the new mode")
+    for client in (held, websocket.connect(path, "/echo")):
+        client.text("still here")
+        client.expect_text("still here")
 
 
 # -- systemd

@@ -88,6 +88,11 @@ extension SimulatedSystem {
         self.network.listeners.removeFile(path)
     }
 
+    package func setMode(_ mode: UInt32, ofSocketFile path: String) -> SystemError? {
+        self.network.listeners.setMode(mode, ofFileAt: path)
+        return nil
+    }
+
     package func localAddress(_ descriptor: Descriptor) -> SocketAddress? {
         switch self.process.socket(descriptor, "localAddress") {
         case .stream(let stream): stream.localAddress

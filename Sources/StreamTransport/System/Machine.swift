@@ -31,6 +31,11 @@ extension System {
         _ = unsafe unlink(path)
     }
 
+    package func setMode(_ mode: UInt32, ofSocketFile path: String) -> SystemError? {
+        guard !path.hasPrefix("@"), unsafe sluice_is_socket_file(path) == 1 else { return nil }
+        return unsafe chmod(path, mode) == 0 ? nil : .last
+    }
+
     /// Random words, 1 to 32 of them, fit for keys. A simulation gives seeded ones.
     package func randomWords(_ count: Int) -> [UInt64] {
         Machine.randomWords(max(1, min(32, count)))

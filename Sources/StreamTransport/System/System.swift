@@ -66,6 +66,9 @@ package protocol System: AnyObject {
     /// Takes away the file of a Unix socket that is closed; does nothing where there is none.
     func removeSocketFile(_ path: String)
 
+    /// Sets the permission bits of a Unix socket's file; does nothing where there is none.
+    func setMode(_ mode: UInt32, ofSocketFile path: String) -> SystemError?
+
     /// Random words, 1 to 32 of them, fit for masking keys: from the kernel's generator unless a system says otherwise.
     func randomWords(_ count: Int) -> [UInt64]
 }
