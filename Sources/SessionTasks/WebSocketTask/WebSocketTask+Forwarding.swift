@@ -46,6 +46,8 @@ extension WebSocketTask {
         guard let forwarding = self.forwarding, let transport = self.transport else { return }
         if self.awaitsFrameEnd {
             guard let rest = run.rest else { return }
+            // A frame that goes on is waited for.
+            self.waitForClose()
             self.write(rest, bytes.extracting(0..<rest.range.count), forwarding, to: transport)
         } else if self.phase == .open || self.owesClose {
             self.write(run, bytes, forwarding, to: transport)

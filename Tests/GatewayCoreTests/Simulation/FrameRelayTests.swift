@@ -331,6 +331,21 @@ struct FrameRelayTests {
         #expect(ends.scene.gateway.endings.map(\.reason) == ["operator/relaying/drained"])
     }
 
+    @Test func ourOwnCloseWaitsForAFrameAsLongAsItGoesOn() throws {
+        let ends = try self.ends("/quiet")
+        let bytes = ends.upstream.encoded(2, Self.large)
+        ends.upstream.peer.send(Array(bytes[..<50_000]))
+        ends.scene.settle()
+        self.drain(ends)
+        for start in stride(from: 50_000, to: 90_000, by: 5_000) {
+            ends.scene.network.run(for: .seconds(4))
+            ends.upstream.peer.send(Array(bytes[start..<start + 5_000]))
+        }
+        ends.upstream.peer.send(Array(bytes[90_000...]))
+        ends.scene.settle()
+        #expect(ends.client.frames.map(\.opcode) == [2, 8] && ends.client.peer.failure == nil)
+    }
+
     @Test func aCloseThatCrossesOursIsStillAnsweredBehindTheFrame() throws {
         let ends = try self.ends("/quiet")
         let (first, rest) = self.cutInTwo(ends.upstream, Self.large)
