@@ -1,0 +1,79 @@
+import NIOCore
+import NIOPosix
+import StreamTransport
+
+/// Gives NIO's happy eyeballs the addresses of a name, looked up where ours are, and remembers how it went.
+///
+/// Confined to its event loop; serves one attempt.
+final class NameLookup: Resolver, @unchecked Sendable {
+    typealias Resolve =
+        @Sendable (String, UInt16, @escaping @Sendable (Result<[StreamTransport.SocketAddress], ResolutionFailure>) -> Void)
+        -> Void
+
+    /// Addresses tried at most; the rest of a longer list is passed over.
+    static let addressLimit = 16
+
+    private let eventLoop: any EventLoop
+    private let resolve: Resolve
+    private let version4: EventLoopPromise<[NIOCore.SocketAddress]>
+    private let version6: EventLoopPromise<[NIOCore.SocketAddress]>
+    private var isAnswered = false
+    private(set) var start: ContinuousClock.Instant?
+    private(set) var end: ContinuousClock.Instant?
+    private(set) var failure: ResolutionFailure?
+
+    init(on eventLoop: any EventLoop, resolve: @escaping Resolve) {
+        self.eventLoop = eventLoop
+        self.resolve = resolve
+        self.version4 = eventLoop.makePromise()
+        self.version6 = eventLoop.makePromise()
+    }
+
+    /// The lookup began and has not ended.
+    var isUnderWay: Bool { self.start != nil && self.end == nil }
+
+    func initiateAQuery(host: String, port: Int) -> EventLoopFuture<[NIOCore.SocketAddress]> {
+        self.begin(host, port)
+        return self.version4.futureResult
+    }
+
+    func initiateAAAAQuery(host: String, port: Int) -> EventLoopFuture<[NIOCore.SocketAddress]> {
+        self.begin(host, port)
+        return self.version6.futureResult
+    }
+
+    /// A lookup cannot be called back; its answer finds nobody.
+    func cancelQueries() {
+        self.answer(.failure(.temporarilyUnavailable))
+    }
+
+    private func begin(_ host: String, _ port: Int) {
+        guard self.start == nil else { return }
+        self.start = .now
+        let eventLoop = self.eventLoop
+        self.resolve(host, UInt16(clamping: port)) { result in
+            eventLoop.execute { self.received(result) }
+        }
+    }
+
+    private func received(_ result: Result<[StreamTransport.SocketAddress], ResolutionFailure>) {
+        guard !self.isAnswered else { return }
+        self.end = .now
+        if case .failure(let failure) = result { self.failure = failure }
+        self.answer(result)
+    }
+
+    private func answer(_ result: Result<[StreamTransport.SocketAddress], ResolutionFailure>) {
+        guard !self.isAnswered else { return }
+        self.isAnswered = true
+        switch result {
+        case .success(let found):
+            let addresses = found.prefix(Self.addressLimit).compactMap { NIOCore.SocketAddress($0) }
+            self.version6.succeed(addresses.filter { $0.protocol == .inet6 })
+            self.version4.succeed(addresses.filter { $0.protocol == .inet })
+        case .failure(let failure):
+            self.version6.fail(failure)
+            self.version4.fail(failure)
+        }
+    }
+}
