@@ -15,8 +15,13 @@ final class NameLookup: Resolver, @unchecked Sendable {
 
     private let eventLoop: any EventLoop
     private let resolve: Resolve
-    private let version4: EventLoopPromise<[NIOCore.SocketAddress]>
-    private let version6: EventLoopPromise<[NIOCore.SocketAddress]>
+    private struct Queries {
+        let version4: EventLoopPromise<[NIOCore.SocketAddress]>
+        let version6: EventLoopPromise<[NIOCore.SocketAddress]>
+    }
+
+    /// Made when the first of the two is asked.
+    private var queries: Queries?
     private var isAnswered = false
     private(set) var start: ContinuousClock.Instant?
     private(set) var end: ContinuousClock.Instant?
@@ -25,21 +30,17 @@ final class NameLookup: Resolver, @unchecked Sendable {
     init(on eventLoop: any EventLoop, resolve: @escaping Resolve) {
         self.eventLoop = eventLoop
         self.resolve = resolve
-        self.version4 = eventLoop.makePromise()
-        self.version6 = eventLoop.makePromise()
     }
 
     /// The lookup began and has not ended.
     var isUnderWay: Bool { self.start != nil && self.end == nil }
 
     func initiateAQuery(host: String, port: Int) -> EventLoopFuture<[NIOCore.SocketAddress]> {
-        self.begin(host, port)
-        return self.version4.futureResult
+        self.begin(host, port).version4.futureResult
     }
 
     func initiateAAAAQuery(host: String, port: Int) -> EventLoopFuture<[NIOCore.SocketAddress]> {
-        self.begin(host, port)
-        return self.version6.futureResult
+        self.begin(host, port).version6.futureResult
     }
 
     /// A lookup cannot be called back; its answer finds nobody.
@@ -47,13 +48,16 @@ final class NameLookup: Resolver, @unchecked Sendable {
         self.answer(.failure(.temporarilyUnavailable))
     }
 
-    private func begin(_ host: String, _ port: Int) {
-        guard self.start == nil else { return }
+    private func begin(_ host: String, _ port: Int) -> Queries {
+        if let queries = self.queries { return queries }
+        let queries = Queries(version4: self.eventLoop.makePromise(), version6: self.eventLoop.makePromise())
+        self.queries = queries
         self.start = .now
         let eventLoop = self.eventLoop
         self.resolve(host, UInt16(clamping: port)) { result in
             eventLoop.execute { self.received(result) }
         }
+        return queries
     }
 
     private func received(_ result: Result<[StreamTransport.SocketAddress], ResolutionFailure>) {
@@ -64,16 +68,16 @@ final class NameLookup: Resolver, @unchecked Sendable {
     }
 
     private func answer(_ result: Result<[StreamTransport.SocketAddress], ResolutionFailure>) {
-        guard !self.isAnswered else { return }
+        guard !self.isAnswered, let queries = self.queries else { return }
         self.isAnswered = true
         switch result {
         case .success(let found):
             let addresses = found.prefix(Self.addressLimit).compactMap { NIOCore.SocketAddress($0) }
-            self.version6.succeed(addresses.filter { $0.protocol == .inet6 })
-            self.version4.succeed(addresses.filter { $0.protocol == .inet })
+            queries.version6.succeed(addresses.filter { $0.protocol == .inet6 })
+            queries.version4.succeed(addresses.filter { $0.protocol == .inet })
         case .failure(let failure):
-            self.version6.fail(failure)
-            self.version4.fail(failure)
+            queries.version6.fail(failure)
+            queries.version4.fail(failure)
         }
     }
 }

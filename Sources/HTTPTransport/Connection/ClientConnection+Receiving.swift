@@ -104,12 +104,16 @@ extension ClientConnection {
             responseBegan: responseBegan || self.wire.headBytes > 0, wasRepeated: exchange.isRepeated)
     }
 
+    private var awaitsHead: Bool {
+        if case .awaitingHead? = self.busyExchange?.progress.receiving { true } else { false }
+    }
+
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         switch error {
         case HTTPParserError.invalidEOFState:
             // The end of the connection follows, and says better what is missing.
             break
-        case let error as HTTPParserError: self.fail(.violation(ResponseViolation(error)))
+        case let error as HTTPParserError: self.fail(.violation(ResponseViolation(error, inHead: self.awaitsHead)))
         case let error as NIOHTTPDecoderError: self.fail(.violation(ResponseViolation(error)))
         case let violation as ResponseViolation: self.fail(.violation(violation))
         case let failure as TLSFailure: self.fail(.securing(failure))

@@ -1,6 +1,6 @@
 /// How far one request and its response are: two directions, each with its own end. Decides; the connection performs.
-struct ExchangeProgress: Equatable {
-    enum Sending: Equatable {
+package struct ExchangeProgress: Equatable {
+    package enum Sending: Equatable {
         /// The head is out, and the server may say whether it wants the body.
         case awaitingContinue
         case body
@@ -9,21 +9,21 @@ struct ExchangeProgress: Equatable {
         case abandoned
     }
 
-    enum Receiving: Equatable {
+    package enum Receiving: Equatable {
         case awaitingHead(informational: Int)
         case content(ResponseFraming, received: Int64)
         case complete(ResponseFraming)
     }
 
-    private(set) var sending: Sending
-    private(set) var receiving = Receiving.awaitingHead(informational: 0)
+    package private(set) var sending: Sending
+    package private(set) var receiving = Receiving.awaitingHead(informational: 0)
     /// Whether the server switched protocols.
-    private(set) var isUpgraded = false
+    package private(set) var isUpgraded = false
     private let method: String
     private let offersUpgrade: Bool
     private var keepsAlive: Bool
 
-    init(_ head: RequestHead, hasBody: Bool, expectsContinue: Bool) {
+    package init(_ head: RequestHead, hasBody: Bool, expectsContinue: Bool) {
         self.sending = hasBody ? (expectsContinue ? .awaitingContinue : .body) : .done
         self.method = head.method
         self.offersUpgrade = head.first("upgrade") != nil
@@ -36,25 +36,25 @@ struct ExchangeProgress: Equatable {
     // MARK: Sending
 
     /// - Returns: whether the body is to be sent now, unasked.
-    mutating func continueTimedOut() -> Bool {
+    package mutating func continueTimedOut() -> Bool {
         guard self.sending == .awaitingContinue else { return false }
         self.sending = .body
         return true
     }
 
-    mutating func bodyEnded() {
+    package mutating func bodyEnded() {
         guard self.sending == .body else { return }
         self.sending = .done
     }
 
     // MARK: Receiving
 
-    enum InformationalAction: Equatable {
+    package enum InformationalAction: Equatable {
         case tell(startsBody: Bool)
         case refuse(ResponseViolation)
     }
 
-    mutating func informationalReceived(_ head: ResponseHead, limit: Int) -> InformationalAction {
+    package mutating func informationalReceived(_ head: ResponseHead, limit: Int) -> InformationalAction {
         guard case .awaitingHead(let count) = self.receiving else { return .refuse(.unsolicited) }
         guard count < limit else { return .refuse(.tooManyInformationalHeads) }
         self.receiving = .awaitingHead(informational: count + 1)
@@ -63,13 +63,13 @@ struct ExchangeProgress: Equatable {
         return .tell(startsBody: true)
     }
 
-    enum HeadAction: Equatable {
+    package enum HeadAction: Equatable {
         case tell(ResponseFraming)
         case upgrade
         case refuse(ResponseViolation)
     }
 
-    mutating func headReceived(_ head: ResponseHead) -> HeadAction {
+    package mutating func headReceived(_ head: ResponseHead) -> HeadAction {
         guard case .awaitingHead = self.receiving else { return .refuse(.unsolicited) }
         if head.status == 101 { return self.upgradeReceived(head) }
         do throws(ResponseViolation) {
@@ -99,14 +99,14 @@ struct ExchangeProgress: Equatable {
         return head.minorVersion > 0 || head.lists("keep-alive", in: "connection")
     }
 
-    mutating func contentReceived(_ count: Int) {
+    package mutating func contentReceived(_ count: Int) {
         guard case .content(let framing, let received) = self.receiving else { return }
         self.receiving = .content(framing, received: received + Int64(count))
     }
 
     /// The response is complete.
     /// - Returns: whether the connection can serve another request, as far as the messages say.
-    mutating func responseEnded() -> Bool {
+    package mutating func responseEnded() -> Bool {
         guard case .content(let framing, _) = self.receiving else { return false }
         self.receiving = .complete(framing)
         guard self.sending == .done else {
@@ -116,7 +116,7 @@ struct ExchangeProgress: Equatable {
         return self.keepsAlive
     }
 
-    enum Loss: Equatable {
+    package enum Loss: Equatable {
         /// Nothing of the response had come.
         case beforeResponse
         case beforeHead
@@ -126,7 +126,7 @@ struct ExchangeProgress: Equatable {
     }
 
     /// What a connection that ends now takes with it.
-    var loss: Loss {
+    package var loss: Loss {
         switch self.receiving {
         case .awaitingHead(informational: 0): .beforeResponse
         case .awaitingHead: .beforeHead

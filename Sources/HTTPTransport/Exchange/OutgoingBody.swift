@@ -1,8 +1,8 @@
 import NIOCore
 
 /// A body on its way out: pulls pieces from the source into one buffer, and holds the source to its length.
-struct OutgoingBody {
-    enum Step {
+package struct OutgoingBody {
+    package enum Step {
         case piece(ByteBuffer)
         case end
         case later
@@ -10,9 +10,9 @@ struct OutgoingBody {
     }
 
     /// Largest piece, in bytes.
-    static let pieceLimit = 256 << 10
+    package static let pieceLimit = 256 << 10
 
-    let source: any BodySource
+    package let source: any BodySource
     /// `nil`: sent chunked, to any length.
     private let length: Int64?
     private var remaining: Int64?
@@ -20,17 +20,17 @@ struct OutgoingBody {
     /// Whether anything was pulled since the last rewinding.
     private(set) var isTouched = false
 
-    init(_ source: any BodySource, length: Int64?) {
+    package init(_ source: any BodySource, length: Int64?) {
         self.source = source
         self.length = length
         self.remaining = length
     }
 
     /// Whether everything that was announced has been pulled.
-    var isExhausted: Bool { self.remaining == 0 }
+    package var isExhausted: Bool { self.remaining == 0 }
 
     /// Before the next is asked for, the piece is to be dropped: they share a buffer.
-    mutating func next() -> Step {
+    package mutating func next() -> Step {
         if self.remaining == 0 { return .end }
         self.isTouched = true
         // A byte beyond the length shows a source that has too much.
@@ -64,7 +64,7 @@ struct OutgoingBody {
     }
 
     /// - Returns: whether the body can be sent from its beginning again.
-    mutating func rewind() -> Bool {
+    package mutating func rewind() -> Bool {
         guard !self.isTouched || self.source.rewind() else { return false }
         self = OutgoingBody(self.source, length: self.length)
         return true

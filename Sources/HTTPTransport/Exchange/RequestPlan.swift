@@ -1,21 +1,21 @@
 /// A request as it will be sent: its fields complete, and how the end of its body is told.
-struct RequestPlan: Equatable {
-    enum Framing: Equatable {
+package struct RequestPlan: Equatable {
+    package enum Framing: Equatable {
         case none
         case length(Int64)
         case chunked
     }
 
     /// How long a server is waited for that was asked with `Expect` by the caller's own field.
-    static let continueTimeout = Duration.seconds(1)
+    package static let continueTimeout = Duration.seconds(1)
 
-    let head: RequestHead
-    let framing: Framing
+    package let head: RequestHead
+    package let framing: Framing
     /// How long the body waits for the server's word; `nil`: not at all.
-    let continueTimeout: Duration?
+    package let continueTimeout: Duration?
 
     /// - Throws: what makes the request one that cannot be sent.
-    init(_ order: ExchangeOrder) throws(RequestFault) {
+    package init(_ order: ExchangeOrder) throws(RequestFault) {
         if let fault = order.head.fault() { throw fault }
         guard !order.origin.host.isEmpty, order.origin.port > 0, order.origin.scheme == .http || order.secure != nil
         else { throw .origin }

@@ -4,7 +4,7 @@ import ByteKernels
 ///
 /// Readers that forgive a bare line feed, a folded line or a blank before a colon disagree with those that do not; what
 /// they disagree on is where one message ends and the next begins. So nothing is forgiven (RFC 9112 §11.2).
-struct HeadScanner {
+package struct HeadScanner {
     private enum Place {
         case statusLine
         case lineStart
@@ -22,16 +22,16 @@ struct HeadScanner {
     private static let versionPrefix = Array("HTTP/1.".utf8)
 
     /// Bytes of this head so far.
-    private(set) var count = 0
+    package private(set) var count = 0
 
     /// - Parameter limit: largest head accepted, in bytes.
-    init(limit: Int) {
+    package init(limit: Int) {
         self.limit = limit
     }
 
     /// Reads `bytes` from `offset` on.
     /// - Returns: where the head has ended, with its status; `nil` if it goes on behind `bytes`.
-    mutating func scan(_ bytes: RawSpan, from offset: Int) throws(ResponseViolation) -> (end: Int, status: Int)? {
+    package mutating func scan(_ bytes: RawSpan, from offset: Int) throws(ResponseViolation) -> (end: Int, status: Int)? {
         for index in offset..<bytes.byteCount {
             guard self.count < self.limit else { throw .headTooLarge }
             self.count += 1

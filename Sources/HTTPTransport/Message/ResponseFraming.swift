@@ -9,15 +9,14 @@ package enum ResponseFraming: Sendable, Hashable {
 
     /// - Parameter method: of the request.
     /// - Throws: where two readers could disagree over the length.
-    static func of(_ head: ResponseHead, method: String) throws(ResponseViolation) -> ResponseFraming {
+    package static func of(_ head: ResponseHead, method: String) throws(ResponseViolation) -> ResponseFraming {
         let codings = head.fields.filter { $0.isNamed("transfer-encoding") }
         let lengths = head.fields.filter { $0.isNamed("content-length") }
         if !codings.isEmpty, !lengths.isEmpty { throw .twoFramings }
         guard codings.isEmpty else { return try self.coded(codings, head, method) }
         guard let first = lengths.first?.value else { return self.hasNoContent(head, method) ? .none : .untilClose }
-        guard lengths.allSatisfy({ $0.value == first }), let length = ASCIIText.number(first) else {
-            throw .contentLength
-        }
+        guard lengths.allSatisfy({ $0.value == first }) else { throw .twoFramings }
+        guard let length = ASCIIText.number(first) else { throw .contentLength }
         return self.hasNoContent(head, method) ? .none : .length(length)
     }
 

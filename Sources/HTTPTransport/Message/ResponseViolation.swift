@@ -10,9 +10,9 @@ package enum ResponseViolation: Error, Sendable, Hashable {
     case fieldName
     /// A byte that no field may hold.
     case fieldValue
-    /// Two lengths, one that is no number, or one that does not fit (RFC 9112 §6.3).
+    /// A length that is no number, or does not fit (RFC 9112 §6.3).
     case contentLength
-    /// Transfer-Encoding beside Content-Length (RFC 9112 §6.1).
+    /// Two lengths, or Transfer-Encoding beside one (RFC 9112 §6.1, §6.3).
     case twoFramings
     /// A transfer coding other than chunked alone, or one in HTTP/1.0.
     case transferCoding

@@ -1,7 +1,7 @@
 /// The connections of one key and who waits for them: decides who gets which. At no time are there more connections
 /// than the limit, those being opened included.
-struct HostLedger<Connection: AnyObject, Waiter> {
-    enum Placement {
+package struct HostLedger<Connection: AnyObject, Waiter> {
+    package enum Placement {
         case use(Connection)
         case open
         /// One is to be opened in place of this one, which rested and is closed.
@@ -10,22 +10,22 @@ struct HostLedger<Connection: AnyObject, Waiter> {
         case wait
     }
 
-    let limit: Int
+    package let limit: Int
     /// Being opened, or serving somebody.
-    private(set) var occupied = 0
+    package private(set) var occupied = 0
     /// The one that rested last is at the end, and is used first: its server is the least likely to have lost patience.
-    private(set) var idle: [Connection] = []
-    var line = WaitingLine<Waiter>()
+    package private(set) var idle: [Connection] = []
+    package var line = WaitingLine<Waiter>()
 
-    init(limit: Int) {
+    package init(limit: Int) {
         self.limit = max(1, limit)
     }
 
     /// Nothing is left to remember.
-    var isEmpty: Bool { self.occupied == 0 && self.idle.isEmpty && self.line.isEmpty }
+    package var isEmpty: Bool { self.occupied == 0 && self.idle.isEmpty && self.line.isEmpty }
 
     /// Finds a connection for somebody, and counts it as occupied. On `.wait` nothing has changed.
-    mutating func place(needsFresh: Bool) -> Placement {
+    package mutating func place(needsFresh: Bool) -> Placement {
         if !needsFresh, let connection = self.idle.popLast() {
             self.occupied += 1
             return .use(connection)
@@ -40,7 +40,7 @@ struct HostLedger<Connection: AnyObject, Waiter> {
     }
 
     /// The next one in the line, if there is a connection for it now.
-    mutating func next() -> (Waiter, Placement)? {
+    package mutating func next() -> (Waiter, Placement)? {
         guard let needsFresh = self.line.nextNeedsFresh else { return nil }
         let placement = self.place(needsFresh: needsFresh)
         if case .wait = placement { return nil }
@@ -48,23 +48,23 @@ struct HostLedger<Connection: AnyObject, Waiter> {
     }
 
     /// An exchange is over and its connection can serve another.
-    mutating func freed(_ connection: Connection) {
+    package mutating func freed(_ connection: Connection) {
         self.occupied -= 1
         self.idle.append(connection)
     }
 
     /// A connection is gone, be it idle or occupied.
-    mutating func closed(_ connection: Connection) {
+    package mutating func closed(_ connection: Connection) {
         if !self.forget(connection) { self.occupied -= 1 }
     }
 
     /// No connection came about.
-    mutating func openingFailed() {
+    package mutating func openingFailed() {
         self.occupied -= 1
     }
 
     /// - Returns: whether it was idle.
-    mutating func forget(_ connection: Connection) -> Bool {
+    package mutating func forget(_ connection: Connection) -> Bool {
         guard let index = self.idle.firstIndex(where: { $0 === connection }) else { return false }
         self.idle.remove(at: index)
         return true

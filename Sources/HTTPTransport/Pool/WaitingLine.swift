@@ -1,7 +1,7 @@
 import NIOCore
 
 /// Who waits, by priority and then by arrival.
-struct WaitingLine<Waiter> {
+package struct WaitingLine<Waiter> {
     private struct Entry {
         let number: UInt64
         let waiter: Waiter
@@ -15,15 +15,18 @@ struct WaitingLine<Waiter> {
 
     /// The highest priority first; none is empty.
     private var lanes: [Lane] = []
-    private(set) var count = 0
 
-    var isEmpty: Bool { self.count == 0 }
+    package private(set) var count = 0
+
+    package init() {}
+
+    package var isEmpty: Bool { self.count == 0 }
 
     /// Whether the next one wants a connection of its own.
-    var nextNeedsFresh: Bool? { self.lanes.first?.entries.first?.needsFresh }
+    package var nextNeedsFresh: Bool? { self.lanes.first?.entries.first?.needsFresh }
 
     /// - Parameter inFront: before all others of its priority.
-    mutating func add(_ waiter: Waiter, number: UInt64, priority: Float, needsFresh: Bool, inFront: Bool = false) {
+    package mutating func add(_ waiter: Waiter, number: UInt64, priority: Float, needsFresh: Bool, inFront: Bool = false) {
         let entry = Entry(number: number, waiter: waiter, needsFresh: needsFresh)
         let index = self.lanes.firstIndex { $0.priority <= priority } ?? self.lanes.count
         if index == self.lanes.count || self.lanes[index].priority != priority {
@@ -33,7 +36,7 @@ struct WaitingLine<Waiter> {
         self.count += 1
     }
 
-    mutating func popFirst() -> Waiter? {
+    package mutating func popFirst() -> Waiter? {
         guard !self.lanes.isEmpty, let entry = self.lanes[0].entries.popFirst() else { return nil }
         if self.lanes[0].entries.isEmpty { self.lanes.removeFirst() }
         self.count -= 1
@@ -43,7 +46,7 @@ struct WaitingLine<Waiter> {
     /// Takes one out of the line.
     /// - Returns: who it was, and whether it wanted a connection of its own; `nil` if it does not wait.
     @discardableResult
-    mutating func remove(_ number: UInt64) -> (waiter: Waiter, needsFresh: Bool)? {
+    package mutating func remove(_ number: UInt64) -> (waiter: Waiter, needsFresh: Bool)? {
         for lane in self.lanes.indices {
             guard let place = self.lanes[lane].entries.firstIndex(where: { $0.number == number }) else { continue }
             let entry = self.lanes[lane].entries.remove(at: place)
@@ -55,7 +58,7 @@ struct WaitingLine<Waiter> {
     }
 
     /// Everybody, in order; nobody waits any more.
-    mutating func removeAll() -> [Waiter] {
+    package mutating func removeAll() -> [Waiter] {
         defer { self = WaitingLine() }
         return self.lanes.flatMap { $0.entries.map(\.waiter) }
     }
