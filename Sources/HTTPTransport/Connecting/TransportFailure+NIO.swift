@@ -22,7 +22,7 @@ extension TransportFailure {
     init(connecting error: any Error) {
         switch error {
         case let failure as TransportFailure: self = failure
-        case let error as IOError: self.init(connecting: SystemError(error.errnoCode))
+        case let error as IOError: self = TransportFailure(connecting: SystemError(error.errnoCode))
         case let error as NIOConnectionError:
             if let last = error.connectionErrors.last {
                 self.init(connecting: last.error)

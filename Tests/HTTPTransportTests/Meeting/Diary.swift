@@ -90,7 +90,7 @@ final class Diary: ExchangeConsumer {
             $0.end = end
             $0.metrics = metrics
         }
-        self.ended.open()
+        for gate in [self.connected, self.headCame, self.contentCame, self.ended] { gate.open() }
     }
 }
 
@@ -111,5 +111,12 @@ extension ConnectionPool {
         exchange.pull(pull)
         exchange.start()
         return await diary.whole()
+    }
+
+    /// Everything asked for so far has been done on the pool's loop.
+    func settle() async {
+        let diary = Diary()
+        self.exchange(ExchangeOrder(Origin(.http, host: "a.test")), consumer: diary).cancel()
+        _ = await diary.whole()
     }
 }

@@ -1,3 +1,4 @@
+import HTTPTransport
 import NIOCore
 import TLSEngine
 
@@ -24,6 +25,7 @@ final class ScriptHandler: ChannelInboundHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if event as? ChannelEvent == .inputClosed { self.log.end(self.index) }
         guard event is TLSFacts else { return }
         self.isReady = true
         self.run(context)
@@ -34,6 +36,10 @@ final class ScriptHandler: ChannelInboundHandler {
         self.log.add(bytes, to: self.index)
         self.heard += bytes
         self.run(context)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.log.end(self.index)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -55,7 +61,9 @@ final class ScriptHandler: ChannelInboundHandler {
         case .sendBytes(let bytes): context.writeAndFlush(self.wrapOutboundOut(ByteBuffer(bytes: bytes)), promise: nil)
         case .finish: context.close(mode: .output, promise: nil)
         case .close: context.close(promise: nil)
-        case .cut: context.channel.pipeline.close(promise: nil)
+        case .cut:
+            // From the handler's own place on outwards, so that it does not see it.
+            try? context.pipeline.syncOperations.context(handlerType: SecureHandler.self).close(promise: nil)
         case .open(let gate): gate.open()
         case .wait(let gate):
             self.steps.removeFirst()
