@@ -6,9 +6,8 @@ import StreamTransport
 ///
 /// Confined to its event loop; serves one attempt.
 final class NameLookup: Resolver, @unchecked Sendable {
-    typealias Resolve =
-        @Sendable (String, UInt16, @escaping @Sendable (Result<[StreamTransport.SocketAddress], ResolutionFailure>) -> Void)
-        -> Void
+    typealias Answer = @Sendable (Result<[StreamTransport.SocketAddress], ResolutionFailure>) -> Void
+    typealias Resolve = @Sendable (String, UInt16, @escaping Answer) -> Void
 
     /// Addresses tried at most; the rest of a longer list is passed over.
     static let addressLimit = 16

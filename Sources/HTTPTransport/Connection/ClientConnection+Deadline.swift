@@ -33,9 +33,10 @@ extension ClientConnection {
 
     /// Whether the system took some of a piece that has not left whole.
     private func piecesMoved() -> Bool {
-        let unsent = self.isWritingPiece ? (try? self.context?.channel.syncOptions?.getOption(.bufferedWritableBytes)) : 0
+        guard self.isWritingPiece else { return false }
+        let unsent = try? self.context?.channel.syncOptions?.getOption(.bufferedWritableBytes)
         defer { self.unsentBytes = unsent ?? 0 }
-        return self.isWritingPiece && unsent != self.unsentBytes
+        return unsent != self.unsentBytes
     }
 
     private func awaitsNetwork(_ exchange: Exchange) -> Bool {

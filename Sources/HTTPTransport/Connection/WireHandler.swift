@@ -39,7 +39,6 @@ final class WireHandler: ChannelDuplexHandler {
     /// Whether somebody has the raw bytes.
     var isTaken: Bool { self.taker != nil }
 
-
     init(limits: MessageLimits) {
         self.limits = limits
     }

@@ -59,7 +59,7 @@ package final class Exchange: @unchecked Sendable {
         let length: Int64? = if case .length(let length) = framing { length } else { nil }
         switch body {
         case .none: return nil
-        case .bytes(let bytes): return bytes.isEmpty && length == 0 ? nil : OutgoingBody(BytesSource(bytes), length: length)
+        case .bytes(let bytes): return length == 0 ? nil : OutgoingBody(BytesSource(bytes), length: length)
         case .source(let source, _): return length == 0 ? nil : OutgoingBody(source, length: length)
         }
     }

@@ -31,7 +31,8 @@ package struct HeadScanner {
 
     /// Reads `bytes` from `offset` on.
     /// - Returns: where the head has ended, with its status; `nil` if it goes on behind `bytes`.
-    package mutating func scan(_ bytes: RawSpan, from offset: Int) throws(ResponseViolation) -> (end: Int, status: Int)? {
+    package mutating func scan(_ bytes: RawSpan, from offset: Int) throws(ResponseViolation) -> (end: Int, status: Int)?
+    {
         for index in offset..<bytes.byteCount {
             guard self.count < self.limit else { throw .headTooLarge }
             self.count += 1

@@ -172,7 +172,8 @@ package final class ConnectionPool: @unchecked Sendable {
     }
 
     private func scheduleSweep(at instant: NIODeadline) {
-        self.sweep = self.eventLoop.assumeIsolated().scheduleTask(deadline: instant) { [weak self] in self?.sweepIdle() }
+        self.sweep = self.eventLoop.assumeIsolated().scheduleTask(deadline: instant) { [weak self] in self?.sweepIdle()
+        }
     }
 
     /// One task for all: it comes again as long as anybody rests.

@@ -26,7 +26,9 @@ package struct WaitingLine<Waiter> {
     package var nextNeedsFresh: Bool? { self.lanes.first?.entries.first?.needsFresh }
 
     /// - Parameter inFront: before all others of its priority.
-    package mutating func add(_ waiter: Waiter, number: UInt64, priority: Float, needsFresh: Bool, inFront: Bool = false) {
+    package mutating func add(
+        _ waiter: Waiter, number: UInt64, priority: Float, needsFresh: Bool, inFront: Bool = false
+    ) {
         let entry = Entry(number: number, waiter: waiter, needsFresh: needsFresh)
         let index = self.lanes.firstIndex { $0.priority <= priority } ?? self.lanes.count
         if index == self.lanes.count || self.lanes[index].priority != priority {

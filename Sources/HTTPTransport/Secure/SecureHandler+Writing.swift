@@ -38,6 +38,8 @@ extension SecureHandler {
     }
 
     private func encryptPending() throws(TLSFailure) {
+        // Nothing may be written behind a close_notify, not even nothing.
+        guard !self.pending.isEmpty else { return }
         var pieces: [ByteBuffer] = []
         swap(&pieces, &self.pending)
         if pieces.count == 1 {

@@ -12,6 +12,7 @@ final class UpgradedFlow: @unchecked Sendable {
     private var received: [UInt8] = []
     private var end = TransportEnd.closed
     private var discardsInput = false
+    private var peerFinished = false
 
     init(_ channel: any Channel, wire: WireHandler) {
         self.channel = channel
@@ -67,6 +68,7 @@ final class UpgradedFlow: @unchecked Sendable {
             self.discardsInput = true
             guard let context = self.wire.context else { return }
             context.close(mode: .output, promise: nil)
+            if self.peerFinished { return self.channel.close(promise: nil) }
             context.read()
             context.eventLoop.assumeIsolated().scheduleTask(in: .bounded(linger)) { self.channel.close(promise: nil) }
         }
@@ -105,6 +107,7 @@ extension UpgradedFlow: RawBytesTaker {
     }
 
     func rawInputClosed() {
+        self.peerFinished = true
         self.tellReceived()
         if self.discardsInput { self.channel.close(promise: nil) }
         self.onTransport { $0.peerFinished() }

@@ -47,12 +47,13 @@ struct ExchangeProgressTests {
         #expect(progress.informationalReceived(self.head(102), limit: 3) == .refuse(.tooManyInformationalHeads))
     }
 
-    @Test(arguments: [
-        ([], 1, [("Content-Length", "1")], true), ([], 0, [("Content-Length", "1")], false),
-        ([], 0, [("Content-Length", "1"), ("Connection", "Keep-Alive")], true),
-        ([], 1, [("Content-Length", "1"), ("Connection", "foo, CLOSE")], false), ([], 1, [], false),
-        ([("Connection", "close")], 1, [("Content-Length", "1")], false),
-    ] as [([(String, String)], Int, [(String, String)], Bool)])
+    @Test(
+        arguments: [
+            ([], 1, [("Content-Length", "1")], true), ([], 0, [("Content-Length", "1")], false),
+            ([], 0, [("Content-Length", "1"), ("Connection", "Keep-Alive")], true),
+            ([], 1, [("Content-Length", "1"), ("Connection", "foo, CLOSE")], false), ([], 1, [], false),
+            ([("Connection", "close")], 1, [("Content-Length", "1")], false),
+        ] as [([(String, String)], Int, [(String, String)], Bool)])
     func keepsTheConnectionAsBothSidesSaid(
         _ request: [(String, String)], _ minor: Int, _ response: [(String, String)], _ keeps: Bool
     ) {

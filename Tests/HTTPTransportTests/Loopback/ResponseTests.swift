@@ -21,9 +21,13 @@ struct ResponseTests {
 
     @Test func deliversHeadContentAndEnd() async throws {
         let diary = try await self.get("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-A: b\r\n\r\nhello")
-        #expect(diary.head == ResponseHead(status: 200, fields: [
-            HeaderField("Content-Length", "5"), HeaderField("X-A", "b"),
-        ]))
+        #expect(
+            diary.head
+                == ResponseHead(
+                    status: 200,
+                    fields: [
+                        HeaderField("Content-Length", "5"), HeaderField("X-A", "b"),
+                    ]))
         #expect(diary.framing == .length(5))
         #expect(diary.text == "hello")
         #expect(diary.trailers == [])
@@ -60,7 +64,10 @@ struct ResponseTests {
 
     @Test func passesInformationalHeadsOn() async throws {
         let diary = try await self.get(
-            ["HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 102 P\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"])
+            [
+                "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 102 P\r\n\r\n",
+                "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+            ])
         #expect(diary.informational == [103, 102])
         #expect(diary.head?.status == 200)
     }
@@ -90,7 +97,8 @@ struct ResponseTests {
     }
 
     @Test func givesTheSameForEverySplit() async throws {
-        let text = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        let text =
+            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
             + "3\r\nabc\r\n2;x\r\nde\r\n0\r\nT: u\r\n\r\n"
         let bytes = Array(text.utf8)
         for size in [1, 2, 5, 17] {
@@ -152,7 +160,10 @@ struct ResponseTests {
         #expect(diary.head == nil)
     }
 
-    @Test(arguments: ["x\r\n", "-1\r\n", "0x5\r\n", "5\nhello\n", "5 \r\nhello", "5\r\nhelloX", "FFFFFFFFFFFFFFFFF\r\n", "\r\n", "5\r\nhello\n0\n\n"])
+    @Test(arguments: [
+        "x\r\n", "-1\r\n", "0x5\r\n", "5\nhello\n", "5 \r\nhello", "5\r\nhelloX", "FFFFFFFFFFFFFFFFF\r\n", "\r\n",
+        "5\r\nhello\n0\n\n",
+    ])
     func refusesChunksThatAreNone(_ body: String) async throws {
         let diary = try await self.get("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + body)
         guard case .violation? = diary.failure else {
@@ -187,7 +198,8 @@ struct ResponseTests {
         let server = try await RawServer([
             [
                 .request,
-                .send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;" + String(repeating: "a", count: 400_000)),
+                .send(
+                    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;" + String(repeating: "a", count: 400_000)),
             ]
         ])
         let diary = await ConnectionPool(settings: settings).perform(server.order())

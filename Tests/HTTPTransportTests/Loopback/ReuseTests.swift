@@ -32,7 +32,9 @@ struct ReuseTests {
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\nH",
     ])
     func leavesAConnectionThatHoldsSomethingElse(_ answer: String) async throws {
-        let server = try await RawServer([[.request, .send(answer), .request, .send("poison")], [.request, .send(Self.ok)]])
+        let server = try await RawServer([
+            [.request, .send(answer), .request, .send("poison")], [.request, .send(Self.ok)],
+        ])
         let first = await self.pool.perform(server.order())
         #expect(first.text == "ok")
         #expect(first.trailers == [])
@@ -122,7 +124,9 @@ struct ReuseTests {
             [.request, .wait(gate)] + Array(repeating: [.send(Self.ok), .request], count: 4).flatMap { $0 }
         ])
         var diaries: [Diary] = []
-        for (path, priority) in [("/first", 0.5), ("/low", 0.25), ("/high", 0.75), ("/raised", 0.1)] as [(String, Float)] {
+        for (path, priority) in [("/first", 0.5), ("/low", 0.25), ("/high", 0.75), ("/raised", 0.1)]
+            as [(String, Float)]
+        {
             var order = server.order()
             order.head.target = path
             order.priority = priority
@@ -137,7 +141,9 @@ struct ReuseTests {
         await pool.settle()
         gate.open()
         for diary in diaries { _ = await diary.whole() }
-        let lines = server.received[0].split(separator: "\r\n").filter { $0.hasPrefix("GET") }.map { $0.split(separator: " ")[1] }
+        let lines = server.received[0].split(separator: "\r\n").filter { $0.hasPrefix("GET") }.map {
+            $0.split(separator: " ")[1]
+        }
         #expect(lines == ["/first", "/raised", "/high", "/low"])
     }
 

@@ -83,7 +83,8 @@ struct UploadTests {
 
     @Test func failsWithASourceThatFails() async throws {
         for (pieces, length, failure) in [
-            ([.failed], nil, .sourceFailed), ([.bytes([1])], 2, .tooShort(missing: 1)), ([.bytes([1, 2])], 1, .tooLong),
+            ([.failed], nil, .sourceFailed), ([.bytes([1])], 2, .tooShort(missing: 1)),
+            ([.bytes([1, 2])], 1, .tooLong),
         ] as [([Stream.BodyPiece], Int64?, BodyFailure)] {
             let server = try await RawServer([[.request]])
             var order = server.order("POST")

@@ -13,7 +13,8 @@ enum SecureFixture {
     private static let made = Result { () throws -> Made in
         let authority = try TestCertificateAuthority("Test Root")
         return Made(
-            authority: authority, server: try authority.issue("server.test"), client: try authority.issue("client.test"))
+            authority: authority, server: try authority.issue("server.test"), client: try authority.issue("client.test")
+        )
     }
 
     static func server(_ change: (inout TLSConfiguration) -> Void = { _ in }) throws -> TLSContext {

@@ -28,7 +28,8 @@ struct ResponseFramingTests {
         ([("Content-Length", "-5")], .contentLength), ([("Content-Length", "0x5")], .contentLength),
         ([("Content-Length", "")], .contentLength), ([("Content-Length", "99999999999999999999")], .contentLength),
         ([("Content-Length", "5"), ("Transfer-Encoding", "chunked")], .twoFramings),
-        ([("Transfer-Encoding", "gzip, chunked")], .transferCoding), ([("Transfer-Encoding", "identity")], .transferCoding),
+        ([("Transfer-Encoding", "gzip, chunked")], .transferCoding),
+        ([("Transfer-Encoding", "identity")], .transferCoding),
         ([("Transfer-Encoding", "chunked"), ("Transfer-Encoding", "chunked")], .transferCoding),
         ([("Transfer-Encoding", "xchunked")], .transferCoding),
     ])
