@@ -85,8 +85,11 @@ package final class Exchange: @unchecked Sendable {
     }
 
     /// Wants `count` more bytes of content; `Int.max` wants all there will ever be. What is delivered at once may be a
-    /// little more, since pieces are not cut. Until it is called nothing is delivered, and the server is held back by
-    /// its full window. The end needs no pull, only that all content was.
+    /// little more, since pieces are not cut. Until it is called nothing is delivered and the server is held back by its
+    /// full window: what waits here is what one read gave, or, once the server has closed, what the system had received.
+    ///
+    /// The end is told when all content was delivered; where it comes behind the content, as that of chunks does, it
+    /// takes a pull to be seen.
     package func pull(_ count: Int) {
         self.onLoop { $0.creditGiven(count) }
     }

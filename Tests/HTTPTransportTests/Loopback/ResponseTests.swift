@@ -113,6 +113,21 @@ struct ResponseTests {
         }
     }
 
+    /// Content that ends with the connection is whole only if the connection was not torn down.
+    @Test func tellsAResetFromTheEndOfTheContent() async throws {
+        let read = Gate()
+        let server = try await RawServer([
+            [.request, .send("HTTP/1.0 200 OK\r\n\r\npart"), .wait(read), .reset]
+        ])
+        let diary = Diary()
+        let exchange = self.pool.exchange(server.order(), consumer: diary)
+        exchange.pull(.max)
+        exchange.start()
+        await diary.contentCame.pass()
+        read.open()
+        #expect(await diary.whole().failure == .truncated(received: 4, expected: nil, cause: .reset))
+    }
+
     /// Whatever its length, a response that was cut is a failure, and says what is missing.
     @Test(arguments: [
         ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", "hello"),

@@ -16,6 +16,8 @@ final class RawServer: Sendable {
         /// FIN; under TLS behind close_notify.
         case finish
         case close
+        /// Closes with a reset.
+        case reset
         /// Ends the transport below TLS, without close_notify.
         case cut
         /// Waits until the gate is opened.

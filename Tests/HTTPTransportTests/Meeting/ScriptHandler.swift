@@ -1,3 +1,4 @@
+import Glibc
 import HTTPTransport
 import NIOCore
 import TLSEngine
@@ -61,6 +62,12 @@ final class ScriptHandler: ChannelInboundHandler {
         case .sendBytes(let bytes): context.writeAndFlush(self.wrapOutboundOut(ByteBuffer(bytes: bytes)), promise: nil)
         case .finish: context.close(mode: .output, promise: nil)
         case .close: context.close(promise: nil)
+        case .reset:
+            let options = context.channel as? any SocketOptionProvider
+            let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+            options?.setSoLinger(linger(l_onoff: 1, l_linger: 0)).whenComplete { _ in
+                bound.value.close(promise: nil)
+            }
         case .cut:
             // From the handler's own place on outwards, so that it does not see it.
             try? context.pipeline.syncOperations.context(handlerType: SecureHandler.self).close(promise: nil)
