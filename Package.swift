@@ -21,6 +21,8 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        // Without its traits it brings no Foundation along.
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0", traits: []),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
@@ -33,6 +35,10 @@ let package = Package(
         .target(name: "Deflate", dependencies: ["CZlib"], swiftSettings: room),
         .target(name: "TLSEngine", dependencies: ["COpenSSL"], swiftSettings: room),
         .target(name: "WebSocketProtocol", dependencies: ["ByteKernels", "Deflate"], swiftSettings: house),
+        .target(
+            name: "HTTPSemantics",
+            dependencies: [.product(name: "HTTPTypes", package: "swift-http-types")],
+            swiftSettings: house),
         .target(
             name: "StreamTransport",
             dependencies: [
@@ -71,6 +77,13 @@ let package = Package(
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
             swiftSettings: house),
+        .executableTarget(
+            name: "TaskClient",
+            dependencies: [
+                "SessionTasks", "StreamTransport", "WebSocketProtocol", "TLSEngine",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Tests/Programs/TaskClient", swiftSettings: house),
         .target(
             name: "TestSupport", dependencies: ["ByteKernels", "COpenSSL", "StreamTransport"],
             path: "Sources/TestSupport", swiftSettings: house),
@@ -80,6 +93,13 @@ let package = Package(
         .testTarget(
             name: "WebSocketProtocolTests", dependencies: ["WebSocketProtocol", "ByteKernels", "TestSupport"],
             exclude: ["Corpus"], swiftSettings: house),
+        .testTarget(
+            name: "HTTPSemanticsTests",
+            dependencies: [
+                "HTTPSemantics", "TestSupport",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ],
+            swiftSettings: house),
         .testTarget(
             name: "StreamTransportTests", dependencies: ["StreamTransport", "TestSupport"], swiftSettings: house),
         .testTarget(

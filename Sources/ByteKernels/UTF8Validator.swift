@@ -75,7 +75,7 @@ package struct UTF8Validator: Equatable, Sendable {
 }
 
 extension UTF8Validator {
-    /// Walks over whole valid characters: plain ASCII 32 bytes at a time, the others a character at a time.
+    /// Walks over whole valid characters: plain ASCII 128 bytes at a time, the others a character at a time.
     ///
     /// - Returns: an offset at the start of a character, with the end or a fault within the next few bytes behind it.
     private static func skipWholeCharacters(_ start: UnsafeRawPointer, from first: Int, count: Int) -> Int {
@@ -98,11 +98,11 @@ extension UTF8Validator {
     private static func skipASCII(_ start: UnsafeRawPointer, from first: Int, count: Int) -> Int {
         let highBits: UInt64 = 0x8080_8080_8080_8080
         var offset = first
-        while offset &+ 32 <= count {
-            let block = unsafe start.loadUnaligned(fromByteOffset: offset, as: SIMD4<UInt64>.self)
-            let halves = block.lowHalf | block.highHalf
+        while offset &+ 128 <= count {
+            let all = unsafe Self.union(start, at: offset) | Self.union(start, at: offset &+ 64)
+            let halves = all.lowHalf | all.highHalf
             guard (halves.x | halves.y) & highBits == 0 else { break }
-            offset &+= 32
+            offset &+= 128
         }
         while offset &+ 8 <= count {
             let word = unsafe UInt64(littleEndian: start.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
@@ -112,6 +112,13 @@ extension UTF8Validator {
             offset &+= 8
         }
         return offset
+    }
+
+    /// Every bit that is set in some byte of the 64 at `offset`, folded to 32 bytes.
+    @inline(__always)
+    private static func union(_ start: UnsafeRawPointer, at offset: Int) -> SIMD4<UInt64> {
+        unsafe start.loadUnaligned(fromByteOffset: offset, as: SIMD4<UInt64>.self)
+            | start.loadUnaligned(fromByteOffset: offset &+ 32, as: SIMD4<UInt64>.self)
     }
 
     /// - Parameter word: four bytes of text, the first the lowest.

@@ -58,8 +58,8 @@ package final class ScriptedHost {
 
     /// Closes every socket.
     package func close() {
-        for (_, peer) in self.peers { peer.close() }
-        for (_, listener) in self.listeners { listener.close() }
+        for (_, peer) in self.peers.sorted(by: { $0.key < $1.key }) { peer.close() }
+        for (_, listener) in self.listeners.sorted(by: { $0.key < $1.key }) { listener.close() }
         self.peers = [:]
         self.listeners = [:]
     }

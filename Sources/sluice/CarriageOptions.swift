@@ -37,7 +37,10 @@ struct CarriageOptions: ParsableArguments {
     @Option(
         parsing: .singleValue,
         help: ArgumentHelp(
-            "Origin of pages that may connect, like https://app.example or https://*.example. Repeat for several. (default: all)",
+            """
+            Origin of pages that may connect, like https://app.example or https://*.example; null for pages without one (sandboxed \
+            frames, files), '*' for all. Repeat for several. (default: '*')
+            """,
             valueName: "origin"))
     var origin: [String] = []
 

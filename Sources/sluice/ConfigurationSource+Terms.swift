@@ -1,5 +1,5 @@
 extension ConfigurationSource {
-    /// Log lines of connections are left out.
+    /// Nothing is printed on standard output.
     var isQuiet: Bool {
         switch self {
         case .builtIn, .file: false

@@ -4,12 +4,12 @@ import StreamTransport
 
 /// Runs the gateway until it is told to stop.
 ///
-/// Prints one line for each listener (`listening on URL`) and then `ready`. SIGTERM and SIGINT drain, a second one ends
+/// Prints one line for each listener (`listening on URL`) and then `ready`, unless it is to be quiet. SIGTERM and SIGINT drain, a second one ends
 /// at once; SIGHUP reads the configuration's file again.
 /// - Throws: `StartFailure` when it does not come up.
 func run(_ configuration: GatewayConfiguration, source: ConfigurationSource) async throws {
     let signals = await ProcessSignals()
-    let log = TunnelLog(configuration.log, quiet: source.isQuiet)
+    let log = TunnelLog(configuration.log)
     let passed = ServiceSupervisor.takeListeningDescriptors().map {
         PassedSocket(name: $0.name, descriptor: $0.descriptor)
     }
@@ -20,7 +20,8 @@ func run(_ configuration: GatewayConfiguration, source: ConfigurationSource) asy
         gateway = Gateway(loops: group.loops, log: log, configuration: configuration, passedSockets: passed)
         if source.requiresTarget { try await TargetProbe(loop: group.loops[0]).requireAll(of: configuration) }
         let plan = try GatewayPlan(configuration)
-        Announcement.print(try await gateway.start(plan), configuration, source: source)
+        let places = try await gateway.start(plan)
+        if !source.isQuiet { Announcement.print(places, configuration, source: source) }
     } catch let error as SystemError {
         throw StartFailure.refusedBySystem("\(error)")
     } catch let error as PlanFault {

@@ -57,7 +57,7 @@ struct Service {
         guard case .file(let path, let overrides) = self.source else {
             return self.log.note("nothing to reload: no file")
         }
-        ServiceSupervisor.notify("RELOADING=1")
+        ServiceSupervisor.notifyReloading()
         defer { ServiceSupervisor.notify("READY=1") }
         do {
             var configuration = try ConfigurationFile.load(path).configuration

@@ -15,8 +15,28 @@ struct TLSOptions: ParsableArguments {
     var clientCA: String?
 
     @Option(
+        parsing: .singleValue,
+        help: ArgumentHelp(
+            """
+            For clients: revocation lists, PEM or DER, of every authority in a client's chain; a client whose certificate they \
+            name, or whose authority has no current list, is refused. Repeat for several files.
+            """,
+            valueName: "file"))
+    var clientCRL: [String] = []
+
+    @Option(
         help: ArgumentHelp("For the target: trust these authorities, PEM, instead of the system's.", valueName: "file"))
     var ca: String?
+
+    @Option(
+        parsing: .singleValue,
+        help: ArgumentHelp(
+            """
+            For the target: revocation lists, PEM or DER, of every authority in its chain; a certificate that they name, or whose \
+            authority has no current list, is refused. Repeat for several files.
+            """,
+            valueName: "file"))
+    var crl: [String] = []
 
     @Option(help: ArgumentHelp("For the target: certificate to show when asked, PEM or PKCS#12.", valueName: "file"))
     var clientCertificate: String?
@@ -34,7 +54,8 @@ struct TLSOptions: ParsableArguments {
 
     var options: [BridgeRequest.Option] {
         BridgeRequest.options(
-            (.certificate, [self.certificate]), (.key, [self.key]), (.clientCA, [self.clientCA]), (.ca, [self.ca]),
+            (.certificate, [self.certificate]), (.key, [self.key]), (.clientCA, [self.clientCA]),
+            (.clientCRL, self.clientCRL), (.ca, [self.ca]), (.crl, self.crl),
             (.clientCertificate, [self.clientCertificate]), (.clientKey, [self.clientKey]),
             (.serverName, [self.serverName]))
             + (self.insecure ? [BridgeRequest.Option(.insecure)] : [])

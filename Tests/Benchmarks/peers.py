@@ -170,7 +170,7 @@ class Sluice(Peer):
     binary = None
 
     def __init__(self, listen, target, *options, core=SERVER_CORE, environment=None):
-        words = [self.binary, "bridge", listen, target, "--max-connections", "100000", "--quiet", *options]
+        words = [self.binary, "bridge", listen, target, "--max-connections", "100000", "--log-level", "error", *options]
         super().__init__(words, core, environment=environment)
         try:
             self.port = self._announced_port()

@@ -125,6 +125,9 @@ class Bench:
                     loads = {ours: "ws-echo", floor: "tcp-echo"}
                     # The load generator must count blocks, not frames, where the far end is a byte stream.
                     yield self.compare_cpu("tunnel ws→tcp 512 B", 1.15, ours, floor, None, [*block, "--stream"], loads=loads)
+                with self.tunnel("ws", "ws", web.port) as ours:
+                    loads = {ours: "ws-echo", floor: "tcp-echo"}
+                    yield self.compare_cpu("tunnel ws→ws 512 B", 1.15, ours, floor, None, block, loads=loads)
 
     def bulk(self):
         def measure(peer, hops, pids):
@@ -240,6 +243,8 @@ class Bench:
             with Floor("ws-echo", core=LOAD_CORE) as far:
                 with self.tunnel("tcp", "ws", far.port, environment=environment) as ours:
                     yield Result("allocations per block, tcp→ws", per_message(ours, "tcp-echo"), 0.001, True, "")
+                with self.tunnel("ws", "ws", far.port, environment=environment) as ours:
+                    yield Result("allocations per frame, ws→ws", per_message(ours, "ws-echo"), 0.001, True, "")
 
     def system_calls(self):
         if not peers.have("strace"):

@@ -5,8 +5,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from support import gateway, websocket  # noqa: E402
+from support import gateway  # noqa: E402
 from support.certificates import Authority  # noqa: E402
+from support.subjects import ClientSubject, ServerSubject  # noqa: E402
+from support.task_client import TaskClient  # noqa: E402
 from support.websocket import Listener  # noqa: E402
 
 
@@ -67,8 +69,34 @@ def echo():
     assert not trapped, f"the echo gateway did not live to the end: {one.log.all()[-20:]}"
 
 
+@pytest.fixture(params=["server", "client"])
+def subject(request):
+    """What is to conform, in each role."""
+    one = ServerSubject(request.getfixturevalue("echo")) if request.param == "server" else ClientSubject()
+    yield one
+    one.close()
+
+
 @pytest.fixture
-def client(echo):
-    """A connection to `/echo`, without compression."""
-    with websocket.connect(echo.address(), "/echo") as one:
-        yield one
+def peer(subject):
+    """Our end of a connection to the subject, without compression."""
+    return subject.connect()
+
+
+@pytest.fixture
+def task_client():
+    """Starts clients that were built from the library; each has to end in order."""
+    started = []
+
+    def start(*arguments, **more):
+        one = TaskClient(*arguments, **more)
+        started.append(one)
+        return one
+
+    yield start
+    try:
+        for one in started:
+            one.report()
+    finally:
+        for one in started:
+            one.kill()

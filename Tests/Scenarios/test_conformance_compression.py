@@ -1,4 +1,4 @@
-"""RFC 7692 against the echo endpoint: negotiation, both takeover modes, window sizes, fragments, and what must be refused."""
+"""RFC 7692 in both roles: both takeover modes, window sizes, fragments, what must be refused; and how the server negotiates."""
 
 import random
 import zlib
@@ -7,7 +7,8 @@ import pytest
 
 from support import websocket
 from support.deadlines import sized
-from support.websocket import BINARY, CLOSE, CONTINUATION, PING, RSV1, RSV2, TEXT, frame
+from support.subjects import FRESH_HERE, NO_TAKEOVER, SMALL, TAKEOVER
+from support.websocket import BINARY, CLOSE, CONTINUATION, PING, RSV1, RSV2, TEXT
 
 ACCEPTED = {
     "permessage-deflate": set(),
@@ -34,12 +35,6 @@ DECLINED = [
 ]
 
 
-def opened(echo, offer="permessage-deflate"):
-    client = websocket.connect(echo.address(), "/echo", deflate=offer)
-    assert client.extensions, f"the offer was declined: {offer}"
-    return client
-
-
 def samples(kind, size):
     """Payloads as they occur: text that repeats, records, noise."""
     chance = random.Random(size)
@@ -55,7 +50,8 @@ def samples(kind, size):
 
 @pytest.mark.parametrize("offer", ACCEPTED)
 def test_an_offer_is_accepted_as_the_rfc_allows(echo, offer):
-    with opened(echo, offer) as client:
+    with websocket.connect(echo.address(), "/echo", deflate=offer) as client:
+        assert client.extensions, f"the offer was declined: {offer}"
         parameters = client.parameters
         assert ACCEPTED[offer] <= set(parameters), client.extensions
         assert set(parameters) <= {
@@ -96,142 +92,140 @@ def test_a_window_of_8_bits_is_kept_or_declined(echo):
 
 @pytest.mark.parametrize("size", [0, 1, 16, 64, 256, 1024, 8192, 65536, 131072])
 @pytest.mark.parametrize("kind", ["text", "records", "noise"])
-@pytest.mark.parametrize("offer", [
-    "permessage-deflate", "permessage-deflate; server_no_context_takeover; client_no_context_takeover",
-    "permessage-deflate; server_max_window_bits=9; client_max_window_bits=9"], ids=["takeover", "no takeover", "9 bits"])
-def test_messages_come_back(echo, offer, kind, size):
+@pytest.mark.parametrize("agreement", [TAKEOVER, NO_TAKEOVER, SMALL])
+def test_messages_come_back(subject, agreement, kind, size):
     opcode = TEXT if kind == "text" else BINARY
-    with opened(echo, offer) as client:
+    with subject.connect(agreement) as peer:
         for number in range(sized(10, 1000)):
             payload = samples(kind, size)
-            client.write_compressed(opcode, payload)
-            client.expect_message(opcode, payload)
-        client.close_cleanly()
+            peer.write_compressed(opcode, payload)
+            peer.expect_message(opcode, payload)
+        peer.close_cleanly()
 
 
-def test_answers_are_compressed(echo):
-    with opened(echo) as client:
-        client.write_compressed(TEXT, "repeat " * 1000)
-        got = client.read()
+def test_answers_are_compressed(subject):
+    with subject.connect(TAKEOVER) as peer:
+        peer.write_compressed(TEXT, "repeat " * 1000)
+        got = peer.read()
         assert got.rsv == RSV1 and len(got.payload) < 1000, got
 
 
 @pytest.mark.parametrize("pieces", [2, 3, 100])
-def test_a_compressed_message_in_fragments_comes_back(echo, pieces):
-    with opened(echo) as client:
+def test_a_compressed_message_in_fragments_comes_back(subject, pieces):
+    with subject.connect(TAKEOVER) as peer:
         payload = samples("records", 20000)
         for _ in range(3):
-            client.write_compressed(BINARY, payload, pieces=pieces)
-            client.expect_binary(payload)
-        client.close_cleanly()
+            peer.write_compressed(BINARY, payload, pieces=pieces)
+            peer.expect_binary(payload)
+        peer.close_cleanly()
 
 
-def test_a_ping_between_compressed_fragments_is_answered(echo):
-    with opened(echo) as client:
-        body = client.deflated(b"a message " * 100)
-        client.send(frame(TEXT, body[:5], fin=False, rsv=RSV1) + frame(PING, "ping") + frame(CONTINUATION, body[5:]))
+def test_a_ping_between_compressed_fragments_is_answered(subject):
+    with subject.connect(TAKEOVER) as peer:
+        body = peer.deflated(b"a message " * 100)
+        peer.send(peer.frame(TEXT, body[:5], fin=False, rsv=RSV1) + peer.frame(PING, "ping") + peer.frame(CONTINUATION, body[5:]))
         control = []
-        opcode, payload = client.read_message(control)
+        opcode, payload = peer.read_message(control)
         assert (opcode, payload) == (TEXT, b"a message " * 100)
         assert [each.payload for each in control] == [b"ping"]
 
 
-def test_uncompressed_messages_may_stand_between_compressed_ones(echo):
-    with opened(echo) as client:
+def test_uncompressed_messages_may_stand_between_compressed_ones(subject):
+    with subject.connect(TAKEOVER) as peer:
         for number in range(6):
             text = f"number {number} " * 30
-            client.write_compressed(TEXT, text) if number % 2 else client.text(text)
-            client.expect_text(text)
-        client.close_cleanly()
+            peer.write_compressed(TEXT, text) if number % 2 else peer.text(text)
+            peer.expect_text(text)
+        peer.close_cleanly()
 
 
-def test_an_empty_compressed_message_comes_back(echo):
-    with opened(echo) as client:
+def test_an_empty_compressed_message_comes_back(subject):
+    with subject.connect(TAKEOVER) as peer:
         # §7.2.3.6: a single byte 00.
-        client.send(frame(TEXT, b"\x00", rsv=RSV1))
-        client.expect_text("")
-        client.close_cleanly()
+        peer.send(peer.frame(TEXT, b"\x00", rsv=RSV1))
+        peer.expect_text("")
+        peer.close_cleanly()
 
 
-def test_a_final_block_inside_a_message_is_understood(echo):
-    with opened(echo, "permessage-deflate; client_no_context_takeover") as client:
+def test_a_final_block_inside_a_message_is_understood(subject):
+    with subject.connect(FRESH_HERE) as peer:
         # §7.2.3.4: a block with BFINAL set, then one byte 00 in place of the empty block.
-        client.send(frame(TEXT, bytes.fromhex("f348cdc9c9070000"), rsv=RSV1))
-        client.expect_text("Hello")
-        client.close_cleanly()
+        peer.send(peer.frame(TEXT, bytes.fromhex("f348cdc9c9070000"), rsv=RSV1))
+        peer.expect_text("Hello")
+        peer.close_cleanly()
 
 
-def test_two_blocks_in_a_message_are_understood(echo):
-    with opened(echo) as client:
+def test_two_blocks_in_a_message_are_understood(subject):
+    with subject.connect(TAKEOVER) as peer:
         # §7.2.3.5
-        client.send(frame(TEXT, bytes.fromhex("f248050000 00ffffcac9c90700".replace(" ", "")), rsv=RSV1))
-        client.expect_text("Hello")
-        client.close_cleanly()
+        peer.send(peer.frame(TEXT, bytes.fromhex("f248050000 00ffffcac9c90700".replace(" ", "")), rsv=RSV1))
+        peer.expect_text("Hello")
+        peer.close_cleanly()
 
 
 # -- refused
 
-def test_the_bit_on_a_continuation_fails_the_connection(echo):
-    with opened(echo) as client:
-        body = client.deflated(b"a message " * 100)
-        client.send(frame(TEXT, body[:5], fin=False, rsv=RSV1) + frame(CONTINUATION, body[5:], rsv=RSV1))
-        fail_after_fragments(client, 1002)
+def test_the_bit_on_a_continuation_fails_the_connection(subject):
+    with subject.connect(TAKEOVER) as peer:
+        body = peer.deflated(b"a message " * 100)
+        peer.send(peer.frame(TEXT, body[:5], fin=False, rsv=RSV1) + peer.frame(CONTINUATION, body[5:], rsv=RSV1))
+        fail_after_fragments(peer, 1002)
 
 
 @pytest.mark.parametrize("opcode", [PING, websocket.PONG, CLOSE])
-def test_the_bit_on_a_control_frame_fails_the_connection(echo, opcode):
-    with opened(echo) as client:
-        client.write(opcode, b"", rsv=RSV1)
-        client.expect_failure(1002)
+def test_the_bit_on_a_control_frame_fails_the_connection(subject, opcode):
+    with subject.connect(TAKEOVER) as peer:
+        peer.write(opcode, b"", rsv=RSV1)
+        peer.expect_failure(1002)
 
 
 @pytest.mark.parametrize("rsv", [RSV2, RSV1 | RSV2, websocket.RSV3])
-def test_other_reserved_bits_stay_reserved(echo, rsv):
-    with opened(echo) as client:
-        client.write(TEXT, b"Hello", rsv=rsv)
-        client.expect_failure(1002)
+def test_other_reserved_bits_stay_reserved(subject, rsv):
+    with subject.connect(TAKEOVER) as peer:
+        peer.write(TEXT, b"Hello", rsv=rsv)
+        peer.expect_failure(1002)
 
 
 @pytest.mark.parametrize("body", ["ff", "06", "f248ffffffffff"], ids=["last reserved block", "reserved block", "noise"])
-def test_what_does_not_inflate_fails_the_connection(echo, body):
-    with opened(echo) as client:
-        client.send(frame(BINARY, bytes.fromhex(body), rsv=RSV1))
-        fail_after_fragments(client, 1007, 1002)
+def test_what_does_not_inflate_fails_the_connection(subject, body):
+    with subject.connect(TAKEOVER) as peer:
+        peer.send(peer.frame(BINARY, bytes.fromhex(body), rsv=RSV1))
+        fail_after_fragments(peer, 1007, 1002)
 
 
-def test_a_reference_before_the_beginning_fails_the_connection(echo):
-    with opened(echo, "permessage-deflate; client_no_context_takeover") as client:
-        client.send(frame(TEXT, bytes.fromhex("f248cdc9c90700"), rsv=RSV1))
-        client.expect_text("Hello")
+def test_a_reference_before_the_beginning_fails_the_connection(subject):
+    with subject.connect(FRESH_HERE) as peer:
+        peer.send(peer.frame(TEXT, bytes.fromhex("f248cdc9c90700"), rsv=RSV1))
+        peer.expect_text("Hello")
         # The second message of §7.2.3.2 refers to the first, which without context takeover is forgotten.
-        client.send(frame(TEXT, bytes.fromhex("f200110000"), rsv=RSV1))
-        fail_after_fragments(client, 1007, 1002)
+        peer.send(peer.frame(TEXT, bytes.fromhex("f200110000"), rsv=RSV1))
+        fail_after_fragments(peer, 1007, 1002)
 
 
-def test_text_that_inflates_to_no_utf8_fails_the_connection(echo):
-    with opened(echo) as client:
-        client.write_compressed(TEXT, b"Hello \xff")
-        fail_after_fragments(client, 1007)
+def test_text_that_inflates_to_no_utf8_fails_the_connection(subject):
+    with subject.connect(TAKEOVER) as peer:
+        peer.write_compressed(TEXT, b"Hello \xff")
+        fail_after_fragments(peer, 1007)
 
 
-def test_a_bomb_is_refused_with_1009_in_bounded_memory(echo):
-    with opened(echo, "permessage-deflate; client_no_context_takeover") as client:
-        before = echo.memory()
+def test_a_bomb_is_refused_with_1009_in_bounded_memory(subject):
+    with subject.connect(FRESH_HERE) as peer:
+        before = subject.memory()
         packer = zlib.compressobj(9, zlib.DEFLATED, -15)
         body = b"".join(packer.compress(bytes(1 << 20)) for _ in range(512)) + packer.flush(zlib.Z_SYNC_FLUSH)
         assert len(body) < 1 << 20
         try:
-            client.send(frame(BINARY, body[:-4], rsv=RSV1))
+            peer.send(peer.frame(BINARY, body[:-4], rsv=RSV1))
         except AssertionError:
             pass
-        fail_after_fragments(client, 1009)
-        assert echo.memory() - before < 80 << 20
+        fail_after_fragments(peer, 1009)
+        assert subject.memory() - before < 80 << 20
 
 
-def fail_after_fragments(client, *codes):
-    got = client.read()
+def fail_after_fragments(peer, *codes):
+    got = peer.read()
     while got.opcode != CLOSE:
         assert not got.fin, f"the message came back: {got.opcode} {len(got.payload)}"
-        got = client.read()
+        got = peer.read()
     assert got.code in codes, got
-    client.expect_any_end()
+    peer.expect_any_end()

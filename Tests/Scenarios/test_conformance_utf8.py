@@ -1,8 +1,8 @@
-"""RFC 6455 §8.1 against the echo endpoint: text is valid UTF-8, and the connection fails at the first byte that is not."""
+"""RFC 6455 §8.1 in both roles: text is valid UTF-8, and the connection fails at the first byte that is not."""
 
 import pytest
 
-from support.websocket import CLOSE, CONTINUATION, PING, TEXT, frame
+from support.websocket import CLOSE, CONTINUATION, PING, TEXT
 
 INVALID = 1007
 
@@ -41,52 +41,52 @@ def table(entries):
 
 
 @table(VALID)
-def test_valid_text_comes_back(client, payload):
-    client.write(TEXT, payload)
-    client.expect_text(payload)
-    client.close_cleanly()
+def test_valid_text_comes_back(peer, payload):
+    peer.write(TEXT, payload)
+    peer.expect_text(payload)
+    peer.close_cleanly()
 
 
 @table(VALID)
-def test_valid_text_may_be_cut_anywhere(client, payload):
-    frames = [frame(TEXT, b"", fin=False), *(frame(CONTINUATION, bytes([byte]), fin=False) for byte in payload), frame(CONTINUATION)]
-    client.send(b"".join(frames))
-    client.expect_text(payload)
-    client.send_slowly(b"".join(frames))
-    client.expect_text(payload)
-    client.close_cleanly()
+def test_valid_text_may_be_cut_anywhere(peer, payload):
+    frames = [peer.frame(TEXT, b"", fin=False), *(peer.frame(CONTINUATION, bytes([byte]), fin=False) for byte in payload), peer.frame(CONTINUATION)]
+    peer.send(b"".join(frames))
+    peer.expect_text(payload)
+    peer.send_slowly(b"".join(frames))
+    peer.expect_text(payload)
+    peer.close_cleanly()
 
 
 @table(REFUSED)
-def test_invalid_text_fails_the_connection(client, payload):
-    client.write(TEXT, payload)
-    client.expect_failure(INVALID)
+def test_invalid_text_fails_the_connection(peer, payload):
+    peer.write(TEXT, payload)
+    peer.expect_failure(INVALID)
 
 
 @table(REFUSED)
-def test_invalid_text_behind_valid_text_fails_the_connection(client, payload):
-    client.write(TEXT, b"Hello " * 20 + payload)
-    client.expect_failure(INVALID)
+def test_invalid_text_behind_valid_text_fails_the_connection(peer, payload):
+    peer.write(TEXT, b"Hello " * 20 + payload)
+    peer.expect_failure(INVALID)
 
 
 @table(REFUSED)
-def test_invalid_text_in_fragments_of_a_byte_fails_the_connection(client, payload):
-    frames = [frame(TEXT, b"", fin=False), *(frame(CONTINUATION, bytes([byte]), fin=False) for byte in payload), frame(CONTINUATION)]
+def test_invalid_text_in_fragments_of_a_byte_fails_the_connection(peer, payload):
+    frames = [peer.frame(TEXT, b"", fin=False), *(peer.frame(CONTINUATION, bytes([byte]), fin=False) for byte in payload), peer.frame(CONTINUATION)]
     try:
-        client.send(b"".join(frames))
+        peer.send(b"".join(frames))
     except AssertionError:
         pass
-    expect_failure_after_fragments(client)
+    expect_failure_after_fragments(peer)
 
 
-def expect_failure_after_fragments(client):
+def expect_failure_after_fragments(peer):
     """The Close may stand behind fragments that were sound when they were passed on."""
-    got = client.read()
+    got = peer.read()
     while got.opcode != CLOSE:
         assert not got.fin, f"the message came back: {got}"
-        got = client.read()
+        got = peer.read()
     assert got.code == INVALID, got
-    client.expect_any_end()
+    peer.expect_any_end()
 
 
 # -- at the first bad byte, not at the end of the message: nothing more is sent until the Close has come
@@ -98,46 +98,46 @@ POSSIBLE_4, IMPOSSIBLE_4 = bytes.fromhex("cebae1bdb9cf83cebcceb5f4"), bytes.from
 
 
 @pytest.mark.parametrize("good, bad", [(POSSIBLE, IMPOSSIBLE), (POSSIBLE_4, IMPOSSIBLE_4)])
-def test_the_first_bad_byte_fails_the_connection_in_a_fragment(client, good, bad):
-    client.send(frame(TEXT, good, fin=False))
-    client.write(PING, b"still here")
-    got = client.read()
+def test_the_first_bad_byte_fails_the_connection_in_a_fragment(peer, good, bad):
+    peer.send(peer.frame(TEXT, good, fin=False))
+    peer.write(PING, b"still here")
+    got = peer.read()
     while got.opcode in (TEXT, CONTINUATION):
-        got = client.read()
+        got = peer.read()
     assert got.payload == b"still here", got
-    client.send(frame(CONTINUATION, bad, fin=False))
-    expect_failure_after_fragments(client)
+    peer.send(peer.frame(CONTINUATION, bad, fin=False))
+    expect_failure_after_fragments(peer)
 
 
 @pytest.mark.parametrize("good, bad", [(POSSIBLE, IMPOSSIBLE), (POSSIBLE_4, IMPOSSIBLE_4)])
-def test_the_first_bad_byte_fails_the_connection_within_a_frame(client, good, bad):
-    whole = frame(TEXT, good + bad + b"never sent" * 100)
+def test_the_first_bad_byte_fails_the_connection_within_a_frame(peer, good, bad):
+    whole = peer.frame(TEXT, good + bad + b"never sent" * 100)
     # The head, then up to the bad byte and no further.
     end = len(whole) - len(b"never sent" * 100)
-    client.send(whole[:end - 1])
-    client.send(whole[end - 1:end])
-    expect_failure_after_fragments(client)
+    peer.send(whole[:end - 1])
+    peer.send(whole[end - 1:end])
+    expect_failure_after_fragments(peer)
 
 
-def test_a_character_cut_at_the_end_of_a_message_fails_the_connection(client):
-    client.send(frame(TEXT, bytes.fromhex("e282"), fin=False) + frame(CONTINUATION))
-    expect_failure_after_fragments(client)
+def test_a_character_cut_at_the_end_of_a_message_fails_the_connection(peer):
+    peer.send(peer.frame(TEXT, bytes.fromhex("e282"), fin=False) + peer.frame(CONTINUATION))
+    expect_failure_after_fragments(peer)
 
 
-def test_binary_messages_are_not_looked_at(client):
+def test_binary_messages_are_not_looked_at(peer):
     for text in REFUSED.values():
-        client.binary(bytes.fromhex(text))
-        client.expect_binary(bytes.fromhex(text))
-    client.close_cleanly()
+        peer.binary(bytes.fromhex(text))
+        peer.expect_binary(bytes.fromhex(text))
+    peer.close_cleanly()
 
 
-def test_long_text_with_the_bad_byte_at_the_end(client):
-    client.write(TEXT, "é".encode() * 100_000 + b"\xff")
-    client.expect_failure(INVALID)
+def test_long_text_with_the_bad_byte_at_the_end(peer):
+    peer.write(TEXT, "é".encode() * 100_000 + b"\xff")
+    peer.expect_failure(INVALID)
 
 
-def test_text_of_every_plane_comes_back(client):
+def test_text_of_every_plane_comes_back(peer):
     text = "".join(chr(point) for point in range(0, 0x110000, 97) if not 0xD800 <= point <= 0xDFFF)
-    client.text(text)
-    client.expect_text(text)
-    client.close_cleanly()
+    peer.text(text)
+    peer.expect_text(text)
+    peer.close_cleanly()

@@ -504,8 +504,8 @@ def test_ten_thousand_tunnels_leave_neither_descriptors_nor_memory(sluice):
     async def work():
         far = Far()
         target = await far.start()
-        inner = await asyncio.to_thread(sluice, "bridge", "ws://127.0.0.1:0/", f"tcp://127.0.0.1:{target}", "--quiet")
-        outer = await asyncio.to_thread(sluice, "bridge", "tcp://127.0.0.1:0", inner.url(), "--quiet")
+        inner = await asyncio.to_thread(sluice, "bridge", "ws://127.0.0.1:0/", f"tcp://127.0.0.1:{target}", "--log-level", "error")
+        outer = await asyncio.to_thread(sluice, "bridge", "tcp://127.0.0.1:0", inner.url(), "--log-level", "error")
         gateways = (inner, outer)
         idle = [gateway.descriptors() for gateway in gateways]
         # What is made once and kept is no leak, nor what waits for a deadline before it goes: memory may grow, but it must stop.

@@ -2,8 +2,11 @@
 
 import json
 import os
+import re
 import signal
 import socket
+import stat
+import time
 
 import pytest
 
@@ -37,6 +40,20 @@ def test_a_bridge_that_cannot_be_is_refused_with_the_option_named(words):
     got = process.run(*words)
     assert got.returncode in (USAGE, CONFIGURATION), got
     assert got.stderr.strip(), "nothing was said"
+
+
+@pytest.mark.parametrize("words,option", [
+    (["ws://127.0.0.1:0/", "echo", "--certificate", "cert.pem", "--key", "key.pem"], "--certificate"),
+    (["wss://127.0.0.1:0/", "echo"], "--certificate"),
+    (["tcp://127.0.0.1:0", "tcp://127.0.0.1:1", "--ca", "ca.pem"], "--ca"),
+    (["tcp://127.0.0.1:0", "ws://127.0.0.1:1", "--framing", "length-prefixed", "--half-close", "signal"], "--half-close"),
+    (["tcp://127.0.0.1:0", "ws://127.0.0.1:1", "--header", "A: b\t"], "--header"),
+    (["tcp://127.0.0.1:0", "echo", "--log-level", "loud"], "--log-level")])
+def test_an_option_without_sense_is_refused_by_its_name_with_what_to_do(words, option):
+    got = process.run("bridge", *words)
+    assert got.returncode == USAGE, got
+    told = got.stderr.splitlines()
+    assert told[0].startswith(f"{option}: expected ") and ", found " in told[0] and "a mapping" not in got.stderr, told
 
 
 def test_a_required_target_that_is_down_is_69():
@@ -116,6 +133,28 @@ def test_it_prints_where_it_listens_and_then_that_it_is_ready(bridge, tmp_path):
         assert gateway.url().startswith(wanted)
         lines = gateway.output.all()
         assert lines.index("ready") > max(at for at, line in enumerate(lines) if line.startswith("listening on"))
+
+
+@pytest.mark.parametrize("options,levels", [
+    ([], {"info", "notice"}), (["--log-level", "notice"], {"notice"}), (["--quiet"], set()),
+    (["--quiet", "--log-level", "info"], {"info", "notice"})])
+def test_it_says_and_logs_as_much_as_it_is_asked_to(sluice, tmp_path, options, levels):
+    path = tmp_path / "s.sock"
+    gateway = sluice("bridge", f"unix://{path}", "echo", *options, ready=False)
+
+    def listens():
+        with socket.socket(socket.AF_UNIX) as probe:
+            return probe.connect_ex(str(path)) == 0
+
+    eventually(listens, "the socket")
+    with Wire.connect(path) as near:
+        near.send(b"hello")
+        assert near.receive(5) == b"hello"
+    assert gateway.stop() == 0
+    gateway.log.wait_for_end()
+    gateway.output.wait_for_end()
+    assert {line.split()[1] for line in gateway.log.all()} == levels
+    assert bool(gateway.output.all()) == ("--quiet" not in options)
 
 
 def test_a_unix_socket_has_its_mode_and_is_removed(bridge, tmp_path, listener):
@@ -329,6 +368,25 @@ def test_sighup_opens_and_closes_listeners(sluice, tmp_path):
     held.expect_text("still here")
 
 
+def test_sighup_sets_another_mode_on_the_same_socket(sluice, tmp_path):
+    path = tmp_path / "web.sock"
+
+    def write(mode):
+        return configuration.write(
+            tmp_path / "sluice.yaml", [configuration.listener("web", f"ws+unix://{path}", mode=mode)],
+            [configuration.route("echo", "echo", path="/echo")])
+
+    gateway = sluice("serve", "--config", write("0600"))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    held = websocket.connect(path, "/echo")
+    write("0660")
+    gateway.signal(signal.SIGHUP)
+    eventually(lambda: stat.S_IMODE(path.stat().st_mode) == 0o660, "the new mode")
+    for client in (held, websocket.connect(path, "/echo")):
+        client.text("still here")
+        client.expect_text("still here")
+
+
 # -- systemd
 
 def test_it_tells_systemd_that_it_is_ready_reloads_and_stops(sluice, tmp_path):
@@ -345,8 +403,13 @@ def test_it_tells_systemd_that_it_is_ready_reloads_and_stops(sluice, tmp_path):
         gateway = sluice("serve", "--config", echo_file(tmp_path), environment={"NOTIFY_SOCKET": str(where)})
         hear("READY=1")
         heard.clear()
+        before = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
         gateway.signal(signal.SIGHUP)
         hear("RELOADING=1")
+        # systemd's notify-reload takes a message without the instant for no message (sd_notify(3)).
+        instant = re.fullmatch(r"RELOADING=1\nMONOTONIC_USEC=(\d+)\n?", heard[-1])
+        assert instant, heard
+        assert before <= int(instant.group(1)) * 1000 + 999 <= time.clock_gettime_ns(time.CLOCK_MONOTONIC) + 999
         hear("READY=1")
         gateway.signal(signal.SIGTERM)
         hear("STOPPING=1")

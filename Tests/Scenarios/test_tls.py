@@ -1,5 +1,6 @@
 """TLS on both sides: who is believed, who is refused, and how a connection ends."""
 
+import signal
 import socket
 import ssl
 import struct
@@ -8,6 +9,8 @@ import threading
 import pytest
 
 from support import configuration, websocket
+from support.certificates import Authority
+from support.deadlines import eventually
 from support.ends import RawEnd
 from support.websocket import Listener, Wire, parse_head, request
 
@@ -36,7 +39,6 @@ def accept_quietly(listener):
 
 @pytest.fixture
 def wrong(authority):
-    from support.certificates import Authority
     stranger = Authority(authority.folder / "stranger", "Stranger")
     return {
         "expired": authority.issue("expired", ends="20210101000000Z"),
@@ -110,6 +112,87 @@ def test_a_client_certificate_is_given_where_it_is_asked_for(bridge, authority, 
             assert taken[0].receive(5) == b"hello"
             subject = taken[0].socket.getpeercert()["subject"]
             assert subject == ((("commonName", "the gateway"),),)
+
+
+# -- revocation: a house of its own, with a root, two authorities under it, and lists of each
+
+class Revoking:
+    def __init__(self, folder):
+        self.root = Authority(folder, "Revoking root")
+        issuing, withdrawn = self.root.intermediate("Issuing"), self.root.intermediate("Withdrawn")
+        self.good, self.bad, self.orphan = issuing.issue("good"), issuing.issue("bad"), withdrawn.issue("orphan")
+        self.lists = [
+            self.root.revocation_list(withdrawn.certificate), issuing.revocation_list(self.bad[0]), withdrawn.revocation_list()]
+
+    def options(self, name, count=3):
+        return [word for file in self.lists[:count] for word in (name, file)]
+
+
+@pytest.fixture(scope="module")
+def revoking(tmp_path_factory):
+    return Revoking(tmp_path_factory.mktemp("revoking"))
+
+
+@pytest.mark.parametrize("who,lists,told", [
+    ("good", 3, None), ("bad", 3, "revoked"),
+    ("orphan", 3, "revoked"),  # The leaf is on no list; the authority that issued it is.
+    ("good", 1, "CRL"),  # The list that might name it is missing.
+    ("bad", 0, None)])
+def test_a_target_whose_chain_is_revoked_gets_no_byte(bridge, revoking, who, lists, told):
+    with Listener(tls=revoking.root.server_context(getattr(revoking, who)), within=5) as far:
+        thread, taken = accept_quietly(far)
+        gateway = bridge("tcp://127.0.0.1:0", far.url("tls"), "--ca", revoking.root.certificate, "--server-name", "localhost",
+                         *revoking.options("--crl", lists))
+        with Wire.connect(gateway.address(), within=20) as near:
+            near.send(b"secret")
+            if told is None:
+                thread.join(10)
+                assert taken[0].receive(6) == b"secret"
+                return
+            near.expect_reset()
+        assert told in gateway.wait_log("connection closed")
+        far.close()
+        thread.join(10)
+        assert not taken, "the gateway finished a handshake with it"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_client_whose_chain_is_revoked_is_refused(bridge, revoking, authority, server_certificate, version):
+    certificate, key = server_certificate
+    gateway = bridge("wss://127.0.0.1:0/echo", "echo", "--certificate", certificate, "--key", key, "--client-ca",
+                     revoking.root.certificate, *revoking.options("--client-crl"))
+    for bad in (revoking.bad, revoking.orphan):
+        with pytest.raises((AssertionError, OSError)):
+            # With TLS 1.3 the client hears of it only at its first read.
+            with websocket.connect(gateway.address(), "/echo", tls=authority.client_context(bad, version)):
+                pass
+    with websocket.connect(gateway.address(), "/echo", tls=authority.client_context(revoking.good, version)) as client:
+        client.text("hello")
+        client.expect_text("hello")
+
+
+def test_a_reload_reads_revocation_lists_again(sluice, authority, tmp_path, server_certificate):
+    root = Authority(tmp_path / "root", "Renewing root")
+    client = root.issue("a client")
+    certificate, key = server_certificate
+    tls = {"certificate": str(certificate), "key": str(key), "client-ca": str(root.certificate),
+           "client-crl": str(root.revocation_list())}
+    gateway = sluice("serve", "--config", configuration.write(
+        tmp_path / "sluice.yaml", [configuration.listener("web", "wss://127.0.0.1:0", tls=tls)],
+        [configuration.route("echo", "echo", path="/echo")]))
+
+    def is_welcome():
+        try:
+            with websocket.connect(gateway.address(), "/echo", tls=authority.client_context(client)):
+                return True
+        except (AssertionError, OSError):
+            return False
+
+    assert is_welcome()
+    root.revocation_list(client[0])
+    assert is_welcome()
+    gateway.signal(signal.SIGHUP)
+    eventually(lambda: not is_welcome(), "the client turned away")
 
 
 # -- on listeners

@@ -20,9 +20,4 @@ package enum AdmissionRefusal: String, CaseIterable, Sendable {
         case .totalLimit, .listenerLimit, .clientTableFull, .acceptRate, .draining: 503
         }
     }
-
-    /// The counter of these refusals.
-    package var counterName: String { "sluice_refused_connections_total" }
-    /// Its label, `reason`.
-    package var counterLabel: String { self.rawValue }
 }

@@ -33,7 +33,7 @@ final class ChatFloor {
         for member in members.values where member !== speaker { member.hear(message) }
     }
 
-    /// The floor of the loop that the caller is on; `nil` before the gateway has made it.
+    /// The floor of the loop that the caller is on; `nil` while the gateway has none.
     static func current(on loop: Loop) -> ChatFloor? {
         loop.local(ChatFloorPlace.self) { ChatFloorPlace() }.floor
     }

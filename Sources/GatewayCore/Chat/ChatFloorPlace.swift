@@ -1,4 +1,4 @@
-/// Where a loop keeps its floor.
+/// Where a loop finds its floor, which the gateway's part on that loop keeps: a floor leads back to all loops.
 final class ChatFloorPlace {
-    var floor: ChatFloor?
+    weak var floor: ChatFloor?
 }

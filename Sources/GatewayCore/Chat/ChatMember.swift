@@ -8,7 +8,8 @@ final class ChatMember: WebSocketRelay {
     /// not hold up the room.
     static let backlogLimit = 4 << 20
 
-    private weak var task: WebSocketTask?
+    /// Given up when the task ends, which it always does.
+    private var task: WebSocketTask?
     private let room: String
     private let floor: ChatFloor
     private var unfinished: [UInt8] = []
@@ -36,7 +37,7 @@ final class ChatMember: WebSocketRelay {
 
     func webSocketOpened() {}
 
-    func received(_ mark: FrameMark, _ bytes: RawSpan) {
+    func received(_ mark: FrameMark, _ bytes: RawSpan, by task: WebSocketTask) {
         self.unfinished.append(bytes)
         guard mark.endsMessage else { return }
         let message = ChatMessage(kind: mark.kind, bytes: self.unfinished)
@@ -54,6 +55,7 @@ final class ChatMember: WebSocketRelay {
     func webSocketEnded(_ end: WebSocketEnd) {
         self.leave()
         self.unfinished = []
+        self.task = nil
     }
 
     private func leave() {

@@ -4,7 +4,8 @@ import StreamTransport
 
 /// A byte stream in a chat room: its route's framing makes messages of what it says, and bytes of what it hears.
 final class StreamChatMember: TransportConsumer {
-    private weak var task: StreamTask?
+    /// Given up when the task ends, which it always does.
+    private var task: StreamTask?
     private let room: String
     private let floor: ChatFloor
     private var toMessages: StreamToMessages
@@ -67,6 +68,7 @@ final class StreamChatMember: TransportConsumer {
 
     func transportEnded(_ end: TransportEnd) {
         self.leave()
+        self.task = nil
     }
 
     /// A peer that breaks the framing, or cannot keep up with the room, is reset.

@@ -99,6 +99,10 @@ extension EndpointSession: TimerTarget {
 }
 
 extension EndpointSession: LiveConnection {
+    var queuedBytes: Int {
+        self.stream?.queuedBytes ?? self.webSocket?.queuedBytes ?? 0
+    }
+
     func drain() {
         self.termination = self.termination ?? TerminationReason(.operator, .relaying, .drained)
         self.webSocket?.close(.goingAway, reason: [])

@@ -3,7 +3,8 @@ import StreamTransport
 
 /// Sends every byte back, and the end of the stream after them.
 final class StreamEcho: TransportConsumer {
-    private weak var task: StreamTask?
+    /// Given up when the task ends, which it always does.
+    private var task: StreamTask?
     private let watermarks: BufferWatermarks
 
     init(watermarks: BufferWatermarks) {
@@ -35,5 +36,7 @@ final class StreamEcho: TransportConsumer {
         task.resumeReading()
     }
 
-    func transportEnded(_ end: TransportEnd) {}
+    func transportEnded(_ end: TransportEnd) {
+        self.task = nil
+    }
 }

@@ -17,7 +17,6 @@ final class WebSocketEcho: WebSocketRelay {
         var ends: [Int] = []
     }
 
-    private weak var task: WebSocketTask?
     private let keepsFragmentation: Bool
     private var unfinished: Unfinished?
 
@@ -25,14 +24,11 @@ final class WebSocketEcho: WebSocketRelay {
         self.keepsFragmentation = keepsFragmentation
     }
 
-    func start(_ task: WebSocketTask) {
-        self.task = task
-    }
+    func start(_ task: WebSocketTask) {}
 
     func webSocketOpened() {}
 
-    func received(_ mark: FrameMark, _ bytes: RawSpan) {
-        guard let task = self.task else { return }
+    func received(_ mark: FrameMark, _ bytes: RawSpan, by task: WebSocketTask) {
         if mark.startsMessage, mark.endsMessage {
             task.sendFrame(mark.kind, startsMessage: true, endsMessage: true, bytes)
             return task.stopReadingIfBehind()

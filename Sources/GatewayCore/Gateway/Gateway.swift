@@ -75,12 +75,13 @@ package final class Gateway: Sendable {
         do throws(PlanFault) {
             for listener in plan.listeners {
                 let before = former?.listener(named: listener.configuration.name)
-                if let before, before.configuration.address == listener.configuration.address {
+                if let before, listener.configuration.address.isSamePlace(as: before.configuration.address) {
                     kept.append(listener)
                 } else {
                     opened.append((listener, try self.openSockets(listener.configuration)))
                 }
             }
+            for listener in kept { try self.setMode(listener.configuration) }
         } catch {
             for (_, descriptors) in opened { for descriptor in descriptors { descriptor.close() } }
             throw error
@@ -94,6 +95,14 @@ package final class Gateway: Sendable {
         for (listener, descriptors) in opened { try await self.serve(listener, on: descriptors) }
         self.shared.withAdmission { $0.reload(configuration) }
         self.state.withLock { $0.plan = plan }
+    }
+
+    /// The file of a Unix socket that stays open takes the permission bits that it is to have now.
+    private func setMode(_ listener: ListenerConfiguration) throws(PlanFault) {
+        guard case .unix(let path, let mode) = listener.address,
+            let error = self.loops.first?.system.setMode(mode, ofSocketFile: path)
+        else { return }
+        throw PlanFault("listener '\(listener.name)': mode of \(path): \(error)")
     }
 
     /// One socket for each loop: TCP listeners share the port, others the socket.
@@ -163,13 +172,6 @@ package final class Gateway: Sendable {
     }
 
     // MARK: Ending
-
-    /// Connections that live now, on all loops.
-    package func connectionCount() async -> Int {
-        var count = 0
-        for part in self.parts { count += await part.value.loop.perform { part.value.live.count } }
-        return count
-    }
 
     /// Stops listening, asks every connection to end over the drain's close spread, and cuts what is left at its
     /// timeout. Returns when nothing is left.

@@ -1,4 +1,5 @@
 import StreamTransport
+import Synchronization
 import TLSEngine
 
 /// A whole configuration ready to work: every certificate read, every reference resolved. Made at once or not at all,
@@ -70,6 +71,19 @@ package struct GatewayPlan: Sendable {
             }
         }
         return nil
+    }
+
+    /// Connections to all upstreams together, under way and open.
+    package var upstreamConnections: Int {
+        let routes = self.listeners.flatMap { $0.routes + [$0.route].compactMap(\.self) }
+        // A route that two listeners serve stands there twice.
+        let upstreams = Dictionary(
+            routes.compactMap(\.upstream).map { (ObjectIdentifier($0), $0) }, uniquingKeysWith: { first, _ in first })
+        return upstreams.values.reduce(0) { sum, upstream in
+            upstream.balancer.withLock { balancer in
+                (0..<balancer.count).reduce(sum) { $0 + balancer.connections(of: $1) }
+            }
+        }
     }
 
     package func listener(named name: String) -> ListenerPlan? {

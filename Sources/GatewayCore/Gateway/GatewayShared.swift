@@ -15,7 +15,7 @@ package final class GatewayShared: Sendable {
         self.admission = Mutex(admission)
     }
 
-    /// Identifiers given out so far.
+    /// Identifiers given out so far: connections that were accepted.
     package var identifiers: UInt64 {
         self.lastIdentifier.load(ordering: .relaxed)
     }

@@ -26,13 +26,18 @@ package final class LoopGateway {
     /// Puts an open, listening descriptor to work.
     package func open(_ plan: ListenerPlan, on descriptor: Descriptor) throws(SystemError) {
         let place = ListeningPlace(plan, gateway: self)
+        _ = self.loop.system.apply(plan.configuration.keepAlive.socketOptions, to: descriptor)
         place.socket = try SocketListener(adopting: descriptor, on: self.loop, owner: place)
         self.listeners[plan.configuration.name] = place
     }
 
     /// New connections of this listener follow `plan`; those that are there keep the one they came under.
     func replace(_ plan: ListenerPlan) {
-        self.listeners[plan.configuration.name]?.plan = plan
+        guard let place = self.listeners[plan.configuration.name] else { return }
+        place.plan = plan
+        if let socket = place.socket {
+            _ = self.loop.system.apply(plan.configuration.keepAlive.socketOptions, to: socket.descriptor)
+        }
     }
 
     package func closeListener(_ name: String) {
@@ -50,6 +55,11 @@ package final class LoopGateway {
         self.live.values.map { $0 as AnyObject }
     }
 
+    /// Of the connections of one route, the most bytes that one holds back for want of a reader.
+    package func mostQueuedBytes(onRoute name: String) -> Int {
+        self.live.values.reduce(0) { $1.passport.route == name ? max($0, $1.queuedBytes) : $0 }
+    }
+
     func accepted(_ socket: AcceptedSocket, by plan: ListenerPlan) {
         let passport = ConnectionPassport(
             identifier: self.shared.nextIdentifier(), listener: plan.configuration.name, peer: socket.peer,
@@ -57,7 +67,7 @@ package final class LoopGateway {
         do throws(SystemError) {
             let transport = try SocketConnection(
                 adopting: socket.descriptor, peer: socket.peer, on: self.loop,
-                options: plan.configuration.keepAlive.socketOptions, paused: true)
+                options: nil, paused: true)
             let inbound = InboundConnection(passport, plan: plan, transport: transport, gateway: self)
             self.add(inbound)
             inbound.start()

@@ -10,10 +10,13 @@ package final class RoutePlan: Sendable {
     /// What is accepted from clients, and offered to WebSocket upstreams; `nil` for no compression.
     let deflate: DeflatePolicy?
     let origins: OriginRules
+    /// How a WebSocket of this route behaves, on either side. Made once, so that its connections share it.
+    let webSocketOptions: WebSocketOptions
 
     init(_ configuration: RouteConfiguration, upstream: UpstreamPlan?) {
         self.configuration = configuration
         self.upstream = upstream
+        self.webSocketOptions = Self.options(of: configuration.tunnel)
         self.origins = OriginRules(of: configuration)
         self.deflate = configuration.tunnel.compression.map { policy in
             DeflatePolicy(
@@ -28,12 +31,11 @@ package final class RoutePlan: Sendable {
         return NegotiatedDeflate(parameters, policy: policy)
     }
 
-    /// How a WebSocket of this route behaves, on either side.
-    var webSocketOptions: WebSocketOptions {
+    private static func options(of settings: TunnelSettings) -> WebSocketOptions {
         var options = WebSocketOptions()
-        options.maximumMessageSize = self.configuration.tunnel.maximumMessageSize
-        options.pingInterval = self.configuration.tunnel.pingInterval
-        options.pongTimeout = self.configuration.tunnel.pongTimeout
+        options.maximumMessageSize = settings.maximumMessageSize
+        options.pingInterval = settings.pingInterval
+        options.pongTimeout = settings.pongTimeout
         return options
     }
 }

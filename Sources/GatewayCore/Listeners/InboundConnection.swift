@@ -271,6 +271,9 @@ extension InboundConnection: TimerTarget {
 }
 
 extension InboundConnection: LiveConnection {
+    /// Nothing goes anywhere before its route is known.
+    var queuedBytes: Int { 0 }
+
     func drain() {
         self.end(TerminationReason(.operator, self.phaseName, .drained), reset: false)
     }

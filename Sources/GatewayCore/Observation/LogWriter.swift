@@ -18,11 +18,15 @@ package final class LogWriter: Sendable {
 
     private let queue = Mutex(Queue())
     private let write: @Sendable ([UInt8]) -> Void
+    private let hasThread: Bool
     /// Lines that were lost because too many waited or because they could not be written.
     package let lost = Atomic<Int>(0)
 
-    /// - Parameter write: where lines go; standard error unless said.
-    package init(write: (@Sendable ([UInt8]) -> Void)? = nil) {
+    /// - Parameters:
+    ///   - onOwnThread: `false` where `write` never waits: whoever logs writes.
+    ///   - write: where lines go; standard error unless said.
+    package init(onOwnThread: Bool = true, write: (@Sendable ([UInt8]) -> Void)? = nil) {
+        self.hasThread = onOwnThread
         self.write = write ?? { _ = StandardError.write($0) }
     }
 
@@ -39,7 +43,7 @@ package final class LogWriter: Sendable {
             return !queue.writing
         }
         guard start else { return }
-        if !SystemThread.start(named: "log", { self.drain() }) { self.drain() }
+        if !self.hasThread || !SystemThread.start(named: "log", { self.drain() }) { self.drain() }
     }
 
     /// Runs until nothing waits: an idle process keeps no thread for its log.

@@ -6,19 +6,15 @@ import Synchronization
 package final class TunnelLog: Sendable {
     private let writer: LogWriter
     private let settings: LogSettings
-    private let isQuiet: Bool
 
-    /// - Parameter quiet: connections are not logged, only what concerns the gateway itself.
-    package init(_ settings: LogSettings, quiet: Bool = false, writer: LogWriter = LogWriter()) {
+    package init(_ settings: LogSettings, writer: LogWriter = LogWriter()) {
         self.settings = settings
-        self.isQuiet = quiet
         self.writer = writer
     }
 
     private func writes(_ level: LogSettings.Level) -> Bool {
         let order = LogSettings.Level.allCases
-        let least = self.isQuiet ? LogSettings.Level.error : self.settings.level
-        return (order.firstIndex(of: level) ?? 0) >= (order.firstIndex(of: least) ?? 0)
+        return (order.firstIndex(of: level) ?? 0) >= (order.firstIndex(of: self.settings.level) ?? 0)
     }
 
     private var logsConnections: Bool {

@@ -7,19 +7,16 @@ package struct OriginRules: Hashable, Sendable {
     private let allowsAny: Bool
     private let allowsOpaque: Bool
 
-    /// - Parameters:
-    ///   - patterns: `https://example.com:8443`, `https://*.example.com` (one label for `*`).
-    ///   - allowsAny: every page passes. Without it, no patterns and no `allowsOpaque`, none does.
-    ///   - allowsOpaque: `null` passes: sandboxed frames, `data:` and `file:` pages.
-    package init(_ patterns: [OriginPattern], allowsAny: Bool = false, allowsOpaque: Bool = false) {
+    /// - Parameter patterns: pages that pass; without any, none does.
+    package init(_ patterns: [OriginPattern]) {
         self.patterns = patterns
-        self.allowsAny = allowsAny
-        self.allowsOpaque = allowsOpaque
+        self.allowsAny = patterns.contains(.any)
+        self.allowsOpaque = patterns.contains(.opaque)
     }
 
     /// A route's rules: no list lets every page pass.
     package init(of route: RouteConfiguration) {
-        self.init(route.origins, allowsAny: route.origins.isEmpty)
+        self.init(route.origins.isEmpty ? [.any] : route.origins)
     }
 
     /// - Parameter origin: the `Origin` field's value; `nil` without one.
@@ -30,7 +27,8 @@ package struct OriginRules: Hashable, Sendable {
         if origin == "null" { return self.allowsOpaque }
         guard let parsed = Self.parse(origin) else { return false }
         return self.patterns.contains { pattern in
-            pattern.scheme == parsed.scheme && pattern.port == parsed.port && pattern.host.matches(parsed.host)
+            guard case .site(parsed.scheme, let host, parsed.port) = pattern else { return false }
+            return host.matches(parsed.host)
         }
     }
 
@@ -48,7 +46,9 @@ package struct OriginRules: Hashable, Sendable {
             port = number
         }
         let host = parts.host.lowercased()
-        let normal = OriginPattern(scheme: scheme, host: .exact(host), port: port)
-        return (scheme, host, normal.port)
+        guard case .site(_, _, let normal) = OriginPattern(scheme: scheme, host: .exact(host), port: port) else {
+            return nil
+        }
+        return (scheme, host, normal)
     }
 }

@@ -15,6 +15,7 @@ enum TLSMaterial {
         if let path = settings.clientCA {
             configuration.trust = .only([.file(path)])
             configuration.peerVerification = settings.clientAuthentication == .require ? .required : .optional
+            configuration.revocation = Self.revocation(settings.clientRevocationLists)
         }
         configuration.keyLog = settings.keyLog.map { .file($0) }
         return configuration
@@ -28,11 +29,16 @@ enum TLSMaterial {
         configuration.minimumVersion = settings.minimumVersion.version
         configuration.applicationProtocols = settings.alpn.isEmpty && speaksWebSocket ? ["http/1.1"] : settings.alpn
         if let path = settings.authorities { configuration.trust = .only([.file(path)]) }
+        configuration.revocation = Self.revocation(settings.revocationLists)
         if let files = settings.identity { configuration.identities = [try Self.identity(files)] }
         configuration.pins = Set(settings.pins.compactMap { TLSEngine.PublicKeyPin(digest: $0.digest) })
         if !settings.verifies { configuration.peerVerification = .none }
         configuration.keyLog = settings.keyLog.map { .file($0) }
         return configuration
+    }
+
+    private static func revocation(_ lists: [String]) -> RevocationChecking {
+        lists.isEmpty ? .off : .wholeChain(lists: lists.map { .file($0) })
     }
 
     static func context(_ configuration: TLSConfiguration) throws(PlanFault) -> TLSContext {

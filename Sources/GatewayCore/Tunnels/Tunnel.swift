@@ -6,28 +6,27 @@ final class Tunnel {
     /// From the first order to end until what still stands is reset.
     static let closingTimeout = Duration.seconds(10)
 
-    let passport: ConnectionPassport
     let downstream: TunnelEnd
     let upstream: TunnelEnd
-    private let settings: TunnelSettings
+    private let idleTimeout: Duration?
+    private let maximumAge: Duration?
     private let loop: Loop
     private var machine: TunnelMachine
     private let openedAt: MonotonicInstant
     private let lifeTimer = LoopTimer()
     private let closingTimer = LoopTimer()
-    /// What waited to be sent when the closing last showed progress.
-    private var queuedAtClosing = 0
+    /// What had been sent when the closing last showed progress.
+    private var sentAtClosing: UInt64 = 0
     private var finished: ((TerminationReason) -> Void)?
 
     /// Joins two open tasks; bytes flow after `start`.
     /// - Parameter finished: called once, when both connections are over.
     init(
-        _ passport: ConnectionPassport, downstream: TunnelLink, upstream: TunnelLink, settings: TunnelSettings,
-        on loop: Loop,
+        downstream: TunnelLink, upstream: TunnelLink, settings: TunnelSettings, on loop: Loop,
         finished: @escaping (TerminationReason) -> Void
     ) {
-        self.passport = passport
-        self.settings = settings
+        self.idleTimeout = settings.idleTimeout
+        self.maximumAge = settings.maximumAge
         self.loop = loop
         self.openedAt = loop.now
         self.finished = finished
@@ -37,9 +36,10 @@ final class Tunnel {
         self.upstream = TunnelEnd(.upstream, upstream, settings: settings)
     }
 
-    func start() {
-        self.downstream.join(self.upstream, in: self, settings: self.settings)
-        self.upstream.join(self.downstream, in: self, settings: self.settings)
+    /// - Parameter settings: those it was made with.
+    func start(_ settings: TunnelSettings) {
+        self.downstream.join(self.upstream, in: self, settings: settings)
+        self.upstream.join(self.downstream, in: self, settings: settings)
         self.followMachine()
         self.armLife()
         self.upstream.start()
@@ -126,18 +126,18 @@ final class Tunnel {
 
     // MARK: Deadlines
 
-    private var queuedBytes: Int {
-        self.downstream.link.queuedBytes + self.upstream.link.queuedBytes
+    private var sentBytes: UInt64 {
+        self.downstream.link.sentBytes &+ self.upstream.link.sentBytes
     }
 
     private func armClosing() {
-        self.queuedAtClosing = self.queuedBytes
+        self.sentAtClosing = self.sentBytes
         self.loop.arm(self.closingTimer, after: Self.closingTimeout, target: self)
     }
 
     /// A peer that still takes what was sent before the end is given its time anew.
     private func closingTimerFired() {
-        guard self.queuedBytes >= self.queuedAtClosing else { return self.armClosing() }
+        guard self.sentBytes == self.sentAtClosing else { return self.armClosing() }
         self.perform(self.machine.closingTimedOut())
         if !self.machine.isOver { self.armClosing() }
     }
@@ -148,8 +148,8 @@ final class Tunnel {
     }
 
     private func armLife() {
-        let idle = self.settings.idleTimeout.map { self.lastActivity.advanced(by: $0) }
-        let age = self.settings.maximumAge.map { self.openedAt.advanced(by: $0) }
+        let idle = self.idleTimeout.map { self.lastActivity.advanced(by: $0) }
+        let age = self.maximumAge.map { self.openedAt.advanced(by: $0) }
         guard let next = [idle, age].compactMap(\.self).min() else { return }
         self.loop.arm(self.lifeTimer, at: next, target: self)
     }
@@ -159,9 +159,9 @@ extension Tunnel: TimerTarget {
     func timerFired(_ timer: LoopTimer) {
         if timer === self.closingTimer { return self.closingTimerFired() }
         let now = self.loop.now
-        if let age = self.settings.maximumAge, self.openedAt.advanced(by: age) <= now {
+        if let age = self.maximumAge, self.openedAt.advanced(by: age) <= now {
             self.perform(self.machine.maximumAgeReached())
-        } else if let idle = self.settings.idleTimeout, self.lastActivity.advanced(by: idle) <= now {
+        } else if let idle = self.idleTimeout, self.lastActivity.advanced(by: idle) <= now {
             self.perform(self.machine.idleTimedOut())
         } else {
             self.armLife()

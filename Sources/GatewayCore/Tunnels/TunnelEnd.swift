@@ -36,10 +36,12 @@ final class TunnelEnd {
             self.toMessages = StreamToMessages(settings.framing, messageLimit: limit ?? settings.framing.assembledLimit)
         case (.webSocket, .stream):
             self.toStream = MessagesToStream(settings.framing, messageLimit: limit ?? settings.framing.assembledLimit)
-        case (.stream, .stream), (.webSocket, .webSocket):
+        case (.webSocket(let task), .webSocket(let others)):
+            if task.mayForwardFrames, others.mayForwardFrames { task.startForwarding(to: self) }
+        case (.stream, .stream):
             break
         }
-        self.link.setReadLimit(max(settings.buffer.high, 4096))
+        self.link.setReadLimit(settings.buffer.readLimit)
     }
 
     func start() {
@@ -215,7 +217,7 @@ extension TunnelEnd: TransportConsumer {
 extension TunnelEnd: WebSocketRelay {
     func webSocketOpened() {}
 
-    func received(_ mark: FrameMark, _ bytes: RawSpan) {
+    func received(_ mark: FrameMark, _ bytes: RawSpan, by source: WebSocketTask) {
         if self.watchesEndMark, bytes.byteCount == 0, mark.kind == .binary, mark.startsMessage, mark.endsMessage {
             self.tunnel?.endMarkReceived(self.side)
             return
@@ -238,7 +240,19 @@ extension TunnelEnd: WebSocketRelay {
     }
 
     func webSocketEnded(_ end: WebSocketEnd) {
+        let other = self.other
         self.tunnel?.webSocketEnded(self.side, end)
+        if case .webSocket(let task)? = other?.link { task.forwardingEnded() }
+    }
+}
+
+extension TunnelEnd: FrameRelay {
+    func received(_ run: FrameRun, _ bytes: RawSpan) {
+        guard let other = self.other, case .webSocket(let task) = other.link else { return }
+        // A frame that went over in part is finished even where nothing else goes over any more.
+        guard self.relays || task.awaitsFrameEnd else { return }
+        task.forward(run, bytes)
+        self.holdIfBehind(other)
     }
 }
 
@@ -255,11 +269,12 @@ extension ConnectionFault {
 }
 
 extension Framing {
-    /// The message limit where the route gives none: only framings that must find a message's end need one.
+    /// The message limit where the route gives none: only a framing that must hold whole messages needs one. Lines pass
+    /// as fragments while they arrive, both ways.
     var assembledLimit: Int {
         switch self {
-        case .binary, .text, .base64: .max
-        case .lines, .lengthPrefixed: TunnelSettings.assembledMessageSize
+        case .binary, .text, .lines, .base64: .max
+        case .lengthPrefixed: TunnelSettings.assembledMessageSize
         }
     }
 }

@@ -21,6 +21,13 @@ enum TunnelLink {
         }
     }
 
+    var sentBytes: UInt64 {
+        switch self {
+        case .stream(let task): task.sentBytes
+        case .webSocket(let task): task.sentBytes
+        }
+    }
+
     var queuedBytes: Int {
         switch self {
         case .stream(let task): task.queuedBytes

@@ -49,7 +49,8 @@ extension TunnelMachine {
         case (.open, .webSocket): self.order(.fail(signal), side, &orders)
         // A second Close may not be sent (RFC 6455 §5.5.1): without an answer the peer sees 1006.
         case (.open, .stream), (.closeSent, _): self.order(.reset, side, &orders)
-        case (.closeHeld(let signal), _): self.order(.answerClose(signal), side, &orders)
+        // Answered with its own code the peer would believe that it got everything the other side had to say.
+        case (.closeHeld, _): self.order(.answerClose(signal), side, &orders)
         case (.ending, _), (.ended, _): break
         }
     }

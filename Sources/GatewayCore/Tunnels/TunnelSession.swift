@@ -22,14 +22,14 @@ final class TunnelSession {
 
     func join(_ downstream: TunnelLink, _ upstream: TunnelLink, settings: TunnelSettings) {
         let tunnel = Tunnel(
-            self.passport, downstream: downstream, upstream: upstream, settings: settings, on: self.gateway.loop
+            downstream: downstream, upstream: upstream, settings: settings, on: self.gateway.loop
         ) { reason in
             self.over(reason, downstream: downstream.record, upstream: upstream.record)
         }
         self.tunnel = tunnel
         self.gateway.shared.log.opened(self.passport)
         self.gateway.replace(self)
-        tunnel.start()
+        tunnel.start(settings)
     }
 
     private func over(_ reason: TerminationReason, downstream: TaskRecord, upstream: TaskRecord) {
@@ -41,6 +41,11 @@ final class TunnelSession {
 }
 
 extension TunnelSession: LiveConnection {
+    var queuedBytes: Int {
+        guard let tunnel = self.tunnel else { return 0 }
+        return tunnel.downstream.link.queuedBytes + tunnel.upstream.link.queuedBytes
+    }
+
     func drain() {
         self.tunnel?.drain()
     }

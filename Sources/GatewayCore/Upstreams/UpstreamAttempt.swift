@@ -73,6 +73,10 @@ final class UpstreamAttempt {
     private func finish(_ result: Result<TunnelLink, Failure>) {
         let completion = self.completion
         self.completion = nil
+        if case .success = result {
+            self.stream?.forgetEndObservers()
+            self.webSocket?.forgetEndObservers()
+        }
         self.stream = nil
         self.webSocket = nil
         completion?(result)

@@ -17,6 +17,19 @@ enum UpstreamRequest {
             offers: route.deflate?.offers ?? [], fields: Self.fields(route.configuration, asked, passport))
     }
 
+    /// What every handshake of a route towards `endpoint` has in common, before a client adds to it; parameters of the
+    /// path stand for themselves.
+    static func standing(
+        _ upstream: UpstreamConfiguration, endpoint: EndpointURL, route: RouteConfiguration
+    ) -> ClientHandshake {
+        let names = endpoint.resource.parameters
+        let parameters = Dictionary(names.map { ($0, $0) }, uniquingKeysWith: { first, _ in first })
+        return ClientHandshake(
+            authority: endpoint.authority, target: endpoint.resource.resource(parameters: parameters, query: nil),
+            subprotocols: Self.subprotocols(upstream, route, nil),
+            fields: route.headers.map { HTTPField($0.name, $0.value) })
+    }
+
     /// The upstream's own list wins; else what the client offered, held to what the route allows; a client without an
     /// offer of its own (a byte stream) offers the route's.
     private static func subprotocols(

@@ -15,6 +15,8 @@ final class UpstreamSession {
     /// The accepted connection; `nil` once it has another owner.
     private var transport: (any Transport)?
     private var attempt: UpstreamAttempt?
+    /// The endpoint that the attempt under way counts against.
+    private var chosen: Int?
     private var plan: RetryPlan
     private var tried: [Int] = []
     private let timer = LoopTimer()
@@ -57,6 +59,7 @@ final class UpstreamSession {
             return self.fail(.unreachable)
         }
         self.tried.append(endpoint)
+        self.chosen = endpoint
         self.passport.upstream = upstream.configuration.endpoints[endpoint].url.description
         let asked: AskedRoute? = if case .webSocket(_, let asked) = self.link { asked } else { nil }
         self.attempt = UpstreamAttempt(
@@ -69,6 +72,7 @@ final class UpstreamSession {
 
     private func finished(_ endpoint: Int, _ result: Result<TunnelLink, UpstreamAttempt.Failure>) {
         let now = self.loop.now
+        self.chosen = nil
         switch result {
         case .success(let upstream):
             self.route.upstream?.balancer.withLock { $0.succeeded(endpoint) }
@@ -90,7 +94,10 @@ final class UpstreamSession {
     // MARK: Joining
 
     private func join(_ upstream: TunnelLink, endpoint: Int) {
-        guard let transport = self.transport, !self.isOver else { return upstream.reset() }
+        guard let transport = self.transport, !self.isOver else {
+            self.route.upstream?.balancer.withLock { $0.release(endpoint) }
+            return upstream.reset()
+        }
         self.isOver = true
         self.transport = nil
         let settings = self.route.configuration.tunnel
@@ -146,12 +153,19 @@ final class UpstreamSession {
         guard !self.isOver else { return }
         self.isOver = true
         self.loop.disarm(self.timer)
-        self.attempt?.cancel()
-        self.attempt = nil
+        self.giveUpAttempt()
         self.transport?.consumer = nil
         self.transport?.reset()
         self.transport = nil
         self.conclude(reason)
+    }
+
+    private func giveUpAttempt() {
+        self.attempt?.cancel()
+        self.attempt = nil
+        guard let endpoint = self.chosen else { return }
+        self.chosen = nil
+        self.route.upstream?.balancer.withLock { $0.release(endpoint) }
     }
 
     private func conclude(_ reason: TerminationReason, detail: String? = nil) {
@@ -178,10 +192,12 @@ extension UpstreamSession: TimerTarget {
 }
 
 extension UpstreamSession: LiveConnection {
+    /// Nothing is read before both sides stand.
+    var queuedBytes: Int { 0 }
+
     func drain() {
         guard !self.isOver else { return }
-        self.attempt?.cancel()
-        self.attempt = nil
+        self.giveUpAttempt()
         self.refuse(.goingAway, TerminationReason(.operator, .connecting, .drained))
     }
 

@@ -327,13 +327,6 @@ package final class SecureTransport {
     }
 }
 
-extension TransportEnd {
-    /// What failed; `nil` when we ended it ourselves.
-    package var transportFailure: TransportFailure? {
-        if case .failed(let failure) = self { failure } else { nil }
-    }
-}
-
 extension SecureTransport: TransportConsumer {
     package func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
         guard self.early.isEmpty else {

@@ -14,7 +14,7 @@ package struct ReadQueue {
         package let minimum: Int
         package let maximum: Int
         /// `nil`: waits without limit.
-        package let deadline: MonotonicInstant?
+        package fileprivate(set) var deadline: MonotonicInstant?
         package let completion: Completion
 
         package init(
@@ -70,6 +70,15 @@ package struct ReadQueue {
         self.operations.compactMap { operation -> MonotonicInstant? in
             if case .read(let read) = operation { read.deadline } else { nil }
         }.min()
+    }
+
+    /// Moves every deadline by the time in which none could pass.
+    package mutating func postpone(by duration: Duration) {
+        for index in self.operations.indices {
+            guard case .read(var read) = self.operations[index], let deadline = read.deadline else { continue }
+            read.deadline = deadline.advanced(by: duration)
+            self.operations[index] = .read(read)
+        }
     }
 
     package mutating func append(_ operation: Operation) {
@@ -146,6 +155,13 @@ package struct ReadQueue {
 
     package func isAtBarrier(_ number: UInt64) -> Bool {
         if case .barrier(number) = self.operations.first { true } else { false }
+    }
+
+    /// Takes the barrier away, and fails what stands behind it and everything that comes later.
+    package mutating func failBehind(_ number: UInt64, _ failure: TaskFailure) {
+        let found = self.operations.firstIndex { if case .barrier(number) = $0 { true } else { false } }
+        if let found { self.doomed.take(&self.operations, from: found + 1, failure) }
+        self.liftBarrier(number)
     }
 
     /// Lets pass what waits behind the barrier, wherever in the queue it stands.

@@ -8,7 +8,7 @@ package struct SendQueue {
     package struct Send {
         package let number: UInt64
         package let bytes: [UInt8]
-        package let deadline: MonotonicInstant?
+        package fileprivate(set) var deadline: MonotonicInstant?
         package let completion: Completion
         /// Bytes that the transport was given.
         package var given = 0
@@ -57,6 +57,15 @@ package struct SendQueue {
         self.operations.compactMap { operation -> MonotonicInstant? in
             if case .send(let send) = operation { send.deadline } else { nil }
         }.min()
+    }
+
+    /// Moves every deadline by the time in which none could pass.
+    package mutating func postpone(by duration: Duration) {
+        for index in self.operations.indices {
+            guard case .send(var send) = self.operations[index], let deadline = send.deadline else { continue }
+            send.deadline = deadline.advanced(by: duration)
+            self.operations[index] = .send(send)
+        }
     }
 
     package mutating func append(_ operation: Operation) {
@@ -133,6 +142,13 @@ package struct SendQueue {
 
     package func isAtBarrier(_ number: UInt64) -> Bool {
         if case .barrier(number) = self.operations.first { true } else { false }
+    }
+
+    /// Takes the barrier away, and fails what stands behind it and everything that comes later.
+    package mutating func failBehind(_ number: UInt64, _ failure: TaskFailure) {
+        let found = self.operations.firstIndex { if case .barrier(number) = $0 { true } else { false } }
+        if let found { self.doomed.take(&self.operations, from: found + 1, failure) }
+        self.liftBarrier(number)
     }
 
     /// Lets pass what waits behind the barrier, wherever in the queue it stands.

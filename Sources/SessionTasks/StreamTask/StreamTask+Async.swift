@@ -9,7 +9,7 @@ extension StreamTask {
     /// - Parameters:
     ///   - minimum: the read waits until so many bytes are there, or the stream ends; 0 counts as 1.
     ///   - maximum: at least 1 and not below `minimum`.
-    ///   - timeout: counted from now; `nil` waits without limit. When it passes, this read and all reads after it fail.
+    ///   - timeout: counted from now, without the time in suspension; `nil` waits without limit. When it passes, this read and all reads after it fail.
     /// - Throws: `TaskFailure`.
     public func read(minimum: Int = 1, maximum: Int, timeout: Duration? = nil) async throws(TaskFailure) -> Chunk {
         try await self.perform { task, completion in
@@ -54,17 +54,22 @@ extension StreamTask {
 
     /// Ends the task at once: the connection is reset and everything that waits fails with `.cancelled`.
     public func cancel() {
+        self.record.state = .canceling
         self.loop.execute { self.cancelOnLoop() }
     }
 
     /// Starts TLS on the open connection when all reads and writes so far are done; what is asked for later waits for
-    /// it.
+    /// it, and fails if TLS does not begin.
+    ///
+    /// Bytes that came behind those that were read before are taken for the peer's handshake, never for plaintext.
+    /// Cancelling the awaiting Swift task before TLS stands cancels the whole task: what was meant for TLS must not go
+    /// out in the clear.
     /// - Throws: `TaskFailure.secureConnectionFailed`; the task is then over.
     package func startSecureConnection(_ settings: SecureSettings) async throws(TaskFailure) {
         try await self.perform { task, completion in
             task.startSecure(settings, completion)
-            return 0
-        } withdraw: { _, _ in
+        } withdraw: { task, number in
+            task.withdrawSecuring(number)
         }
     }
 

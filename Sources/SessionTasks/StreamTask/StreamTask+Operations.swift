@@ -12,11 +12,11 @@ extension StreamTask {
             completion(.failure(.usage("a read needs 0 <= minimum <= maximum and a maximum of at least 1")))
             return number
         }
-        self.reads.append(
+        self.queues.reads.append(
             .read(
                 .init(
                     number: number, minimum: max(1, minimum), maximum: maximum,
-                    deadline: timeout.map { self.loop.now.advanced(by: $0) }, completion: completion)))
+                    deadline: self.deadline(after: timeout), completion: completion)))
         self.advanceOrFail()
         return number
     }
@@ -24,40 +24,53 @@ extension StreamTask {
     @discardableResult
     package func write(_ bytes: [UInt8], timeout: Duration?, _ completion: @escaping SendQueue.Completion) -> UInt64 {
         let number = self.nextNumber()
-        self.sends.append(
+        self.queues.sends.append(
             .send(
                 .init(
-                    number: number, bytes: bytes, deadline: timeout.map { self.loop.now.advanced(by: $0) },
-                    completion: completion)))
+                    number: number, bytes: bytes, deadline: self.deadline(after: timeout), completion: completion)))
         self.advanceOrFail()
         return number
     }
 
     package func withdrawRead(_ number: UInt64) {
-        self.reads.withdraw(number)?(.failure(.cancelled))
+        self.queues.reads.withdraw(number)?(.failure(.cancelled))
         self.advanceOrFail()
     }
 
     package func withdrawWrite(_ number: UInt64) {
-        self.sends.withdraw(number)?(.failure(.cancelled))
+        self.queues.sends.withdraw(number)?(.failure(.cancelled))
         self.advanceOrFail()
     }
 
     package func closeReadOnLoop() {
-        self.reads.append(.close)
+        self.queues.reads.append(.close)
         self.advanceOrFail()
     }
 
     package func closeWriteOnLoop() {
-        self.sends.append(.close)
+        self.queues.sends.append(.close)
         self.advanceOrFail()
     }
 
     /// Starts TLS in the role of the settings' context when everything asked for before is done; what is asked for
-    /// later waits.
-    package func startSecure(_ settings: SecureSettings, _ completion: @escaping (Result<Void, TaskFailure>) -> Void) {
-        guard !self.ended else { return completion(.failure(.ended)) }
-        self.place(.secure(settings, completion))
+    /// later waits, and fails if TLS does not begin.
+    /// - Returns: a number by which it can be withdrawn.
+    @discardableResult
+    package func startSecure(
+        _ settings: SecureSettings, _ completion: @escaping (Result<Void, TaskFailure>) -> Void
+    ) -> UInt64 {
+        guard !self.ended else {
+            completion(.failure(self.record.read { $0.failure } ?? .ended))
+            return 0
+        }
+        return self.place(.secure(settings, completion))
+    }
+
+    /// Gives up a start of TLS that has not come to its end, and with it the whole task: what stands behind it was not
+    /// meant for the open.
+    package func withdrawSecuring(_ number: UInt64) {
+        guard self.queuesIfMade?.barriers[number] != nil || self.securing?.number == number else { return }
+        self.cancelOnLoop()
     }
 
     /// Hands the connection over when everything asked for before is done; the task is complete then.
@@ -66,12 +79,14 @@ extension StreamTask {
         self.place(.capture(completion))
     }
 
-    private func place(_ barrier: Barrier) {
+    @discardableResult
+    private func place(_ barrier: Barrier) -> UInt64 {
         let number = self.nextNumber()
-        self.barriers[number] = barrier
-        self.reads.append(.barrier(number: number))
-        self.sends.append(.barrier(number: number))
+        self.queues.barriers[number] = barrier
+        self.queues.reads.append(.barrier(number: number))
+        self.queues.sends.append(.barrier(number: number))
         self.advance()
+        return number
     }
 
     /// After the end the queues still answer, at once.
@@ -94,12 +109,12 @@ extension StreamTask {
             return self.liftBarrier(barrier)
         }
         guard !self.readingIsOver, !self.writingIsOver else {
-            completion(.failure(.directionClosed))
-            return self.liftBarrier(barrier)
+            return self.failBehind(barrier, .directionClosed) { completion(.failure(.directionClosed)) }
         }
-        self.securing = SecuringStep(completion: completion)
+        self.securing = SecuringStep(number: barrier, completion: completion)
         self.transport = nil
-        let secure = SecureTransport.upgrade(plain, settings: settings, received: self.reads.surrenderGathered()) {
+        let secure = SecureTransport.upgrade(plain, settings: settings, received: self.queues.reads.surrenderGathered())
+        {
             result in
             self.secured(result, behind: barrier)
         }
@@ -131,7 +146,7 @@ extension StreamTask {
         transport.consumer = nil
         self.transport = nil
         let captured = CapturedStreams(
-            transport: transport, unread: self.reads.surrenderGathered(), inputClosed: self.inputWasClosed)
+            transport: transport, unread: self.queues.reads.surrenderGathered(), inputClosed: self.inputWasClosed)
         self.finish(nil)
         completion(.success(captured))
     }

@@ -5,11 +5,17 @@ extension StreamTask {
     /// Does what the queues order, and keeps reading and the timer in step with what waits.
     func advance() {
         guard !self.ended else { return }
+        guard self.queuesIfMade != nil else {
+            if self.relay == nil, self.securing == nil { self.transport?.pauseReading() }
+            return self.loop.disarm(self.timer)
+        }
         self.runReads()
         self.runSends()
-        if self.readingIsOver, self.writingIsOver, self.reads.isEmpty, self.sends.isEmpty { return self.finish(nil) }
+        if self.readingIsOver, self.writingIsOver, self.queues.reads.isEmpty, self.queues.sends.isEmpty {
+            return self.finish(nil)
+        }
         guard !self.ended, self.relay == nil, let transport = self.transport else { return self.armTimer() }
-        if self.isRunning, self.reads.wantsBytes, self.securing == nil {
+        if self.isRunning, self.queues.reads.wantsBytes, self.securing == nil {
             transport.resumeReading()
         } else if self.securing == nil {
             transport.pauseReading()
@@ -17,9 +23,15 @@ extension StreamTask {
         self.armTimer()
     }
 
+    /// The queues if there are any, and they may run: the connection stands, or nothing will ever come of them.
+    private var runnableQueues: StreamQueues? {
+        guard self.ended || (self.isRunning && self.transport != nil && self.securing == nil) else { return nil }
+        return self.queuesIfMade
+    }
+
     func runReads() {
-        guard self.ended || (self.isRunning && self.transport != nil && self.securing == nil) else { return }
-        while let order = self.reads.nextOrder() { self.perform(order) }
+        guard let queues = self.runnableQueues else { return }
+        while let order = queues.reads.nextOrder() { self.perform(order) }
     }
 
     private func perform(_ order: ReadQueue.Order) {
@@ -36,9 +48,9 @@ extension StreamTask {
     }
 
     func runSends() {
-        guard self.ended || (self.isRunning && self.transport != nil && self.securing == nil) else { return }
+        guard let queues = self.runnableQueues else { return }
         while let order = self.nextSendOrder() { self.perform(order) }
-        if self.sends.awaitsTransport { self.transport?.awaitProgress() }
+        if queues.sends.awaitsTransport { self.transport?.awaitProgress() }
     }
 
     private func perform(_ order: SendQueue.Order) {
@@ -55,7 +67,7 @@ extension StreamTask {
 
     private func nextSendOrder() -> SendQueue.Order? {
         let queued = self.transport?.queuedBytes ?? 0
-        return self.sends.nextOrder(
+        return self.queues.sends.nextOrder(
             sentBytes: self.transport?.sentBytes ?? 0, mayWrite: queued < StreamTask.outputWatermark)
     }
 
@@ -65,41 +77,53 @@ extension StreamTask {
         let end = min(bytes.count, offset + StreamTask.outputWatermark)
         bytes.withRawSpan { transport.writeThrough($0.extracting(offset..<end)) }
         self.record.countSent(bytes: end - offset, at: self.loop.now)
-        self.sends.gave(end - offset, writtenBytes: transport.writtenBytes)
+        self.queues.sends.gave(end - offset, writtenBytes: transport.writtenBytes)
     }
 
     private func reachedBarrier(_ number: UInt64) {
         // Each queue reports; only when the second does is everything before the barrier done.
-        guard self.reads.isAtBarrier(number), self.sends.isAtBarrier(number), let barrier = self.barriers[number] else {
+        guard self.queues.reads.isAtBarrier(number), self.queues.sends.isAtBarrier(number),
+            let barrier = self.queues.barriers[number]
+        else {
             return
         }
-        self.barriers[number] = nil
+        self.queues.barriers[number] = nil
         switch barrier {
         case .secure(let settings, let completion): self.secure(settings, behind: number, completion)
         case .capture(let completion): self.capture(completion)
         }
     }
 
-    /// Something before the barrier failed in one queue: what it stands for fails in both.
+    /// Something before the barrier failed in one queue: what it stands for fails, and what waits behind it in either.
     private func failBarrier(_ number: UInt64, _ failure: TaskFailure) {
-        self.reads.liftBarrier(number)
-        self.sends.liftBarrier(number)
-        switch self.barriers.removeValue(forKey: number) {
-        case .secure(_, let completion)?: completion(.failure(failure))
-        case .capture(let completion)?: completion(.failure(failure))
-        case nil: break
+        let barrier = self.queues.barriers.removeValue(forKey: number)
+        self.failBehind(number, failure) {
+            switch barrier {
+            case .secure(_, let completion)?: completion(.failure(failure))
+            case .capture(let completion)?: completion(.failure(failure))
+            case nil: break
+            }
         }
     }
 
+    /// What was asked for behind the barrier counted on what it stands for: were it carried out all the same, what was
+    /// meant for TLS would go out in the clear.
+    func failBehind(_ number: UInt64, _ failure: TaskFailure, _ tell: () -> Void) {
+        self.queues.reads.failBehind(number, failure)
+        self.queues.sends.failBehind(number, failure)
+        tell()
+        self.advance()
+    }
+
     func liftBarrier(_ number: UInt64) {
-        self.reads.liftBarrier(number)
-        self.sends.liftBarrier(number)
+        self.queues.reads.liftBarrier(number)
+        self.queues.sends.liftBarrier(number)
         self.advance()
     }
 
     private func armTimer() {
         guard self.isRunning, self.relay == nil else { return self.loop.disarm(self.timer) }
-        let deadlines = [self.reads.earliestDeadline, self.sends.earliestDeadline].compactMap(\.self)
+        let deadlines = [self.queues.reads.earliestDeadline, self.queues.sends.earliestDeadline].compactMap(\.self)
         guard let earliest = deadlines.min() else { return self.loop.disarm(self.timer) }
         self.loop.arm(self.timer, at: earliest, target: self)
     }
@@ -107,16 +131,16 @@ extension StreamTask {
 
 extension StreamTask: TimerTarget {
     package func timerFired(_ timer: LoopTimer) {
-        self.reads.expire(at: self.loop.now)
-        self.sends.expire(at: self.loop.now)
+        self.queues.reads.expire(at: self.loop.now)
+        self.queues.sends.expire(at: self.loop.now)
         // Before the connection stands the queues do not run, but deadlines do.
         if self.transport == nil { self.answerFailed() }
         self.advance()
     }
 
     private func answerFailed() {
-        while let failed = self.reads.popDoomed() { self.perform(failed) }
-        while let failed = self.sends.popDoomed() { self.perform(failed) }
+        while let failed = self.queues.reads.popDoomed() { self.perform(failed) }
+        while let failed = self.queues.sends.popDoomed() { self.perform(failed) }
     }
 }
 
@@ -129,7 +153,7 @@ extension StreamTask: TransportConsumer {
         }
         var used = 0
         while used < bytes.byteCount {
-            let taken = self.reads.take(bytes.bytes.extracting(used..<bytes.byteCount))
+            let taken = self.queues.reads.take(bytes.bytes.extracting(used..<bytes.byteCount))
             used += taken
             self.runReads()
             if taken == 0 { break }
@@ -142,7 +166,7 @@ extension StreamTask: TransportConsumer {
     package func inputClosed() {
         self.inputWasClosed = true
         if let relay = self.relay { return relay.inputClosed() }
-        self.reads.inputClosed()
+        self.queues.reads.inputClosed()
         self.advance()
     }
 

@@ -23,6 +23,11 @@ extension StreamTask {
         self.record.countSent(bytes: bytes.byteCount, at: self.loop.now)
     }
 
+    /// Bytes that the kernel took, of everything written on this connection.
+    package var sentBytes: UInt64 {
+        self.transport?.sentBytes ?? 0
+    }
+
     package var queuedBytes: Int {
         self.transport?.queuedBytes ?? 0
     }

@@ -31,14 +31,14 @@ public final class StreamTask: @unchecked Sendable {
     // Everything below belongs to the loop's thread.
     var transport: (any Transport)?
     var opening: TransportOpening?
-    var target: OpeningTarget?
+    private var target: Apart<OpeningTarget>?
     /// On the loop, a relay takes the bytes instead of the read queue.
     var relay: (any TransportConsumer)?
-    var reads = ReadQueue()
-    var sends = SendQueue()
-    var barriers: [UInt64: Barrier] = [:]
+    private var madeQueues: StreamQueues?
     var securing: SecuringStep?
     var suspensions: Int
+    /// When the task was suspended, if it is; before its first resumption, the clock's origin.
+    private var suspendedAt = MonotonicInstant(nanoseconds: 0)
     var ended = false
     var inputWasClosed = false
     /// A reader has been told of the end, or wanted no more.
@@ -49,13 +49,13 @@ public final class StreamTask: @unchecked Sendable {
     /// Called once when the transport is ready for the task's bytes.
     package var openObserver: (() -> Void)?
     private var lastNumber: UInt64 = 0
-    private var endObservers: [(TaskFailure?) -> Void] = []
+    private var endObserver: ((TaskFailure?) -> Void)?
 
     /// A task that will connect to `target` when first resumed.
     package init(to target: OpeningTarget, on loop: Loop) {
         self.record = TaskRecord(state: .suspended)
         self.loop = loop
-        self.target = target
+        self.target = .value(target)
         self.suspensions = 1
     }
 
@@ -67,6 +67,24 @@ public final class StreamTask: @unchecked Sendable {
         self.transportOpened(transport)
     }
 
+    /// Made when first asked for, and then told what happened before.
+    var queues: StreamQueues {
+        if let made = self.madeQueues { return made }
+        let made = StreamQueues()
+        self.madeQueues = made
+        if self.inputWasClosed { made.reads.inputClosed() }
+        if self.ended {
+            let failure = self.record.read { $0.failure } ?? .ended
+            made.reads.fail(failure)
+            made.sends.fail(failure)
+        }
+        return made
+    }
+
+    var queuesIfMade: StreamQueues? {
+        self.madeQueues
+    }
+
     func nextNumber() -> UInt64 {
         self.lastNumber += 1
         return self.lastNumber
@@ -76,6 +94,11 @@ public final class StreamTask: @unchecked Sendable {
         self.suspensions == 0 && !self.ended
     }
 
+    /// Where a timeout that begins now ends. Time in suspension is not counted: it is added at its end.
+    func deadline(after timeout: Duration?) -> MonotonicInstant? {
+        timeout.map { (self.suspensions > 0 ? self.suspendedAt : self.loop.now).advanced(by: $0) }
+    }
+
     // MARK: Life, on the loop
 
     package func resumeOnLoop() {
@@ -83,15 +106,19 @@ public final class StreamTask: @unchecked Sendable {
         self.suspensions -= 1
         guard self.suspensions == 0 else { return }
         self.record.state = .running
+        let away = self.suspendedAt.duration(to: self.loop.now)
+        self.queuesIfMade?.reads.postpone(by: away)
+        self.queuesIfMade?.sends.postpone(by: away)
         if let target = self.target {
             self.target = nil
-            self.open(target)
+            self.open(target.value)
         }
         self.relay == nil ? self.advance() : self.transport?.resumeReading()
     }
 
     package func suspendOnLoop() {
         guard !self.ended else { return }
+        if self.suspensions == 0 { self.suspendedAt = self.loop.now }
         self.suspensions += 1
         self.record.state = .suspended
         self.transport?.pauseReading()
@@ -134,7 +161,16 @@ public final class StreamTask: @unchecked Sendable {
     /// Calls `observer` once, on the loop, when the task is over (at once if it is): `nil` for a clean end.
     package func whenEnded(_ observer: @escaping (TaskFailure?) -> Void) {
         if self.ended { return observer(self.record.read { $0.failure }) }
-        self.endObservers.append(observer)
+        guard let earlier = self.endObserver else { return self.endObserver = observer }
+        self.endObserver = { failure in
+            earlier(failure)
+            observer(failure)
+        }
+    }
+
+    /// Drops whoever asked to hear of the end: the task has a new owner.
+    package func forgetEndObservers() {
+        self.endObserver = nil
     }
 
     /// Ends the task: answers everything that waits, resets the transport if it still lives.
@@ -145,6 +181,8 @@ public final class StreamTask: @unchecked Sendable {
         self.opening?.cancel()
         self.opening = nil
         self.target = nil
+        self.openObserver = nil
+        self.relay = nil
         self.record.update { $0.failure = failure }
         self.securing?.transport?.reset()
         self.failWaiting(failure ?? .ended)
@@ -154,14 +192,14 @@ public final class StreamTask: @unchecked Sendable {
             transport.consumer = nil
             if failure != nil { transport.reset() } else { transport.close(linger: .seconds(5)) }
         }
-        let observers = self.endObservers
-        self.endObservers = []
-        for observer in observers { observer(failure) }
+        let observer = self.endObserver
+        self.endObserver = nil
+        observer?(failure)
     }
 
     private func failWaiting(_ failure: TaskFailure) {
-        self.reads.fail(failure)
-        self.sends.fail(failure)
+        self.queuesIfMade?.reads.fail(failure)
+        self.queuesIfMade?.sends.fail(failure)
         let securing = self.securing
         self.securing = nil
         securing?.completion(.failure(failure))

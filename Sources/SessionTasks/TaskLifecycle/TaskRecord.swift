@@ -7,11 +7,37 @@ import TLSEngine
 package final class TaskRecord: Sendable {
     /// What changes rarely.
     package struct Details: Sendable {
-        package var label: String?
+        /// What most connections never have.
+        private struct Rare: Sendable {
+            var label: String?
+            var tls: TLSFacts?
+            var failure: TaskFailure?
+        }
+
         package var localAddress: SocketAddress?
         package var peerAddress: SocketAddress?
-        package var tls: TLSFacts?
-        package var failure: TaskFailure?
+        private var rare: Apart<Rare>?
+
+        package var label: String? {
+            get { self.rare?.value.label }
+            set { if newValue != self.label { self.changeRare { $0.label = newValue } } }
+        }
+
+        package var tls: TLSFacts? {
+            get { self.rare?.value.tls }
+            set { if newValue != self.tls { self.changeRare { $0.tls = newValue } } }
+        }
+
+        package var failure: TaskFailure? {
+            get { self.rare?.value.failure }
+            set { if newValue != self.failure { self.changeRare { $0.failure = newValue } } }
+        }
+
+        private mutating func changeRare(_ change: (inout Rare) -> Void) {
+            var rare = self.rare?.value ?? Rare()
+            change(&rare)
+            self.rare = .value(rare)
+        }
     }
 
     private static let lastIdentifier = Atomic<UInt64>(0)
@@ -34,9 +60,19 @@ package final class TaskRecord: Sendable {
         self.stateNumber = Atomic(state.rawValue)
     }
 
+    /// Who cancels shows it at once, from any thread; from there the state only goes on to its end.
     package var state: TaskState {
         get { TaskState(rawValue: self.stateNumber.load(ordering: .relaxed)) ?? .completed }
-        set { self.stateNumber.store(newValue.rawValue, ordering: .relaxed) }
+        set {
+            let (new, canceling) = (newValue.rawValue, TaskState.canceling.rawValue)
+            var old = self.stateNumber.load(ordering: .relaxed)
+            while old < canceling || old < new {
+                let (exchanged, found) = self.stateNumber.weakCompareExchange(
+                    expected: old, desired: new, ordering: .relaxed)
+                guard !exchanged else { return }
+                old = found
+            }
+        }
     }
 
     /// 0 to 1; a hint.

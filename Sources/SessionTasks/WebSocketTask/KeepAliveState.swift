@@ -11,15 +11,11 @@ struct KeepAliveState {
         case wait
     }
 
-    let interval: Duration
-    let timeout: Duration
     /// When the ping went out that nothing was heard after.
     private var unanswered: MonotonicInstant?
     private var nextPing: MonotonicInstant
 
-    init(interval: Duration, timeout: Duration, now: MonotonicInstant) {
-        self.interval = interval
-        self.timeout = timeout
+    init(interval: Duration, now: MonotonicInstant) {
         self.nextPing = now.advanced(by: interval)
     }
 
@@ -27,16 +23,24 @@ struct KeepAliveState {
         self.unanswered = nil
     }
 
-    /// When to ask `due` again.
-    var deadline: MonotonicInstant {
-        guard let unanswered = self.unanswered else { return self.nextPing }
-        return min(self.nextPing, unanswered.advanced(by: self.timeout))
+    /// The peer has something new to show life by: a ping that left later than `due` had ordered it, or bytes before it.
+    mutating func asked(at now: MonotonicInstant) {
+        self.unanswered = now
     }
 
-    mutating func due(at now: MonotonicInstant) -> Order {
-        if let unanswered = self.unanswered, unanswered.advanced(by: self.timeout) <= now { return .giveUp }
+    /// When to ask `due` again.
+    func deadline(timeout: Duration) -> MonotonicInstant {
+        guard let unanswered = self.unanswered else { return self.nextPing }
+        return min(self.nextPing, unanswered.advanced(by: timeout))
+    }
+
+    /// - Parameters:
+    ///   - interval: between pings; given anew each time, because the options that say so are shared by many connections.
+    ///   - timeout: how long the peer may stay silent after a ping.
+    mutating func due(at now: MonotonicInstant, interval: Duration, timeout: Duration) -> Order {
+        if let unanswered = self.unanswered, unanswered.advanced(by: timeout) <= now { return .giveUp }
         guard self.nextPing <= now else { return .wait }
-        self.nextPing = now.advanced(by: self.interval)
+        self.nextPing = now.advanced(by: interval)
         if self.unanswered == nil { self.unanswered = now }
         return .sendPing
     }

@@ -6,11 +6,15 @@ extension MaskingKeys {
     static func shared(on loop: Loop) -> MaskingKeys {
         let system = loop.system
         return loop.local(MaskingKeys.self) {
-            MaskingKeys {
-                system.randomWords(32).flatMap { word in
-                    [UInt32(truncatingIfNeeded: word), UInt32(truncatingIfNeeded: word >> 32)]
-                }
-            }
+            MaskingKeys { Self.keys(of: system.randomWords(32)) }
         }
+    }
+
+    /// Two keys of each word. A system that gave no words would leave keys that anybody knows: then one comes from the
+    /// standard library's generator, which is cryptographic too.
+    package static func keys(of words: [UInt64]) -> (first: UInt32, more: [UInt32]) {
+        var keys = words.flatMap { [UInt32(truncatingIfNeeded: $0), UInt32(truncatingIfNeeded: $0 >> 32)] }
+        let first = keys.popLast() ?? UInt32.random(in: .min ... .max)
+        return (first, keys)
     }
 }

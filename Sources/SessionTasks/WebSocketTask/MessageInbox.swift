@@ -19,6 +19,8 @@ struct MessageInbox {
     private var messages: Deque<WebSocketTask.Message> = []
     private var receivers: Deque<Receiver> = []
     private(set) var bytes = 0
+    /// The last message was given out, and nobody has asked for the next one since.
+    private var isInHand = false
     private var failure: TaskFailure?
 
     /// Whether the peer should wait: nobody takes what is here.
@@ -31,7 +33,13 @@ struct MessageInbox {
         self.bytes += message.count
     }
 
+    /// Whether somebody has yet to come to the end of what arrived: messages wait, or the last one is being looked at.
+    var isBehind: Bool {
+        !self.messages.isEmpty || self.isInHand
+    }
+
     mutating func append(_ receiver: Receiver) {
+        self.isInHand = false
         self.receivers.append(receiver)
     }
 
@@ -45,6 +53,7 @@ struct MessageInbox {
         if let message = self.messages.popFirst() {
             self.bytes -= message.count
             self.receivers.removeFirst()
+            self.isInHand = self.receivers.isEmpty
             return .deliver(receiver.completion, .success(message))
         }
         guard let failure = self.failure else { return nil }

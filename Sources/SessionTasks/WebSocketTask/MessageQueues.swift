@@ -8,6 +8,7 @@ final class MessageQueues {
     var pongs: [UInt64: (Result<Void, TaskFailure>) -> Void] = [:]
     /// The message that is being received.
     var gathered: [UInt8] = []
+    var heldEnd: HeldEnd?
 
     func takeMessage(_ kind: MessageKind) -> WebSocketTask.Message {
         var bytes: [UInt8] = []

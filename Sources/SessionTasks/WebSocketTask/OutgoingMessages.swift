@@ -38,8 +38,8 @@ struct OutgoingMessages {
         self.waiting.append(entry)
     }
 
-    mutating func popFirst() -> Item? {
-        self.waiting.popFirst()?.item
+    mutating func popFirst() -> Entry? {
+        self.waiting.popFirst()
     }
 
     mutating func began(doneAt: UInt64, _ completion: @escaping Completion) {

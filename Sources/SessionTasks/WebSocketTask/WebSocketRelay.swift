@@ -5,8 +5,8 @@ import WebSocketProtocol
 package protocol WebSocketRelay: AnyObject {
     /// The opening handshake is done; frames may be sent from now on.
     func webSocketOpened()
-    /// Payload of a data frame, or a part of it. `bytes` are valid only during the call.
-    func received(_ mark: FrameMark, _ bytes: RawSpan)
+    /// Payload of a data frame, or a part of it, come by `task`. `bytes` are valid only during the call.
+    func received(_ mark: FrameMark, _ bytes: RawSpan, by task: WebSocketTask)
     /// The peer's Close frame came.
     /// - Returns: whether the task is to answer it at once (unless our Close had gone out before). A relay that says no
     ///   answers later with `answerClose`, or ends the task another way.

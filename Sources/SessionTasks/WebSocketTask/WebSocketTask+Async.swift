@@ -18,6 +18,9 @@ extension WebSocketTask {
 
     /// The next whole message, in the order of arrival; those who ask first are served first.
     ///
+    /// A Close frame, or what breaks the protocol, takes effect when the messages before it were received and the next
+    /// one is asked for, but after a second at the latest: until then the last message can still be answered.
+    ///
     /// Cancelling the awaiting Swift task loses no message: one that had not been given out goes to the next who asks.
     /// - Throws: `TaskFailure`; `.closed` after a clean end.
     public func receive() async throws(TaskFailure) -> Message {
@@ -29,6 +32,8 @@ extension WebSocketTask {
     }
 
     /// Sends a Ping and returns when its Pong is there. Pings are answered in their order.
+    ///
+    /// Cancelling the awaiting Swift task ends the wait; a Ping that has gone out is not taken back.
     /// - Throws: `TaskFailure`, if the connection ends first.
     public func sendPing() async throws(TaskFailure) {
         try await self.perform { task, completion in
@@ -46,9 +51,10 @@ extension WebSocketTask {
         self.loop.execute { self.close(code, reason: reason) }
     }
 
-    /// Ends the task without waiting for the peer: a Close frame if the handshake was done, and everything that waits
-    /// fails with `.cancelled`.
+    /// Ends the task without waiting for the peer: a Close frame without a code if the handshake was done, and
+    /// everything that waits fails with `.cancelled`.
     public func cancel() {
+        self.record.state = .canceling
         self.loop.execute { self.cancelOnLoop() }
     }
 
@@ -57,16 +63,16 @@ extension WebSocketTask {
         self.loop.execute { self.resumeOnLoop() }
     }
 
-    /// The code of the Close frame that came, or else of our own; `nil` while there was none.
-    public var closeCode: CloseCode? { self.published.withLock { $0.closeCode } }
+    /// The code of the first Close frame, ours or the peer's (1005 for one without a code); `nil` while there was none.
+    public var closeCode: CloseCode? { self.published { $0.closeCode } }
     /// The reason in that Close frame; `nil` for none.
-    public var closeReason: [UInt8]? { self.published.withLock { $0.closeReason } }
+    public var closeReason: [UInt8]? { self.published { $0.closeReason } }
     /// The subprotocol that was chosen.
-    public var subprotocol: String? { self.published.withLock { $0.subprotocol } }
+    public var subprotocol: String? { self.published { $0.subprotocol } }
     /// The server's answer to the opening handshake, a refusal too; `nil` before, and on a server.
-    public var response: ResponseHead? { self.published.withLock { $0.response } }
+    public var response: ResponseHead? { self.published { $0.response } }
     /// The first bytes of a refusal's body, at most 16 KiB.
-    public var responseBody: [UInt8] { self.published.withLock { $0.responseBody } }
+    public var responseBody: [UInt8] { self.published { $0.responseBody } }
 
     private func perform<R: Sendable>(
         _ begin: @escaping @Sendable (WebSocketTask, @escaping (Result<R, TaskFailure>) -> Void) -> UInt64,

@@ -28,22 +28,31 @@ extension WebSocketTask {
         guard self.phase == .open else { return }
         self.sendClose(code.map(CloseCode.init(rawValue:)), reason: reason)
         self.phase = .closing
-        self.wantsReading = true
+        // A relay that stopped reading because its other side is behind goes on when that has caught up.
+        if self.relay == nil { self.wantsReading = true }
         self.readingStopped = false
         self.updateReading()
         self.waitForClose()
+        self.takeUpHeldEnd()
     }
 
-    /// The peer's time to answer. It begins anew whenever some of what stands before our Close frame has left.
+    /// The peer's time to answer. It begins anew whenever some of what stands before our Close frame has left; where a
+    /// relay bounds the closing by itself, also with all that the peer still has to say before its own.
     func waitForClose() {
         self.loop.arm(self.timer, after: self.options.closeTimeout, target: self)
     }
 
     private func sendClose(_ code: CloseCode?, reason: [UInt8]) {
         self.sendControl(.close, ClosePayload.bytes(code, reason: reason))
-        self.published.withLock {
-            if $0.closeCode == nil { $0.closeCode = code ?? .noStatusReceived }
-            if $0.closeReason == nil, !reason.isEmpty { $0.closeReason = reason }
+        self.publishClose(code, reason: reason)
+    }
+
+    /// The first Close frame says why the connection ends; the other one only answers it.
+    private func publishClose(_ code: CloseCode?, reason: [UInt8]) {
+        self.publish {
+            guard $0.closeCode == nil else { return }
+            $0.closeCode = code ?? .noStatusReceived
+            $0.closeReason = reason.isEmpty ? nil : reason
         }
     }
 
@@ -51,12 +60,11 @@ extension WebSocketTask {
         self.closeCameFromPeer = true
         self.peerCloseCode = code
         self.peerCloseReason = reason
-        self.published.withLock {
-            $0.closeCode = code ?? .noStatusReceived
-            $0.closeReason = reason.isEmpty ? nil : reason
-        }
+        self.publishClose(code, reason: reason)
         let wasOpen = self.phase == .open
         self.phase = .draining
+        // No ping is due any more; whoever answers the Close bounds the wait.
+        self.loop.disarm(self.timer)
         if self.relay == nil { self.failReceivers(.closed) }
         self.owesClose = wasOpen
         let answers = self.relay?.peerClosed(code, reason: reason) ?? true
@@ -75,7 +83,9 @@ extension WebSocketTask {
 
     /// The server ends the TCP connection first; the client waits for that, so that the server is not left with the
     /// waiting state (RFC 6455 §7.1.1).
-    private func endTransport() {
+    func endTransport() {
+        // Our own Close has still to leave, and is given as long as the peer would have for its own.
+        guard !self.awaitsFrameEnd else { return self.waitForClose() }
         guard let transport = self.transport else { return self.finish() }
         if self.engine.role == .server {
             transport.close(linger: self.options.closeTimeout)
@@ -105,7 +115,9 @@ extension WebSocketTask {
         self.end(sending: code, reason: reason)
     }
 
-    func end(sending code: CloseCode, reason: [UInt8]) {
+    func end(sending code: CloseCode?, reason: [UInt8]) {
+        // Inside a frame a Close would be payload.
+        guard !self.isInsideFrame else { return self.reset() }
         if self.phase == .open { self.sendClose(code, reason: reason) }
         self.phase = .draining
         self.transport?.close(linger: .seconds(2))
@@ -124,11 +136,43 @@ extension WebSocketTask {
         guard self.phase != .ended else { return }
         self.record.state = .canceling
         self.failure = .cancelled
-        if self.phase == .open {
-            self.end(sending: .goingAway, reason: [])
-        } else {
+        if self.phase == .opening {
             self.transport?.reset()
             self.finish()
+        } else {
+            self.end(sending: nil, reason: [])
+        }
+    }
+
+    // MARK: Behind a message
+
+    /// How long a message may be in hand before what came behind it ends the connection all the same.
+    private static let patienceWithReceivers = Duration.seconds(1)
+
+    /// Acts on what ends the connection. While somebody has a message before it in hand it is held, so that the message
+    /// can still be answered: what came in one segment must not be treated otherwise than what came one after the other.
+    func endCame(_ end: HeldEnd) {
+        guard self.phase == .open, self.relay == nil, let queues = self.queuesIfMade, queues.inbox.isBehind else {
+            return self.act(on: end)
+        }
+        queues.heldEnd = end
+        self.holdsEnd = true
+        if case .close(let code, let reason) = end { self.publishClose(code, reason: reason) }
+        self.updateReading()
+        self.loop.arm(self.timer, after: Self.patienceWithReceivers, target: self)
+    }
+
+    func takeUpHeldEnd() {
+        guard self.holdsEnd, let queues = self.queuesIfMade, let end = queues.heldEnd else { return }
+        self.holdsEnd = false
+        queues.heldEnd = nil
+        self.act(on: end)
+    }
+
+    private func act(on end: HeldEnd) {
+        switch end {
+        case .close(let code, let reason): self.closeReceived(code, reason: reason)
+        case .violation(let violation): self.fail(violation)
         }
     }
 }
@@ -137,11 +181,16 @@ extension WebSocketTask: TimerTarget {
     package func timerFired(_ timer: LoopTimer) {
         switch self.phase {
         case .opening: self.openingTimedOut()
-        case .open: self.keepAliveDue()
+        case .open: self.holdsEnd ? self.takeUpHeldEnd() : self.keepAliveDue()
+        // A relay that is behind does not let the peer come to its Close.
+        case .closing where self.relay != nil && !self.wantsReading: self.waitForClose()
         case .closing:
             self.failure = self.failure ?? .peerUnresponsive
             self.transport?.reset()
             self.finish()
+        // How long the peer's Close may wait for its answer is the relay's to bound.
+        case .draining where self.owesClose: break
+        case .draining where self.isInsideFrame: self.reset()
         case .draining:
             self.transport?.close(linger: .zero)
             self.finish()

@@ -8,16 +8,17 @@ extension WebSocketTask {
 
     func startKeepAlive() {
         guard let interval = self.options.pingInterval else { return self.loop.disarm(self.timer) }
-        let state = KeepAliveState(interval: interval, timeout: self.options.pongTimeout, now: self.loop.now)
+        let state = KeepAliveState(interval: interval, now: self.loop.now)
         self.keepAlive = state
-        self.loop.arm(self.timer, at: state.deadline, target: self)
+        self.loop.arm(self.timer, at: state.deadline(timeout: self.options.pongTimeout), target: self)
     }
 
     func keepAliveDue() {
-        guard var state = self.keepAlive else { return }
+        guard var state = self.keepAlive, let interval = self.options.pingInterval else { return }
+        let timeout = self.options.pongTimeout
         // A peer that is not read because it is ahead of its reader cannot be heard either.
-        if !self.wantsReading || self.readingStopped { state.heard() }
-        let order = state.due(at: self.loop.now)
+        if !self.wantsReading || self.readingStopped || self.isPingHeldBack { state.heard() }
+        let order = state.due(at: self.loop.now, interval: interval, timeout: timeout)
         self.keepAlive = state
         switch order {
         case .sendPing: self.sendControl(.ping, Self.keepAlivePayload)
@@ -28,7 +29,21 @@ extension WebSocketTask {
             return self.finish()
         case .wait: break
         }
-        self.loop.arm(self.timer, at: state.deadline, target: self)
+        self.loop.arm(self.timer, at: state.deadline(timeout: timeout), target: self)
+    }
+
+    /// A peer cannot answer a ping that waits for the rest of a frame. In its place it is to take what waits before it,
+    /// if anything does.
+    private var isPingHeldBack: Bool {
+        self.forwarding?.ping != nil && self.queuedBytes == 0
+    }
+
+    /// A ping that had to wait is on its way.
+    func pingLeft() {
+        guard self.phase == .open, var state = self.keepAlive else { return }
+        state.asked(at: self.loop.now)
+        self.keepAlive = state
+        self.loop.arm(self.timer, at: state.deadline(timeout: self.options.pongTimeout), target: self)
     }
 
     func answerPing(_ payload: [UInt8]) {
@@ -43,8 +58,7 @@ extension WebSocketTask {
         for number in queues.pings.received(payload) { queues.pongs.removeValue(forKey: number)?(.success(())) }
     }
 
-    func beginPing(_ payload: [UInt8], _ completion: @escaping OutgoingMessages.Completion) {
-        let number = self.nextNumber()
+    func beginPing(_ number: UInt64, _ payload: [UInt8], _ completion: @escaping OutgoingMessages.Completion) {
         let marked = payload.isEmpty ? Self.numbered(number) : payload
         guard self.queues.pings.sent(number, payload: marked) else {
             return completion(.failure(.usage("\(PingLedger.limit) pings wait for their Pongs already")))

@@ -60,12 +60,12 @@ extension WebSocketTask {
     }
 
     private func answered(_ head: ResponseHead) {
-        self.published.withLock { $0.response = head }
+        self.publish { $0.response = head }
         guard let client = self.client else { return }
         switch client.opening.handshake.check(head, nonce: client.nonce) {
         case .success(let agreement):
             self.client = nil
-            self.published.withLock { $0.subprotocol = agreement.subprotocol }
+            self.publish { $0.subprotocol = agreement.subprotocol }
             let policy = client.opening.deflate ?? DeflatePolicy()
             self.opened(agreement.deflate.map { NegotiatedDeflate($0, policy: policy) })
         case .failure(.refused(let refusal)):
@@ -78,12 +78,12 @@ extension WebSocketTask {
     }
 
     private func collectBody(_ bytes: RawSpan) -> Int {
-        let isFull = self.published.withLock { published -> Bool in
-            let room = Self.responseBodyLimit - published.responseBody.count
-            published.responseBody.append(bytes.extracting(0..<min(room, bytes.byteCount)))
-            let announced = published.response?.fields["Content-Length"].flatMap { Int($0) } ?? .max
-            return published.responseBody.count >= min(announced, Self.responseBodyLimit)
+        let (body, announced) = self.published { published in
+            (published.responseBody, published.response?.fields["Content-Length"].flatMap { Int($0) } ?? .max)
         }
+        let room = Self.responseBodyLimit - body.count
+        self.publish { $0.responseBody.append(bytes.extracting(0..<min(room, bytes.byteCount))) }
+        let isFull = body.count + bytes.byteCount >= min(announced, Self.responseBodyLimit)
         if isFull { self.endOpening(self.failure ?? .ended) }
         return bytes.byteCount
     }

@@ -6,47 +6,60 @@ import WebSocketProtocol
 extension WebSocketTask {
     /// Pulls events out of `bytes` until they are used up or nobody wants more for now.
     func pull(_ bytes: inout MutableRawSpan) -> Int {
-        var used = 0
-        while self.takesInput, let event = self.engine.nextEvent(&bytes, at: &used) {
-            self.act(on: event, bytes)
-        }
+        // Who takes the payload is settled once for all frames of a read.
+        let used =
+            if let forwarding = self.forwarding {
+                self.pullFrames(&bytes, forwarding)
+            } else if let relay = self.relay {
+                self.pull(&bytes) { relay.received($0, $1, by: self) }
+            } else {
+                self.pull(&bytes) { self.gather($0, $1) }
+            }
         // What comes after a Close frame, or after the connection failed, means nothing (RFC 6455 §5.5.1, §7.1.7).
         return self.phase == .draining || self.phase == .ended ? bytes.byteCount : used
     }
 
-    private var takesInput: Bool {
+    // Made part of its callers, so that the closure costs nothing per frame.
+    @inline(__always)
+    private func pull(_ bytes: inout MutableRawSpan, _ taker: (FrameMark, RawSpan) -> Void) -> Int {
+        var used = 0
+        while used < bytes.byteCount, self.takesInput, let event = self.engine.nextEvent(&bytes, at: &used) {
+            switch event {
+            case .data(let chunk): self.received(chunk, bytes, taker)
+            case .ping(let payload): self.answerPing(payload)
+            case .pong(let payload): self.pongReceived(payload)
+            case .close(let code, let reason): self.endCame(.close(code, reason: reason))
+            case .violation(let violation): self.endCame(.violation(violation))
+            }
+        }
+        return used
+    }
+
+    var takesInput: Bool {
         switch self.phase {
-        case .open, .closing: self.wantsReading && !self.readingStopped
+        case .open, .closing: self.wantsReading && !self.readingStopped && !self.holdsEnd
         case .opening, .draining, .ended: false
         }
     }
 
-    private func act(on event: WebSocketEvent, _ bytes: borrowing MutableRawSpan) {
-        switch event {
-        case .data(let chunk): self.received(chunk, bytes)
-        case .ping(let payload): self.answerPing(payload)
-        case .pong(let payload): self.pongReceived(payload)
-        case .close(let code, let reason): self.closeReceived(code, reason: reason)
-        case .violation(let violation): self.fail(violation)
-        }
-    }
-
-    private func received(_ chunk: DataChunk, _ bytes: borrowing MutableRawSpan) {
+    @inline(__always)
+    private func received(
+        _ chunk: DataChunk, _ bytes: borrowing MutableRawSpan, _ taker: (FrameMark, RawSpan) -> Void
+    ) {
         let mark = FrameMark(
             chunk.kind, startsMessage: chunk.startsMessage, endsFrame: chunk.endsFrame, endsMessage: chunk.endsMessage)
         let messages = chunk.endsMessage ? 1 : 0
         switch chunk.payload {
         case .received(let range):
             self.record.countReceived(bytes: range.count, messages: messages, at: self.loop.now)
-            self.pass(mark, bytes.bytes.extracting(range))
+            taker(mark, bytes.bytes.extracting(range))
         case .inflated(let count):
             self.record.countReceived(bytes: count, messages: messages, at: self.loop.now)
-            self.share?.withInflated(count) { self.pass(mark, $0) }
+            self.share?.withInflated(count) { taker(mark, $0) }
         }
     }
 
-    private func pass(_ mark: FrameMark, _ payload: RawSpan) {
-        if let relay = self.relay { return relay.received(mark, payload) }
+    private func gather(_ mark: FrameMark, _ payload: RawSpan) {
         let queues = self.queues
         queues.gathered.append(payload)
         guard mark.endsMessage else { return }
@@ -70,6 +83,7 @@ extension WebSocketTask {
         if self.phase == .ended { self.queues.inbox.fail(self.failure ?? .closed) }
         self.queues.inbox.append(.init(number: number, completion: completion))
         self.answerReceivers()
+        if self.holdsEnd, !self.queues.inbox.isBehind { self.takeUpHeldEnd() }
         self.updateReading()
         return number
     }
@@ -107,7 +121,11 @@ extension WebSocketTask {
         if self.relay == nil, let queues = self.queuesIfMade, self.phase == .open {
             self.wantsReading = !queues.inbox.isFull(limit: self.options.maximumMessageSize ?? (1 << 20))
         }
-        if self.wantsReading, !self.readingStopped { transport.resumeReading() } else { transport.pauseReading() }
+        if self.wantsReading, !self.readingStopped, !self.holdsEnd {
+            transport.resumeReading()
+        } else {
+            transport.pauseReading()
+        }
     }
 }
 
@@ -116,12 +134,16 @@ extension WebSocketTask: TransportConsumer {
         self.keepAlive?.heard()
         switch self.phase {
         case .opening: return self.responseReceived(&bytes)
-        case .open, .closing: return self.pull(&bytes)
+        case .open: return self.pull(&bytes)
+        case .closing:
+            if self.relay != nil { self.waitForClose() }
+            return self.pull(&bytes)
         case .draining, .ended: return bytes.byteCount
         }
     }
 
     package func inputClosed() {
+        self.takeUpHeldEnd()
         switch self.phase {
         case .opening: self.openingCutShort()
         case .open, .closing:
@@ -130,7 +152,8 @@ extension WebSocketTask: TransportConsumer {
             self.transport?.close(linger: .seconds(1))
             self.finish()
         case .draining:
-            self.transport?.close(linger: .zero)
+            // Our Close, and what stands before it, may still wait for the kernel.
+            self.transport?.close(linger: .seconds(2))
             self.finish()
         case .ended: break
         }
@@ -141,13 +164,15 @@ extension WebSocketTask: TransportConsumer {
             self.readingStopped = false
             self.updateReading()
         }
-        if self.phase == .closing || self.phase == .draining { self.waitForClose() }
+        if self.phase == .closing || (self.phase == .draining && !self.owesClose) { self.waitForClose() }
+        if self.forwarding?.ping != nil { self.keepAlive?.heard() }
         self.answerSent()
         self.sendWaiting()
         self.relay?.outputProgressed()
     }
 
     package func transportEnded(_ end: TransportEnd) {
+        self.takeUpHeldEnd()
         self.transport = nil
         if self.phase != .draining, self.failure == nil { self.failure = TaskFailure(end) }
         self.finish()

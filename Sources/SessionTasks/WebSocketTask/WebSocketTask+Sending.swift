@@ -9,7 +9,10 @@ extension WebSocketTask {
     package func sendFrame(_ kind: MessageKind, startsMessage: Bool, endsMessage: Bool, _ payload: RawSpan) {
         guard self.phase == .open || self.owesClose, let transport = self.transport else { return }
         let opcode: Opcode = startsMessage ? kind.opcode : .continuation
-        if let share = self.engine.compress(startsMessage: startsMessage, endsMessage: endsMessage, payload) {
+        // Without compression the engine is not asked: each access to it costs a check of exclusive access.
+        if self.share != nil,
+            let share = self.engine.compress(startsMessage: startsMessage, endsMessage: endsMessage, payload)
+        {
             share.withCompressed {
                 self.write(opcode, isFinal: endsMessage, isCompressed: startsMessage, $0, to: transport)
             }
@@ -20,15 +23,17 @@ extension WebSocketTask {
     }
 
     func sendControl(_ opcode: Opcode, _ payload: [UInt8]) {
-        guard let transport = self.transport else { return }
+        guard let transport = self.transport, self.forwarding?.holds(opcode, payload) != true else { return }
         payload.withRawSpan { self.write(opcode, isFinal: true, isCompressed: false, $0, to: transport) }
     }
 
     private func write(
         _ opcode: Opcode, isFinal: Bool, isCompressed: Bool, _ payload: RawSpan, to transport: any Transport
     ) {
-        transport.write(reserving: self.engine.frameSize(payloadCount: payload.byteCount)) { target in
-            self.engine.encodeFrame(
+        let size = self.role.frameSize(payloadCount: payload.byteCount)
+        self.unseenOutput &+= size
+        transport.write(reserving: size) { target in
+            self.role.encodeFrame(
                 opcode, isFinal: isFinal, isCompressed: isCompressed, payload, keys: self.keys, into: &target)
         }
     }
@@ -36,6 +41,9 @@ extension WebSocketTask {
     /// A peer that makes us write without reading what we wrote (pings, echoes) is not read until it does. For answers
     /// alone: were it done for what we send of our own, two ends that both send much would wait for each other.
     package func stopReadingIfBehind() {
+        // Looked at once per stretch of output, not for each of many small frames.
+        guard self.unseenOutput > WebSocketTask.outputWatermark / 8 else { return }
+        self.unseenOutput = 0
         guard self.queuedBytes > WebSocketTask.outputWatermark, !self.readingStopped else { return }
         self.readingStopped = true
         self.transport?.pauseReading()
@@ -47,19 +55,29 @@ extension WebSocketTask {
         self.transport?.awaitProgress()
     }
 
+    /// Bytes that the kernel took, of everything written on this connection.
+    package var sentBytes: UInt64 {
+        self.transport?.sentBytes ?? 0
+    }
+
     package var queuedBytes: Int {
         self.transport?.queuedBytes ?? 0
+    }
+
+    /// Bytes written on the wire so far, frame headers included and after compression; 0 without a connection.
+    package var writtenBytes: UInt64 {
+        self.transport?.writtenBytes ?? 0
     }
 
     // MARK: Queued
 
     /// Takes up what waited for the handshake or for the transport, in order.
     func sendWaiting() {
-        guard let queues = self.queuesIfMade else { return }
+        guard let queues = self.queuesIfMade, !self.isInsideFrame else { return }
         while self.phase == .open, self.queuedBytes < WebSocketTask.outputWatermark,
-            let item = queues.outgoing.popFirst()
+            let entry = queues.outgoing.popFirst()
         {
-            self.begin(item, queues)
+            self.begin(entry, queues)
         }
         self.answerSent()
         // After our Close nothing that still waits will ever begin.
@@ -68,8 +86,8 @@ extension WebSocketTask {
         }
     }
 
-    private func begin(_ item: OutgoingMessages.Item, _ queues: MessageQueues) {
-        switch item {
+    private func begin(_ entry: OutgoingMessages.Entry, _ queues: MessageQueues) {
+        switch entry.item {
         case .message(.data(let bytes), let completion):
             bytes.withRawSpan { self.sendFrame(.binary, startsMessage: true, endsMessage: true, $0) }
             self.await(completion, queues)
@@ -77,7 +95,7 @@ extension WebSocketTask {
             Array(text.utf8).withRawSpan { self.sendFrame(.text, startsMessage: true, endsMessage: true, $0) }
             self.await(completion, queues)
         case .ping(let payload, let completion):
-            self.beginPing(payload, completion)
+            self.beginPing(entry.number, payload, completion)
         case .close(let code, let reason):
             self.beginClose(code, reason: reason)
         }
@@ -125,8 +143,11 @@ extension WebSocketTask {
         }
     }
 
+    /// Takes back a message that has not begun, or ends the wait for a ping's Pong.
     package func withdrawSend(_ number: UInt64) {
-        self.queuesIfMade?.outgoing.withdraw(number)?(.failure(.cancelled))
+        guard let queues = self.queuesIfMade else { return }
+        let completion = queues.outgoing.withdraw(number) ?? queues.pongs.removeValue(forKey: number)
+        completion?(.failure(.cancelled))
     }
 
     func failWaiting() {

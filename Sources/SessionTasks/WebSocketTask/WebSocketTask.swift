@@ -36,7 +36,7 @@ public final class WebSocketTask: @unchecked Sendable {
     }
 
     /// What is readable at any time from any thread, and changes rarely.
-    struct Published {
+    struct Published: Sendable {
         var closeCode: CloseCode?
         var closeReason: [UInt8]?
         var response: ResponseHead?
@@ -51,18 +51,23 @@ public final class WebSocketTask: @unchecked Sendable {
     package let record: TaskRecord
     package let loop: Loop
     package let options: WebSocketOptions
-    let published = Mutex(Published())
+    private let published = Mutex<Apart<Published>?>(nil)
 
     // Everything below belongs to the loop's thread.
-    package internal(set) var transport: (any Transport)?
+    var transport: (any Transport)?
     var engine: WebSocketEngine
     var phase = Phase.opening
     var relay: (any WebSocketRelay)?
+    /// Only between two WebSockets whose frames go over as they are.
+    var forwarding: FrameForwarding?
     var client: OpeningState?
     /// Called once when the opening handshake is done.
     package var openObserver: (() -> Void)?
     var share: DeflateShare?
+    /// Bytes of frames written since `stopReadingIfBehind` last looked.
+    var unseenOutput = 0
     let keys: MaskingKeys
+    let role: Role
     /// What only a task with a queue of messages needs; a relayed one never makes it.
     private var madeQueues: MessageQueues?
     var keepAlive: KeepAliveState?
@@ -72,13 +77,15 @@ public final class WebSocketTask: @unchecked Sendable {
     var peerCloseReason: [UInt8] = []
     /// The peer's Close frame came, and the relay has yet to answer it: until then data may still be sent.
     var owesClose = false
+    /// What ends the connection has come, and waits for who has a message before it in hand.
+    var holdsEnd = false
     var readingStopped = false
     var wantsReading = true
     let timer = LoopTimer()
     private var lastNumber: UInt64 = 0
-    private var endObservers: [(WebSocketEnd) -> Void] = []
+    private var endObserver: ((WebSocketEnd) -> Void)?
 
-    /// A task that will connect and shake hands when first resumed.
+    /// A task that will connect and shake hands when first resumed. To be made on the loop.
     /// - Parameter startsPaused: no frame is read before `resumeReading`, for a relay that has yet to be attached.
     package init(
         opening: ClientOpening, on loop: Loop, options: WebSocketOptions = WebSocketOptions(),
@@ -90,6 +97,7 @@ public final class WebSocketTask: @unchecked Sendable {
         self.client = OpeningState(opening)
         self.wantsReading = !startsPaused
         self.keys = MaskingKeys.shared(on: loop)
+        self.role = .client
         self.engine = WebSocketEngine(role: .client, maximumMessageSize: options.maximumMessageSize)
     }
 
@@ -108,11 +116,25 @@ public final class WebSocketTask: @unchecked Sendable {
         self.relay = relay
         self.wantsReading = !startsPaused
         self.keys = MaskingKeys.shared(on: transport.loop)
+        self.role = .server
         self.engine = WebSocketEngine(role: .server, maximumMessageSize: options.maximumMessageSize)
         self.adopt(transport)
         response.withRawSpan { transport.write($0) }
-        self.published.withLock { $0.subprotocol = subprotocol }
+        if subprotocol != nil { self.publish { $0.subprotocol = subprotocol } }
         self.opened(deflate)
+    }
+
+    /// From any thread.
+    func published<R: Sendable>(_ read: (Published) -> R) -> R {
+        self.published.withLock { read($0?.value ?? Published()) }
+    }
+
+    func publish(_ change: (inout Published) -> Void) {
+        self.published.withLock {
+            var facts = $0?.value ?? Published()
+            change(&facts)
+            $0 = .value(facts)
+        }
     }
 
     var queues: MessageQueues {
@@ -167,7 +189,11 @@ public final class WebSocketTask: @unchecked Sendable {
     /// Calls `observer` once, on the loop, when the task is over; at once if it is.
     package func whenEnded(_ observer: @escaping (WebSocketEnd) -> Void) {
         if self.phase == .ended { return observer(self.end) }
-        self.endObservers.append(observer)
+        guard let earlier = self.endObserver else { return self.endObserver = observer }
+        self.endObserver = { end in
+            earlier(end)
+            observer(end)
+        }
     }
 
     private var end: WebSocketEnd {
@@ -175,10 +201,16 @@ public final class WebSocketTask: @unchecked Sendable {
             isClean: self.failure == nil, code: self.peerCloseCode, reason: self.peerCloseReason, failure: self.failure)
     }
 
+    /// Drops whoever asked to hear of the end: the task has a new owner.
+    package func forgetEndObservers() {
+        self.endObserver = nil
+    }
+
     /// Ends the task; the transport is gone or has its orders.
     func finish() {
         guard self.phase != .ended else { return }
         self.phase = .ended
+        self.holdsEnd = false
         self.loop.disarm(self.timer)
         self.transport?.consumer = nil
         self.transport = nil
@@ -190,10 +222,11 @@ public final class WebSocketTask: @unchecked Sendable {
         self.record.state = .completed
         let relay = self.relay
         self.relay = nil
+        self.forwarding = nil
         let end = self.end
         relay?.webSocketEnded(end)
-        let observers = self.endObservers
-        self.endObservers = []
-        for observer in observers { observer(end) }
+        let observer = self.endObserver
+        self.endObserver = nil
+        observer?(end)
     }
 }

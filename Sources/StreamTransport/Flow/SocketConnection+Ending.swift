@@ -2,7 +2,7 @@ extension SocketConnection {
     package func close(linger: Duration) {
         guard self.life == .open else { return }
         self.life = .closing(linger: linger)
-        self.kept = []
+        self.keep([])
         self.paused = false
         if self.output == .open { self.output = .finishing }
         self.armCloseTimer(linger)
@@ -17,7 +17,7 @@ extension SocketConnection {
     }
 
     func closeIfDone() {
-        guard case .closing = self.life, self.queue.isEmpty, self.output == .finished || self.output == .broken else {
+        guard case .closing = self.life, self.waiting == 0, self.output == .finished || self.output == .broken else {
             return
         }
         if !self.inputOpen || self.output == .broken { self.end(.closed) }
@@ -36,8 +36,8 @@ extension SocketConnection {
             self.loop.scratch.count = 0
         }
         self.life = .ended(end)
-        self.kept = []
-        self.queue.removeAll()
+        self.keep([])
+        self.changeQueue { $0.removeAll() }
         if let timer = self.closeTimer { self.loop.disarm(timer) }
         self.unwatch()
         switch end {
@@ -48,12 +48,12 @@ extension SocketConnection {
     }
 
     package func surrender() -> SurrenderedSocket? {
+        guard !self.isOffering else { return nil }
         if self.loop.scratch.owner === self { self.flushScratch() }
-        guard self.life == .open, self.queue.isEmpty, self.output == .open else { return nil }
+        guard self.life == .open, self.waiting == 0, self.output == .open else { return nil }
         self.unwatch()
         self.life = .surrendered
-        self.consumer = nil
-        defer { self.kept = [] }
-        return SurrenderedSocket(descriptor: self.descriptor, unread: self.kept)
+        self.told = nil
+        return SurrenderedSocket(descriptor: self.descriptor, unread: self.takeKept())
     }
 }

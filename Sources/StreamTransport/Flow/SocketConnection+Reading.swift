@@ -9,7 +9,7 @@ extension SocketConnection {
         guard self.paused, self.life == .open else { return }
         self.paused = false
         self.resumedWhileOffering = true
-        if !self.kept.isEmpty { self.offerKeptLater() }
+        if self.keptCount > 0 { self.offerKeptLater() }
         self.updateInterest()
     }
 
@@ -22,15 +22,16 @@ extension SocketConnection {
 
     func offerKept() {
         self.owesKept = false
-        guard self.life == .open, !self.paused, !self.kept.isEmpty else { return }
-        var bytes = self.kept
-        self.kept = []
+        guard self.life == .open, !self.paused, self.keptCount > 0 else { return }
+        var bytes = self.takeKept()
         let total = bytes.count
+        self.isOffering = true
+        defer { self.isOffering = false }
         self.resumedWhileOffering = false
-        let used = bytes.withMutableRawSpan { self.consumer?.bytesReceived(&$0) ?? total }
+        let used = bytes.withMutableRawSpan { self.told?.bytesReceived(&$0) ?? total }
         guard used < total, self.life == .open else { return }
         bytes.removeFirst(max(0, used))
-        self.kept = bytes
+        self.keep(bytes)
         if self.resumedWhileOffering, !self.paused { self.offerKeptLater() }
     }
 
@@ -38,16 +39,14 @@ extension SocketConnection {
         // What was left comes before what is new, and before the end: there may be no room beside it, and nothing comes
         // after the end.
         if self.owesKept { return self.offerKept() }
-        let start = self.kept.count
-        let room = min(max(self.readLimit, 1), Loop.receiveCapacity - start)
+        let start = self.keptCount
+        let room = min(max(self.mostRead, 1), Loop.receiveCapacity - start)
         guard room > 0 else {
             // A consumer that neither takes nor pauses at a full buffer can never go on.
             assertionFailure("consumer left \(start) bytes without pausing")
             return self.end(.failed(.system(.noBuffers)))
         }
-        let count = self.loop.receiveBuffer.lend(start..<(start + room)) {
-            self.loop.system.receive(self.descriptor, into: &$0)
-        }
+        let count = self.loop.receive(self.descriptor, at: start..<(start + room))
         if count > 0 {
             self.offer(start + count, kept: start)
         } else if count == 0 {
@@ -59,16 +58,17 @@ extension SocketConnection {
 
     func offer(_ total: Int, kept start: Int) {
         if case .closing = self.life { return }
-        var before: [UInt8] = []
-        swap(&before, &self.kept)
+        let before = self.takeKept()
         self.resumedWhileOffering = false
+        self.isOffering = true
         let rest = self.loop.receiveBuffer.lend(0..<total) { buffer -> [UInt8] in
-            before.withRawSpan { buffer.copy($0, at: 0) }
-            let used = self.consumer?.bytesReceived(&buffer) ?? total
+            if start > 0 { before.withRawSpan { buffer.copy($0, at: 0) } }
+            let used = self.told?.bytesReceived(&buffer) ?? total
             return used < total ? [UInt8](buffer.bytes.extracting(max(0, used)..<total)) : []
         }
+        self.isOffering = false
         guard !rest.isEmpty, self.life == .open else { return }
-        self.kept = rest
+        self.keep(rest)
         if self.resumedWhileOffering, !self.paused { self.offerKeptLater() }
     }
 
@@ -77,7 +77,7 @@ extension SocketConnection {
         if self.sawReset { return self.end(.failed(.reset)) }
         self.updateInterest()
         switch self.life {
-        case .open: self.consumer?.inputClosed()
+        case .open: self.told?.inputClosed()
         case .closing: self.closeIfDone()
         case .ended, .told, .surrendered: break
         }
@@ -96,9 +96,9 @@ extension SocketConnection {
     package func shutdownInput() {
         guard self.isLive, self.inputOpen, !self.refusesInput else { return }
         self.refusesInput = true
-        self.kept = []
+        self.keep([])
         // TCP cannot tell the peer (RFC 9293 §3.6), and would hide its FIN from us; on a Unix socket its writes fail.
-        if case .unix = self.localAddress { _ = self.loop.system.shutdownInput(self.descriptor) }
+        if case .unix = self.peerAddress { _ = self.loop.system.shutdownInput(self.descriptor) }
         self.updateInterest()
     }
 

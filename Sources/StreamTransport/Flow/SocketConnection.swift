@@ -25,15 +25,20 @@ package final class SocketConnection: Transport {
 
     package let loop: Loop
     package let descriptor: Descriptor
-    package var consumer: (any TransportConsumer)?
+    /// As the three counts below, stored apart from what other modules see of it: what only this module touches costs no
+    /// check of exclusive access.
+    var told: (any TransportConsumer)?
     package let peerAddress: SocketAddress?
-    package var readLimit = Loop.receiveCapacity
-    package internal(set) var writtenBytes: UInt64 = 0
-    package internal(set) var sentBytes: UInt64 = 0
+    var mostRead = Loop.receiveCapacity
+    var written: UInt64 = 0
+    var sent: UInt64 = 0
 
     var life = Life.open
     var output = Output.open
-    var queue = WriteQueue()
+    /// What the kernel did not take; changed through `changeQueue` alone.
+    private var queue = WriteQueue()
+    /// Bytes in the queue, beside it because every turn asks for them.
+    private(set) var waiting = 0
     var token: UInt64 = 0
     var interest: Interest = .readable
     var watched = false
@@ -42,6 +47,8 @@ package final class SocketConnection: Transport {
     var refusesInput = false
     var paused: Bool
     var sawReset = false
+    /// The consumer looks at bytes at this moment; which of them it leaves is not known yet.
+    var isOffering = false
     var awaitsTurnEnd = false
     var awaitsNextTurn = false
     /// Reading was resumed, and what had been left is still to be offered again.
@@ -51,14 +58,18 @@ package final class SocketConnection: Transport {
     /// Reading was resumed from inside the consumer's own `bytesReceived`, by a new owner perhaps: what it leaves is
     /// offered again.
     var resumedWhileOffering = false
-    var kept: [UInt8] = []
+    /// What the consumer left; changed through `keep` and `takeKept` alone.
+    private var kept: [UInt8] = []
+    private(set) var keptCount = 0
     var closeTimer: LoopTimer?
 
     /// Takes ownership of a connected, non-blocking `descriptor` and reads from it unless `paused`.
-    /// - Parameter unread: bytes read from it already, offered first.
+    /// - Parameters:
+    ///   - options: `nil` where the descriptor has them already, inherited from its listener.
+    ///   - unread: bytes read from it already, offered first.
     /// - Throws: `SystemError` when it cannot be watched; the descriptor is then closed.
     package init(
-        adopting descriptor: Descriptor, peer: SocketAddress?, on loop: Loop, options: SocketOptions = SocketOptions(),
+        adopting descriptor: Descriptor, peer: SocketAddress?, on loop: Loop, options: SocketOptions? = SocketOptions(),
         paused: Bool = false, unread: [UInt8] = []
     ) throws(SystemError) {
         self.loop = loop
@@ -66,7 +77,8 @@ package final class SocketConnection: Transport {
         self.peerAddress = peer
         self.paused = paused
         self.kept = unread
-        _ = loop.system.apply(options, to: descriptor)
+        self.keptCount = unread.count
+        if let options { _ = loop.system.apply(options, to: descriptor) }
         switch loop.watch(descriptor, for: .readable, self) {
         case .success(let token):
             self.token = token
@@ -79,6 +91,19 @@ package final class SocketConnection: Transport {
         if !unread.isEmpty, !paused { self.offerKeptLater() }
     }
 
+    package var consumer: (any TransportConsumer)? {
+        get { self.told }
+        set { self.told = newValue }
+    }
+
+    package var readLimit: Int {
+        get { self.mostRead }
+        set { self.mostRead = newValue }
+    }
+
+    package var writtenBytes: UInt64 { self.written }
+    package var sentBytes: UInt64 { self.sent }
+
     package var localAddress: SocketAddress? {
         self.isLive ? self.loop.system.localAddress(self.descriptor) : nil
     }
@@ -90,13 +115,32 @@ package final class SocketConnection: Transport {
         }
     }
 
+    // MARK: What waits
+
+    func changeQueue<R>(_ change: (inout WriteQueue) -> R) -> R {
+        defer { self.waiting = self.queue.count }
+        return change(&self.queue)
+    }
+
+    func keep(_ bytes: [UInt8]) {
+        self.keptCount = bytes.count
+        self.kept = bytes
+    }
+
+    func takeKept() -> [UInt8] {
+        guard self.keptCount > 0 else { return [] }
+        let bytes = self.kept
+        self.keep([])
+        return bytes
+    }
+
     // MARK: Watching
 
     func updateInterest() {
         guard self.isLive else { return }
         var wanted: Interest = []
         if self.reads { wanted.insert(.readable) }
-        if !self.queue.isEmpty { wanted.insert(.writable) }
+        if self.waiting > 0 { wanted.insert(.writable) }
         guard wanted != self.interest || !self.watched else { return }
         self.interest = wanted
         if self.watched {
@@ -162,10 +206,10 @@ extension SocketConnection: TurnEndTarget {
 
     /// Sends what went straight to the queue because it did not fit the scratch: nothing watches for room yet.
     private func sendFreshlyQueued() {
-        guard self.isLive, !self.queue.isEmpty, !self.interest.contains(.writable) else { return }
-        let taken = self.queue.drain { self.loop.system.send(self.descriptor, pieces: $0, skipping: $1) }
+        guard self.waiting > 0, self.isLive, !self.interest.contains(.writable) else { return }
+        let taken = self.sendFromQueue()
         if taken >= 0 {
-            self.sentBytes &+= UInt64(taken)
+            self.sent &+= UInt64(taken)
         } else if !self.mayRetry(taken) {
             return
         }
@@ -177,14 +221,14 @@ extension SocketConnection: TurnEndTarget {
     private func tellProgressIfOwed() {
         guard self.owesProgress else { return }
         self.owesProgress = false
-        guard self.life == .open, self.queue.isEmpty, self.output != .broken else { return }
-        self.consumer?.outputProgressed()
+        guard self.life == .open, self.waiting == 0, self.output != .broken else { return }
+        self.told?.outputProgressed()
         // What the consumer wrote just now leaves in this turn too.
         self.endTurnLater()
     }
 
     private func finishOutputIfDue() {
-        guard self.isLive, self.output == .finishing, self.queue.isEmpty else { return }
+        guard self.output == .finishing, self.isLive, self.waiting == 0 else { return }
         self.output = .finished
         _ = self.loop.system.shutdownOutput(self.descriptor)
     }
@@ -192,8 +236,8 @@ extension SocketConnection: TurnEndTarget {
     private func tellEnd() {
         guard case .ended(let end) = self.life else { return }
         self.life = .told
-        let consumer = self.consumer
-        self.consumer = nil
+        let consumer = self.told
+        self.told = nil
         consumer?.transportEnded(end)
     }
 }
@@ -202,6 +246,6 @@ extension SocketConnection: TimerTarget {
     package func timerFired(_ timer: LoopTimer) {
         guard case .closing = self.life else { return }
         // Unsent bytes mean that the peer did not get everything: not a clean end.
-        self.end(self.queue.isEmpty ? .closed : .abandoned)
+        self.end(self.waiting == 0 ? .closed : .abandoned)
     }
 }

@@ -51,12 +51,14 @@ package protocol Transport: AnyObject {
 
     /// After all queued bytes: ends the connection cleanly. Input that still comes is read and thrown away for at most
     /// `linger`, so that the kernel does not answer it with a reset that would destroy what was just sent; then the
-    /// descriptor is closed.
+    /// descriptor is closed. Queued bytes get as long too, anew whenever the kernel takes some: with `.zero`, only what
+    /// it takes in this turn leaves. Bytes that are left then are lost, and the peer is told by a reset.
     func close(linger: Duration)
     /// Ends at once with a reset: the peer must not take this for a clean end. Queued bytes are thrown away.
     func reset()
 
     /// Hands the descriptor over with the bytes already read but not consumed, and forgets it. `nil` where there is no
-    /// plain descriptor to give (TLS) or bytes still wait to be written.
+    /// plain descriptor to give (TLS), bytes still wait to be written, or a consumer asks from within its
+    /// `bytesReceived`: what that leaves unused is known only when it returned. Nothing is changed then.
     func surrender() -> SurrenderedSocket?
 }

@@ -11,16 +11,17 @@ package final class Loop: @unchecked Sendable {
     package static let receiveCapacity = 256 << 10
 
     package let system: any System
-    /// The time at which the current turn began to act.
-    package private(set) var now: MonotonicInstant
+    private var turnBegan: MonotonicInstant
     /// Lent to consumers during `bytesReceived`; nothing in it outlives the call.
     let receiveBuffer = SharedBuffer(capacity: Loop.receiveCapacity)
-    var scratch = OutputScratch()
+    let scratch = OutputScratch()
 
     private var events = ReadyEvents()
     private var table = WatchTable()
     private var timers = TimerQueue()
     private var turnEnds: [any TurnEndTarget] = []
+    /// Beside the array because it is asked after every event.
+    private var turnEndCount = 0
     private var nextTurn: [any TurnEndTarget] = []
     private var locals = LoopLocals()
     private var spares: [[UInt8]] = []
@@ -30,8 +31,11 @@ package final class Loop: @unchecked Sendable {
 
     package init(system: any System) {
         self.system = system
-        self.now = system.now()
+        self.turnBegan = system.now()
     }
+
+    /// The time at which the current turn began to act.
+    package var now: MonotonicInstant { self.turnBegan }
 
     // MARK: From any thread
 
@@ -68,7 +72,7 @@ package final class Loop: @unchecked Sendable {
         self.runner.store(SystemThread.current, ordering: .relaxed)
         let hasWork = !self.nextTurn.isEmpty || !self.inbox.isEmpty
         self.system.wait(&self.events, until: hasWork ? self.now : self.timers.nextDeadline)
-        self.now = self.system.now()
+        self.turnBegan = self.system.now()
         self.endTurn()
         self.dispatchEvents()
         self.takeUpNextTurn()
@@ -117,17 +121,18 @@ package final class Loop: @unchecked Sendable {
     }
 
     private func endTurn() {
-        // Targets may add targets: a failure that a flush meets is told in the same turn.
-        while !self.turnEnds.isEmpty {
-            if self.turnEnds.count == 1 {
-                let target = self.turnEnds.removeLast()
-                target.turnEnded()
-            } else {
-                let targets = self.turnEnds
-                self.turnEnds.removeAll(keepingCapacity: true)
-                for target in targets { target.turnEnded() }
-            }
-        }
+        // Each may bring the other: a failure that a flush meets is told in the same turn.
+        repeat {
+            self.scratch.owner?.flushScratch()
+            if self.turnEndCount > 0 { self.tellTurnEnds() }
+        } while self.turnEndCount > 0 || self.scratch.owner != nil
+    }
+
+    private func tellTurnEnds() {
+        let targets = self.turnEnds
+        self.turnEnds.removeAll(keepingCapacity: true)
+        self.turnEndCount = 0
+        for target in targets { target.turnEnded() }
     }
 
     // MARK: On the loop
@@ -135,6 +140,7 @@ package final class Loop: @unchecked Sendable {
     /// Calls `target` when the current event has been acted on.
     package func atTurnEnd(_ target: any TurnEndTarget) {
         self.turnEnds.append(target)
+        self.turnEndCount += 1
     }
 
     /// Calls `target` in the next turn, after the events that are then ready.

@@ -57,6 +57,10 @@ struct ListenerTable {
         self.files[path] = nil
     }
 
+    mutating func setMode(_ mode: UInt32, ofFileAt path: String) {
+        self.files[path]?.mode = mode
+    }
+
     /// Permission bits of a Unix socket's file; `nil` without one.
     func mode(ofFileAt path: String) -> UInt32? {
         self.files[path]?.mode

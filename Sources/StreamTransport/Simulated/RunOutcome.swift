@@ -8,4 +8,6 @@ package enum RunOutcome: Hashable, Sendable {
     case timeOver
     /// A loop takes turn after turn without letting time pass: an event that it never acts on.
     case spinning
+    /// As many steps were taken as this network may take: something goes on and on.
+    case stepsUsedUp
 }

@@ -5,6 +5,8 @@ final class SimulatedListener {
     let number: Int
     let address: SocketAddress
     let options: ListenOptions
+    /// What was applied to the listener; connections that it takes inherit it, as Linux does it. `nil`: nothing was.
+    var inherited: SocketOptions?
     let watchers = Watchers()
     unowned let network: SimulatedNetwork
     private var queue: Deque<SimulatedStream> = []

@@ -4,7 +4,7 @@ extension SimulatedNetwork {
     private static let turnsPerInstant = 20_000
 
     /// Runs for exactly `duration` of virtual time, through idle stretches too.
-    /// - Returns: `.timeOver`, or `.spinning`.
+    /// - Returns: `.timeOver`, `.spinning` or `.stepsUsedUp`.
     @discardableResult
     package func run(for duration: Duration) -> RunOutcome {
         let end = self.now.advanced(by: duration)
@@ -44,6 +44,8 @@ extension SimulatedNetwork {
             if condition() { return .conditionMet }
             // Turns cost time, so a busy loop may run over.
             guard self.now <= end else { return .timeOver }
+            guard self.stepsTaken < self.stepLimit else { return .stepsUsedUp }
+            self.stepsTaken += 1
             if let action = self.timeline.popDue() {
                 action()
             } else if let system = self.drawRunnable() {

@@ -23,6 +23,10 @@ package final class SimulatedNetwork {
     /// Most descriptors open in all processes together; one more is `ENFILE`.
     package var descriptorLimit = 1_000_000
     package internal(set) var openDescriptors = 0
+    /// Most steps (turns, deliveries and leaps to the next instant) of all runs together. Turns that cost time can go
+    /// round for ever without ever counting as spinning; a run that must end sets this.
+    package var stepLimit = Int.max
+    package internal(set) var stepsTaken = 0
 
     var timeline = Timeline()
     var chance: SimulatedChance

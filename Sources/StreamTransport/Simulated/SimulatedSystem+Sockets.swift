@@ -19,7 +19,9 @@ extension SimulatedSystem {
             let stream = socket.dequeue()
         else { return .failure(.wouldBlock) }
         self.network.note(.accepted, socket.number, stream.number)
-        return .success(AcceptedSocket(descriptor: self.process.open(.stream(stream)), peer: stream.remoteAddress))
+        let descriptor = self.process.open(.stream(stream))
+        if let inherited = socket.inherited { self.apply(inherited, to: stream) }
+        return .success(AcceptedSocket(descriptor: descriptor, peer: stream.remoteAddress))
     }
 
     package func connect(_ address: SocketAddress) -> Result<Descriptor, SystemError> {
@@ -86,6 +88,11 @@ extension SimulatedSystem {
         self.network.listeners.removeFile(path)
     }
 
+    package func setMode(_ mode: UInt32, ofSocketFile path: String) -> SystemError? {
+        self.network.listeners.setMode(mode, ofFileAt: path)
+        return nil
+    }
+
     package func localAddress(_ descriptor: Descriptor) -> SocketAddress? {
         switch self.process.socket(descriptor, "localAddress") {
         case .stream(let stream): stream.localAddress
@@ -100,11 +107,18 @@ extension SimulatedSystem {
     }
 
     package func apply(_ options: SocketOptions, to descriptor: Descriptor) -> SystemError? {
-        guard let stream = self.process.stream(descriptor, "apply") else { return .badDescriptor }
+        switch self.process.socket(descriptor, "apply") {
+        case .stream(let stream): self.apply(options, to: stream)
+        case .listener(let listener): listener.inherited = options
+        case nil: return .badDescriptor
+        }
+        return nil
+    }
+
+    private func apply(_ options: SocketOptions, to stream: SimulatedStream) {
         stream.options = options
         stream.awaitAcknowledgement()
         stream.expectSilence()
-        return nil
     }
 
     /// Holds up what passes through this connection for `duration`: what its process sends, and what comes to it. `nil`

@@ -44,11 +44,6 @@ package final class SimulatedSystem: System {
         self.isParked = false
     }
 
-    /// Leaves the loop alone from now on.
-    package func stopDriving() {
-        self.turn = nil
-    }
-
     var isRunnable: Bool {
         guard self.turn != nil else { return false }
         if !self.isParked || !self.answers.isEmpty || self.woken.load(ordering: .acquiring) { return true }
@@ -152,11 +147,6 @@ package final class SimulatedSystem: System {
         }
         watch.socket.watchers.remove(watch)
         watch.end()
-    }
-
-    /// Descriptors that this loop watches at the moment.
-    package var watchedDescriptors: Int {
-        self.watches.count
     }
 
     /// From the seed: no secret at all.

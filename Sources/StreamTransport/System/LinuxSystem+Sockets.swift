@@ -143,16 +143,15 @@ extension LinuxSystem {
         case .unix, nil: return nil
         }
         let tcp = Int32(IPPROTO_TCP)
-        if options.noDelay { Self.set(descriptor.number, tcp, TCP_NODELAY, 1) }
+        Self.set(descriptor.number, tcp, TCP_NODELAY, options.noDelay ? 1 : 0)
+        Self.set(descriptor.number, SOL_SOCKET, SO_KEEPALIVE, options.keepAliveIdle == nil ? 0 : 1)
         if let idle = options.keepAliveIdle {
-            Self.set(descriptor.number, SOL_SOCKET, SO_KEEPALIVE, 1)
             Self.set(descriptor.number, tcp, TCP_KEEPIDLE, Self.seconds(idle))
             Self.set(descriptor.number, tcp, TCP_KEEPINTVL, Self.seconds(options.keepAliveInterval))
             Self.set(descriptor.number, tcp, TCP_KEEPCNT, options.keepAliveProbes)
         }
-        if let timeout = options.userTimeout {
-            Self.set(descriptor.number, tcp, TCP_USER_TIMEOUT, Int32(clamping: timeout.clampedNanoseconds / 1_000_000))
-        }
+        let patience = options.userTimeout.map { Int32(clamping: $0.clampedNanoseconds / 1_000_000) } ?? 0
+        Self.set(descriptor.number, tcp, TCP_USER_TIMEOUT, patience)
         return nil
     }
 

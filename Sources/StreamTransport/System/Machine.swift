@@ -12,11 +12,6 @@ package enum Machine {
         sluice_wall_clock_milliseconds()
     }
 
-    /// 64 bits from the kernel's generator, for seeds and keys.
-    package static func entropy() -> UInt64 {
-        sluice_random()
-    }
-
     /// `count` words from the kernel's generator, at most 32 in one call.
     package static func randomWords(_ count: Int) -> [UInt64] {
         unsafe [UInt64](unsafeUninitializedCapacity: count) { buffer, used in
@@ -34,6 +29,11 @@ extension System {
     package func removeSocketFile(_ path: String) {
         guard !path.hasPrefix("@"), unsafe sluice_is_socket_file(path) == 1 else { return }
         _ = unsafe unlink(path)
+    }
+
+    package func setMode(_ mode: UInt32, ofSocketFile path: String) -> SystemError? {
+        guard !path.hasPrefix("@"), unsafe sluice_is_socket_file(path) == 1 else { return nil }
+        return unsafe chmod(path, mode) == 0 ? nil : .last
     }
 
     /// Random words, 1 to 32 of them, fit for keys. A simulation gives seeded ones.

@@ -17,6 +17,12 @@ package enum ServiceSupervisor {
         return sent == bytes.count
     }
 
+    /// Says that a reload begins, with the instant that a unit of `Type=notify-reload` wants to hear. `READY=1` ends it.
+    @discardableResult
+    package static func notifyReloading() -> Bool {
+        Self.notify("RELOADING=1\nMONOTONIC_USEC=\(sluice_monotonic_nanoseconds() / 1000)")
+    }
+
     /// The listening sockets that were passed, with their names (empty where none was given). Each is made non-blocking
     /// and close-on-exec; the variables are taken away, so that a child does not take them for its own.
     package static func takeListeningDescriptors() -> [(name: String, descriptor: Descriptor)] {

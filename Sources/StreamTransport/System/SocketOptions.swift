@@ -1,4 +1,4 @@
-/// Options of one connection. `nil` leaves what the system has.
+/// Options of one connection, or of all that a listener takes. `nil` is off.
 package struct SocketOptions: Hashable, Sendable {
     /// Small writes leave at once (`TCP_NODELAY`).
     package var noDelay = true

@@ -51,7 +51,8 @@ package protocol System: AnyObject {
 
     func localAddress(_ descriptor: Descriptor) -> SocketAddress?
     func peerAddress(_ descriptor: Descriptor) -> SocketAddress?
-    /// Applies what differs from the system's defaults. Options that a socket's family lacks are passed over.
+    /// Applies to a connection, or to a listener for the connections that it takes from then on, which inherit. Options that
+    /// a socket's family lacks are passed over.
     func apply(_ options: SocketOptions, to descriptor: Descriptor) -> SystemError?
 
     /// Looks up `host` away from the loop and calls back on it, at most once; `deadline` bounds the wait.
@@ -64,6 +65,9 @@ package protocol System: AnyObject {
 
     /// Takes away the file of a Unix socket that is closed; does nothing where there is none.
     func removeSocketFile(_ path: String)
+
+    /// Sets the permission bits of a Unix socket's file; does nothing where there is none.
+    func setMode(_ mode: UInt32, ofSocketFile path: String) -> SystemError?
 
     /// Random words, 1 to 32 of them, fit for masking keys: from the kernel's generator unless a system says otherwise.
     func randomWords(_ count: Int) -> [UInt64]

@@ -15,7 +15,6 @@ extension SystemError {
     package static let networkUnreachable = SystemError(ENETUNREACH)
     package static let addressInUse = SystemError(EADDRINUSE)
     package static let interrupted = SystemError(EINTR)
-    package static let connectionAborted = SystemError(ECONNABORTED)
     package static let processDescriptorsExhausted = SystemError(EMFILE)
     package static let systemDescriptorsExhausted = SystemError(ENFILE)
     package static let noMemory = SystemError(ENOMEM)

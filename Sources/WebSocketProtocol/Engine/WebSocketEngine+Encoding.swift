@@ -3,7 +3,7 @@ import ByteKernels
 extension WebSocketEngine {
     /// Bytes that a frame with this payload takes on the wire.
     public func frameSize(payloadCount: Int) -> Int {
-        FrameHeader.size(payloadLength: payloadCount, isMasked: self.role == .client) + payloadCount
+        self.role.frameSize(payloadCount: payloadCount)
     }
 
     /// Writes a frame to the front of `target`, which has room for `frameSize`: the header, and the payload masked on
@@ -14,16 +14,8 @@ extension WebSocketEngine {
         _ opcode: Opcode, isFinal: Bool, isCompressed: Bool = false, _ payload: RawSpan, keys: MaskingKeys,
         into target: inout MutableRawSpan
     ) -> Int {
-        var header = FrameHeader(
-            isFinal: isFinal, isCompressed: isCompressed, opcode: opcode, payloadLength: payload.byteCount)
-        if self.role == .client { header.maskingKey = keys.next() }
-        let start = header.encode(into: &target)
-        if let key = header.maskingKey {
-            _ = copyMasked(payload, into: &target, at: start, key: key, phase: 0)
-        } else {
-            target.copy(payload, at: start)
-        }
-        return start + payload.byteCount
+        self.role.encodeFrame(
+            opcode, isFinal: isFinal, isCompressed: isCompressed, payload, keys: keys, into: &target)
     }
 
     /// Compresses the payload of one data frame where that was agreed and pays.

@@ -55,6 +55,11 @@ public struct WebSocketEngine: ~Copyable {
         self.deflate = DeflateSession(parameters, policy: policy, role: self.role, share: share)
     }
 
+    /// Whether what was received so far ends with a whole message.
+    package var isBetweenMessages: Bool {
+        self.course == .open && !self.inFrame && self.messageKind == nil
+    }
+
     /// Decodes the next event from `buffer` at `position` on.
     ///
     /// The events do not depend on how the bytes were cut, but for the cuts of data within a frame: good bytes in front

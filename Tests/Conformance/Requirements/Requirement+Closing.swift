@@ -13,12 +13,12 @@ extension Requirement {
             "CloseFrameTests.refusesAReasonThatIsNotText", "CloseFrameTests.takesTheLongestReason"),
         .proven(
             "RFC 6455 §5.5.1", "A Close is answered with a Close, unless ours was sent before.",
-            by: "test_conformance_closing.py::test_a_close_is_answered_with_its_code_and_the_server_ends_the_stream",
+            by: "test_conformance_closing.py::test_a_close_is_answered_with_its_code_and_the_stream_ends",
             "test_conformance_closing.py::test_a_close_without_code_is_answered_without_code",
             "test_conformance_closing.py::test_a_second_close_is_not_answered"),
         .proven(
             "RFC 6455 §5.5.1", "A server ends the connection once both have sent a Close.",
-            by: "test_conformance_closing.py::test_a_close_is_answered_with_its_code_and_the_server_ends_the_stream"),
+            by: "test_conformance_closing.py::test_a_close_is_answered_with_its_code_and_the_stream_ends"),
         .unproven(
             "RFC 6455 §5.5.1", "No data frame follows our own Close.",
             because: "The engine writes what it is told to; the tasks keep to it, and have no test of their own yet."),

@@ -6,10 +6,11 @@ extension Requirement {
         .proven(
             "RFC 6455 §5.1", "A server closes the connection on a frame that is not masked.",
             by: "FrameRuleTests.refusesAnUnmaskedFrameFromAClient",
-            "test_conformance_framing.py::test_a_frame_without_mask_fails_the_connection"),
+            "test_conformance_framing.py::test_a_frame_masked_like_the_other_side_fails_the_connection"),
         .proven(
             "RFC 6455 §5.1", "A client closes the connection on a masked frame.",
-            by: "FrameRuleTests.refusesAMaskedFrameFromAServer"),
+            by: "FrameRuleTests.refusesAMaskedFrameFromAServer",
+            "test_conformance_framing.py::test_a_frame_masked_like_the_other_side_fails_the_connection"),
         .proven(
             "RFC 6455 §5.2", "A reserved bit without a meaning fails the connection.",
             by: "FrameRuleTests.refusesReservedBitsThatNothingGaveAMeaning",
@@ -48,6 +49,7 @@ extension Requirement {
             by: "FrameExampleTests.writesTheShortestLengthThatFits"),
         .proven(
             "RFC 6455 §5.3", "Every frame has a fresh key.", by: "FrameExampleTests.takesAFreshKeyForEveryFrame",
+            "test_frame_relay.py::test_a_client_does_not_choose_what_goes_over_the_wire",
             "test_bridge_kinds.py::test_the_client_side_masks_and_asks_as_the_rfc_wants"),
         .unproven(
             "RFC 6455 §5.3", "Keys come from a strong source of entropy and cannot be foretold.",
@@ -77,7 +79,9 @@ extension Requirement {
             by: "FrameExampleTests.readsAFragmentedUnmaskedTextMessage", "FrameRuleTests.passesEmptyFramesOn"),
         .proven(
             "RFC 6455 §5.4", "An intermediary changes no fragmentation where it does not know the meaning of the bits.",
-            by: "FrameScannerTests.findsEveryFrameAndForwardsEveryByte", "FrameScannerTests.letsAgreedBitsPass"),
+            by: "FrameScannerTests.findsEveryFrameAndForwardsEveryByte", "FrameScannerTests.letsAgreedBitsPass",
+            "FrameForwarderTests.everyFrameLeavesAsItCameInAnyCut",
+            "test_frame_relay.py::test_fragments_stay_as_they_are_over_single_bytes"),
         .proven(
             "RFC 6455 §5.4", "All fragments of a message are of the type of the first.",
             by: "FrameScannerTests.marksThePiecesOfAFrame", "FrameExampleTests.readsAFragmentedUnmaskedTextMessage"),

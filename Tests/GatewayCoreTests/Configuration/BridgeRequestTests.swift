@@ -68,7 +68,8 @@ struct BridgeRequestTests {
             .init(.halfClose, "hold"),
             .init(.header, "A: b"), .init(.header, "C: d"), .init(.origin, "https://o"), .init(.certificate, "c"),
             .init(.key, "k"),
-            .init(.clientCA, "cc"), .init(.ca, "ca"), .init(.clientCertificate, "cert"), .init(.clientKey, "key"),
+            .init(.clientCA, "cc"), .init(.clientCRL, "cr"), .init(.clientCRL, "cs"), .init(.ca, "ca"),
+            .init(.crl, "cl"), .init(.clientCertificate, "cert"), .init(.clientKey, "key"),
             .init(.serverName, "n"), .init(.compress), .init(.pingInterval, "5s"), .init(.maxMessageSize, "1MiB"),
             .init(.maxConnections, "7"), .init(.idleTimeout, "1m"), .init(.handshakeTimeout, "2s"),
             .init(.connectTimeout, "3s"),
@@ -79,6 +80,7 @@ struct BridgeRequestTests {
         #expect(listener.tls?.certificates == [CertificateFiles(certificate: "c", key: "k")])
         #expect(listener.tls?.clientCA == "cc")
         #expect(listener.tls?.clientAuthentication == .require)
+        #expect(listener.tls?.clientRevocationLists == ["cr", "cs"])
         #expect(listener.limits.maximumConnections == 7)
         #expect(listener.limits.maximumConnectionsPerClient == 7)
         #expect(listener.limits.handshakeTimeout == .seconds(2))
@@ -95,6 +97,7 @@ struct BridgeRequestTests {
         #expect(route.proxyProtocol == .v1)
         #expect(upstream.connectTimeout == .seconds(3))
         #expect(upstream.tls.authorities == "ca")
+        #expect(upstream.tls.revocationLists == ["cl"])
         #expect(upstream.tls.identity == CertificateFiles(certificate: "cert", key: "key"))
         #expect(upstream.tls.serverName == "n")
         #expect(bridge.maximumConnections == 7)
@@ -103,6 +106,13 @@ struct BridgeRequestTests {
         #expect(bridge.log.level == .error)
         let insecure = try self.configuration("tcp://127.0.0.1:0", "tls://h:1", .init(.insecure))
         #expect(!insecure.upstreams[0].tls.verifies)
+    }
+
+    @Test func takesTheWordsForOrigins() throws {
+        let bridge = try self.configuration("ws://127.0.0.1:0", "tcp://h:1", .init(.origin, "null"))
+        #expect(bridge.routes[0].origins == [.opaque])
+        let open = try self.configuration("ws://127.0.0.1:0", "tcp://h:1", .init(.origin, "*"))
+        #expect(open.routes[0].origins == [.any])
     }
 
     @Test(
@@ -134,14 +144,103 @@ struct BridgeRequestTests {
                 "TARGET: expected a port behind the host of tcp://, found \"tcp://h\"; write it like :5900",
             ])
         #expect(
-            self.problems("wss://127.0.0.1:0", "echo") == [
-                "LISTEN: expected a certificate for wss://, found none; give the listener a certificate and its key"
+            self.problems("ws://127.0.0.1:0", "tcp://h:1", .init(.ca, "c"), .init(.proxyProtocol, "in,v3")) == [
+                "--ca: expected TARGET to begin with tls:// or wss://, found \"tcp://h:1\"; begin it so, or leave out --ca",
+                "--proxy-protocol: expected one of v1, v2, found \"v3\"; did you mean v1?",
+            ])
+    }
+
+    @Test(arguments: ["wss", "tls", "wss+unix"])
+    func asksForTheCertificateThatAListenerNeeds(_ scheme: String) {
+        let listen = scheme.hasSuffix("unix") ? "\(scheme):///run/a.sock" : "\(scheme)://127.0.0.1:0"
+        let lack =
+            "--certificate: expected a certificate for LISTEN, found none; "
+            + "add --certificate FILE and --key FILE, or begin LISTEN with \(scheme.hasPrefix("tls") ? "tcp" : "ws")://"
+        #expect(self.problems(listen, "echo") == [lack])
+        #expect(self.problems(listen, "echo", .init(.key, "k"), .init(.clientCA, "c")) == [lack])
+        #expect(
+            self.problems(listen, "tcp://h") == [
+                lack, "TARGET: expected a port behind the host of tcp://, found \"tcp://h\"; write it like :5900",
+            ])
+    }
+
+    @Test func namesEachOptionThatNeedsAnotherKindOfListenerOrTarget() {
+        func misplaced(_ option: String, _ place: String, _ schemes: String, _ found: String) -> String {
+            "--\(option): expected \(place) to begin with \(schemes), found \(found); begin it so, or leave out --\(option)"
+        }
+        #expect(
+            self.problems(
+                "ws://127.0.0.1:0", "echo", .init(.certificate, "c"), .init(.key, "k"), .init(.clientCA, "a"),
+                .init(.clientCRL, "l"), .init(.ca, "a"), .init(.crl, "l"), .init(.insecure))
+                == ["certificate", "key", "client-ca", "client-crl"].map {
+                    misplaced($0, "LISTEN", "tls:// or wss://", "\"ws://127.0.0.1:0\"")
+                } + ["ca", "crl", "insecure"].map { misplaced($0, "TARGET", "tls:// or wss://", "\"echo\"") })
+        #expect(
+            self.problems(
+                "tcp://127.0.0.1:0", "tcp://h:1", .init(.header, "A: b"), .init(.header, "C: d"),
+                .init(.origin, "https://o"), .init(.subprotocol, "s"), .init(.serverName, "n"),
+                .init(.clientCertificate, "c"), .init(.clientKey, "k")) == [
+                    misplaced(
+                        "subprotocol", "LISTEN or TARGET", "ws:// or wss://", "\"tcp://127.0.0.1:0\" and \"tcp://h:1\""),
+                    misplaced("header", "TARGET", "ws:// or wss://", "\"tcp://h:1\""),
+                    misplaced("origin", "LISTEN", "ws:// or wss://", "\"tcp://127.0.0.1:0\""),
+                    misplaced("client-certificate", "TARGET", "tls:// or wss://", "\"tcp://h:1\""),
+                    misplaced("client-key", "TARGET", "tls:// or wss://", "\"tcp://h:1\""),
+                    misplaced("server-name", "TARGET", "tls:// or wss://", "\"tcp://h:1\""),
+                ])
+    }
+
+    @Test func namesTheOptionsThatBelongTogetherOrExcludeEachOther() {
+        #expect(
+            self.problems("tcp://127.0.0.1:0", "tls://h:1", .init(.clientKey, "k")) == [
+                "--client-key: expected --client-certificate beside it, found none; add --client-certificate FILE"
             ])
         #expect(
-            self.problems("ws://127.0.0.1:0", "tcp://h:1", .init(.ca, "c"), .init(.proxyProtocol, "in,v3")) == [
-                "--proxy-protocol: expected one of v1, v2, found \"v3\"; did you mean v1?",
-                "--ca: expected no tls, as no endpoint begins with tls or wss, found a mapping; "
-                    + "leave it out, or begin the endpoints with tls or wss",
+            self.problems("tcp://127.0.0.1:0", "tls://h:1", .init(.ca, "c"), .init(.insecure)) == [
+                "--insecure: expected either --ca or --insecure, found both; leave out one of them"
+            ])
+        #expect(
+            self.problems("tcp://127.0.0.1:0", "tls://h:1", .init(.crl, "c"), .init(.insecure)) == [
+                "--insecure: expected either --crl or --insecure, found both; leave out one of them"
+            ])
+        #expect(
+            self.problems(
+                "tls://127.0.0.1:0", "tcp://h:1", .init(.certificate, "c"), .init(.key, "k"), .init(.clientCRL, "c"))
+                == ["--client-crl: expected --client-ca beside it, found none; add --client-ca FILE"])
+        #expect(
+            self.problems("tcp://127.0.0.1:0", "tls+unix:///run/t.sock") == [
+                "--server-name: expected the name to verify behind a Unix socket, found none; "
+                    + "add --server-name NAME, or --insecure for a test"
+            ])
+        #expect(
+            self.problems(
+                "tcp://127.0.0.1:0", "ws://h", .init(.framing, "length-prefixed"), .init(.halfClose, "signal"))
+                == [
+                    "--half-close: expected hold or close, as an empty message is data in length-prefixed framing "
+                        + "and cannot mark an end, found \"signal\"; choose one of them, or another framing"
+                ])
+    }
+
+    @Test func saysNothingOfPlacesThatCannotBeRead() {
+        #expect(
+            self.problems("http://127.0.0.1:0", "tcp://h:1", .init(.certificate, "c"), .init(.origin, "https://o")).map
+            {
+                $0.prefix { $0 != ":" }
+            } == ["LISTEN"])
+    }
+
+    @Test func logsAsMuchAsItIsTold() throws {
+        func level(_ options: BridgeRequest.Option...) throws -> LogSettings.Level {
+            try BridgeRequest(listen: "tcp://127.0.0.1:0", target: "echo", options: options).read().configuration.log
+                .level
+        }
+        #expect(try level() == .info)
+        #expect(try level(.init(.logLevel, "warning")) == .warning)
+        #expect(try level(.init(.quiet)) == .error)
+        #expect(try level(.init(.quiet), .init(.logLevel, "info")) == .info)
+        #expect(
+            self.problems("tcp://127.0.0.1:0", "echo", .init(.logLevel, "loud")) == [
+                "--log-level: expected one of trace, debug, info, notice, warning, error, critical, found \"loud\""
             ])
     }
 }

@@ -135,6 +135,10 @@ struct ConfigurationProblemTests {
             "5:52: listeners[0].tls.client-auth: expected request or require, as there is a client-ca, found \"none\"; "
                 + "leave out one of the two"),
         .listener(
+            "tls: {certificate: c, client-crl: d}", listen: "wss://*:1",
+            "5:37: listeners[0].tls.client-crl: expected no revocation lists, as there is no client-ca whose certificates "
+                + "they could name, found \"d\"; add client-ca: FILE, or leave it out"),
+        .listener(
             "tls: {certificates: []}", listen: "wss://*:1",
             "5:23: listeners[0].tls.certificates: expected at least one certificate, found an empty list"),
         .listener(
@@ -188,6 +192,29 @@ struct ConfigurationProblemTests {
             "6:19: routes[0].headers.Host: expected a header that the gateway does not write itself, "
                 + "found \"b\"; leave out Host"),
         .route(
+            "target: tcp://h:1\n  framing: length-prefixed\n  half-close: signal",
+            "7:15: routes[0].half-close: expected hold or close, as an empty message is data in length-prefixed framing "
+                + "and cannot mark an end, found \"signal\"; choose one of them, or another framing"),
+        .route(
+            "target: echo\n  origins: []",
+            "6:12: routes[0].origins: expected at least one origin, found an empty list; leave it out or write \"*\" to let all pages pass"
+        ),
+        .route(
+            "target: echo\n  origins: [null, app.example]",
+            "6:13: routes[0].origins[0]: expected an origin: scheme, host and port, without a path, found nothing; "
+                + "write it like https://app.example.com, \"*\" for all, or \"null\" in quotes for pages without an origin",
+            "6:19: routes[0].origins[1]: expected an origin: scheme, host and port, without a path, found \"app.example\"; "
+                + "write it like https://app.example.com, \"*\" for all, or \"null\" in quotes for pages without an origin"
+        ),
+        .route(
+            "target: ws://h\n  headers: {A: b, C: 'd '}",
+            "6:22: routes[0].headers.C: expected a header that fits into one line, its value without spaces at its ends, "
+                + "found \"d \"; take them away"),
+        .route(
+            "target: ws://h\n  headers: ['A: b', \"C: d\\t\"]",
+            "6:21: routes[0].headers[1]: expected a header that fits into one line, its value without spaces at its ends, "
+                + "found \"C: d\\u{9}\"; take them away"),
+        .route(
             "target: echo\n  listeners: [m]",
             "6:15: routes[0].listeners[0]: expected the name of a listener, found \"m\"; did you mean l?"),
         Mistake(
@@ -224,6 +251,10 @@ struct ConfigurationProblemTests {
             "tls: {key: c}", endpoints: "tls://h:1",
             "6:8: upstreams[0].tls.certificate: expected the certificate that key belongs to, found nothing; add certificate: FILE"
         ),
+        .upstream(
+            "tls: {insecure: true, crl: [c]}", endpoints: "tls://h:1",
+            "6:19: upstreams[0].tls.insecure: expected either revocation lists to look in or insecure: true, "
+                + "found \"true\"; leave out one of the two"),
         .upstream(
             "retry-delay: 10s\n  retry-max-delay: 1s",
             "7:20: upstreams[0].retry-max-delay: expected at least the retry delay of 10s, found \"1s\""),

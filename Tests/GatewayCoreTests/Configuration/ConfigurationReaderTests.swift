@@ -61,6 +61,7 @@ struct ConfigurationReaderTests {
         #expect(tls.certificates[1].serverNames == [.exact("b.example"), .wildcard(suffix: "b.example")])
         #expect(tls.clientCA == "ca.pem")
         #expect(tls.clientAuthentication == .request)
+        #expect(tls.clientRevocationLists == ["ca.crl", "more.crl"])
         #expect(tls.alpn == ["http/1.1"])
         #expect(tls.minimumVersion == .tls13)
         #expect(tls.keyLog == "keys.log")
@@ -79,7 +80,7 @@ struct ConfigurationReaderTests {
         #expect(route.headers == [ExtraHeader(name: "X-One", value: "a"), ExtraHeader(name: "X-Two", value: "b")])
         #expect(route.proxyProtocol == .v1)
         let tunnel = route.tunnel
-        #expect(tunnel.framing == .lengthPrefixed)
+        #expect(tunnel.framing == .base64)
         #expect(tunnel.halfClose == .signal)
         let compression = try #require(tunnel.compression)
         #expect(compression.level == 9)
@@ -116,6 +117,7 @@ struct ConfigurationReaderTests {
         #expect(upstream.subprotocols == ["v2"])
         let tls = upstream.tls
         #expect(tls.authorities == "up.pem")
+        #expect(tls.revocationLists == ["up.crl"])
         #expect(tls.identity == CertificateFiles(certificate: "me.pem", key: "me.key", password: .file("me.txt")))
         #expect(tls.serverName == "one.internal")
         #expect(tls.verifies)
@@ -160,6 +162,15 @@ struct ConfigurationReaderTests {
         #expect(try route("buffer: {high: 8KiB}").tunnel.buffer == BufferWatermarks(high: 8192, low: 2048))
         #expect(try route("compress: true").tunnel.compression == CompressionPolicy())
         #expect(try route("compress: false").tunnel.compression == nil)
+    }
+
+    @Test func readsTheWordsAmongOrigins() throws {
+        func origins(_ text: String) throws -> [OriginPattern] {
+            let route = self.minimal.replacing("target: echo", with: "target: echo, origins: \(text)")
+            return try ConfigurationSamples.configuration(route).routes[0].origins
+        }
+        #expect(try origins("\"*\"") == [.any])
+        #expect(try origins("[\"null\", https://o]").map(\.description) == ["null", "https://o"])
     }
 
     @Test func makesAnUpstreamOfAURLInARoute() throws {

@@ -41,6 +41,24 @@ struct ConfigurationReferenceTests {
         }
     }
 
+    /// The configuration inside the Kubernetes example; and the pod must not be killed while it drains.
+    @Test func theExampleForKubernetesIsRight() throws {
+        let lines = try ConfigurationSamples.text("deploy/kubernetes.yaml").components(separatedBy: "\n")
+        let start = try #require(lines.firstIndex(of: "  sluice.yaml: |"))
+        let block = lines[(start + 1)...].prefix { $0.isEmpty || $0.hasPrefix("    ") }
+        let text = block.map { $0.dropFirst(4) }.joined(separator: "\n")
+        #expect(ConfigurationSamples.problems(text) == [])
+        let drain = try ConfigurationSamples.configuration(text).drain.timeout
+        func number(behind key: String) -> Int? {
+            lines.first { $0.contains(key) }?.components(separatedBy: key)[1].split { !$0.isNumber }.first.flatMap {
+                Int($0)
+            }
+        }
+        let grace = try #require(number(behind: "terminationGracePeriodSeconds: "))
+        let pause = try #require(number(behind: "command: [sleep, "))
+        #expect(.seconds(grace - pause) > drain)
+    }
+
     /// What follows each heading of the form `` ### `listeners[].name` ``.
     private func entries() throws -> [String: String] {
         var entries: [String: String] = [:]

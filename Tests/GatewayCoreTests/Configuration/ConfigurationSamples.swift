@@ -37,6 +37,7 @@ enum ConfigurationSamples {
                 - {certificate: b.pem, key: b.key, password-file: b.txt, server-names: [b.example, "*.b.example"]}
               client-ca: ca.pem
               client-auth: request
+              client-crl: [ca.crl, more.crl]
               alpn: [http/1.1]
               min-version: "1.3"
               key-log: keys.log
@@ -61,7 +62,7 @@ enum ConfigurationSamples {
             host: "*.b.example"
             path: /rooms/{room}
             target: rooms
-            framing: length-prefixed
+            framing: base64
             half-close: signal
             origins: [https://app.example, "http://*.app.example:3000"]
             subprotocols: [v2, v1]
@@ -94,6 +95,7 @@ enum ConfigurationSamples {
             eject-duration: 10s
             tls:
               ca: up.pem
+              crl: up.crl
               certificate: me.pem
               key: me.key
               password-file: me.txt

@@ -14,10 +14,11 @@ struct FileAuditTests {
                 "listeners[1].tls.certificate a.pem", "listeners[1].tls.key a.key",
                 "listeners[1].tls.certificates[0].certificate b.pem", "listeners[1].tls.certificates[0].key b.key",
                 "listeners[1].tls.certificates[0].password-file b.txt", "listeners[1].tls.client-ca ca.pem",
+                "listeners[1].tls.client-crl[0] ca.crl", "listeners[1].tls.client-crl[1] more.crl",
                 "listeners[1].tls.key-log keys.log", "upstreams[0].tls.certificate me.pem",
                 "upstreams[0].tls.key me.key",
                 "upstreams[0].tls.password-file me.txt", "upstreams[0].tls.ca up.pem",
-                "upstreams[0].tls.key-log up.log",
+                "upstreams[0].tls.crl[0] up.crl", "upstreams[0].tls.key-log up.log",
             ])
         #expect(files.filter { $0.use == .append }.map(\.path) == ["keys.log", "up.log"])
     }
@@ -26,7 +27,7 @@ struct FileAuditTests {
         let audit = FileAudit { path, use in
             switch path {
             case "b.key": .notPermitted
-            case "up.pem": .missing
+            case "more.crl", "up.pem": .missing
             case "keys.log": use == .append ? .notAFile : nil
             default: nil
             }
@@ -37,9 +38,11 @@ struct FileAuditTests {
             problems == [
                 "c.yaml:20:37: listeners[1].tls.certificates[0].key: expected a file that can be read, "
                     + "found a file that may not be opened at \"b.key\"; \(remedy)",
-                "c.yaml:25:16: listeners[1].tls.key-log: expected a file that can be written, "
+                "c.yaml:23:28: listeners[1].tls.client-crl[1]: expected a file that can be read, "
+                    + "found no such file at \"more.crl\"; \(remedy)",
+                "c.yaml:26:16: listeners[1].tls.key-log: expected a file that can be written, "
                     + "found something that is not a file at \"keys.log\"; \(remedy)",
-                "c.yaml:79:11: upstreams[0].tls.ca: expected a file that can be read, found no such file at \"up.pem\"; \(remedy)",
+                "c.yaml:80:11: upstreams[0].tls.ca: expected a file that can be read, found no such file at \"up.pem\"; \(remedy)",
             ])
     }
 

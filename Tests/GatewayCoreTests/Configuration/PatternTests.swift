@@ -44,13 +44,14 @@ struct PatternTests {
         ("https://Example.com", "https://example.com"), ("http://a:80", "http://a"),
         ("https://a:8443", "https://a:8443"),
         ("https://*.a.b", "https://*.a.b"), ("http://[::1]:3000", "http://::1:3000"), ("app://local", "app://local"),
+        ("*", "*"), ("null", "null"),
     ])
     func readsAnOrigin(text: String, normal: String) throws {
         #expect(try ValueSyntax<OriginPattern>.originPattern.parse(text).description == normal)
     }
 
     @Test(arguments: [
-        "", "example.com", "https://", "https://a/", "https://a/b", "https://a:x", "https://u@a", "*", "null",
+        "", "example.com", "https://", "https://a/", "https://a/b", "https://a:x", "https://u@a", "**", "NULL", "*://a",
     ])
     func refusesOtherOrigins(text: String) {
         #expect(throws: TextFault.self) { try ValueSyntax<OriginPattern>.originPattern.parse(text) }

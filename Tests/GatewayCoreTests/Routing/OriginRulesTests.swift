@@ -35,15 +35,23 @@ struct OriginRulesTests {
     }
 
     @Test func nullPassesOnlyWhereListed() {
-        #expect(OriginRules([], allowsOpaque: true).allows("null"))
-        #expect(!OriginRules([], allowsOpaque: true).allows("https://app.example"))
-        #expect(OriginRules([], allowsAny: true).allows("null"))
+        #expect(OriginRules([.opaque]).allows("null"))
+        #expect(!OriginRules([.opaque]).allows("https://app.example"))
+        #expect(!OriginRules([.opaque]).allows("NULL"))
+    }
+
+    @Test(arguments: ["https://anything.example", "null", "file://", "no origin at all"])
+    func anyLetsAllPass(_ origin: String) {
+        #expect(OriginRules([.any]).allows(origin))
+        #expect(OriginRules([OriginPattern(scheme: "https", host: .exact("o"), port: nil), .any]).allows(origin))
     }
 
     @Test func aRouteWithoutAListLetsAllPass() {
         var route = RouteConfiguration(name: "r", path: PathPattern([]), target: .echo)
         #expect(OriginRules(of: route).allows("https://anything.example"))
+        #expect(OriginRules(of: route).allows("null"))
         route.origins = [OriginPattern(scheme: "https", host: .exact("app.example"), port: nil)]
         #expect(!OriginRules(of: route).allows("https://anything.example"))
+        #expect(!OriginRules(of: route).allows("null"))
     }
 }

@@ -11,6 +11,7 @@ struct GatewayBehaviourTests {
           - {name: raw, listen: "tcp://10.1.0.1:1001", route: raw}
           - {name: bridged, listen: "tcp://10.1.0.1:1002", route: bridged}
           - {name: named, listen: "tcp://10.1.0.1:1003", route: named}
+          - {name: lines, listen: "tcp://10.1.0.1:1005", route: lines}
           - {name: web, listen: "ws://10.1.0.1:1004"}
         routes:
           - {name: raw, target: stream}
@@ -18,6 +19,8 @@ struct GatewayBehaviourTests {
           - {name: named, target: stream, proxy-protocol: v1}
           - {name: to-stream, path: /stream, target: stream}
           - {name: to-web, path: /web, target: web}
+          - {name: lines, target: web, framing: lines}
+          - {name: pinged, path: /pinged, target: web, ping-interval: 1s}
           - {name: echo, path: /echo, target: echo}
         upstreams:
           - {name: stream, endpoints: ["tcp://10.2.0.1:2001"], connect-timeout: 3s, handshake-timeout: 5s, retries: 0}
@@ -25,14 +28,34 @@ struct GatewayBehaviourTests {
         """
 
     /// A raw client joined with a WebSocket upstream.
-    private func bridged(_ scene: GatewayScene) throws -> (client: ScriptedPeer, upstream: RawWebSocketPeer) {
+    private func bridged(_ scene: GatewayScene, by port: UInt16 = 1002) throws -> (
+        client: ScriptedPeer, upstream: RawWebSocketPeer
+    ) {
         let listener = try scene.upstream(2002)
-        let client = try scene.client(1002)
+        let client = try scene.client(port)
         #expect(scene.run { listener.accepted.first?.received.suffix(4) == Array("\r\n\r\n".utf8)[...] })
         let upstream = RawWebSocketPeer(try #require(listener.accepted.first), isClient: false)
         upstream.peer.send(RawWebSocketPeer.answer(to: upstream.peer.takeReceived(), accept: AcceptKey.answering))
         scene.settle()
         return (client, upstream)
+    }
+
+    @Test func carriesLinesOfAnyLengthBothWaysWhereNoLimitIsSet() throws {
+        let scene = try GatewayScene(Self.configuration)
+        let (client, upstream) = try self.bridged(scene, by: 1005)
+        let line = [UInt8](repeating: 0x61, count: 3 << 20)
+        client.send(line)
+        // It goes over while it comes: nobody waits for its end.
+        #expect(scene.run { upstream.peer.received.count >= line.count })
+        client.send([0x0A])
+        #expect(scene.run { upstream.frames.last?.isFinal == true })
+        let frames = upstream.frames
+        #expect(frames.first?.opcode == 1 && frames.dropFirst().allSatisfy { $0.opcode == 0 })
+        #expect(frames.flatMap(\.payload) == line)
+        upstream.send(1, line)
+        #expect(scene.run { client.received.count > line.count })
+        #expect(client.received == line + [0x0A])
+        scene.finish()
     }
 
     @Test func losesNothingThatComesBeforeTheUpstreamStands() throws {
@@ -124,6 +147,21 @@ struct GatewayBehaviourTests {
         scene.finish()
     }
 
+    /// Else the balancer would take the endpoint for busy for ever.
+    @Test func anAttemptThatNobodyWaitsForAnyMoreIsNotCounted() throws {
+        let scene = try GatewayScene(Self.configuration)
+        scene.network.connectScripts[.ipv4(address: 0x0A02_0001, port: 2001)] = .hangs
+        let clients = try (0..<3).map { _ in try scene.client(1001) }
+        #expect(scene.run { scene.gateway.plan.upstreamConnections == 3 })
+        clients[0].reset()
+        #expect(scene.run { scene.gateway.plan.upstreamConnections == 2 })
+        var empty = 0
+        scene.gateway.drain(DrainSettings()) { empty += 1 }
+        #expect(scene.run { empty == 1 })
+        #expect(scene.gateway.plan.upstreamConnections == 0)
+        scene.finish()
+    }
+
     @Test func anUpstreamThatVanishesWithoutCloseIsAResetTowardsARawClient() throws {
         let scene = try GatewayScene(Self.configuration)
         let (client, upstream) = try self.bridged(scene)
@@ -168,6 +206,25 @@ struct GatewayBehaviourTests {
         scene.finish()
     }
 
+    /// The answer to its Close comes from the other side, which may take longer than a ping would wait.
+    @Test func whoClosesIsAnsweredThoughAPingWouldBeDue() throws {
+        let scene = try GatewayScene(Self.configuration)
+        let listener = try scene.upstream(2002)
+        let client = try scene.webSocketClient(1004, "/pinged")
+        #expect(scene.run { listener.accepted.first?.received.suffix(4) == Array("\r\n\r\n".utf8)[...] })
+        let upstream = RawWebSocketPeer(listener.accepted[0], isClient: false)
+        upstream.peer.send(RawWebSocketPeer.answer(to: upstream.peer.takeReceived(), accept: AcceptKey.answering))
+        #expect(scene.head(client) != nil)
+        client.send(8, [0x03, 0xE8])
+        #expect(scene.run { upstream.close != nil })
+        _ = scene.network.run(for: .seconds(3))
+        #expect(client.close == nil && !client.peer.sawEnd)
+        upstream.send(8, [0x03, 0xE8])
+        #expect(scene.run { client.close == [0x03, 0xE8] })
+        scene.settle()
+        scene.finish()
+    }
+
     @Test func aSlowReaderGetsEverythingThoughItTakesLongerThanAClosing() throws {
         let scene = try GatewayScene(Self.configuration)
         let (client, upstream) = try self.bridged(scene)
@@ -185,7 +242,8 @@ struct GatewayBehaviourTests {
         }
         client.isReading = true
         #expect(scene.run { client.sawEnd || client.failure != nil })
-        #expect(client.received.count == message.count && client.failure == nil)
+        #expect(client.received.count == message.count)
+        #expect(client.failure == nil, "\(scene.gateway.endings) at \(scene.network.now)")
         scene.finish()
     }
 
@@ -244,6 +302,40 @@ struct GatewayBehaviourTests {
         scene.host.close()
         scene.settle()
         #expect(empty == 1 && scene.gateway.process.openDescriptors == 0)
+    }
+
+    /// Our Close does not open the gates for a client that goes on sending.
+    @Test func aClosingTunnelStillHoldsItsSenderBack() throws {
+        let scene = try GatewayScene(Self.configuration)
+        let listener = try scene.upstream(2001)
+        listener.acceptsReading = false
+        let client = try scene.webSocketClient(1004, "/stream")
+        #expect(scene.head(client) != nil)
+        let payload = [UInt8](repeating: 7, count: 4000)
+        for _ in 0..<1000 { client.send(2, payload) }
+        _ = scene.network.run(for: .seconds(1))
+        #expect(client.peer.unsentBytes > 0)
+        scene.gateway.drain(DrainSettings()) {}
+        #expect(scene.run { client.close != nil })
+        _ = scene.network.run(for: .seconds(3))
+        let held = scene.gateway.parts[0].mostQueuedBytes(onRoute: "to-stream")
+        #expect(held > 0 && held < 2 * 64 * 1024 + 4096)
+        scene.finish()
+    }
+
+    @Test(arguments: [ConnectScript.refused, .hangs])
+    func nothingIsLeftInMemoryOfAnAttemptThatFailed(_ script: ConnectScript) throws {
+        let scene = try GatewayScene(Self.configuration)
+        for port in [UInt16(2001), 2002] {
+            scene.network.connectScripts[.ipv4(address: 0x0A02_0001, port: port)] = script
+        }
+        let clients = [try scene.client(1001), try scene.client(1002)]
+        #expect(scene.run { scene.gateway.plan.upstreamConnections == 2 })
+        let watched = scene.gateway.parts.flatMap { WeakObject.graph(of: $0.liveConnections) }
+        #expect(Set(watched.map(\.name)).isSuperset(of: ["UpstreamAttempt", "StreamTask", "WebSocketTask"]))
+        #expect(scene.run { clients.allSatisfy { $0.failure == .reset } })
+        scene.finish()
+        #expect(watched.filter { $0.object != nil && $0.name != "LoopTimer" }.map(\.name) == [])
     }
 
     @Test func nothingIsLeftInMemoryOfWhatIsOver() throws {

@@ -15,7 +15,7 @@ final class GatewayScene {
         self.gateway = try SimulatedGateway(ConfigurationSamples.configuration(configuration), on: self.network)
         let system = self.network.makeSystem()
         let host = ScriptedHost(on: system)
-        system.drive { host.turn() }
+        system.drive { [weak host] in host?.turn() }
         self.host = host
     }
 
@@ -71,6 +71,7 @@ final class GatewayScene {
         #expect(self.gateway.liveCount == 0 && self.gateway.watchedCount == 0, sourceLocation: sourceLocation)
         #expect(self.gateway.process.openDescriptors == 0, sourceLocation: sourceLocation)
         #expect(self.gateway.shared.withAdmission { $0.connections } == 0, sourceLocation: sourceLocation)
+        #expect(self.gateway.plan.upstreamConnections == 0, sourceLocation: sourceLocation)
         #expect(self.network.misuses == [], sourceLocation: sourceLocation)
     }
 }

@@ -15,6 +15,7 @@ final class SimulatedGateway {
     let network: SimulatedNetwork
     let process: SimulatedProcess
     let parts: [LoopGateway]
+    let plan: GatewayPlan
     let shared: GatewayShared
     private let log: TunnelLog
     private let written = WrittenLog()
@@ -27,15 +28,17 @@ final class SimulatedGateway {
         let systems = [first] + (1..<count).map { _ in first.process.makeSystem() }
         let loops = systems.map { system in
             let loop = Loop(system: system)
-            system.drive { loop.turn() }
+            // Weakly: the network's side of a loop does not keep it.
+            system.drive { [weak loop] in loop?.turn() }
             return loop
         }
         let written = self.written
-        self.log = TunnelLog(configuration.log, writer: LogWriter { written.append($0) })
+        self.log = TunnelLog(configuration.log, writer: LogWriter(onOwnThread: false) { written.append($0) })
         let shared = GatewayShared(log: self.log, hub: ChatHub(loops: loops), admission: Admission(configuration))
         self.shared = shared
         self.parts = loops.enumerated().map { LoopGateway(loop: $1, index: $0, shared: shared) }
-        for listener in try GatewayPlan(configuration).listeners { try self.open(listener) }
+        self.plan = try GatewayPlan(configuration)
+        for listener in self.plan.listeners { try self.open(listener) }
     }
 
     private func open(_ listener: ListenerPlan) throws {
@@ -78,13 +81,23 @@ final class SimulatedGateway {
 
     /// The connections that are over, in the order of their ends, as the log has them.
     var endings: [Ending] {
+        self.lines("connection closed").compactMap { values in
+            guard let identifier = values["id"].flatMap({ Int($0) }), let reason = values["reason"] else { return nil }
+            return Ending(identifier: identifier, reason: reason)
+        }
+    }
+
+    /// The connections that came to an endpoint, in order, as the log has them.
+    var openings: [Int] {
+        self.lines("connection opened").compactMap { $0["id"].flatMap { Int($0) } }
+    }
+
+    /// The values of all lines with this message.
+    private func lines(_ message: String) -> [[String: String]] {
         self.log.flush()
-        return self.written.lines.compactMap { line in
-            guard line.contains(" connection closed ") else { return nil }
-            let words = line.split(separator: " ").map { $0.split(separator: "=", maxSplits: 1) }
-            func value(_ key: Substring) -> Substring? { words.first { $0.first == key }?.last }
-            guard let identifier = value("id").flatMap({ Int($0) }), let reason = value("reason") else { return nil }
-            return Ending(identifier: identifier, reason: String(reason))
+        return self.written.lines.filter { $0.contains(" \(message) ") }.map { line in
+            let pairs = line.split(separator: " ").map { $0.split(separator: "=", maxSplits: 1).map(String.init) }
+            return Dictionary(pairs.filter { $0.count == 2 }.map { ($0[0], $0[1]) }, uniquingKeysWith: { $1 })
         }
     }
 }

@@ -3,7 +3,7 @@ import TestSupport
 
 /// A byte-stream client of a simulated load: says its bytes in pieces, and ends the way that was drawn for it.
 final class SimulatedRawClient {
-    enum Ending: CaseIterable {
+    enum Ending {
         /// Finishes sending and waits for the other end.
         case finishes
         case resets
@@ -12,21 +12,21 @@ final class SimulatedRawClient {
     }
 
     let peer: ScriptedPeer
+    let door: LoadDoor
     let sent: [UInt8]
     let ending: Ending
-    /// What the other end is to say; `nil` if it says back what it hears.
-    let expected: [UInt8]?
     private var cuts: ArraySlice<Range<Int>>
     private(set) var hasEnded = false
 
-    init(_ peer: ScriptedPeer, expecting expected: [UInt8]?, using chance: inout SeededGenerator) {
+    /// - Parameter tag: the first bytes said, by which a sink knows who speaks.
+    init(_ peer: ScriptedPeer, at door: LoadDoor, tag: [UInt8], using chance: inout SeededGenerator) {
         self.peer = peer
-        self.expected = expected
-        self.sent = chance.bytes(Int.random(in: 0...30_000, using: &chance))
+        self.door = door
+        self.sent = (door.rudeWords ?? tag) + chance.bytes(Int.random(in: 0...30_000, using: &chance))
         self.ending =
             Int.random(in: 0..<10, using: &chance) < 7 ? .finishes : Bool.random(using: &chance) ? .resets : .lingers
         self.cuts = chance.cuts(of: self.sent.count, longest: 9000)[...]
-        peer.readLimit = Int.random(in: 1...20_000, using: &chance)
+        peer.readLimit = Int.random(in: 8...20_000, using: &chance)
     }
 
     /// Does the next thing.
@@ -43,15 +43,37 @@ final class SimulatedRawClient {
         }
     }
 
-    /// What is wrong with what this client saw; `nil` if nothing is.
+    private var sawCleanEnd: Bool {
+        self.peer.sawEnd && self.peer.failure == nil
+    }
+
+    /// Whether this client got what it was promised.
+    var isContent: Bool {
+        guard self.ending == .finishes, self.door.promise != .nothing else { return true }
+        return (self.sawCleanEnd || self.door.promise == .bytes)
+            && self.peer.received.count == self.door.answer(to: self.sent).count
+    }
+
+    /// What became of this client, for who asks why it is not content.
+    var lot: String {
+        "got \(self.peer.received.count) of \(self.door.answer(to: self.sent).count) bytes, "
+            + "end \(self.peer.sawEnd), failure \(String(describing: self.peer.failure))"
+    }
+
+    /// What is wrong with the bytes that this client heard; `nil` if nothing is.
     var complaint: String? {
-        let whole = self.expected ?? self.sent
-        guard whole.starts(with: self.peer.received) else { return "heard what was never said" }
-        guard self.peer.sawEnd, self.peer.failure == nil else { return nil }
-        if self.peer.received.count < whole.count {
-            return "saw a clean end after \(self.peer.received.count) of \(whole.count)"
+        guard self.door.rudeWords == nil else { return nil }
+        return self.door.answer(to: self.sent).starts(with: self.peer.received) ? nil : "heard what was never said"
+    }
+
+    /// What is wrong with the end that this client saw; `nil` if nothing is, or it saw none.
+    var complaintAboutEnd: String? {
+        guard self.sawCleanEnd, self.door.rudeWords == nil else { return nil }
+        let whole = self.door.answer(to: self.sent).count
+        if self.peer.received.count < whole { return "saw a clean end after \(self.peer.received.count) of \(whole)" }
+        if self.door.far != .source, !(self.hasEnded && self.ending == .finishes) {
+            return "saw a clean end though it never finished"
         }
-        if self.expected == nil, self.ending != .finishes { return "saw a clean end though it never finished" }
         return nil
     }
 }

@@ -15,22 +15,21 @@ final class SimulatedWebClient {
     }
 
     let task: WebSocketTask
+    let door: LoadDoor
     let ending: Ending
-    /// The other end says back what it hears, message by message.
-    let keepsMessages: Bool
-    /// What the other end says by itself and then ends; `nil` for an echo.
-    let expected: [UInt8]?
     private(set) var end: WebSocketEnd?
     private(set) var sent: [[UInt8]] = []
     private(set) var heard: [[UInt8]] = []
     private var left: Int
-    private var hasEnded = false
+    private let tag: [UInt8]
+    private var isOpen = false
+    private(set) var hasEnded = false
 
-    init(_ task: WebSocketTask, keepsMessages: Bool, expecting expected: [UInt8]?, using chance: inout SeededGenerator)
-    {
+    /// - Parameter tag: the first bytes said, by which a sink knows who speaks.
+    init(_ task: WebSocketTask, at door: LoadDoor, tag: [UInt8], using chance: inout SeededGenerator) {
         self.task = task
-        self.keepsMessages = keepsMessages
-        self.expected = expected
+        self.door = door
+        self.tag = tag
         self.left = Int.random(in: 0...12, using: &chance)
         let drawn = Int.random(in: 0..<10, using: &chance)
         self.ending = drawn < 6 ? .closesWhenDone : drawn < 9 ? .closesAtOnce : .resets
@@ -38,6 +37,10 @@ final class SimulatedWebClient {
 
     func start() {
         self.task.whenEnded { self.end = $0 }
+        self.task.openObserver = {
+            self.isOpen = true
+            self.closeIfDone()
+        }
         self.receive()
         self.task.resumeOnLoop()
     }
@@ -58,10 +61,7 @@ final class SimulatedWebClient {
         guard self.end == nil, !self.hasEnded else { return }
         if self.left > 0 {
             self.left -= 1
-            let bytes = chance.bytes(Int.random(in: 1...6000, using: &chance))
-            self.sent.append(bytes)
-            self.task.send(.data(bytes)) { _ in }
-            return
+            return self.send(self.message(using: &chance))
         }
         switch self.ending {
         case .closesWhenDone: self.closeIfDone()
@@ -72,11 +72,24 @@ final class SimulatedWebClient {
         }
     }
 
+    private func message(using chance: inout SeededGenerator) -> [UInt8] {
+        let count = Int.random(in: 1...6000, using: &chance)
+        let bytes = self.door.offersCompression ? chance.repetitiveBytes(count) : chance.bytes(count)
+        return self.sent.isEmpty ? self.tag + bytes : bytes
+    }
+
+    private func send(_ message: [UInt8]) {
+        self.sent.append(message)
+        self.task.send(.data(message)) { _ in }
+    }
+
+    private var said: [UInt8] { self.sent.flatMap(\.self) }
     private var heardCount: Int { self.heard.reduce(0) { $0 + $1.count } }
 
     private func closeIfDone() {
-        let whole = self.expected?.count ?? self.sent.reduce(0) { $0 + $1.count }
-        guard self.left == 0, self.ending == .closesWhenDone, self.heardCount == whole else { return }
+        guard self.left == 0, self.ending == .closesWhenDone, self.isOpen, self.end == nil,
+            self.heardCount == self.door.answer(to: self.said).count
+        else { return }
         self.close()
     }
 
@@ -85,16 +98,48 @@ final class SimulatedWebClient {
         self.task.close(.normalClosure)
     }
 
-    /// What is wrong with what this client saw; `nil` if nothing is.
+    private var sawCleanEnd: Bool {
+        self.end.map { $0.isClean && $0.code == .normalClosure } ?? false
+    }
+
+    /// Whether this client got what it was promised.
+    var isContent: Bool {
+        guard self.ending == .closesWhenDone, self.door.promise != .nothing else { return true }
+        return self.sawCleanEnd && self.heardCount == self.door.answer(to: self.said).count
+    }
+
+    /// What became of this client, for who asks why it is not content.
+    var lot: String {
+        "got \(self.heardCount) of \(self.door.answer(to: self.said).count) bytes, "
+            + "end \(String(describing: self.end))"
+    }
+
+    /// What is wrong with the messages that this client heard; `nil` if nothing is.
     var complaint: String? {
-        let said = self.expected ?? self.sent.flatMap(\.self)
-        let came = self.heard.flatMap(\.self)
-        guard said.starts(with: came) else { return "heard what was never said" }
-        if self.keepsMessages, !self.sent.starts(with: self.heard) { return "message boundaries moved" }
-        guard let end = self.end, end.isClean, end.code == .normalClosure else { return nil }
+        guard self.door.answer(to: self.said).starts(with: self.heard.flatMap(\.self)) else {
+            return "heard what was never said"
+        }
+        return self.door.keepsMessages && !self.sent.starts(with: self.heard) ? "message boundaries moved" : nil
+    }
+
+    /// What is wrong with the end that this client saw; `nil` if nothing is, or it saw none.
+    var complaintAboutEnd: String? {
         // Who closes at once towards a byte stream asks for nothing more.
-        if self.ending == .closesAtOnce, !self.keepsMessages { return nil }
-        guard came.count == said.count else { return "a clean close after \(came.count) of \(said.count) bytes" }
-        return nil
+        guard self.sawCleanEnd, self.ending != .closesAtOnce || self.door.keepsWhatIsUnderWay else { return nil }
+        let whole = self.door.answer(to: self.said).count
+        guard self.heardCount < whole else { return nil }
+        return "that \(self.ending) had a clean close after \(self.heardCount) of \(whole) bytes"
+    }
+}
+
+extension SeededGenerator {
+    /// `count` bytes in runs, which compression makes much smaller.
+    fileprivate mutating func repetitiveBytes(_ count: Int) -> [UInt8] {
+        var bytes: [UInt8] = []
+        while bytes.count < count {
+            let run = Int.random(in: 1...200, using: &self)
+            bytes += [UInt8](repeating: UInt8(truncatingIfNeeded: self.next()), count: min(run, count - bytes.count))
+        }
+        return bytes
     }
 }

@@ -13,7 +13,8 @@ struct WeakObject {
     private static let shared: Set<String> = [
         "LoopGateway", "Loop", "GatewayShared", "RoutePlan", "ListenerPlan", "UpstreamPlan", "DeflateShare",
         "MaskingKeys",
-        "SimulatedSystem", "ListeningPlace", "ChatFloor", "ChatHub",
+        "SimulatedSystem", "ListeningPlace", "ChatFloor", "ChatHub", "TLSContext", "ContextMaterial",
+        "CiphertextBuffer", "PlaintextBuffer",
     ]
 
     private static func visit(_ value: Any, _ depth: Int, _ found: inout [ObjectIdentifier: WeakObject]) {

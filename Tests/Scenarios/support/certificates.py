@@ -31,6 +31,8 @@ class Authority:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "index.txt").touch()
         (folder / "openssl.cnf").write_text(CONFIGURATION.format(folder=folder))
+        # What peers need beside a leaf, to find the root.
+        self.chain = None
         self.key, self.certificate = folder / "authority.key", folder / "authority.pem"
         self._openssl("req", "-x509", "-config", folder / "openssl.cnf", *self._new_key(self.key), "-out", self.certificate, "-days",
                       "3650", "-subj", f"/CN={name}", "-addext", "basicConstraints=critical,CA:TRUE", "-addext",
@@ -45,14 +47,35 @@ class Authority:
         run = subprocess.run(["openssl", *(str(word) for word in words)], capture_output=True, text=True, timeout=60)
         assert run.returncode == 0, run.stderr
 
+    def _ca(self, *words):
+        self._openssl("ca", "-config", self.folder / "openssl.cnf", "-cert", self.certificate, "-keyfile", self.key, *words)
+
     def issue(self, name, names="DNS:localhost,IP:127.0.0.1", starts="20200101000000Z", ends="20500101000000Z"):
         """(certificate, key) of a leaf; `names` are its alternative names."""
         key, wish, leaf = (self.folder / f"{name}.{kind}" for kind in ("key", "csr", "pem"))
         self._openssl("req", "-new", "-config", self.folder / "openssl.cnf", *self._new_key(key), "-out", wish, "-subj",
                       f"/CN={name}", "-addext", f"subjectAltName={names}")
-        self._openssl("ca", "-batch", "-notext", "-config", self.folder / "openssl.cnf", "-cert", self.certificate, "-keyfile",
-                      self.key, "-in", wish, "-out", leaf, "-startdate", starts, "-enddate", ends)
+        self._ca("-batch", "-notext", "-in", wish, "-out", leaf, "-startdate", starts, "-enddate", ends)
+        if self.chain:
+            leaf.write_bytes(leaf.read_bytes() + self.chain.read_bytes())
         return leaf, key
+
+    def intermediate(self, name):
+        """An authority that this one vouches for; what it issues comes with its own certificate behind it."""
+        one = Authority(self.folder / name, name)
+        wish, extensions = one.folder / "authority.csr", one.folder / "authority.ext"
+        extensions.write_text("basicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign,cRLSign\n")
+        self._openssl("req", "-new", "-config", one.folder / "openssl.cnf", "-key", one.key, "-out", wish, "-subj", f"/CN={name}")
+        self._ca("-batch", "-notext", "-in", wish, "-out", one.certificate, "-days", "3650", "-extfile", extensions)
+        one.chain = one.certificate
+        return one
+
+    def revocation_list(self, *revoked):
+        """The file with this authority's list, made anew: what was revoked before, and these certificates."""
+        for certificate in revoked:
+            self._ca("-revoke", certificate)
+        self._ca("-gencrl", "-out", self.folder / "revoked.crl")
+        return self.folder / "revoked.crl"
 
     def self_signed(self, name):
         key, leaf = self.folder / f"{name}.key", self.folder / f"{name}.pem"

@@ -226,10 +226,14 @@ class Peer(Wire):
     extensions = None
     subprotocol = None
 
-    def write(self, opcode, payload=b"", **more):
+    def frame(self, opcode, payload=b"", **more):
+        """A frame's bytes, masked as our role wants; for the rest see `frame` of this module."""
         if not self.masks:
             more.setdefault("key", None)
-        self.send(frame(opcode, payload, **more))
+        return frame(opcode, payload, **more)
+
+    def write(self, opcode, payload=b"", **more):
+        self.send(self.frame(opcode, payload, **more))
 
     def text(self, payload):
         self.write(TEXT, payload)
@@ -304,7 +308,7 @@ class Peer(Wire):
         return got
 
     def expect_failure(self, *codes):
-        """The connection is failed (RFC 6455 §7.1.7): a Close with one of `codes`, then the end, which the server makes."""
+        """The connection is failed (RFC 6455 §7.1.7): a Close with one of `codes`, then the end, made by who failed it."""
         got = self.expect_close(*codes)
         try:
             self.write(CLOSE, got.payload)
@@ -316,8 +320,13 @@ class Peer(Wire):
         """Our closing handshake: the answer carries the same code, and the stream ends in order."""
         self.write(CLOSE, close_payload(code, reason) if code is not None else b"")
         self.expect_close(code)
-        if self.masks:
-            self.expect_end()
+        self.expect_end_behind_close()
+
+    def expect_end_behind_close(self):
+        """Both Close frames are through: the server ends the stream, the client follows (RFC 6455 §7.1.1)."""
+        if not self.masks:
+            self.finish_sending()
+        self.expect_end()
 
 
 class Deflation:

@@ -138,6 +138,55 @@ struct StartingTLSTests {
         meeting.finish()
     }
 
+    /// What was to go out under TLS must not go out in the clear, whatever kept TLS from beginning.
+    @Test(arguments: ["a read that timed out", "a closed direction", "a cancelled wait"])
+    func nothingBehindASecuringThatFailedGoesOutInTheClear(_ obstacle: String) throws {
+        let meeting = try TaskMeeting(.simulation)
+        let (task, peer) = try meeting.opened()
+        let diary = TaskDiary()
+        let settings = try SecureFixture.client()
+        meeting.perform {
+            switch obstacle {
+            case "a read that timed out": diary.read(task, "go", 3, 3, timeout: .seconds(1))
+            case "a closed direction": task.closeReadOnLoop()
+            default: diary.read(task, "go", 3, 3)
+            }
+            let number = task.startSecure(settings) { diary.note("secure", $0) }
+            diary.write(task, "secret")
+            diary.read(task, "inside", 1, 9)
+            if obstacle == "a cancelled wait" { task.withdrawSecuring(number) }
+        }
+        #expect(meeting.run { diary.lines.contains { $0.hasPrefix("secret!") } })
+        meeting.perform { diary.write(task, "later") }
+        meeting.settle()
+        #expect(diary.lines.allSatisfy { $0.contains("!") }, "\(diary.lines)")
+        #expect(peer.received.isEmpty)
+        meeting.perform { task.cancelOnLoop() }
+        meeting.finish()
+    }
+
+    /// A server's answers that were slipped in before TLS began are not taken for those given under TLS (RFC 3207 §6).
+    @Test(arguments: TransportGround.Kind.allCases, [true, false])
+    func plainBytesBehindTheLastReadAreNoPlaintext(_ kind: TransportGround.Kind, _ arriveLater: Bool) throws {
+        let meeting = try TaskMeeting(kind)
+        let (task, peer) = try meeting.opened()
+        let diary = TaskDiary()
+        diary.watchEnd(task)
+        let settings = try SecureFixture.client()
+        let injected = "250 injected\r\n"
+        peer.send(Array("220\r\n\(arriveLater ? "" : injected)".utf8))
+        meeting.perform {
+            diary.read(task, "go", 5, 5)
+            diary.secure(task, "secure", settings)
+            diary.read(task, "inside", 1, 100)
+        }
+        #expect(meeting.run { diary.lines.first == "go:220\r\n" })
+        if arriveLater { peer.send(Array(injected.utf8)) }
+        #expect(meeting.run { diary.end != nil })
+        #expect(diary.lines.count == 3 && diary.lines.dropFirst().allSatisfy { $0.contains("!TLS failed") })
+        meeting.finish()
+    }
+
     @Test func needsBothDirections() throws {
         let meeting = try TaskMeeting(.simulation)
         let (task, _) = try meeting.opened()

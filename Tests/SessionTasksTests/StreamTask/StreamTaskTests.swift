@@ -240,6 +240,60 @@ struct StreamTaskTests {
         meeting.finish()
     }
 
+    @Test(arguments: TaskRole.allCases)
+    func timeInSuspensionIsNotCounted(_ role: TaskRole) throws {
+        let meeting = try TaskMeeting(.simulation)
+        let (task, peer) = try meeting.stream(role)
+        let diary = TaskDiary()
+        meeting.perform { diary.read(task, "before", 1, 1, timeout: .seconds(5)) }
+        _ = meeting.ground.network?.run(for: .seconds(1))
+        meeting.perform {
+            task.suspendOnLoop()
+            task.suspendOnLoop()
+        }
+        _ = meeting.ground.network?.run(for: .seconds(60))
+        meeting.perform { diary.read(task, "during", 1, 1, timeout: .seconds(6)) }
+        _ = meeting.ground.network?.run(for: .seconds(60))
+        meeting.perform {
+            task.resumeOnLoop()
+            task.resumeOnLoop()
+        }
+        #expect(!meeting.run(atMost: .milliseconds(3900)) { !diary.lines.isEmpty })
+        peer.send("x")
+        #expect(meeting.run(atMost: .milliseconds(90)) { diary.lines == ["before:x"] })
+        #expect(!meeting.run(atMost: .milliseconds(1900)) { diary.lines.count > 1 })
+        #expect(meeting.run(atMost: .milliseconds(200)) { diary.lines.last == "during!timed out" })
+        meeting.perform { task.cancelOnLoop() }
+        meeting.finish()
+    }
+
+    @Test func aDeadlineBeginsWhenTheTaskIsFirstResumed() throws {
+        let meeting = try TaskMeeting(.simulation)
+        let task = StreamTask(to: OpeningTarget(.address(meeting.peers.address)), on: meeting.loop)
+        let diary = TaskDiary()
+        meeting.perform { diary.read(task, "r", 1, 1, timeout: .seconds(5)) }
+        _ = meeting.ground.network?.run(for: .seconds(60))
+        meeting.perform { task.resumeOnLoop() }
+        #expect(!meeting.run(atMost: .milliseconds(4900)) { !diary.lines.isEmpty })
+        #expect(meeting.run(atMost: .milliseconds(200)) { diary.lines == ["r!timed out"] })
+        meeting.perform { task.cancelOnLoop() }
+        meeting.finish()
+    }
+
+    /// The state is that of the call, not of the loop's next turn.
+    @Test func cancellingShowsAtOnce() throws {
+        let meeting = try TaskMeeting(.simulation)
+        let (task, _) = try meeting.opened()
+        task.resume()
+        task.cancel()
+        #expect(task.record.state == .canceling)
+        meeting.settle()
+        #expect(task.record.state == .completed)
+        task.cancel()
+        #expect(task.record.state == .completed)
+        meeting.finish()
+    }
+
     @Test func noDeadlinePassesWhileSuspended() throws {
         let meeting = try TaskMeeting(.simulation)
         let (task, peer) = try meeting.accepted()

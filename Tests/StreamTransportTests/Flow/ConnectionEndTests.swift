@@ -86,6 +86,38 @@ struct ConnectionEndTests {
         meeting.finish()
     }
 
+    @Test(arguments: Kind.allCases)
+    func aLingerOfNothingStillSendsWhatTheKernelTakesAtOnce(_ kind: Kind) throws {
+        let meeting = try LoopMeeting(kind)
+        let (connection, consumer, peer) = try meeting.connect()
+        meeting.perform {
+            connection.write("last words")
+            connection.close(linger: .zero)
+        }
+        #expect(meeting.run { consumer.end != nil && peer.sawEnd })
+        #expect(consumer.end == .closed)
+        #expect(peer.received == Array("last words".utf8) && peer.failure == nil)
+        meeting.finish()
+    }
+
+    @Test(arguments: Kind.allCases)
+    func aLingerOfNothingLeavesNoCleanEndWhereBytesAreLost(_ kind: Kind) throws {
+        let meeting = try LoopMeeting(kind)
+        let (connection, consumer, peer) = try meeting.connect()
+        peer.isReading = false
+        let bytes = meeting.flood
+        meeting.perform {
+            connection.write(bytes)
+            connection.close(linger: .zero)
+        }
+        #expect(meeting.run { consumer.end != nil })
+        #expect(consumer.end == .abandoned)
+        peer.isReading = true
+        #expect(meeting.run { peer.failure == .reset })
+        #expect(!peer.sawEnd)
+        meeting.finish()
+    }
+
     @Test func noticesAPeerThatStoppedAnswering() throws {
         let meeting = try LoopMeeting(.simulation)
         meeting.collector.options.userTimeout = .seconds(20)
@@ -145,6 +177,30 @@ struct ConnectionEndTests {
         meeting.ground.settle()
         meeting.perform { #expect(connection.surrender() == nil) }
         meeting.perform { connection.reset() }
+        meeting.finish()
+    }
+
+    /// How many of them the consumer uses is known only when it returns.
+    @Test(arguments: Kind.allCases)
+    func doesNotSurrenderFromWithinAnOfferAndLosesNothing(_ kind: Kind) throws {
+        let meeting = try LoopMeeting(kind)
+        let (connection, consumer, peer) = try meeting.connect()
+        var given: [SurrenderedSocket?] = []
+        consumer.takes = { [unowned connection] _ in
+            given.append(connection.surrender())
+            connection.pauseReading()
+            return 2
+        }
+        peer.send("to the heir")
+        #expect(meeting.run { consumer.text == "to" })
+        meeting.perform { connection.resumeReading() }
+        #expect(meeting.run { consumer.text == "to t" })
+        #expect(given.count == 2 && given.allSatisfy { $0 == nil })
+        var surrendered: SurrenderedSocket?
+        meeting.perform { surrendered = connection.surrender() }
+        let socket = try #require(surrendered)
+        #expect(socket.unread == Array("he heir".utf8))
+        meeting.perform { meeting.loop.system.reset(socket.descriptor) }
         meeting.finish()
     }
 

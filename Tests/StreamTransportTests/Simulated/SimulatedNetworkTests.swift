@@ -383,6 +383,26 @@ struct SimulatedNetworkTests {
         #expect(network.run(for: .seconds(1)) == .spinning)
     }
 
+    /// Time passes in every turn, so that no instant has too many of them.
+    @Test func noticesALoopThatSpinsThoughItsTurnsTakeTime() throws {
+        var faults = FaultPlan.calm
+        faults.turnCost = .microseconds(1) ... .microseconds(3)
+        let network = SimulatedNetwork(seed: 1, faults: faults)
+        network.stepLimit = 5000
+        let system = network.makeSystem()
+        let client = network.makeSystem()
+        let listener = try system.listen(Self.server, options: ListenOptions()).get()
+        #expect(system.watch(listener, for: .readable, token: 1) == nil)
+        system.drive {
+            var events = ReadyEvents()
+            system.wait(&events, until: nil)
+        }
+        _ = try client.connect(Self.server).get()
+        #expect(network.run(for: .seconds(3600)) == .stepsUsedUp)
+        #expect(network.runUntilIdle() == .stepsUsedUp)
+        #expect(network.stepsTaken == 5000)
+    }
+
     @Test func notesMisusedDescriptors() throws {
         let network = SimulatedNetwork(seed: 1)
         let system = network.makeSystem()

@@ -13,7 +13,7 @@ final class EngineSender {
         var next: UInt32 = 0x1234_5678
         self.keys = MaskingKeys {
             next = next &* 1_664_525 &+ 1_013_904_223
-            return [next]
+            return (next, [])
         }
         if let parameters { self.engine.startDeflate(parameters, policy: policy, share: share) }
     }

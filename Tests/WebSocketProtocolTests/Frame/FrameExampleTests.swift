@@ -51,7 +51,7 @@ struct FrameExampleTests {
         _ role: Role, _ opcode: Opcode, isFinal: Bool = true, isCompressed: Bool = false, _ payload: [UInt8]
     ) -> [UInt8] {
         let engine = WebSocketEngine(role: role, maximumMessageSize: nil)
-        let keys = MaskingKeys { [0x3D21_FA37] }
+        let keys = MaskingKeys { (0x3D21_FA37, []) }
         let size = engine.frameSize(payloadCount: payload.count)
         // A byte of room more, which must stay as it was.
         var target = [UInt8](repeating: 0xEE, count: size + 1)
@@ -105,7 +105,7 @@ struct FrameExampleTests {
         var next: UInt32 = 0
         let keys = MaskingKeys {
             next += 2
-            return [next, next - 1]
+            return (next - 1, [next])
         }
         var seen: [[UInt8]] = []
         for _ in 0..<5 {

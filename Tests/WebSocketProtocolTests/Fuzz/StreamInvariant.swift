@@ -33,6 +33,35 @@ enum StreamInvariant {
             }
         }
         Self.compareWithScanner(whole.seen, bytes, setting, name: name, sourceLocation: sourceLocation)
+        guard setting.deflate == nil else { return }
+        Self.compareWithForwarder(whole.seen, bytes, setting, name: name, sourceLocation: sourceLocation)
+        for feeding in feedings {
+            Self.compareWithForwarder(
+                whole.seen, bytes, setting, fed: feeding, name: "\(name), fed \(feeding)",
+                sourceLocation: sourceLocation)
+        }
+    }
+
+    /// Who receives what a forwarder lets through sees the data that came in, and a forwarder takes out the rest.
+    private static func compareWithForwarder(
+        _ seen: [Observation], _ bytes: [UInt8], _ setting: EngineSetting, fed feeding: Feeding = .whole, name: String,
+        sourceLocation: SourceLocation
+    ) {
+        let driver = ForwarderDriver.observe(
+            bytes, from: setting.role.other, limit: setting.maximumMessageSize, fed: feeding)
+        #expect(
+            driver.events.map(\.observation) == seen.filter { !$0.isData }, "\(name), forwarded",
+            sourceLocation: sourceLocation)
+        #expect(driver.mostKept <= Self.mostKept, "\(name), forwarded", sourceLocation: sourceLocation)
+        let through = EngineDriver.observe(driver.forwarded, by: setting, fed: .whole)
+        let data = seen.filter(\.isData)
+        if case .violation(.invalidUTF8)? = seen.last {
+            #expect(data.count - through.count <= 1, "\(name), forwarded", sourceLocation: sourceLocation)
+            #expect(
+                data.dropLast().starts(with: through.dropLast()), "\(name), forwarded", sourceLocation: sourceLocation)
+        } else {
+            #expect(through == data, "\(name), forwarded", sourceLocation: sourceLocation)
+        }
     }
 
     /// A scanner sees the same, but for what only the payload shows.

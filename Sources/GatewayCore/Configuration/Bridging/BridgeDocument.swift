@@ -18,7 +18,11 @@ struct BridgeDocument {
         self.copy(.maxConnections, to: &gateway, as: "max-connections")
         self.copy(.drainTimeout, to: &gateway, as: "drain-timeout")
         self.copy(.logFormat, to: &gateway, as: "log-format")
-        if self.has(.quiet) { gateway.add("log-level", "error", .option("--quiet")) }
+        if self.has(.logLevel) {
+            self.copy(.logLevel, to: &gateway, as: "log-level")
+        } else if self.has(.quiet) {
+            gateway.add("log-level", "error", .option("--quiet"))
+        }
         return gateway.node
     }
 
@@ -27,10 +31,11 @@ struct BridgeDocument {
         listener.add("name", "bridge", Self.listen)
         listener.add("listen", self.address, Self.listen)
         if !self.speaksWebSocket { listener.add("route", "bridge", Self.listen) }
-        var tls = Section(self.origin(of: [.certificate, .key, .clientCA]) ?? Self.listen)
+        var tls = Section(self.origin(of: [.certificate, .key, .clientCA, .clientCRL]) ?? Self.listen)
         self.copy(.certificate, to: &tls, as: "certificate")
         self.copy(.key, to: &tls, as: "key")
         self.copy(.clientCA, to: &tls, as: "client-ca")
+        self.copyList(.clientCRL, to: &tls, as: "client-crl")
         if !tls.isEmpty { listener.add("tls", tls.node) }
         self.copy(.maxConnections, to: &listener, as: "max-connections")
         self.copy(.maxConnections, to: &listener, as: "max-connections-per-client")
@@ -65,8 +70,9 @@ struct BridgeDocument {
         // Between two WebSockets the client's own offers, limited by the route's list, are passed on.
         if !self.speaksWebSocket { self.copyList(.subprotocol, to: &upstream, as: "subprotocols") }
         var tls = Section(
-            self.origin(of: [.ca, .clientCertificate, .clientKey, .serverName, .insecure]) ?? Self.target)
+            self.origin(of: [.ca, .crl, .clientCertificate, .clientKey, .serverName, .insecure]) ?? Self.target)
         self.copy(.ca, to: &tls, as: "ca")
+        self.copyList(.crl, to: &tls, as: "crl")
         self.copy(.clientCertificate, to: &tls, as: "certificate")
         self.copy(.clientKey, to: &tls, as: "key")
         self.copy(.serverName, to: &tls, as: "server-name")

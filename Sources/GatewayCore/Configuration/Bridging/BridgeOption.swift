@@ -4,7 +4,8 @@ package enum BridgeOption: String, Sendable, CaseIterable {
     case halfClose = "half-close"
     case header, origin, certificate, key
     case clientCA = "client-ca"
-    case ca
+    case clientCRL = "client-crl"
+    case ca, crl
     case clientCertificate = "client-certificate"
     case clientKey = "client-key"
     case serverName = "server-name"
@@ -18,5 +19,6 @@ package enum BridgeOption: String, Sendable, CaseIterable {
     case drainTimeout = "drain-timeout"
     case proxyProtocol = "proxy-protocol"
     case logFormat = "log-format"
+    case logLevel = "log-level"
     case quiet
 }

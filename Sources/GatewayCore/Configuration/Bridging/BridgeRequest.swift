@@ -22,8 +22,15 @@ package struct BridgeRequest: Sendable, Equatable {
         self.options = options
     }
 
-    /// Reads and checks it like a file.
+    /// Reads and checks it like a file, and what only a command line can get wrong.
     package func read() throws(ConfigurationProblems) -> LocatedConfiguration {
-        try ConfigurationReader.read(BridgeDocument(self).document())
+        let (problems, mended) = BridgeAudit(self).findings()
+        guard !problems.isEmpty else { return try ConfigurationReader.read(BridgeDocument(self).document()) }
+        do throws(ConfigurationProblems) {
+            _ = try ConfigurationReader.read(BridgeDocument(mended).document())
+        } catch {
+            throw ConfigurationProblems(problems + error.all)
+        }
+        throw ConfigurationProblems(problems)
     }
 }

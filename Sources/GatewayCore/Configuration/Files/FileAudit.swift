@@ -50,18 +50,16 @@ package struct FileAudit {
         let places =
             (isBeside ? [path] : []) + tls.certificates.indices.map { path.key(ServerTLSKey.certificates).index($0) }
         return zip(tls.certificates, places).flatMap { self.files(of: $0, at: $1) }
-            + [
-                self.file(tls.clientCA, .read, path.key(ServerTLSKey.clientCA)),
-                self.file(tls.keyLog, .append, path.key(ServerTLSKey.keyLog)),
-            ].compactMap { $0 }
+            + [self.file(tls.clientCA, .read, path.key(ServerTLSKey.clientCA))].compactMap { $0 }
+            + self.files(tls.clientRevocationLists, at: path.key(ServerTLSKey.clientCRL))
+            + [self.file(tls.keyLog, .append, path.key(ServerTLSKey.keyLog))].compactMap { $0 }
     }
 
     private static func files(of tls: ClientTLSSettings, at path: ConfigurationKeyPath) -> [NamedFile] {
         (tls.identity.map { self.files(of: $0, at: path) } ?? [])
-            + [
-                self.file(tls.authorities, .read, path.key(ClientTLSKey.ca)),
-                self.file(tls.keyLog, .append, path.key(ClientTLSKey.keyLog)),
-            ].compactMap { $0 }
+            + [self.file(tls.authorities, .read, path.key(ClientTLSKey.ca))].compactMap { $0 }
+            + self.files(tls.revocationLists, at: path.key(ClientTLSKey.crl))
+            + [self.file(tls.keyLog, .append, path.key(ClientTLSKey.keyLog))].compactMap { $0 }
     }
 
     private static func files(of files: CertificateFiles, at path: ConfigurationKeyPath) -> [NamedFile] {
@@ -72,6 +70,10 @@ package struct FileAudit {
             self.file(files.key, .read, path.key(CertificateKey.key)),
             self.file(password, .read, path.key(CertificateKey.passwordFile)),
         ].compactMap { $0 }
+    }
+
+    private static func files(_ paths: [String], at list: ConfigurationKeyPath) -> [NamedFile] {
+        paths.enumerated().map { NamedFile(path: $1, use: .read, keyPath: list.index($0)) }
     }
 
     private static func file(_ path: String?, _ use: FileUse, _ keyPath: ConfigurationKeyPath) -> NamedFile? {

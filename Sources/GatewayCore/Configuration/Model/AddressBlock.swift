@@ -5,13 +5,15 @@ package struct AddressBlock: Sendable, Hashable {
     /// How many leading bits are the block's: up to 32 or 128.
     package let prefixLength: Int
 
+    /// A block of IPv4 addresses written as IPv6 (`::ffff:10.0.0.0/104`) becomes the IPv4 block that it is.
     /// - Returns: `nil` unless `prefixLength` fits the address and the bits behind it are 0.
     package init?(_ address: IPAddress, prefixLength: Int) {
         guard prefixLength >= 0, prefixLength <= address.bitWidth,
             address.prefix(prefixLength) == address
         else { return nil }
-        self.address = address
-        self.prefixLength = prefixLength
+        let isMapped = prefixLength >= 96 && address.unmapped != address
+        self.address = isMapped ? address.unmapped : address
+        self.prefixLength = isMapped ? prefixLength - 96 : prefixLength
     }
 
     /// 127.0.0.0/8 and ::1. A peer on a Unix socket has no address and counts as loopback.

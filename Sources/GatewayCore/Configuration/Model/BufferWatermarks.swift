@@ -11,4 +11,10 @@ package struct BufferWatermarks: Sendable, Equatable {
         self.high = high
         self.low = low
     }
+
+    /// Most bytes taken from the sender in one read: four times `high`, at most 256 KiB. Larger than `high`, because
+    /// bulk that the other side takes at once never waits, and each read costs a turn.
+    var readLimit: Int {
+        min(self.high, 64 << 10) * 4
+    }
 }

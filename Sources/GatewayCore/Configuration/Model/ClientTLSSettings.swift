@@ -2,6 +2,8 @@
 package struct ClientTLSSettings: Sendable, Equatable {
     /// PEM file of authorities that are trusted instead of the system's; `nil` trusts the system's.
     package var authorities: String?
+    /// PEM or DER files with the current revocation lists of every authority in the chain; empty looks in none.
+    package var revocationLists: [String] = []
     /// What we show when asked for a certificate.
     package var identity: CertificateFiles?
     /// The name asked for and verified; `nil` is the URL's host.

@@ -1,21 +1,27 @@
-/// Pages that may connect: a scheme, a host and a port (RFC 6454).
-package struct OriginPattern: Sendable, Hashable {
-    /// `http` or `https`, or another in lower case.
-    package let scheme: String
-    package let host: HostPattern
-    /// `nil` is the scheme's own.
-    package let port: UInt16?
+/// Pages that may connect, by their origin (RFC 6454).
+package enum OriginPattern: Sendable, Hashable {
+    /// All of them; written `*`.
+    case any
+    /// Those whose origin is opaque and sent as `null`: sandboxed frames, `data:` and `file:` pages.
+    case opaque
+    /// Those of one site. Make it with `init(scheme:host:port:)`, which leaves out the scheme's own port.
+    case site(scheme: String, host: HostPattern, port: UInt16?)
 
+    /// - Parameters:
+    ///   - scheme: `http` or `https`, or another in lower case.
+    ///   - port: `nil` is the scheme's own.
     package init(scheme: String, host: HostPattern, port: UInt16?) {
-        self.scheme = scheme
-        self.host = host
         let schemePort: UInt16? = scheme == "http" ? 80 : scheme == "https" ? 443 : nil
-        self.port = port == schemePort ? nil : port
+        self = .site(scheme: scheme, host: host, port: port == schemePort ? nil : port)
     }
 }
 
 extension OriginPattern: CustomStringConvertible {
     package var description: String {
-        "\(self.scheme)://\(self.host)" + (self.port.map { ":\($0)" } ?? "")
+        switch self {
+        case .any: "*"
+        case .opaque: "null"
+        case .site(let scheme, let host, let port): "\(scheme)://\(host)" + (port.map { ":\($0)" } ?? "")
+        }
     }
 }

@@ -16,6 +16,9 @@ package struct ServerTLSSettings: Sendable, Equatable {
     /// `none`.
     package var clientCA: String?
     package var clientAuthentication = ClientAuthentication.none
+    /// PEM or DER files with the current revocation lists of the authorities that client certificates come from; empty
+    /// looks in none.
+    package var clientRevocationLists: [String] = []
     /// Application protocols in our order of preference; empty takes part in no choice. Each 1 to 255 bytes.
     package var alpn: [String] = []
     package var minimumVersion = TLSVersionFloor.tls12

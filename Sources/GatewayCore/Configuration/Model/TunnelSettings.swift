@@ -7,7 +7,8 @@ package struct TunnelSettings: Sendable, Equatable {
     package var halfClose = HalfClose.close
     /// permessage-deflate: accepted from clients that offer it and offered to WebSocket upstreams; `nil` is off.
     package var compression: CompressionPolicy?
-    /// Messages leave in the fragments they came in, between two WebSocket sides and in `echo`.
+    /// Messages leave `echo` in the fragments they came in. Between two WebSocket sides they do anyway, unless one
+    /// compresses.
     package var keepsFragmentation = false
     /// Between pings on WebSocket sides, 1 s to 1 day; `nil` sends none.
     package var pingInterval: Duration? = .seconds(25)

@@ -49,6 +49,11 @@ final class ProblemCollector {
         path.selfAndAncestors.allSatisfy { !self.flawed.contains($0) }
     }
 
+    /// Whether anything stands at `path`.
+    func isWritten(_ path: ConfigurationKeyPath) -> Bool {
+        self.document.node(at: path) != nil
+    }
+
     /// Whether anything is wrong below `path` or there.
     func hasFlaw(within path: ConfigurationKeyPath) -> Bool {
         self.flawed.contains { $0.steps.starts(with: path.steps) }

@@ -87,6 +87,12 @@ struct SectionReader<Key: CaseIterable & RawRepresentable<String>> {
         }
     }
 
+    /// For a list that would mean the opposite of what is meant, were it empty.
+    func refuseEmptyList(_ key: Key, expected: String, remedy: String) {
+        guard case .sequence(let nodes)? = self.node(key)?.content, nodes.isEmpty else { return }
+        self.add(key, expected: expected, remedy: remedy)
+    }
+
     private func distinct<Value: Hashable>(
         _ nodes: [DocumentNode], at path: ConfigurationKeyPath, as syntax: ValueSyntax<Value>
     ) -> [Value] {

@@ -75,12 +75,16 @@ extension ValueSyntax<HostPattern> {
 }
 
 extension ValueSyntax<OriginPattern> {
-    /// `https://example.com`, `https://*.example.com:8443`.
+    /// `https://example.com`, `https://*.example.com:8443`, `*` or `null`.
     package static var originPattern: ValueSyntax {
         ValueSyntax { text throws(TextFault) in
+            if text == "*" { return .any }
+            if text == "null" { return .opaque }
             let fault = TextFault(
                 expected: "an origin: scheme, host and port, without a path",
-                remedy: "write it like https://app.example.com")
+                remedy: "write it like https://app.example.com, \"*\" for all, or \"null\" in quotes for pages "
+                    + "without an origin")
+            guard text.contains("://") else { throw fault }
             let url = try URLText(text)
             guard url.carrier.isEmpty, url.resource.isEmpty, NameText.isName(url.scheme),
                 let (host, isBracketed, port) = HostText.split(url.authority)

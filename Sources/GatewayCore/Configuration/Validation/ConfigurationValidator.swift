@@ -22,6 +22,7 @@ struct ConfigurationValidator {
         self.validateListeners()
         self.validateRoutes()
         self.validateUpstreams()
+        self.validateHandshakes()
         self.validateRequests()
     }
 

@@ -1,4 +1,10 @@
 extension ListenAddress {
+    /// Whether a socket at one of them serves as well at the other: a Unix socket's mode is its file's.
+    func isSamePlace(as other: ListenAddress) -> Bool {
+        if case .unix(let path, _) = self, case .unix(let otherPath, _) = other { return path == otherPath }
+        return self == other
+    }
+
     /// Whether both would take the same connections. Port 0 overlaps nothing, as each gets a port of its own.
     func overlaps(_ other: ListenAddress) -> Bool {
         switch (self, other) {

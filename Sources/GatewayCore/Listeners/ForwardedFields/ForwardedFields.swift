@@ -6,11 +6,6 @@ import StreamTransport
 /// What the client itself sent of them never passes, unless it is a trusted peer: then its lists go on with our element
 /// at their end, and its word on scheme and host stands.
 package struct ForwardedFields: Hashable, Sendable {
-    /// Fields of the client's handshake that these replace (lower case).
-    package static let replacedNames = [
-        "forwarded", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-forwarded-port", "x-real-ip",
-    ]
-
     package let forwarded: String
     /// `nil` where no address is known: a client on a Unix socket.
     package let forwardedFor: String?

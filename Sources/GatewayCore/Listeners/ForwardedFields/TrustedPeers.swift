@@ -11,12 +11,7 @@ package struct TrustedPeers: Hashable, Sendable {
     /// Whether the peer's address lies in one of the blocks; IPv4 written as IPv6 counts as IPv4. A peer on a Unix
     /// socket counts as loopback.
     package func contains(_ peer: SocketAddress) -> Bool {
-        let address: IPAddress =
-            switch peer {
-            case .ipv4(let bits, _): .v4(bits)
-            case .ipv6(let high, let low, _, _): .v6(high: high, low: low)
-            case .unix: .loopback
-            }
+        let address = peer.ipAddress ?? .loopback
         return self.blocks.contains { $0.contains(address) }
     }
 }

@@ -1,6 +1,7 @@
 /// Keys of an upstream's `tls`.
 package enum ClientTLSKey: String, CaseIterable, Sendable {
     case ca
+    case crl
     case certificate
     case key
     case password

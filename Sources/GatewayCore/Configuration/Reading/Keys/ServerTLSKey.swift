@@ -7,6 +7,7 @@ package enum ServerTLSKey: String, CaseIterable, Sendable {
     case certificates
     case clientCA = "client-ca"
     case clientAuth = "client-auth"
+    case clientCRL = "client-crl"
     case alpn
     case minVersion = "min-version"
     case keyLog = "key-log"

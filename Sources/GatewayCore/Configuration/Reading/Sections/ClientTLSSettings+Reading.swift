@@ -2,6 +2,7 @@ extension ClientTLSSettings {
     init(reading section: SectionReader<ClientTLSKey>) {
         self.init()
         section.readOptional(.ca, into: &self.authorities, as: .path)
+        section.readList(.crl, into: &self.revocationLists, as: .path)
         section.readOptional(.serverName, into: &self.serverName, as: .host)
         var isInsecure = false
         section.read(.insecure, into: &isInsecure, as: .boolean)
@@ -11,10 +12,10 @@ extension ClientTLSSettings {
         section.read(.minVersion, into: &self.minimumVersion, as: .choice)
         section.readOptional(.keyLog, into: &self.keyLog, as: .path)
         self.readIdentity(section)
-        if isInsecure, section.has(.ca) {
+        let rivals = [(ClientTLSKey.ca, "authorities to verify with"), (.crl, "revocation lists to look in")]
+        if isInsecure, let (_, sense) = rivals.first(where: { section.has($0.0) }) {
             section.add(
-                .insecure, expected: "either authorities to verify with or insecure: true",
-                remedy: "leave out one of the two")
+                .insecure, expected: "either \(sense) or insecure: true", remedy: "leave out one of the two")
         }
     }
 

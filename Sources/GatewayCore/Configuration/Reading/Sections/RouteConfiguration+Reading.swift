@@ -4,12 +4,12 @@ extension RouteConfiguration {
         let target = section.required(.target, as: .routeTarget)
         self.init(name: name ?? "", path: section.value(.path, as: .pathPattern), target: target ?? .echo)
         section.readList(.listeners, into: &self.listeners, as: .name)
-        if section.has(.listeners), self.listeners.isEmpty, section.problems.isSound(section.path(.listeners)) {
-            section.add(
-                .listeners, expected: "at least one listener", remedy: "leave it out to mean all ws and wss listeners")
-        }
+        section.refuseEmptyList(
+            .listeners, expected: "at least one listener", remedy: "leave it out to mean all ws and wss listeners")
         section.readOptional(.host, into: &self.host, as: .hostPattern)
         section.readList(.origins, into: &self.origins, as: .originPattern)
+        section.refuseEmptyList(
+            .origins, expected: "at least one origin", remedy: "leave it out or write \"*\" to let all pages pass")
         section.readList(.subprotocols, into: &self.subprotocols, as: .subprotocol)
         section.read(.passQuery, into: &self.passesQuery, as: .boolean)
         section.readOptional(.proxyProtocol, into: &self.proxyProtocol, as: .choice)

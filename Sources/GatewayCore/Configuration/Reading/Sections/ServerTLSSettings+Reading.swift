@@ -19,6 +19,7 @@ extension ServerTLSSettings {
         section.readOptional(.clientCA, into: &self.clientCA, as: .path)
         self.clientAuthentication = section.has(.clientCA) ? .require : .none
         section.read(.clientAuth, into: &self.clientAuthentication, as: .choice)
+        section.readList(.clientCRL, into: &self.clientRevocationLists, as: .path)
         self.checkClientAuthentication(section)
         section.readList(.alpn, into: &self.alpn, as: .applicationProtocol)
         section.read(.minVersion, into: &self.minimumVersion, as: .choice)
@@ -42,6 +43,12 @@ extension ServerTLSSettings {
             section.add(
                 .clientCA, expected: "the authorities that client certificates are checked against", found: "nothing",
                 remedy: "add client-ca: FILE")
+        }
+        if section.has(.clientCRL), !section.has(.clientCA) {
+            section.add(
+                .clientCRL,
+                expected: "no revocation lists, as there is no client-ca whose certificates they could name",
+                remedy: "add client-ca: FILE, or leave it out")
         }
     }
 }

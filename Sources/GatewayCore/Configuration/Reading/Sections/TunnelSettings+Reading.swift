@@ -4,6 +4,13 @@ extension TunnelSettings {
         self.init()
         section.read(.framing, into: &self.framing, as: .choice)
         section.read(.halfClose, into: &self.halfClose, as: .choice)
+        if self.halfClose == .signal, !self.framing.canMarkEnd {
+            section.add(
+                .halfClose,
+                expected: "hold or close, as an empty message is data in \(self.framing.rawValue) framing "
+                    + "and cannot mark an end",
+                remedy: "choose one of them, or another framing")
+        }
         section.read(.keepFragmentation, into: &self.keepsFragmentation, as: .boolean)
         section.readOrNone(.pingInterval, into: &self.pingInterval, as: .duration(.seconds(1) ... .seconds(86_400)))
         section.read(.pongTimeout, into: &self.pongTimeout, as: .duration(.seconds(1) ... .seconds(3600)))

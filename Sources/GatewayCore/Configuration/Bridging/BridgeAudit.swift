@@ -1,0 +1,137 @@
+/// Looks for options of a bridge that LISTEN and TARGET give no sense to, or that lack or exclude each other. Their
+/// sections of a configuration would be wrong as well, but a section is nothing that somebody at a command line wrote.
+struct BridgeAudit {
+    private let request: BridgeRequest
+    /// `nil` where it cannot be read; nothing is said about what needs it then.
+    private let listen: ListenerKind?
+    private let target: Target
+
+    private enum Target {
+        case endpoint(EndpointURL)
+        /// `echo` and `chat`.
+        case ourselves
+        case illegible
+
+        var speaksTLS: Bool? { self.value { $0.scheme.speaksTLS } }
+        var speaksWebSocket: Bool? { self.value { $0.scheme.speaksWebSocket } }
+
+        private func value(_ ask: (EndpointURL) -> Bool) -> Bool? {
+            switch self {
+            case .endpoint(let url): ask(url)
+            case .ourselves: false
+            case .illegible: nil
+            }
+        }
+    }
+
+    init(_ request: BridgeRequest) {
+        self.request = request
+        self.listen = (try? ListenURL(request.listen))?.kind
+        if request.target == "echo" || request.target == "chat" {
+            self.target = .ourselves
+        } else {
+            self.target = (try? EndpointURL(request.target)).map { .endpoint($0) } ?? .illegible
+        }
+    }
+
+    /// What is wrong, and the bridge as it might have been meant: for further checks, so that one mistake is told once.
+    func findings() -> (problems: [ConfigurationProblem], mended: BridgeRequest) {
+        var mended = self.request
+        let misplaced = BridgeOption.allCases.filter { self.has($0) && self.isMisplaced($0) }
+        mended.options.removeAll { misplaced.contains($0.name) }
+        let problems = misplaced.map(self.misplacement)
+        let others = [
+            self.missingCertificate(&mended), self.missingAuthority(&mended), self.missingIdentity(&mended),
+            self.missingName(&mended), self.contradiction(&mended),
+        ]
+        return (problems + others.compactMap(\.self), mended)
+    }
+
+    private func has(_ option: BridgeOption) -> Bool { self.request.options.contains { $0.name == option } }
+
+    private func problem(
+        _ option: BridgeOption, expected: String, found: String, remedy: String
+    ) -> ConfigurationProblem {
+        ConfigurationProblem(
+            origin: .option(option.typed), keyPath: .root, expected: expected, found: found, remedy: remedy)
+    }
+}
+
+// MARK: Options that need a kind of listener or target
+
+extension BridgeAudit {
+    private func isMisplaced(_ option: BridgeOption) -> Bool {
+        switch option.need {
+        case .nothing: false
+        case .secureListener: self.listen?.speaksTLS == false
+        case .secureTarget: self.target.speaksTLS == false
+        case .webSocketListener: self.listen?.speaksWebSocket == false
+        case .webSocketTarget: self.target.speaksWebSocket == false
+        case .anyWebSocket: self.listen?.speaksWebSocket == false && self.target.speaksWebSocket == false
+        }
+    }
+
+    private func misplacement(_ option: BridgeOption) -> ConfigurationProblem {
+        let listen = QuotedText.quoted(self.request.listen)
+        let target = QuotedText.quoted(self.request.target)
+        let (place, schemes, found) =
+            switch option.need {
+            case .nothing, .anyWebSocket: ("LISTEN or TARGET", "ws:// or wss://", "\(listen) and \(target)")
+            case .secureListener: ("LISTEN", "tls:// or wss://", listen)
+            case .secureTarget: ("TARGET", "tls:// or wss://", target)
+            case .webSocketListener: ("LISTEN", "ws:// or wss://", listen)
+            case .webSocketTarget: ("TARGET", "ws:// or wss://", target)
+            }
+        return self.problem(
+            option, expected: "\(place) to begin with \(schemes)", found: found,
+            remedy: "begin it so, or leave out \(option.typed)")
+    }
+}
+
+// MARK: Options that lack or exclude each other
+
+extension BridgeAudit {
+    private func missingCertificate(_ mended: inout BridgeRequest) -> ConfigurationProblem? {
+        guard let listen, listen.speaksTLS, !self.has(.certificate) else { return nil }
+        mended.options.append(.init(.certificate, "certificate.pem"))
+        return self.problem(
+            .certificate, expected: "a certificate for LISTEN", found: "none",
+            remedy: "add --certificate FILE and --key FILE, or begin LISTEN with "
+                + (listen.speaksWebSocket ? "ws://" : "tcp://"))
+    }
+
+    private func missingAuthority(_ mended: inout BridgeRequest) -> ConfigurationProblem? {
+        guard self.has(.clientCRL), !self.has(.clientCA), self.listen?.speaksTLS == true else { return nil }
+        mended.options.append(.init(.clientCA, "authority.pem"))
+        return self.problem(
+            .clientCRL, expected: "--client-ca beside it", found: "none", remedy: "add --client-ca FILE")
+    }
+
+    private func missingIdentity(_ mended: inout BridgeRequest) -> ConfigurationProblem? {
+        guard self.has(.clientKey), !self.has(.clientCertificate), self.target.speaksTLS == true else { return nil }
+        mended.options.append(.init(.clientCertificate, "certificate.pem"))
+        return self.problem(
+            .clientKey, expected: "--client-certificate beside it", found: "none",
+            remedy: "add --client-certificate FILE")
+    }
+
+    private func missingName(_ mended: inout BridgeRequest) -> ConfigurationProblem? {
+        guard case .endpoint(let url) = self.target, url.scheme.speaksTLS, url.hostName == nil,
+            !self.has(.serverName), !self.has(.insecure)
+        else { return nil }
+        mended.options.append(.init(.serverName, "localhost"))
+        return self.problem(
+            .serverName, expected: "the name to verify behind a Unix socket", found: "none",
+            remedy: "add --server-name NAME, or --insecure for a test")
+    }
+
+    private func contradiction(_ mended: inout BridgeRequest) -> ConfigurationProblem? {
+        guard self.has(.insecure), self.target.speaksTLS == true,
+            let rival = [BridgeOption.ca, .crl].first(where: self.has)
+        else { return nil }
+        mended.options.removeAll { $0.name == .insecure }
+        return self.problem(
+            .insecure, expected: "either \(rival.typed) or --insecure", found: "both",
+            remedy: "leave out one of them")
+    }
+}

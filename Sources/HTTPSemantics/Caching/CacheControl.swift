@@ -1,0 +1,74 @@
+import HTTPTypes
+
+/// The directives of `Cache-Control` that matter to a private cache, of a request or of a response (RFC 9111 §5.2, RFC 5861).
+package struct CacheControl: Equatable, Sendable {
+    /// How stale a response may be that the request still takes.
+    package enum Staleness: Equatable, Sendable {
+        case any
+        /// Seconds beyond its freshness.
+        case upTo(Int64)
+    }
+
+    /// More seconds than this are taken for this many (RFC 9111 §1.2.2).
+    package static let longest: Int64 = 2_147_483_648
+
+    package private(set) var noStore = false
+    /// Also when only for some fields: a private cache then asks about the whole.
+    package private(set) var noCache = false
+    package private(set) var onlyIfCached = false
+    package private(set) var mustRevalidate = false
+    package private(set) var mustUnderstand = false
+    package private(set) var isPublic = false
+    package private(set) var isPrivate = false
+    /// In seconds; 0 when the directive was there and could not be understood, so that the response counts as stale.
+    package private(set) var maxAge: Int64?
+    package private(set) var minFresh: Int64?
+    package private(set) var maxStale: Staleness?
+    package private(set) var staleIfError: Int64?
+
+    /// - Parameter fields: of a request or of a response. `Pragma: no-cache` counts where no Cache-Control is.
+    package init(_ fields: HTTPFields) {
+        let elements = FieldList.elements(fields[values: .cacheControl])
+        for element in elements { self.apply(element) }
+        if elements.isEmpty {
+            let pragmas = FieldList.elements(fields[values: .pragma])
+            self.noCache = pragmas.contains { $0.matchesIgnoringCase("no-cache") }
+        }
+    }
+
+    private mutating func apply(_ element: String) {
+        var scanner = FieldScanner(element)
+        guard let name = scanner.token() else { return }
+        scanner.skipBlanks()
+        var argument: String?
+        if scanner.skip(UInt8(ascii: "=")) {
+            scanner.skipBlanks()
+            argument = scanner.quotedString() ?? scanner.rawText(to: UInt8(ascii: ",")).trimmingBlanks
+        }
+        self.apply(name.loweredASCII, argument)
+    }
+
+    /// Of a directive that comes twice, the first counts (RFC 9111 §4.2.1).
+    private mutating func apply(_ name: String, _ argument: String?) {
+        switch name {
+        case "no-store": self.noStore = true
+        case "no-cache": self.noCache = true
+        case "only-if-cached": self.onlyIfCached = true
+        case "must-revalidate": self.mustRevalidate = true
+        case "must-understand": self.mustUnderstand = true
+        case "public": self.isPublic = true
+        case "private": self.isPrivate = true
+        // `s-maxage` and `proxy-revalidate` are for shared caches.
+        case "max-age": self.maxAge = self.maxAge ?? Self.seconds(argument) ?? 0
+        case "min-fresh": self.minFresh = self.minFresh ?? Self.seconds(argument)
+        case "max-stale":
+            self.maxStale = self.maxStale ?? (argument == nil ? .any : Self.seconds(argument).map { .upTo($0) })
+        case "stale-if-error": self.staleIfError = self.staleIfError ?? Self.seconds(argument)
+        default: return
+        }
+    }
+
+    private static func seconds(_ argument: String?) -> Int64? {
+        argument?.clampedDecimal(limit: self.longest)
+    }
+}

@@ -1,0 +1,50 @@
+/// The name under which a response may be saved.
+package enum SuggestedFilename {
+    /// What a response without a name is called.
+    package static let unknown = "Unknown"
+    /// Octets that a name may have: what file systems take.
+    package static let limit = 255
+
+    /// From the response's own wish, or else from its URL.
+    /// - Parameters:
+    ///   - disposition: the value of `Content-Disposition`.
+    ///   - path: of the URL, percent-encoded.
+    package static func choose(disposition: String?, path: String) -> String {
+        if let wish = disposition.flatMap({ ContentDisposition($0)?.filename }), let name = self.fit(wish) {
+            return name
+        }
+        let last = path.utf8.split(separator: UInt8(ascii: "/")).last ?? Substring("").utf8[...]
+        return self.fit(String(decoding: PercentCoding.decoded(last), as: UTF8.self)) ?? self.unknown
+    }
+
+    /// `name` made fit for a disk: no slash, nothing that cannot be printed, no special folder, not too long.
+    /// - Returns: `nil` when nothing is left.
+    package static func fit(_ name: String) -> String? {
+        let scalars = name.unicodeScalars.compactMap { scalar -> Unicode.Scalar? in
+            if scalar == "/" { return "_" }
+            return self.isHidden(scalar) ? nil : scalar
+        }
+        let clean = String(String.UnicodeScalarView(scalars)).trimmingBlanks
+        guard !clean.isEmpty, clean != ".", clean != ".." else { return nil }
+        return self.shortened(clean)
+    }
+
+    /// Controls, and the marks that turn the direction of writing: by them a name shows another extension than it has.
+    private static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0x00...0x1F, 0x7F...0x9F, 0x200E...0x200F, 0x202A...0x202E, 0x2066...0x2069: true
+        default: false
+        }
+    }
+
+    /// Cut in the middle, so that the extension stays.
+    private static func shortened(_ name: String) -> String {
+        guard name.utf8.count > self.limit else { return name }
+        let dot = name.lastIndex(of: ".")
+        let end = dot.map { name[$0...] } ?? ""
+        let tail = end.utf8.count <= 32 ? end : ""
+        var head = name.dropLast(tail.count)
+        while head.utf8.count + tail.utf8.count > self.limit { head.removeLast() }
+        return String(head) + tail
+    }
+}

@@ -1,0 +1,175 @@
+import HTTPTypes
+
+/// Tells the parts of `multipart/x-mixed-replace` and its like apart as they come (RFC 2046 §5.1.1).
+///
+/// Bytes in any split give the same parts. Line ends may lack their carriage return, as those of cameras do. At most
+/// the head of one part, or one delimiter, is kept back.
+package struct MultipartSplitter: Sendable {
+    /// Octets of the fields of one part, and fields in all.
+    package static let headLimit = 16_384
+    package static let fieldLimit = 128
+    /// Octets of a boundary; RFC 2046 has 70.
+    package static let boundaryLimit = 256
+
+    private enum State: Equatable {
+        /// Before the first delimiter: what is there means nothing.
+        case preamble
+        case head(HTTPFields, size: Int)
+        case content
+        /// A delimiter was read; whether it is the last.
+        case between(isLast: Bool)
+        case over
+    }
+
+    private let boundary: BoundaryMatch
+    private var state = State.preamble
+    private var buffer: [UInt8] = []
+    /// Where in `buffer` what is not yet read begins.
+    private var start = 0
+    /// Whether that is the beginning of a line whose line end before it is no content.
+    private var isAtLineStart = true
+    private var hasEnded = false
+
+    /// - Parameter boundary: of `Content-Type`.
+    /// - Returns: `nil` for one that is empty or too long.
+    package init?(boundary: String) {
+        guard !boundary.isEmpty, boundary.utf8.count <= Self.boundaryLimit else { return nil }
+        self.boundary = BoundaryMatch(boundary: Array(boundary.utf8))
+    }
+
+    /// Takes more of the content; then ask for events until there are none.
+    package mutating func bytesReceived(_ bytes: some Collection<UInt8>) {
+        guard self.state != .over, !self.hasEnded else { return }
+        self.buffer.removeFirst(self.start)
+        self.start = 0
+        self.buffer.append(contentsOf: bytes)
+    }
+
+    /// Takes the end of the content; then ask for events until there are none.
+    package mutating func ended() {
+        self.hasEnded = true
+    }
+
+    /// - Returns: `nil` until more bytes come.
+    package mutating func nextEvent() -> MultipartEvent? {
+        while true {
+            let step =
+                switch self.state {
+                case .over: Step.wait
+                case .between(let isLast): self.begin(isLast: isLast)
+                case .head(let fields, let size): self.readLine(fields, size: size)
+                case .preamble, .content: self.scan()
+                }
+            switch step {
+            case .goOn: continue
+            case .event(let event): return event
+            case .wait: return self.hasEnded ? self.giveUp() : nil
+            }
+        }
+    }
+}
+
+extension MultipartSplitter {
+    private enum Step {
+        case goOn
+        case wait
+        case event(MultipartEvent)
+    }
+
+    private mutating func begin(isLast: Bool) -> Step {
+        if isLast { return .event(self.finish(.finished)) }
+        self.state = .head([:], size: 0)
+        return .goOn
+    }
+
+    private mutating func finish(_ event: MultipartEvent) -> MultipartEvent {
+        self.state = .over
+        self.buffer = []
+        self.start = 0
+        return event
+    }
+
+    /// What is left once no more bytes come.
+    private mutating func giveUp() -> MultipartEvent? {
+        switch self.state {
+        case .over: return nil
+        case .preamble: return self.finish(.violation(.noParts))
+        case .content where self.start < self.buffer.count:
+            // It began like a delimiter and became none.
+            defer { self.start = self.buffer.count }
+            return .content(Array(self.buffer[self.start...]))
+        case .content, .head, .between: return self.finish(.violation(.truncated))
+        }
+    }
+
+    /// One line of a part's head.
+    private mutating func readLine(_ fields: HTTPFields, size: Int) -> Step {
+        let rest = self.buffer[self.start...]
+        let end = rest.firstIndex(of: 0x0A)
+        let size = size + (end ?? rest.endIndex) - rest.startIndex
+        guard size <= Self.headLimit, fields.count <= Self.fieldLimit else {
+            return .event(self.finish(.violation(.headTooLarge)))
+        }
+        guard let end else { return .wait }
+        var line = rest[..<end]
+        if line.last == 0x0D { line.removeLast() }
+        self.start = end + 1
+        if line.isEmpty {
+            self.state = .content
+            self.isAtLineStart = true
+            return .event(.partBegan(fields))
+        }
+        self.state = .head(Self.adding(line, to: fields), size: size + 1)
+        return .goOn
+    }
+
+    /// A line that is no field is left out: a picture is not worse for it.
+    private static func adding(_ line: ArraySlice<UInt8>, to fields: HTTPFields) -> HTTPFields {
+        var fields = fields
+        let colon = line.firstIndex(of: UInt8(ascii: ":")) ?? line.endIndex
+        let name = HTTPField.Name(String(decoding: line[..<colon], as: UTF8.self).trimmingBlanks)
+        guard let name, colon < line.endIndex else { return fields }
+        let value = String(decoding: line[(colon + 1)...], as: UTF8.self).trimmingBlanks
+        fields.append(HTTPField(name: name, value: value))
+        return fields
+    }
+
+    /// Looks for the next delimiter in the content, or in what comes before the first part.
+    private mutating func scan() -> Step {
+        if self.isAtLineStart {
+            switch self.boundary.outcome(in: self.buffer, at: self.start) {
+            case .open: return .wait
+            case .delimiter(let end, let isLast): return self.delimited(end, isLast: isLast)
+            case .none: self.isAtLineStart = false
+            }
+        }
+        var from = self.start
+        while let lineEnd = self.buffer[from...].firstIndex(of: 0x0A) {
+            let outcome = self.boundary.outcome(in: self.buffer, at: lineEnd + 1)
+            if outcome != .none {
+                let hasReturn = lineEnd > self.start && self.buffer[lineEnd - 1] == 0x0D
+                let end = hasReturn ? lineEnd - 1 : lineEnd
+                if end > self.start { return self.passOn(upTo: end) }
+                guard case .delimiter(let behind, let isLast) = outcome else { return .wait }
+                return self.delimited(behind, isLast: isLast)
+            }
+            from = lineEnd + 1
+        }
+        // A carriage return at the end may be part of the next delimiter.
+        let end = self.buffer.last == 0x0D ? self.buffer.count - 1 : self.buffer.count
+        return end > self.start ? self.passOn(upTo: end) : .wait
+    }
+
+    private mutating func passOn(upTo end: Int) -> Step {
+        let content = self.buffer[self.start..<end]
+        self.start = end
+        return self.state == .content ? .event(.content(Array(content))) : .goOn
+    }
+
+    private mutating func delimited(_ end: Int, isLast: Bool) -> Step {
+        let hadPart = self.state == .content
+        self.start = end
+        self.state = .between(isLast: isLast)
+        return hadPart ? .event(.partEnded) : .goOn
+    }
+}

@@ -1,0 +1,17 @@
+/// A value kept apart from its owner, whom it costs eight bytes however large it is; copies share it until one changes.
+indirect enum Apart<Value> {
+    case value(Value)
+
+    var value: Value {
+        get {
+            switch self {
+            case .value(let value): value
+            }
+        }
+        set { self = .value(newValue) }
+    }
+}
+
+extension Apart: Sendable where Value: Sendable {}
+extension Apart: Equatable where Value: Equatable {}
+extension Apart: Hashable where Value: Hashable {}

@@ -1,0 +1,17 @@
+/// The calls of the hot path, made from here because a loop's own parts need no reference counting during a call.
+extension Loop {
+    @inline(never)
+    func receive(_ descriptor: Descriptor, at range: Range<Int>) -> Int {
+        self.receiveBuffer.lend(range) { self.system.receive(descriptor, into: &$0) }
+    }
+
+    @inline(never)
+    func send(_ descriptor: Descriptor, _ bytes: RawSpan) -> Int {
+        self.system.send(descriptor, bytes)
+    }
+
+    @inline(never)
+    func gather(upTo count: Int, _ fill: (inout MutableRawSpan) -> Int) -> Int {
+        self.scratch.add(upTo: count, fill)
+    }
+}

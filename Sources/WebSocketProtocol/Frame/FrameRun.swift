@@ -1,0 +1,41 @@
+/// Data frames that stand side by side in the bytes given, ready to be written to the other WebSocket: the rest of a
+/// frame that had begun before, whole frames, and the beginning of one that goes on.
+package struct FrameRun: Equatable, Sendable {
+    /// Where they stand, headers included.
+    package private(set) var range: Range<Int>
+    /// Bytes of payload among them.
+    package private(set) var payloadCount = 0
+    /// Messages that end here.
+    package private(set) var messageCount = 0
+    /// Whether the last frame is whole, so that a frame of another kind may follow.
+    package private(set) var endsFrame = true
+    /// What belongs to the frame that had begun before, at the front.
+    private var restCount = 0
+    private var restEndsMessage = false
+
+    package init(at position: Int) {
+        self.range = position..<position
+    }
+
+    package mutating func append(_ piece: FramePiece) {
+        if !piece.startsFrame {
+            self.restCount = piece.range.count
+            self.restEndsMessage = piece.endsMessage
+        }
+        self.range = self.range.lowerBound..<piece.range.upperBound
+        self.payloadCount += piece.payloadRange.count
+        self.messageCount += piece.endsMessage ? 1 : 0
+        self.endsFrame = piece.endsFrame
+    }
+
+    /// The rest of the frame that had begun before, alone; `nil` where there is none.
+    package var rest: FrameRun? {
+        guard self.restCount > 0 else { return nil }
+        var rest = self
+        rest.range = self.range.lowerBound..<(self.range.lowerBound + self.restCount)
+        rest.payloadCount = self.restCount
+        rest.messageCount = self.restEndsMessage ? 1 : 0
+        rest.endsFrame = self.endsFrame || self.restCount < self.range.count
+        return rest
+    }
+}

@@ -1,0 +1,81 @@
+import Foundation
+import GatewayCore
+import StreamTransport
+import TestSupport
+import Testing
+
+/// `SLUICE_TEST_SIZE=nightly` runs 10 000 seeds instead of 200; `SLUICE_SEED=7` or `SLUICE_SEED=7-90` runs those.
+@Suite("A whole gateway under mixed load and faults")
+struct GatewaySimulationTests {
+    /// Seeds that once found something.
+    private static let remembered: [UInt64] = [6397]
+
+    /// Seeds in batches, so that several are under way at once and a report names few.
+    static let batches: [[UInt64]] = {
+        let environment = ProcessInfo.processInfo.environment
+        if let asked = environment["SLUICE_SEED"].map({ $0.split(separator: "-").compactMap { UInt64($0) } }),
+            let first = asked.first, let last = asked.last
+        {
+            return Self.batches(of: Array(first...max(first, last)))
+        }
+        let count: UInt64 = environment["SLUICE_TEST_SIZE"] == "nightly" ? 10_000 : 200
+        return Self.batches(of: Self.remembered + Array(1...count))
+    }()
+
+    private static func batches(of seeds: [UInt64]) -> [[UInt64]] {
+        stride(from: 0, to: seeds.count, by: 25).map { Array(seeds[$0..<min($0 + 25, seeds.count)]) }
+    }
+
+    @Test(arguments: Self.batches)
+    func keepsItsPromisesWhateverHappens(_ seeds: [UInt64]) throws {
+        for seed in seeds {
+            let load = try Self.load(seed)
+            guard !load.complaints.isEmpty else { continue }
+            let told = load.complaints + ["\(load.reasons)", "\(load.network.trace)"]
+            Issue.record("replay with SLUICE_SEED=\(seed)\n\(told.joined(separator: "\n"))")
+        }
+    }
+
+    private static func load(_ seed: UInt64) throws -> GatewayLoad {
+        let load = try GatewayLoad(seed: seed)
+        load.run()
+        load.conclude()
+        return load
+    }
+
+    @Test(arguments: UInt64(1)...6)
+    func theSameSeedGivesTheSameRun(_ seed: UInt64) throws {
+        let (first, second) = (try Self.load(seed), try Self.load(seed))
+        #expect(first.network.trace.count > 1000)
+        #expect(first.network.trace.fingerprint == second.network.trace.fingerprint)
+        #expect(first.gateway.endings == second.gateway.endings)
+    }
+
+    /// A load that never succeeds, or never fails, would prove little.
+    @Test func theLoadMeetsBothGoodAndBadEnds() throws {
+        var reasons: [String: Int] = [:]
+        for seed in UInt64(1)...24 where seed % 3 != 0 {
+            reasons.merge(try Self.load(seed).reasons, uniquingKeysWith: +)
+        }
+        let clean = reasons["downstream/relaying/clean", default: 0]
+        #expect(clean + reasons["downstream/relaying/clean(1000)", default: 0] > 20, "\(reasons)")
+        for reason in [
+            "downstream/relaying/reset", "downstream/relaying/violation(1002)", "upstream/connecting/unreachable",
+            "gateway/relaying/maximum-age-timeout", "operator/relaying/drained",
+        ] {
+            #expect(reasons[reason, default: 0] > 0, "\(reasons)")
+        }
+    }
+
+    /// What a run leaves behind would add up to more than a machine has.
+    @Test func nothingOutlivesARun() throws {
+        var load: GatewayLoad? = try Self.load(1)
+        var roots: [WeakObject] = []
+        if let load {
+            let objects: [AnyObject] = [load, load.network, load.loop, load.host] + load.gateway.parts.map(\.loop)
+            roots = objects.map { WeakObject(name: "\(type(of: $0))", object: $0) }
+        }
+        load = nil
+        #expect(roots.filter { $0.object != nil }.map(\.name) == [])
+    }
+}

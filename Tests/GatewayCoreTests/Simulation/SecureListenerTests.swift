@@ -1,0 +1,113 @@
+import ByteKernels
+import Foundation
+import GatewayCore
+import SessionTasks
+import StreamTransport
+import TLSEngine
+import TestSupport
+import Testing
+
+@Suite("A listener that speaks TLS, and plain on the same port")
+struct SecureListenerTests {
+    /// The certificate's files for as long as the test takes.
+    private final class Files {
+        let authority: TestCertificateAuthority
+        let folder: URL
+
+        init() throws {
+            self.authority = try TestCertificateAuthority()
+            self.folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+            try FileManager.default.createDirectory(at: self.folder, withIntermediateDirectories: true)
+            let certificate = try self.authority.issue("gateway.test")
+            try certificate.chainPEM.write(
+                to: self.folder.appendingPathComponent("c.pem"), atomically: true, encoding: .utf8)
+            try certificate.keyPEM().write(
+                to: self.folder.appendingPathComponent("k.pem"), atomically: true, encoding: .utf8)
+        }
+
+        deinit {
+            try? FileManager.default.removeItem(at: self.folder)
+        }
+
+        var configuration: String {
+            """
+            listeners:
+              - name: web
+                listen: "wss://10.1.0.1:1001"
+                plain-and-tls: true
+                tls: {certificate: \(self.folder.path)/c.pem, key: \(self.folder.path)/k.pem}
+            routes:
+              - {name: echo, path: /echo, target: echo}
+              - {name: stream, path: /stream, target: "tcp://10.2.0.1:2001"}
+            """
+        }
+
+        var client: SecureSettings {
+            get throws {
+                var configuration = TLSConfiguration.client()
+                configuration.trust = .only([.pem(Array(self.authority.pem.utf8))])
+                return SecureSettings(context: try TLSContext(configuration), serverName: "gateway.test")
+            }
+        }
+    }
+
+    /// Request and frames in one TLS record: the frames wait as plaintext until the WebSocket stands.
+    @Test(arguments: ["/echo", "/stream"])
+    func losesNoFrameOfTheRecordThatBroughtTheRequest(_ target: String) throws {
+        let files = try Files()
+        let scene = try GatewayScene(files.configuration)
+        let upstream = try scene.upstream(2001)
+        let loop = Loop(system: scene.network.makeSystem())
+        (loop.system as? SimulatedSystem)?.drive { loop.turn() }
+        let consumer = RecordingConsumer()
+        let encoder = RawWebSocketPeer(try scene.client(1001), isClient: true)
+        let words = Array(RawWebSocketPeer.request(to: target).utf8) + encoder.encoded(2, Array("early".utf8))
+        let settings = try files.client
+        var secure: SecureTransport?
+        loop.inNextTurn(
+            GatewayCall {
+                _ = ConnectAttempt(.address(GatewayScene.gatewayAddress(1001)), on: loop, timeout: .seconds(5)) {
+                    result in
+                    guard case .success(let connection) = result else { return }
+                    SecureTransport.upgrade(connection, settings: settings, received: []) { result in
+                        secure = try? result.get()
+                        secure?.consumer = consumer
+                        secure?.resumeReading()
+                        words.withRawSpan { secure?.write($0) }
+                    }
+                }
+            })
+        if target == "/echo" {
+            #expect(scene.run { Array(consumer.received.suffix(7)) == [0x82, 5] + Array("early".utf8) })
+        } else {
+            #expect(scene.run { upstream.accepted.first?.received == Array("early".utf8) })
+        }
+        #expect(consumer.text.hasPrefix("HTTP/1.1 101 "))
+        loop.inNextTurn(GatewayCall { secure?.reset() })
+        scene.settle()
+        scene.finish()
+    }
+
+    @Test func theFirstByteTellsPlainFromTLS() throws {
+        let files = try Files()
+        let scene = try GatewayScene(files.configuration)
+        let client = try scene.webSocketClient(1001, "/echo")
+        client.send(1, "plain")
+        #expect(scene.head(client)?.hasPrefix("HTTP/1.1 101 ") == true)
+        #expect(scene.run { client.frames.map(\.payload) == [Array("plain".utf8)] })
+        scene.finish()
+    }
+
+    /// As much as one read can hold comes before the first byte was looked at.
+    @Test func aFloodBeforeTheFirstByteIsJudgedIsNoHarm() throws {
+        let files = try Files()
+        let scene = try GatewayScene(files.configuration)
+        let client = try scene.webSocketClient(1001, "/echo")
+        let payload = [UInt8](repeating: 1, count: 100_000)
+        for _ in 0..<6 { client.send(2, payload) }
+        #expect(scene.head(client)?.hasPrefix("HTTP/1.1 101 ") == true)
+        #expect(scene.run { client.frames.count == 6 })
+        #expect(client.frames.allSatisfy { $0.payload == payload })
+        scene.finish()
+    }
+}

@@ -1,0 +1,97 @@
+import HTTPSemantics
+import HTTPTypes
+import Testing
+
+@Suite("Validation and invalidation, RFC 9111 §4.3 and §4.4")
+struct ValidationTests {
+    private let later = CacheEntryTests.sent.advanced(by: 500)
+    private let stored: HTTPFields = [
+        .eTag: "\"x\"", .cacheControl: "max-age=60", .contentType: "text/plain", .contentLength: "5",
+        .contentEncoding: "gzip", .age: "30", .init("X-Old")!: "1", .lastModified: "Tue, 14 Nov 2023 22:00:00 GMT",
+    ]
+
+    private func freshened(_ stored: HTTPFields, by fields: HTTPFields) -> CacheEntry? {
+        CacheEntryTests.entry(stored).freshened(by: fields, requestTime: self.later, responseTime: self.later)
+    }
+
+    @Test func takesOverWhatA304Says() throws {
+        let entry = try #require(
+            self.freshened(
+                self.stored,
+                by: [
+                    .eTag: "\"x\"", .cacheControl: "max-age=600", .init("X-New")!: "2", .contentLength: "0",
+                    .contentType: "image/png", .contentEncoding: "br", .connection: "close",
+                    .date: self.later.formatted,
+                ]))
+        #expect(
+            entry.fields == [
+                .eTag: "\"x\"", .cacheControl: "max-age=600", .contentType: "text/plain", .contentLength: "5",
+                .contentEncoding: "gzip", .init("X-Old")!: "1", .lastModified: "Tue, 14 Nov 2023 22:00:00 GMT",
+                .init("X-New")!: "2", .date: self.later.formatted,
+            ])
+        #expect(entry.isFresh(at: self.later.advanced(by: 599)))
+        #expect(!entry.isFresh(at: self.later.advanced(by: 600)))
+    }
+
+    @Test func replacesAllLinesOfAField() throws {
+        var news = HTTPFields()
+        news[values: .cacheControl] = ["max-age=1", "private"]
+        let entry = try #require(self.freshened(self.stored, by: news))
+        #expect(entry.fields[values: .cacheControl] == ["max-age=1", "private"])
+    }
+
+    @Test func refusesA304AboutAnotherResponse() {
+        #expect(self.freshened(self.stored, by: [.eTag: "\"y\""]) == nil)
+        #expect(self.freshened([.cacheControl: "max-age=60"], by: [.eTag: "\"y\""]) == nil)
+        #expect(
+            self.freshened(
+                [.lastModified: "Tue, 14 Nov 2023 22:00:00 GMT"],
+                by: [.lastModified: "Tue, 14 Nov 2023 22:00:01 GMT"]) == nil)
+    }
+
+    @Test func takesOneThatSaysNothingOfWhichItIsAbout() {
+        #expect(self.freshened(self.stored, by: [:]) != nil)
+        #expect(self.freshened(self.stored, by: [.eTag: "W/\"x\""]) != nil)
+        #expect(
+            self.freshened(
+                [.lastModified: "Tue, 14 Nov 2023 22:00:00 GMT"],
+                by: [.lastModified: "Tue, 14 Nov 2023 22:00:00 GMT"]) != nil)
+    }
+
+    /// RFC 9110 §8.8.3.2
+    @Test(arguments: [
+        ("W/\"1\"", "W/\"1\"", false, true), ("W/\"1\"", "W/\"2\"", false, false), ("W/\"1\"", "\"1\"", false, true),
+        ("\"1\"", "\"1\"", true, true),
+    ])
+    func comparesTagsAsTheTableOfTheRFCDoes(_ one: String, _ other: String, _ strong: Bool, _ weak: Bool) throws {
+        let one = try #require(EntityTag(one))
+        let other = try #require(EntityTag(other))
+        #expect(one.stronglyMatches(other) == strong)
+        #expect(one.weaklyMatches(other) == weak)
+    }
+
+    @Test(arguments: ["", "\"a\"b\"", "a b", "W/", "\"a", "\"\u{7F}\"", "\"a\" \"b\""])
+    func refusesWhatIsNoTag(_ text: String) {
+        #expect(EntityTag(text) == nil)
+    }
+
+    @Test(arguments: ["\"xyzzy\"", "W/\"xyzzy\"", "\"\"", "W/\"\"", "abc", "\"a/b=\""])
+    func givesATagBackAsItCame(_ text: String) {
+        #expect(EntityTag(text)?.fieldValue == text)
+    }
+
+    @Test func forgetsAfterAnUnsafeMethodThatSucceeded() {
+        for method in [HTTPRequest.Method.post, .put, .delete, .patch] {
+            #expect(CacheInvalidation.forgetsTarget(method: method, status: 200))
+            #expect(CacheInvalidation.forgetsTarget(method: method, status: 303))
+            #expect(!CacheInvalidation.forgetsTarget(method: method, status: 404))
+            #expect(!CacheInvalidation.forgetsTarget(method: method, status: 500))
+        }
+        for method in [HTTPRequest.Method.get, .head, .options, .trace] {
+            #expect(!CacheInvalidation.forgetsTarget(method: method, status: 200))
+        }
+        let fields: HTTPFields = [.location: "/a", .contentLocation: "/b"]
+        #expect(CacheInvalidation.references(method: .post, status: 201, fields: fields) == ["/a", "/b"])
+        #expect(CacheInvalidation.references(method: .get, status: 200, fields: fields) == [])
+    }
+}

@@ -1,0 +1,40 @@
+import HTTPSemantics
+import HTTPTypes
+import Testing
+
+@Suite("Vary, RFC 9111 §4.1")
+struct VaryTests {
+    private func matches(_ vary: String, _ first: HTTPFields, _ second: HTTPFields) -> Bool {
+        VarySelection(response: [.vary: vary], request: first).matches(second)
+    }
+
+    @Test func anyRequestWithoutIt() {
+        #expect(VarySelection(response: [:], request: [.accept: "a"]).matches([.accept: "b"]))
+    }
+
+    @Test func onlyRequestsThatSayTheSame() {
+        #expect(self.matches("Accept", [.accept: "a"], [.accept: "a", .cookie: "x"]))
+        #expect(!self.matches("Accept", [.accept: "a"], [.accept: "b"]))
+        #expect(!self.matches("Accept", [.accept: "a"], [:]))
+        #expect(!self.matches("accept", [:], [.accept: "a"]))
+        #expect(self.matches("accept", [:], [:]))
+        #expect(!self.matches("accept, user-agent", [.accept: "a", .userAgent: "1"], [.accept: "a", .userAgent: "2"]))
+        #expect(!self.matches("Accept", [.accept: ""], [:]))
+    }
+
+    @Test func blanksAndLinesMakeNoDifference() {
+        var lines = HTTPFields()
+        lines[values: .accept] = ["a", "b;q=1"]
+        #expect(self.matches("Accept", lines, [.accept: " a ,b;q=1"]))
+    }
+
+    @Test func neverWithAStar() {
+        #expect(!self.matches("*", [:], [:]))
+    }
+
+    @Test func comesBackFromWhatWasWritten() {
+        let selection = VarySelection(response: [.vary: "accept, cookie"], request: [.accept: "a"])
+        #expect(selection.values == ["accept": "a", "cookie": nil])
+        #expect(VarySelection(values: selection.values) == selection)
+    }
+}

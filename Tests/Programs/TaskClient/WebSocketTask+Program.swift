@@ -1,0 +1,33 @@
+import SessionTasks
+import StreamTransport
+
+extension WebSocketTask {
+    /// A task is made where it lives: on its loop.
+    static func make(_ opening: ClientOpening, on loop: Loop, options: WebSocketOptions) async -> WebSocketTask {
+        await withCheckedContinuation { continuation in
+            loop.execute {
+                continuation.resume(returning: WebSocketTask(opening: opening, on: loop, options: options))
+            }
+        }
+    }
+
+    /// How it ended. Returns once the connection is gone: were the process to end earlier, the kernel would reset a
+    /// connection on which something arrived unread, and our last frame with it.
+    func end() async throws -> WebSocketEnd {
+        let end = await self.taskEnd()
+        while await self.isConnectionLeft() { try await Task.sleep(for: .milliseconds(1)) }
+        return end
+    }
+
+    private func isConnectionLeft() async -> Bool {
+        await withCheckedContinuation { continuation in
+            self.loop.execute { continuation.resume(returning: self.loop.watchedCount > 0) }
+        }
+    }
+
+    private func taskEnd() async -> WebSocketEnd {
+        await withCheckedContinuation { continuation in
+            self.loop.execute { self.whenEnded { continuation.resume(returning: $0) } }
+        }
+    }
+}

@@ -1,0 +1,206 @@
+"""Between two WebSockets frames go over as they are, of whatever size: nothing of the gateway's own comes inside one."""
+
+import hashlib
+import threading
+
+import pytest
+
+from support.deadlines import sized
+from support.ends import Bridged, random_bytes
+from support.websocket import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, Ended, close_payload, frame
+
+WAYS = ["up", "down"]
+
+
+@pytest.fixture
+def joined(bridge, authority, server_certificate, tmp_path):
+    """(sender, receiver): the WebSockets at both ends of a tunnel, for the way the frames go."""
+    made = []
+
+    def join(way, *options, listen="ws", target="ws", **more):
+        one = Bridged(bridge, authority, server_certificate, tmp_path, listen, target, *options, within=30.0)
+        made.append(one)
+        near, far = one.join(**more)
+        return (near.wire, far.wire) if way == "up" else (far.wire, near.wire)
+
+    yield join
+    for one in made:
+        one.close()
+
+
+def encoded(sender, opcode, payload=b"", fin=True):
+    return frame(opcode, payload, fin=fin, **({} if sender.masks else {"key": None}))
+
+
+def aside(work, *arguments):
+    thread = threading.Thread(target=work, args=arguments, daemon=True)
+    thread.start()
+    return thread
+
+
+def send_until_pings(sender, data, pings):
+    """Sends `data` in as many parts as the gateway sends pings meanwhile; they cannot be answered inside a frame."""
+    step = -(-len(data) // pings)
+    for at in range(0, len(data), step):
+        sender.send(data[at:at + step])
+        got = sender.read()
+        assert got.opcode == PING, f"a ping was expected, not {got}"
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("listen, target", [("ws", "ws"), ("wss", "wss")])
+def test_fragments_stay_as_they_are_over_single_bytes(joined, way, listen, target):
+    sender, receiver = joined(way, listen=listen, target=target)
+    frames = []
+    for number, length in enumerate([0, 1, 2, 125, 126, 127, 300, sized(2000, 70_000)]):
+        frames += [(BINARY, random_bytes(length), False), (CONTINUATION, b"", False), (CONTINUATION, random_bytes(number), True)]
+        text = ("é€𝄞" * (length + 1))[:length + 1].encode()
+        frames += [(TEXT, text[:1], False), (CONTINUATION, text[1:], True)]
+    data = b"".join(encoded(sender, *one) for one in frames)
+    thread = aside(sender.send_slowly, data)
+    for opcode, payload, fin in frames:
+        got = receiver.read()
+        assert (got.opcode, got.payload, got.fin, got.rsv) == (opcode, payload, fin, 0)
+    thread.join()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_large_frame_stays_one_with_our_pings_behind_it(joined, way):
+    sender, receiver = joined(way, "--ping-interval", "1s")
+    payload = random_bytes(8 << 20)
+    wanted = hashlib.sha256(payload).digest()
+    thread = aside(send_until_pings, sender, encoded(sender, BINARY, payload), 3)
+    got = receiver.read()
+    assert (got.opcode, got.fin, len(got.payload)) == (BINARY, True, 8 << 20)
+    assert hashlib.sha256(got.payload).digest() == wanted
+    assert receiver.read().opcode == PING
+    thread.join()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_ping_inside_a_frame_is_answered_behind_it(joined, way):
+    sender, receiver = joined(way, "--ping-interval", "1h")
+    data = encoded(sender, BINARY, random_bytes(200_000))
+    sender.send(data[:100_000])
+    receiver.receive(100_000)
+    receiver.write(PING, b"first")
+    receiver.write(PING, b"second")
+    # What the other way carries proves that the pings were read.
+    receiver.write(TEXT, "read")
+    sender.expect_text("read")
+    sender.send(data[100_000:])
+    receiver.receive(len(data) - 100_000)
+    receiver.expect_pong(b"second")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_close_against_a_half_relayed_frame_lets_it_end(joined, way):
+    sender, receiver = joined(way)
+    data = encoded(sender, BINARY, random_bytes(200_000))
+    sender.send(data[:100_000])
+    receiver.receive(100_000)
+    receiver.write(CLOSE, close_payload(4000, "enough"))
+    assert sender.expect_close(4000).payload[2:] == b"enough"
+    sender.send(data[100_000:])
+    sender.write(CLOSE, close_payload(4000, "enough"))
+    receiver.receive(len(data) - 100_000)
+    receiver.expect_close(4000)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("closes", [False, True])
+def test_who_fails_inside_a_frame_is_a_reset_for_the_other(joined, way, closes):
+    sender, receiver = joined(way)
+    head = encoded(sender, BINARY, bytes(200_000))[:50_000]
+    sender.send(head)
+    receiver.receive(50_000)
+    if closes:
+        receiver.write(CLOSE, close_payload(1000))
+        sender.expect_close(1000)
+    sender.reset()
+    receiver.expect_reset()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_who_fails_between_frames_is_an_abnormal_close_for_the_other(joined, way):
+    sender, receiver = joined(way)
+    sender.write(BINARY, b"whole", fin=False)
+    got = receiver.read()
+    assert (got.opcode, got.payload, got.fin) == (BINARY, b"whole", False)
+    sender.reset()
+    receiver.expect_close(1011)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_receiver_of_a_frame_may_fail(joined, way):
+    sender, receiver = joined(way)
+    sender.send(encoded(sender, BINARY, bytes(200_000))[:50_000])
+    receiver.receive(50_000)
+    receiver.reset()
+    sender.expect_close(1011)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_long_message_is_refused_from_its_head(joined, way):
+    sender, receiver = joined(way, "--max-message-size", "1KiB")
+    sender.write(BINARY, bytes(1000), fin=False)
+    assert len(receiver.read().payload) == 1000
+    sender.send(encoded(sender, CONTINUATION, bytes(25))[:6])
+    sender.expect_close(1009)
+    receiver.expect_close(1011)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_bad_text_is_refused_before_its_end(joined, way):
+    sender, receiver = joined(way)
+    data = encoded(sender, TEXT, b"good" + b"\xff" + bytes(100))
+    sender.send(data[:-101])
+    receiver.receive(len(data) - 101)
+    sender.send(data[-101:-90])
+    sender.expect_close(1007)
+    receiver.expect_reset()
+
+
+def test_a_client_does_not_choose_what_goes_over_the_wire(joined):
+    near, far = joined("up")
+    for _ in range(20):
+        near.write(BINARY, b"GET / HTTP/1.1\r\n", key=bytes(4))
+        raw = far.receive(2 + 4 + 16)
+        assert raw[:2] == b"\x82\x90" and raw[2:6] != bytes(4) and raw[6:] != b"GET / HTTP/1.1\r\n"
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("near_deflates", [False, True])
+def test_compression_on_one_side_changes_no_message(joined, way, near_deflates):
+    offer = {"deflate": "permessage-deflate"} if near_deflates else {}
+    sender, receiver = joined(way, "--compress", **offer)
+    assert bool((sender if way == "up" else receiver).extensions) == near_deflates
+    for payload in (b"", b"short", b"long " * 10_000, random_bytes(300_000)):
+        thread = aside(sender.write, BINARY, payload)
+        receiver.expect_binary(payload)
+        thread.join()
+
+
+def test_both_ways_at_once(joined):
+    near, far = joined("up", "--ping-interval", "1s")
+    payloads = [random_bytes(sized(8, 64) << 20) for _ in range(2)]
+
+    def take(wire, wanted):
+        while (got := wire.read()).opcode in (PING, PONG):
+            pass
+        assert hashlib.sha256(got.payload).digest() == hashlib.sha256(wanted).digest()
+        taken.append(wire)
+
+    taken = []
+    work = [aside(near.write, BINARY, payloads[0]), aside(far.write, BINARY, payloads[1]),
+            aside(take, near, payloads[1]), aside(take, far, payloads[0])]
+    for thread in work:
+        thread.join(60)
+    assert set(taken) == {near, far}
+    near.write(CLOSE, close_payload(1000))
+    while (got := far.read()).opcode != CLOSE:
+        assert got.opcode in (PING, PONG)
+    far.write(CLOSE, close_payload(1000))
+    with pytest.raises(Ended):
+        while near.read().opcode in (PING, PONG, CLOSE):
+            pass
