@@ -14,7 +14,7 @@ extension TransportFailure {
             case .timedOut: self = .peerUnresponsive
             default: self = .system(system)
             }
-        default: self = .system(.connectionAborted)
+        default: self = .system(.notConnected)
         }
     }
 
@@ -32,7 +32,7 @@ extension TransportFailure {
                 self = .nameResolution(.nameNotFound)
             }
         case ChannelError.connectTimeout: self = .deadlinePassed(.connecting)
-        default: self = .system(.connectionAborted)
+        default: self = .system(.notConnected)
         }
     }
 }
