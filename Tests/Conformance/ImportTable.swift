@@ -17,6 +17,10 @@ struct ImportTable {
                 "ByteKernels", "Deflate", "DequeModule", "StreamTransport", "Synchronization", "TLSEngine",
                 "WebSocketProtocol",
             ],
+            "HTTPTransport": [
+                "ByteKernels", "HTTPSemantics", "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "StreamTransport",
+                "Synchronization", "TLSEngine",
+            ],
             "GatewayCore": [
                 "ByteKernels", "Deflate", "DequeModule", "HTTPSemantics", "Logging", "Metrics", "SessionTasks",
                 "StreamTransport", "Synchronization", "TLSEngine", "WebSocketProtocol", "Yams",
