@@ -20,16 +20,16 @@ final class TunnelSession {
         self.gateway = gateway
     }
 
-    func join(_ downstream: TunnelLink, _ upstream: TunnelLink, settings: TunnelSettings) {
+    func join(_ downstream: TunnelLink, _ upstream: TunnelLink) {
         let tunnel = Tunnel(
-            downstream: downstream, upstream: upstream, settings: settings, on: self.gateway.loop
+            downstream: downstream, upstream: upstream, route: self.route, on: self.gateway.loop
         ) { reason in
             self.over(reason, downstream: downstream.record, upstream: upstream.record)
         }
         self.tunnel = tunnel
         self.gateway.shared.log.opened(self.passport)
         self.gateway.replace(self)
-        tunnel.start(settings)
+        tunnel.start()
     }
 
     private func over(_ reason: TerminationReason, downstream: TaskRecord, upstream: TaskRecord) {

@@ -100,7 +100,6 @@ final class UpstreamSession {
         }
         self.isOver = true
         self.transport = nil
-        let settings = self.route.configuration.tunnel
         let downstream: TunnelLink
         switch self.link {
         case .stream: downstream = .stream(StreamTask(adopting: transport))
@@ -108,7 +107,7 @@ final class UpstreamSession {
         }
         let session = TunnelSession(
             self.passport, ticket: self.ticket, route: self.route, endpoint: endpoint, gateway: self.gateway)
-        session.join(downstream, upstream, settings: settings)
+        session.join(downstream, upstream)
     }
 
     private func accept(_ transport: any Transport, _ asked: AskedRoute, upstream: TunnelLink) -> WebSocketTask {
