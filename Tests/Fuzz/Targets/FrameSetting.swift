@@ -12,11 +12,13 @@ struct FrameSetting {
 
     init(_ byte: UInt8) {
         self.sender = byte & 1 == 0 ? .client : .server
+        // With whole windows: of a stream that reaches back further than a smaller one, it depends on the cut when that
+        // shows (see `InflaterCheck`).
         self.deflate =
             switch byte >> 1 & 3 {
             case 1: PermessageDeflateParameters()
             case 2: PermessageDeflateParameters(serverNoContextTakeover: true, clientNoContextTakeover: true)
-            case 3: PermessageDeflateParameters(serverMaxWindowBits: 9, clientMaxWindowBits: 8)
+            case 3: PermessageDeflateParameters(clientNoContextTakeover: true)
             default: nil
             }
         // More than one event inflates, so that messages of several occur; not much more, for the sake of time.
