@@ -127,7 +127,9 @@ let package = Package(
             swiftSettings: house),
         .target(
             name: "FuzzTargets",
-            dependencies: ["GatewayCore", "StreamTransport", "WebSocketProtocol", "TLSEngine", "Deflate", "ByteKernels"],
+            dependencies: [
+                "GatewayCore", "StreamTransport", "WebSocketProtocol", "TLSEngine", "Deflate", "ByteKernels",
+            ],
             path: "Tests/Fuzz/Targets", swiftSettings: house),
         .executableTarget(
             name: "Fuzzer", dependencies: ["FuzzTargets"], path: "Tests/Fuzz/Fuzzer", swiftSettings: house),
