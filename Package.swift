@@ -125,6 +125,15 @@ let package = Package(
                 "TestSupport",
             ],
             swiftSettings: house),
+        .target(
+            name: "FuzzTargets",
+            dependencies: [
+                "GatewayCore", "StreamTransport", "WebSocketProtocol", "TLSEngine", "Deflate", "ByteKernels",
+            ],
+            path: "Tests/Fuzz/Targets", swiftSettings: house),
+        .executableTarget(
+            name: "Fuzzer", dependencies: ["FuzzTargets"], path: "Tests/Fuzz/Fuzzer", swiftSettings: house),
+        .testTarget(name: "FuzzTests", dependencies: ["FuzzTargets"], path: "Tests/Fuzz/Tests", swiftSettings: house),
         .testTarget(name: "ConformanceTests", dependencies: [], path: "Tests/Conformance", swiftSettings: house),
     ]
 )

@@ -13,7 +13,7 @@ package final class Inflater {
     private let stream: UnsafeMutablePointer<z_stream>
 
     /// - Parameter windowBits: brought into 8...15. At least what the sender has: a stream that reaches back further
-    ///   is corrupt.
+    ///   is corrupt. Below 15 zlib notices that only where it reaches back beyond the output of the same call too.
     /// - Returns: `nil` when there is no memory.
     package init?(format: DeflateFormat, windowBits: Int = 15) {
         self.format = format

@@ -86,7 +86,8 @@ extension ProxyHeader {
 
     private static func field(_ path: String) -> [UInt8] {
         var bytes = Array(path.utf8.prefix(107))
-        if bytes.first == UInt8(ascii: "@") { bytes[0] = 0 }
+        // Alone it is a path: an abstract name has at least one byte behind the zero.
+        if bytes.first == UInt8(ascii: "@"), bytes.count > 1 { bytes[0] = 0 }
         return bytes + [UInt8](repeating: 0, count: 108 - bytes.count)
     }
 }

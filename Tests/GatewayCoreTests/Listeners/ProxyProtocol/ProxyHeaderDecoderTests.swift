@@ -66,6 +66,9 @@ struct ProxyHeaderDecoderTests {
             "Unix sockets, abstract and nameless", signature + [0x21, 0x31, 0, 216] + unix("\u{0}app") + unix(""),
             .proxied(source: .unix(path: "@app"), destination: .unix(path: ""))),
         Vector(
+            "Unix sockets, a path of one @", signature + [0x21, 0x31, 0, 216] + unix("@") + unix("/b"),
+            .proxied(source: .unix(path: "@"), destination: .unix(path: "/b"))),
+        Vector(
             "TLVs: authority, a checksum made elsewhere, nothing",
             signature + [
                 0x21, 0x11, 0x00, 0x1D, 0xC0, 0x00, 0x02, 0x07, 0xC6, 0x33, 0x64, 0x09, 0xC8, 0x22, 0x01, 0xBB,

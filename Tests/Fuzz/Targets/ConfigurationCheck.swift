@@ -1,0 +1,30 @@
+import GatewayCore
+
+enum ConfigurationCheck {
+    private enum Outcome: Equatable {
+        case configuration(GatewayConfiguration)
+        case problems(ConfigurationProblems)
+    }
+
+    static func run(_ bytes: [UInt8]) throws(FuzzFault) {
+        let outcome = self.read(bytes)
+        try FuzzFault.expect(self.read(bytes) == outcome, "told differently a second time")
+        guard case .problems(let problems) = outcome else { return }
+        try FuzzFault.expect(!problems.all.isEmpty, "refused without a problem")
+        for problem in problems.all {
+            let line = problem.description
+            try FuzzFault.expect(line.hasPrefix("input.yaml"), "names no place: \(line)")
+            try FuzzFault.expect(!problem.expected.isEmpty && !problem.found.isEmpty, "says nothing: \(line)")
+            let isOneLine = line.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7F }
+            try FuzzFault.expect(isOneLine, "control characters in the message: \(line.debugDescription)")
+        }
+    }
+
+    private static func read(_ bytes: [UInt8]) -> Outcome {
+        do throws(ConfigurationProblems) {
+            return .configuration(try ConfigurationReader.read(bytes, file: "input.yaml").configuration)
+        } catch {
+            return .problems(error)
+        }
+    }
+}

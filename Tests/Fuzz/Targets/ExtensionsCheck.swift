@@ -1,0 +1,45 @@
+import WebSocketProtocol
+
+/// Each line of the input is the value of one header field.
+enum ExtensionsCheck {
+    private static let policies = [
+        DeflatePolicy(),
+        DeflatePolicy(
+            keepsOwnContext: false, letsPeerKeepContext: false, ownWindowBits: 9, peerWindowBits: 10,
+            insistsOnPeerWindow: true),
+    ]
+
+    static func run(_ bytes: [UInt8]) throws(FuzzFault) {
+        let text = String(decoding: bytes, as: UTF8.self)
+        let values = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        let read: [NamedExtension]
+        do throws(ExtensionSyntaxViolation) {
+            read = try ExtensionGrammar.parse(values)
+        } catch {
+            let isWithin = values.contains(error.value) && (0...error.value.utf8.count).contains(error.offset)
+            return try FuzzFault.expect(isWithin, "the fault is at \(error.offset) of \(error.value)")
+        }
+        // One list over several fields is the same list in one (RFC 9110 §5.3).
+        try self.expect([values.joined(separator: ",")], toRead: read)
+        try self.expect(read.map(\.rendered), toRead: read)
+        for policy in self.policies { try self.expectAnAnswer(to: read, by: policy) }
+    }
+
+    private static func expect(_ values: [String], toRead expected: [NamedExtension]) throws(FuzzFault) {
+        let again: [NamedExtension]
+        do throws(ExtensionSyntaxViolation) {
+            again = try ExtensionGrammar.parse(values)
+        } catch {
+            throw FuzzFault("\(values) is refused at \(error.offset), though it means \(expected)")
+        }
+        try FuzzFault.expect(again == expected, "\(values) reads \(again), not \(expected)")
+    }
+
+    /// What we accept answers one of the offers, and the client reads it as we meant it.
+    private static func expectAnAnswer(to read: [NamedExtension], by policy: DeflatePolicy) throws(FuzzFault) {
+        guard let accepted = policy.choose(among: read) else { return }
+        let offers = read.compactMap(PermessageDeflateOffer.init)
+        try FuzzFault.expect(offers.contains(where: accepted.answers), "\(accepted) answers none of \(offers)")
+        try FuzzFault.expect(PermessageDeflateParameters(accepted.named) == accepted, "\(accepted) reads otherwise")
+    }
+}

@@ -1,0 +1,31 @@
+import WebSocketProtocol
+
+/// Everything seen in a stream of frames, however it was cut: pieces of a frame are taken together.
+struct FrameLog: Equatable {
+    private(set) var marks: [FrameMark] = []
+    /// Of all data, one behind the other.
+    private(set) var payload: [UInt8] = []
+
+    var hasEnded: Bool { self.marks.last?.isEnd == true }
+    /// What a relay must see as the one who receives does.
+    var marksOfControl: [FrameMark] { self.marks.filter { !$0.isData } }
+
+    mutating func add(_ chunk: DataChunk, _ bytes: [UInt8]) {
+        self.payload += bytes
+        var count = bytes.count
+        var starts = chunk.startsMessage
+        if !starts, case .data(_, let before, let began, endsFrame: false, _)? = self.marks.last {
+            self.marks.removeLast()
+            count += before
+            starts = began
+        }
+        self.marks.append(
+            .data(
+                chunk.kind, count: count, startsMessage: starts, endsFrame: chunk.endsFrame,
+                endsMessage: chunk.endsMessage))
+    }
+
+    mutating func add(_ mark: FrameMark) {
+        self.marks.append(mark)
+    }
+}
