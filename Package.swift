@@ -16,6 +16,7 @@ let package = Package(
         .library(name: "WebSocketProtocol", targets: ["WebSocketProtocol"]),
         .library(name: "TLSEngine", targets: ["TLSEngine"]),
         .library(name: "SessionTasks", targets: ["SessionTasks"]),
+        .library(name: "URLLoading", targets: ["URLLoading"]),
         .executable(name: "sluice", targets: ["sluice"]),
     ],
     dependencies: [
@@ -52,6 +53,7 @@ let package = Package(
                 .product(name: "DequeModule", package: "swift-collections"),
             ],
             swiftSettings: house),
+        .target(name: "URLLoading", dependencies: ["HTTPSemantics", "TLSEngine"], swiftSettings: house),
         .target(
             name: "GatewayCore",
             dependencies: [
@@ -97,6 +99,9 @@ let package = Package(
             dependencies: [
                 "SessionTasks", "StreamTransport", "WebSocketProtocol", "TLSEngine", "ByteKernels", "TestSupport",
             ],
+            swiftSettings: house),
+        .testTarget(
+            name: "URLLoadingTests", dependencies: ["URLLoading", "HTTPSemantics", "TLSEngine", "TestSupport"],
             swiftSettings: house),
         .testTarget(
             name: "GatewayCoreTests",

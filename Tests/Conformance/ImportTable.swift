@@ -17,6 +17,9 @@ struct ImportTable {
                 "ByteKernels", "Deflate", "DequeModule", "StreamTransport", "Synchronization", "TLSEngine",
                 "WebSocketProtocol",
             ],
+            "URLLoading": [
+                "Dispatch", "Foundation", "HTTPSemantics", "HTTPTypes", "SessionTasks", "Synchronization", "TLSEngine",
+            ],
             "GatewayCore": [
                 "ByteKernels", "Deflate", "DequeModule", "HTTPSemantics", "Logging", "Metrics", "SessionTasks",
                 "StreamTransport", "Synchronization", "TLSEngine", "WebSocketProtocol", "Yams",
