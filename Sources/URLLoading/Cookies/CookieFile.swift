@@ -21,7 +21,9 @@ struct CookieFile: Sendable {
     @discardableResult
     func write(_ cookies: [HTTPCookie]) -> Bool {
         let list = cookies.map { cookie in
-            let pairs = cookie.facts.properties.map { ($0.key.rawValue, ($0.value as? URL)?.absoluteString ?? $0.value) }
+            let pairs = cookie.facts.properties.map {
+                ($0.key.rawValue, ($0.value as? URL)?.absoluteString ?? $0.value)
+            }
             return Dictionary(pairs) { first, _ in first }
         }
         guard let data = try? PropertyListSerialization.data(fromPropertyList: list, format: .binary, options: 0) else {

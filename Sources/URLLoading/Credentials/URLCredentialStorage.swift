@@ -83,7 +83,8 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
             try? PropertyListDecoder().decode([CredentialRecord].self, from: $0)
         }
         for record in records ?? [] {
-            _ = record.isDefault
+            _ =
+                record.isDefault
                 ? shelf.setDefault(record.credential, for: record.space)
                 : shelf.set(record.credential, for: record.space)
         }

@@ -133,7 +133,8 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
         let place = "Host:\(self.host), Server:\(self.protocol ?? "(null)"), Auth-Scheme:\(self.authenticationMethod)"
         let proxy = "Proxy:\(self.isProxy() ? "YES" : "NO"), Proxy-Type:\(self.proxyType ?? "(null)")"
         let address = String(UInt(bitPattern: ObjectIdentifier(self).hashValue), radix: 16)
-        return "<\(type(of: self)) 0x\(address)>: \(place), Realm:\(self.realm ?? "(null)"), Port:\(self.port), \(proxy)"
+        return
+            "<\(type(of: self)) 0x\(address)>: \(place), Realm:\(self.realm ?? "(null)"), Port:\(self.port), \(proxy)"
     }
 
     private static func method(_ name: String?) -> String {

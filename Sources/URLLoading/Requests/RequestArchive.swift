@@ -13,7 +13,9 @@ enum RequestArchive {
         coder.encode(request.httpShouldHandleCookies, forKey: "httpShouldHandleCookies")
         coder.encode(request.httpMethod.map { NSString(string: $0) }, forKey: "httpMethod")
         if let fields = request.allHTTPHeaderFields {
-            let pairs = fields.sorted { $0.key < $1.key }.flatMap { [NSString(string: $0.key), NSString(string: $0.value)] }
+            let pairs = fields.sorted { $0.key < $1.key }.flatMap {
+                [NSString(string: $0.key), NSString(string: $0.value)]
+            }
             coder.encode(NSArray(array: pairs), forKey: "fields")
         }
         coder.encode(request.httpBody.map { NSData(data: $0) }, forKey: "httpBody")
@@ -45,6 +47,7 @@ enum RequestArchive {
     }
 
     private static func fields(in coder: NSCoder) -> [String: String]? {
+        guard coder.containsValue(forKey: "fields") else { return nil }
         let list = coder.decodeObject(of: [NSArray.self, NSString.self], forKey: "fields") as? [String]
         guard let list else { return nil }
         var fields: [String: String] = [:]

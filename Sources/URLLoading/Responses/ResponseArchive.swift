@@ -29,11 +29,14 @@ enum ResponseArchive {
     }
 
     static func write(_ fields: [String: String], to coder: NSCoder) {
-        let pairs = fields.sorted { $0.key < $1.key }.flatMap { [NSString(string: $0.key), NSString(string: $0.value)] }
+        let pairs = fields.sorted { $0.key < $1.key }.flatMap {
+            [NSString(string: $0.key), NSString(string: $0.value)]
+        }
         coder.encode(NSArray(array: pairs), forKey: "fields")
     }
 
     static func fields(_ coder: NSCoder) -> [String: String] {
+        guard coder.containsValue(forKey: "fields") else { return [:] }
         let list = coder.decodeObject(of: [NSArray.self, NSString.self], forKey: "fields") as? [String] ?? []
         var fields: [String: String] = [:]
         for index in stride(from: 0, to: list.count - 1, by: 2) { fields[list[index]] = list[index + 1] }
