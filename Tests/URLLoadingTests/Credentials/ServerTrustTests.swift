@@ -18,11 +18,13 @@ struct ServerTrustTests {
         #expect(trust.isTrusted && trust.host == "a.org" && trust.certificates == [Data([1, 2]), Data([3])])
     }
 
-    @Test(arguments: [
-        (9, URLError.Code.serverCertificateNotYetValid), (10, .serverCertificateHasBadDate),
-        (18, .serverCertificateHasUnknownRoot), (19, .serverCertificateHasUnknownRoot),
-        (20, .serverCertificateHasUnknownRoot), (62, .serverCertificateUntrusted), (-1, .serverCertificateUntrusted),
-    ] as [(Int32, URLError.Code)])
+    @Test(
+        arguments: [
+            (9, URLError.Code.serverCertificateNotYetValid), (10, .serverCertificateHasBadDate),
+            (18, .serverCertificateHasUnknownRoot), (19, .serverCertificateHasUnknownRoot),
+            (20, .serverCertificateHasUnknownRoot), (62, .serverCertificateUntrusted),
+            (-1, .serverCertificateUntrusted),
+        ] as [(Int32, URLError.Code)])
     func tellsWhatIsWrongByTheCodeOfTheLoad(_ code: Int32, _ expected: URLError.Code) throws {
         let trust = self.trust(code)
         #expect(!trust.isTrusted)

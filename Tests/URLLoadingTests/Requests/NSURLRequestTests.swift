@@ -45,6 +45,15 @@ struct NSURLRequestTests {
         #expect(read == plain && read.allHTTPHeaderFields == nil && read.httpBody == nil)
     }
 
+    @Test func comeBackFromAnArchiveThatNamesNoClass() throws {
+        let request = self.changed()
+        let data = try NSKeyedArchiver.archivedData(withRootObject: request, requiringSecureCoding: false)
+        let reader = try NSKeyedUnarchiver(forReadingFrom: data)
+        reader.requiresSecureCoding = false
+        let back = reader.decodeObject(forKey: NSKeyedArchiveRootObjectKey) as? NSURLRequest
+        #expect(back == request)
+    }
+
     @Test func tellTheirURL() {
         let request = NSMutableURLRequest(url: self.url)
         #expect(request.description.contains("http://swift.org/a"))
