@@ -9,6 +9,8 @@ struct CookieFacts: Hashable, Sendable {
     /// In lower case; begins with a dot where the hosts below are meant too.
     var domain: String
     var path: String
+    /// Whether the server named no path, and the request's own was taken.
+    var hasStandardPath = false
     /// `nil` ends with the session.
     var expires: Date?
     var isSecure = false
@@ -44,8 +46,9 @@ struct CookieFacts: Hashable, Sendable {
     /// As a server may have sent it.
     var sent: SetCookie {
         SetCookie(
-            name: self.name, value: self.value, domain: self.isHostOnly ? nil : self.domain, path: self.path,
-            expires: self.expires.map(HTTPDate.init), isSecure: self.isSecure, isHTTPOnly: self.isHTTPOnly,
+            name: self.name, value: self.value, domain: self.isHostOnly ? nil : self.domain,
+            path: self.hasStandardPath ? nil : self.path, expires: self.expires.map(HTTPDate.init),
+            isSecure: self.isSecure, isHTTPOnly: self.isHTTPOnly,
             sameSite: self.sameSite)
     }
 }

@@ -5,51 +5,48 @@ import Synchronization
 /// Brings a storage's cookies to its file: the first change at once, those that follow within a second together.
 final class CookieJournal: Sendable {
     private struct State {
-        /// What is still to be written.
-        var pending: [HTTPCookie]?
-        var lastWrite: ContinuousClock.Instant?
+        var isChanged = false
         var isScheduled = false
+        var lastWrite: ContinuousClock.Instant?
     }
+
+    /// What the storage holds when it is asked.
+    typealias Snapshot = @Sendable () -> [HTTPCookie]
 
     private static let pause = Duration.seconds(1)
 
     private let file: CookieFile
     private let state = Mutex(State())
-    /// Held while writing, so that what is older never takes the place of what is newer.
+    /// Held from the asking to the end of the writing, so that nothing older takes the place of what is newer.
     private let writing = Mutex(())
     private let queue = DispatchQueue(label: "URLLoading.cookies", qos: .utility)
 
     init(file: CookieFile) { self.file = file }
 
-    /// Called in the order of the changes; does not write yet.
-    func note(_ cookies: [HTTPCookie]) {
-        self.state.withLock { $0.pending = cookies }
-    }
-
-    func writeWhenDue() {
-        let now = ContinuousClock.now
+    /// Tells of a change after it was made, outside of the storage's lock.
+    func changed(_ snapshot: @escaping Snapshot) {
         let isDue = self.state.withLock { state in
-            if let last = state.lastWrite, now - last < Self.pause {
-                if !state.isScheduled {
-                    state.isScheduled = true
-                    self.queue.asyncAfter(deadline: .now() + 1) { [self] in self.flush() }
-                }
-                return false
+            state.isChanged = true
+            guard let last = state.lastWrite, .now - last < Self.pause else { return true }
+            if !state.isScheduled {
+                state.isScheduled = true
+                self.queue.asyncAfter(deadline: .now() + 1) { self.flush(snapshot) }
             }
-            return true
+            return false
         }
-        if isDue { self.flush() }
+        if isDue { self.flush(snapshot) }
     }
 
-    func flush() {
+    /// Writes what is not written yet.
+    func flush(_ snapshot: Snapshot) {
         self.writing.withLock { _ in
-            let cookies = self.state.withLock { state in
-                defer { state.pending = nil }
+            let isChanged = self.state.withLock { state in
+                defer { state.isChanged = false }
                 state.isScheduled = false
-                if state.pending != nil { state.lastWrite = .now }
-                return state.pending
+                if state.isChanged { state.lastWrite = .now }
+                return state.isChanged
             }
-            if let cookies { self.file.write(cookies) }
+            if isChanged { self.file.write(snapshot()) }
         }
     }
 }

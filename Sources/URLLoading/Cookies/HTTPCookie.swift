@@ -78,7 +78,8 @@ extension HTTPCookie {
         }
     }
 
-    /// One line of `Set-Cookie`; a name may be empty there where the dialect lets it.
+    /// The cookie of one field of an answer from `url`, judged by nothing.
+    /// - Returns: `nil` for a field without a name, and for a URL without a host.
     package class func cookie(
         _ field: SetCookieField, from url: URL, dialect: SetCookie.Dialect = .standard
     ) -> HTTPCookie? {
@@ -91,7 +92,8 @@ extension HTTPCookie {
             CookieFacts(
                 name: set.name, value: set.value, domain: domain ?? CookieDomain.canonical(host),
                 path: set.path ?? CookiePath.standard(for: url.path(percentEncoded: true)),
-                expires: set.expires?.date, isSecure: set.isSecure, isHTTPOnly: set.isHTTPOnly,
+                hasStandardPath: set.path == nil, expires: set.expires?.date, isSecure: set.isSecure,
+                isHTTPOnly: set.isHTTPOnly,
                 sameSite: set.sameSite, comment: field.attribute("Comment")?.value,
                 commentURL: field.attribute("CommentURL")?.value.flatMap { Foundation.URL(string: $0) }, created: now))
     }

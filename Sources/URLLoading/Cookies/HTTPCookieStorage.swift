@@ -6,15 +6,15 @@ import Synchronization
 ///
 /// It holds at most 3300 cookies, 180 of one domain; what is too much makes room by the order of RFC 6265bis §5.7.
 /// Cookies of servers live 400 days at most. A storage with a file writes there what outlives the session: at once, or
-/// a second later where there was a change less than a second ago; `flush()` waits for that.
+/// a second later where it did so less than a second ago. Of several programs with one file the last to write wins.
 open class HTTPCookieStorage: NSObject, @unchecked Sendable {
-    private struct State {
+    private struct State: Sendable {
         var shelf: CookieShelf
         var policy = HTTPCookie.AcceptPolicy.always
     }
 
     private static let sharedStorage = HTTPCookieStorage(
-        file: StoragePlace.data.appendingPathComponent(".cookies.shared"))
+        file: StoragePlace.cookies.appendingPathComponent(".cookies.shared"))
     private static let groupStorages = Mutex<[String: HTTPCookieStorage]>([:])
 
     private let state: Mutex<State>
@@ -44,7 +44,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
             if let storage = storages[identifier] { return storage }
             // An identifier names a file of the folder, and nothing outside of it.
             let name = identifier.split(separator: "/", omittingEmptySubsequences: false).joined(separator: "_")
-            let storage = HTTPCookieStorage(file: StoragePlace.data.appendingPathComponent(".cookies.\(name)"))
+            let storage = HTTPCookieStorage(file: StoragePlace.cookies.appendingPathComponent(".cookies.\(name)"))
             storages[identifier] = storage
             return storage
         }
@@ -127,19 +127,16 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     }
 
     /// Writes to the file what is not there yet.
-    package func flush() { self.journal?.flush() }
+    package func flush() { self.journal?.flush { self.lasting } }
 
     open override var description: String { "<NSHTTPCookieStorage cookies count:\(self.cookies?.count ?? 0)>" }
 
+    /// Those that outlive the session.
+    private var lasting: [HTTPCookie] { (self.cookies ?? []).filter { !$0.isSessionOnly } }
+
     private func change(_ body: (inout State) -> Bool) {
-        let kept: [HTTPCookie]? = self.state.withLock { state in
-            guard body(&state) else { return nil }
-            let cookies = state.shelf.cookies(at: Date()).filter { !$0.isSessionOnly }
-            self.journal?.note(cookies)
-            return cookies
-        }
-        guard kept != nil else { return }
-        self.journal?.writeWhenDue()
+        guard self.state.withLock({ body(&$0) }) else { return }
+        self.journal?.changed { self.lasting }
         self.post(.NSHTTPCookieManagerCookiesChanged)
     }
 

@@ -5,7 +5,7 @@ import Synchronization
 /// where the storage has one; it is written with each change.
 open class URLCredentialStorage: NSObject, @unchecked Sendable {
     private static let sharedStorage = URLCredentialStorage(
-        file: StoragePlace.data.appendingPathComponent(".credentials.shared"))
+        file: StoragePlace.credentials.appendingPathComponent(".credentials.shared"))
 
     private let shelf: Mutex<CredentialShelf>
     private let file: URL?

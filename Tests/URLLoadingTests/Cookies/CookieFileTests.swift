@@ -66,6 +66,20 @@ struct CookieFileTests {
         #expect(storage.cookies?.count == 1)
     }
 
+    @Test func areAllThereAfterManyChanges() async throws {
+        let storage = HTTPCookieStorage(file: self.file)
+        let cookies = try (0..<60).map { try self.cookie("c\($0)") }
+        await withTaskGroup(of: Void.self) { group in
+            for cookie in cookies {
+                group.addTask {
+                    storage.setCookie(cookie)
+                    storage.flush()
+                }
+            }
+        }
+        #expect(HTTPCookieStorage(file: self.file).cookies?.count == 60)
+    }
+
     @Test func keepWhenTheyWereStored() throws {
         let storage = HTTPCookieStorage(file: self.file)
         storage.setCookie(try self.cookie("a"))

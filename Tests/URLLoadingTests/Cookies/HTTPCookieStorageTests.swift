@@ -90,6 +90,18 @@ struct HTTPCookieStorageTests {
         #expect(self.storage.cookies?.count == 2)
     }
 
+    @Test(arguments: [
+        ("__Host-a=b; Secure; Path=/", true), ("__Host-a=b; Secure", false), ("__Host-a=b; Path=/", false),
+        ("__Host-a=b; Secure; Path=/; Domain=swift.org", false), ("__Secure-a=b; Secure", true),
+        ("__Secure-a=b", false), ("a=b; SameSite=None", false), ("a=b; SameSite=None; Secure", true),
+    ])
+    func holdTheServerToWhatTheNamePromises(_ field: String, _ isKept: Bool) throws {
+        let url = try #require(URL(string: "https://swift.org/"))
+        let cookies = HTTPCookie.cookies(withResponseHeaderFields: ["Set-Cookie": field], for: url)
+        try self.set(cookies, "https://swift.org/")
+        #expect(cookies.count == 1 && self.storage.cookies?.count == (isKept ? 1 : 0))
+    }
+
     @Test func askTheDocumentWhoseCookiesTheyTake() throws {
         #expect(self.storage.cookieAcceptPolicy == .always)
         try self.set([Self.cookie("third")], "https://swift.org", document: "https://example.com")
