@@ -53,7 +53,13 @@ let package = Package(
                 .product(name: "DequeModule", package: "swift-collections"),
             ],
             swiftSettings: house),
-        .target(name: "URLLoading", dependencies: ["HTTPSemantics", "TLSEngine"], swiftSettings: house),
+        .target(
+            name: "URLLoading",
+            dependencies: [
+                "HTTPSemantics", "TLSEngine",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ],
+            swiftSettings: house),
         .target(
             name: "GatewayCore",
             dependencies: [
@@ -101,7 +107,11 @@ let package = Package(
             ],
             swiftSettings: house),
         .testTarget(
-            name: "URLLoadingTests", dependencies: ["URLLoading", "HTTPSemantics", "TLSEngine", "TestSupport"],
+            name: "URLLoadingTests",
+            dependencies: [
+                "URLLoading", "HTTPSemantics", "TLSEngine",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ],
             swiftSettings: house),
         .testTarget(
             name: "GatewayCoreTests",
