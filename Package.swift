@@ -24,6 +24,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         // Without its traits it brings no Foundation along.
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0", traits: []),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
     ],
@@ -51,6 +52,15 @@ let package = Package(
             dependencies: [
                 "StreamTransport", "WebSocketProtocol", "TLSEngine", "ByteKernels",
                 .product(name: "DequeModule", package: "swift-collections"),
+            ],
+            swiftSettings: house),
+        .target(
+            name: "HTTPTransport",
+            dependencies: [
+                "StreamTransport", "TLSEngine", "ByteKernels",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
             ],
             swiftSettings: house),
         .target(
@@ -104,6 +114,16 @@ let package = Package(
             name: "SessionTasksTests",
             dependencies: [
                 "SessionTasks", "StreamTransport", "WebSocketProtocol", "TLSEngine", "ByteKernels", "TestSupport",
+            ],
+            swiftSettings: house),
+        .testTarget(
+            name: "HTTPTransportTests",
+            dependencies: [
+                "HTTPTransport", "StreamTransport", "TLSEngine", "ByteKernels", "TestSupport",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: house),
         .testTarget(

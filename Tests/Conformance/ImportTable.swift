@@ -17,8 +17,13 @@ struct ImportTable {
                 "ByteKernels", "Deflate", "DequeModule", "StreamTransport", "Synchronization", "TLSEngine",
                 "WebSocketProtocol",
             ],
+            "HTTPTransport": [
+                "ByteKernels", "HTTPSemantics", "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "StreamTransport",
+                "Synchronization", "TLSEngine",
+            ],
             "URLLoading": [
-                "Dispatch", "Foundation", "HTTPSemantics", "HTTPTypes", "SessionTasks", "Synchronization", "TLSEngine",
+                "Dispatch", "Foundation", "HTTPSemantics", "HTTPTransport", "HTTPTypes", "SessionTasks",
+                "Synchronization", "TLSEngine",
             ],
             "GatewayCore": [
                 "ByteKernels", "Deflate", "DequeModule", "HTTPSemantics", "Logging", "Metrics", "SessionTasks",

@@ -1,6 +1,6 @@
 extension TransportFailure {
     /// What an error number means while a connection is being opened.
-    init(connecting error: SystemError) {
+    package init(connecting error: SystemError) {
         switch error {
         // A missing Unix socket is nobody listening, as a closed port is.
         case .refused, .noSuchFile: self = .refused

@@ -1,0 +1,208 @@
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import StreamTransport
+import TLSEngine
+
+/// Opens one connection for one exchange: looks the name up, tries its addresses (RFC 8305), secures.
+///
+/// Confined to its event loop.
+final class ConnectionAttempt: @unchecked Sendable {
+    let pool: ConnectionPool
+    let key: PoolKey
+    private(set) var timings = ConnectTimings()
+    private let lookup: NameLookup
+    /// `nil` once the attempt is over.
+    private var exchange: Exchange?
+    private let order: ExchangeOrder
+    private var connection: ClientConnection?
+    private var handshakeTimer: Scheduled<Void>?
+    private var refusedSettings: TLSFailure?
+
+    /// - Parameter exchange: whose consumer answers the questions of the handshake.
+    init(for exchange: Exchange, in pool: ConnectionPool) {
+        self.exchange = exchange
+        self.order = exchange.order
+        self.pool = pool
+        self.key = PoolKey(exchange.order)
+        self.lookup = NameLookup(on: pool.eventLoop, resolve: pool.settings.resolve)
+    }
+
+    func begin() {
+        let bootstrap = ClientBootstrap(group: self.pool.eventLoop)
+            .resolver(self.lookup)
+            .connectTimeout(.bounded(self.order.connectTimeout))
+            .channelOption(.autoRead, value: false)
+            // One read for each time that there is something: a response of one piece costs no second call that only
+            // learns that there is no more.
+            .channelOption(.maxMessagesPerRead, value: 1)
+            .channelOption(
+                .recvAllocator,
+                value: AdaptiveRecvByteBufferAllocator(minimum: 2 << 10, initial: 8 << 10, maximum: 256 << 10)
+            )
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture { try self.equip(channel) }
+            }
+        self.timings.connectStart = .now
+        let origin = self.order.origin
+        let future: EventLoopFuture<any Channel>
+        if let literal = StreamTransport.SocketAddress(literal: origin.host, port: origin.port),
+            let address = NIOCore.SocketAddress(literal)
+        {
+            future = bootstrap.connect(to: address)
+        } else {
+            future = bootstrap.connect(host: origin.host, port: Int(origin.port))
+        }
+        future.assumeIsolated().whenComplete { self.connectEnded($0) }
+    }
+
+    /// Several channels may be made, of which one wins.
+    private func equip(_ channel: any Channel) throws {
+        let pipeline = channel.pipeline.syncOperations
+        if let secure = try self.secureHandler() { try pipeline.addHandler(secure) }
+        var limits = NIOHTTPDecoderLimitConfiguration()
+        limits.maxHeaderFieldSize = self.pool.settings.limits.headBytes
+        limits.maxHeaderListSize = self.pool.settings.limits.headBytes
+        limits.maxHeaderFieldCount = self.pool.settings.limits.fieldCount
+        var encoding = HTTPRequestEncoder.Configuration()
+        encoding.automaticallySetFramingHeaders = false
+        let decoder = HTTPResponseDecoder(
+            leftOverBytesStrategy: .dropBytes, informationalResponseStrategy: .forward, limitConfiguration: limits)
+        let wire = WireHandler(limits: self.pool.settings.limits)
+        try pipeline.addHandler(wire)
+        try pipeline.addHandler(HTTPRequestEncoder(configuration: encoding))
+        try pipeline.addHandler(ByteToMessageHandler(decoder))
+        try pipeline.addHandler(ClientConnection(self, wire: wire, limits: self.pool.settings.limits))
+    }
+
+    private func secureHandler() throws -> SecureHandler? {
+        guard let secure = self.order.secure, self.order.origin.scheme == .https else { return nil }
+        do throws(TLSFailure) {
+            let handler = try SecureHandler(
+                secure.context, serverName: secure.serverName ?? self.order.origin.host,
+                resumptionKey: secure.resumptionKey, questions: self.questions(), records: self.pool.records)
+            handler.askingChanged = { [weak self] asking in self?.askingChanged(asking) }
+            return handler
+        } catch {
+            self.refusedSettings = error
+            throw error
+        }
+    }
+
+    private func questions() -> SecureQuestions {
+        SecureQuestions(
+            verify: { [weak self] request, answer in
+                guard let consumer = self?.exchange?.consumer else { return answer(.reject) }
+                consumer.verificationRequested(request, answer: answer)
+            },
+            chooseIdentity: { [weak self] issuers, answer in
+                guard let consumer = self?.exchange?.consumer else { return answer(nil) }
+                consumer.identityRequested(issuers: issuers, answer: answer)
+            })
+    }
+
+    // MARK: Steps
+
+    private func connectEnded(_ result: Result<any Channel, any Error>) {
+        self.noteLookup()
+        switch result {
+        case .failure(let error): self.fail(self.failure(error))
+        case .success(let channel):
+            guard self.exchange != nil,
+                let connection = try? channel.pipeline.syncOperations.handler(type: ClientConnection.self)
+            else { return channel.close(promise: nil) }
+            self.connection = connection
+            if self.order.origin.scheme == .https {
+                self.timings.secureStart = .now
+                self.startHandshakeTimer()
+            } else {
+                self.finish(nil)
+            }
+        }
+    }
+
+    private func noteLookup() {
+        self.timings.lookupStart = self.lookup.start
+        self.timings.lookupEnd = self.lookup.end
+        guard self.lookup.start != nil else { return }
+        self.timings.connectStart = self.lookup.failure == nil ? self.lookup.end : nil
+    }
+
+    private func failure(_ error: any Error) -> ExchangeFailure {
+        if let refused = self.refusedSettings { return .securing(refused) }
+        if let failure = self.lookup.failure { return .connecting(.nameResolution(failure)) }
+        let failure = TransportFailure(connecting: error)
+        if failure == .deadlinePassed(.connecting), self.lookup.isUnderWay {
+            return .connecting(.deadlinePassed(.resolving))
+        }
+        return .connecting(failure)
+    }
+
+    func secured(_ facts: TLSFacts, on connection: ClientConnection) {
+        guard connection === self.connection else { return }
+        self.timings.secureEnd = .now
+        self.finish(facts)
+    }
+
+    private func finish(_ tls: TLSFacts?) {
+        guard let exchange = self.exchange, let connection = self.connection else { return }
+        self.handshakeTimer?.cancel()
+        self.exchange = nil
+        self.timings.connectEnd = .now
+        connection.facts.tls = tls
+        connection.facts.timings = self.timings
+        connection.noteAddresses()
+        connection.run(exchange)
+    }
+
+    // MARK: Failing
+
+    /// - Parameter connection: who found out; one that lost the race does not count.
+    func failed(_ failure: ExchangeFailure, on connection: ClientConnection) {
+        guard connection === self.connection else { return }
+        self.fail(failure)
+    }
+
+    func connectionEnded(_ cause: TransportFailure?, on connection: ClientConnection) {
+        self.failed(.connecting(cause ?? .reset), on: connection)
+    }
+
+    private func fail(_ failure: ExchangeFailure) {
+        guard let exchange = self.exchange else { return }
+        exchange.metrics.timings = self.timings
+        self.stop()
+        exchange.phase = .ordered
+        self.pool.openingFailed(self.key)
+        exchange.fail(failure)
+    }
+
+    /// The exchange gave up. A connection that still comes about is closed.
+    func cancel() {
+        guard self.exchange != nil else { return }
+        self.noteLookup()
+        self.stop()
+        self.pool.openingFailed(self.key)
+    }
+
+    private func stop() {
+        self.exchange = nil
+        self.handshakeTimer?.cancel()
+        self.connection?.discard()
+        self.connection = nil
+    }
+
+    // MARK: The handshake's clock
+
+    private func startHandshakeTimer() {
+        guard let timeout = self.order.secure?.timeout else { return }
+        self.handshakeTimer = self.pool.eventLoop.assumeIsolated().scheduleTask(in: .bounded(timeout)) {
+            self.fail(.connecting(.deadlinePassed(.securing)))
+        }
+    }
+
+    private func askingChanged(_ asking: Bool) {
+        guard self.exchange != nil else { return }
+        self.handshakeTimer?.cancel()
+        if !asking { self.startHandshakeTimer() }
+    }
+}

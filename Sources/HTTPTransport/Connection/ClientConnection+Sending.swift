@@ -1,0 +1,109 @@
+import NIOCore
+import NIOHTTP1
+import StreamTransport
+
+extension ClientConnection {
+    /// Sends the request of `exchange`, whose connection this now is.
+    func run(_ exchange: Exchange) {
+        guard let context = self.context else { return }
+        self.phase = .busy(exchange)
+        exchange.phase = .running(self)
+        self.wire.beginExchange()
+        exchange.metrics.connection = self.facts
+        exchange.metrics.timings = self.facts.timings
+        exchange.consumer?.connectionReady(self.facts)
+        guard case .busy = self.phase else { return }
+        self.lastProgress = .now()
+        self.watch(exchange)
+        self.sendHead(exchange, context)
+        guard case .busy = self.phase else { return }
+        if exchange.progress.sending == .body { self.pumpBody() }
+        self.readIfWanted()
+    }
+
+    private func sendHead(_ exchange: Exchange, _ context: ChannelHandlerContext) {
+        let before = self.wire.bytesSent
+        exchange.metrics.requestStart = .now
+        context.write(self.wrapOutboundOut(.head(HTTPRequestHead(exchange.plan.head))), promise: nil)
+        exchange.metrics.requestHeadBytes = self.wire.bytesSent - before
+        self.bodyStart = self.wire.bytesSent
+        switch exchange.progress.sending {
+        case .done:
+            context.writeAndFlush(self.wrapOutboundOut(.end(nil)), promise: nil)
+            exchange.metrics.requestEnd = .now
+        case .awaitingContinue:
+            context.flush()
+            self.awaitContinue(exchange, context)
+        // The first piece leaves together with the head.
+        case .body, .abandoned: break
+        }
+    }
+
+    private func awaitContinue(_ exchange: Exchange, _ context: ChannelHandlerContext) {
+        guard let timeout = exchange.plan.continueTimeout else { return }
+        self.continueTimer = context.eventLoop.assumeIsolated().scheduleTask(in: .bounded(timeout)) {
+            guard case .busy(let current) = self.phase, current === exchange else { return }
+            if exchange.progress.continueTimedOut() { self.pumpBody() }
+        }
+    }
+
+    /// Sends the next piece of the body, unless one is still on its way.
+    func pumpBody() {
+        guard case .busy(let exchange) = self.phase, exchange.progress.sending == .body, !self.isWritingPiece,
+            let step = exchange.body?.next(), let context = self.context
+        else { return }
+        switch step {
+        case .piece(let piece): self.send(piece, exchange, context)
+        case .end:
+            self.endBody(exchange, context)
+            context.flush()
+            exchange.metrics.requestEnd = .now
+            self.progressed()
+        case .later: context.flush()
+        case .failed(let failure): self.fail(.body(failure))
+        }
+    }
+
+    private func send(_ piece: ByteBuffer, _ exchange: Exchange, _ context: ChannelHandlerContext) {
+        let count = piece.readableBytes
+        self.isWritingPiece = true
+        self.lastProgress = .now()
+        let promise = context.eventLoop.makePromise(of: Void.self)
+        promise.futureResult.assumeIsolated().whenComplete { result in self.pieceWritten(result, count, exchange) }
+        context.write(self.wrapOutboundOut(.body(.byteBuffer(piece))), promise: promise)
+        // The last byte and the end are one step, so that no answer can come between them.
+        if exchange.body?.isExhausted ?? true { self.endBody(exchange, context) }
+        context.flush()
+    }
+
+    private func endBody(_ exchange: Exchange, _ context: ChannelHandlerContext) {
+        exchange.progress.bodyEnded()
+        context.write(self.wrapOutboundOut(.end(nil)), promise: nil)
+        exchange.metrics.requestBodyBytes = self.wire.bytesSent - self.bodyStart
+    }
+
+    private func pieceWritten(_ result: Result<Void, any Error>, _ count: Int, _ exchange: Exchange) {
+        self.isWritingPiece = false
+        guard case .busy(let current) = self.phase, current === exchange else { return }
+        if case .failure(let error) = result {
+            // The end of the connection follows.
+            self.lossCause = self.lossCause ?? TransportFailure(error)
+            return
+        }
+        self.progressed()
+        exchange.metrics.requestContentBytes += Int64(count)
+        exchange.metrics.requestBodyBytes = self.wire.bytesSent - self.bodyStart
+        if exchange.progress.sending == .done { exchange.metrics.requestEnd = .now }
+        exchange.consumer?.bodySent(count)
+        // In another turn, so that a fast peer does not keep the loop from everybody else.
+        self.context?.eventLoop.assumeIsolated().execute { self.pumpBody() }
+    }
+}
+
+extension HTTPRequestHead {
+    init(_ head: RequestHead) {
+        self.init(
+            version: .http1_1, method: HTTPMethod(rawValue: head.method), uri: head.target,
+            headers: HTTPHeaders(head.fields.map { ($0.name, $0.value) }))
+    }
+}

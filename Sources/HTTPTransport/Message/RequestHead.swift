@@ -1,0 +1,38 @@
+/// What a request says before its body (RFC 9112 §3).
+package struct RequestHead: Sendable, Hashable {
+    /// A token; case matters.
+    package var method: String
+    /// As it goes on the request line: the path with its query, percent-encoded.
+    package var target: String
+    /// In the order in which they are sent. The transport adds Host, Connection, Content-Length or Transfer-Encoding,
+    /// and Expect where they are missing and needed.
+    package var fields: [HeaderField]
+
+    package init(method: String = "GET", target: String = "/", fields: [HeaderField] = []) {
+        self.method = method
+        self.target = target
+        self.fields = fields
+    }
+
+    /// The value of the first field called `name`, which is given in small letters.
+    package func first(_ name: String) -> String? {
+        self.fields.first { $0.isNamed(name) }?.value
+    }
+
+    /// Whether doing it twice does no more than doing it once (RFC 9110 §9.2.2).
+    package var isIdempotent: Bool {
+        ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"].contains(self.method)
+    }
+
+    /// What would let this head say something else than its fields: a line break in a value makes two fields of one.
+    /// - Returns: `nil` if it can be sent.
+    func fault() -> RequestFault? {
+        guard !self.method.isEmpty, self.method.utf8.allSatisfy(ASCIIText.isToken) else { return .method }
+        guard !self.target.isEmpty, self.target.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else { return .target }
+        for field in self.fields {
+            guard !field.name.isEmpty, field.name.utf8.allSatisfy(ASCIIText.isToken) else { return .fieldName }
+            guard field.value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else { return .fieldValue }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,188 @@
+import NIOCore
+import TLSEngine
+
+/// The connections of one session, all on one event loop, so that nothing here is locked.
+///
+/// What is `package` may be called from any thread.
+package final class ConnectionPool: @unchecked Sendable {
+    package let settings: PoolSettings
+    let eventLoop: any EventLoop
+    /// Shared by the secure connections, of which none keeps anything in it.
+    let records = CiphertextBuffer()
+    private(set) var generation = 0
+    private var ledgers: [PoolKey: HostLedger<ClientConnection, Exchange>] = [:]
+    private var lastTicket: UInt64 = 0
+    private var isClosed = false
+    private var sweep: Scheduled<Void>?
+
+    package convenience init(settings: PoolSettings = PoolSettings()) {
+        self.init(settings: settings, on: TransferLoops.next())
+    }
+
+    init(settings: PoolSettings, on eventLoop: any EventLoop) {
+        self.settings = settings
+        self.eventLoop = eventLoop
+    }
+
+    /// Prepares an exchange; nothing happens before its `start`. Content is delivered as far as the exchange is asked to
+    /// pull it.
+    package func exchange(_ order: ExchangeOrder, consumer: any ExchangeConsumer) -> Exchange {
+        Exchange(order, consumer: consumer, pool: self)
+    }
+
+    /// No connection that exists now serves another exchange; those under way go on.
+    package func retireConnections() {
+        self.eventLoop.execute {
+            self.generation += 1
+            self.discardIdle()
+        }
+    }
+
+    /// Fails everybody who waits, refuses new exchanges, and closes connections as soon as they rest. Exchanges that have
+    /// a connection go on.
+    package func close() {
+        self.eventLoop.execute {
+            self.isClosed = true
+            self.generation += 1
+            self.discardIdle()
+            for key in self.ledgers.keys {
+                for exchange in self.ledgers[key]?.line.removeAll() ?? [] {
+                    exchange.phase = .ordered
+                    exchange.fail(.poolClosed)
+                }
+            }
+        }
+    }
+
+    // MARK: Placing
+
+    func submit(_ exchange: Exchange) {
+        guard !self.isClosed else { return exchange.fail(.poolClosed) }
+        self.place(exchange, needsFresh: exchange.order.needsFreshConnection, inFront: false)
+    }
+
+    /// For an exchange whose connection was lost before the server answered.
+    func repeatOnFreshConnection(_ exchange: Exchange) {
+        exchange.phase = .ordered
+        self.place(exchange, needsFresh: true, inFront: true)
+    }
+
+    private func place(_ exchange: Exchange, needsFresh: Bool, inFront: Bool) {
+        let key = PoolKey(exchange.order)
+        switch self.change(key, { $0.place(needsFresh: needsFresh) }) {
+        case .wait:
+            self.lastTicket += 1
+            let number = self.lastTicket
+            exchange.phase = .waiting(WaitingTicket(key: key, number: number))
+            self.change(key) {
+                $0.line.add(
+                    exchange, number: number, priority: exchange.priority, needsFresh: needsFresh, inFront: inFront)
+            }
+        case let placement: self.perform(placement, for: exchange)
+        }
+    }
+
+    private func perform(_ placement: HostLedger<ClientConnection, Exchange>.Placement, for exchange: Exchange) {
+        switch placement {
+        case .use(let connection):
+            connection.facts.isReused = true
+            connection.facts.timings = ConnectTimings()
+            connection.run(exchange)
+        case .replace(let old):
+            old.discard()
+            self.open(exchange)
+        case .open: self.open(exchange)
+        case .wait: break
+        }
+    }
+
+    private func open(_ exchange: Exchange) {
+        let attempt = ConnectionAttempt(for: exchange, in: self)
+        exchange.phase = .connecting(attempt)
+        attempt.begin()
+    }
+
+    /// Changes a ledger where it stands; one that has nothing more to remember is dropped.
+    @discardableResult
+    private func change<R>(
+        _ key: PoolKey, _ body: (inout HostLedger<ClientConnection, Exchange>) -> R
+    ) -> R {
+        let result = body(&self.ledgers[key, default: HostLedger(limit: self.settings.connectionsPerHost)])
+        if self.ledgers[key]?.isEmpty ?? false { self.ledgers[key] = nil }
+        return result
+    }
+
+    private func serveWaiting(_ key: PoolKey) {
+        while let (exchange, placement) = self.change(key, { $0.next() }) { self.perform(placement, for: exchange) }
+    }
+
+    func withdraw(_ ticket: WaitingTicket) {
+        self.change(ticket.key) { _ = $0.line.remove(ticket.number) }
+    }
+
+    func reorder(_ exchange: Exchange, priority: Float) {
+        exchange.priority = priority
+        guard case .waiting(let ticket) = exchange.phase else { return }
+        self.change(ticket.key) { ledger in
+            guard let found = ledger.line.remove(ticket.number) else { return }
+            ledger.line.add(exchange, number: ticket.number, priority: priority, needsFresh: found.needsFresh)
+        }
+    }
+
+    // MARK: Connections
+
+    func connectionFreed(_ connection: ClientConnection) {
+        guard !self.isClosed, connection.generation == self.generation else { return connection.close() }
+        self.change(connection.key) { $0.freed(connection) }
+        self.serveWaiting(connection.key)
+        self.boundIdle()
+    }
+
+    func connectionClosed(_ connection: ClientConnection) {
+        self.change(connection.key) { $0.closed(connection) }
+        self.serveWaiting(connection.key)
+    }
+
+    func openingFailed(_ key: PoolKey) {
+        self.change(key) { $0.openingFailed() }
+        self.serveWaiting(key)
+    }
+
+    // MARK: Resting
+
+    private var idle: [ClientConnection] { self.ledgers.values.flatMap(\.idle) }
+
+    private func discardIdle() {
+        for connection in self.idle { self.discard(connection) }
+    }
+
+    private func discard(_ connection: ClientConnection) {
+        self.change(connection.key) { _ = $0.forget(connection) }
+        connection.discard()
+    }
+
+    private func boundIdle() {
+        if self.ledgers.count > 1 {
+            let idle = self.idle
+            if idle.count > self.settings.idleLimit, let oldest = idle.min(by: { $0.idleSince < $1.idleSince }) {
+                self.discard(oldest)
+            }
+        }
+        if self.sweep == nil { self.scheduleSweep(at: .now() + .bounded(self.settings.idleTimeout)) }
+    }
+
+    private func scheduleSweep(at instant: NIODeadline) {
+        self.sweep = self.eventLoop.assumeIsolated().scheduleTask(deadline: instant) { [weak self] in self?.sweepIdle()
+        }
+    }
+
+    /// One task for all: it comes again as long as anybody rests.
+    private func sweepIdle() {
+        self.sweep = nil
+        let timeout = TimeAmount.bounded(self.settings.idleTimeout)
+        let now = NIODeadline.now()
+        for connection in self.idle where connection.idleSince + timeout <= now { self.discard(connection) }
+        guard let oldest = self.idle.map(\.idleSince).min() else { return }
+        self.scheduleSweep(at: oldest + timeout)
+    }
+}

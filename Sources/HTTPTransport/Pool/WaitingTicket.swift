@@ -1,0 +1,5 @@
+/// Names one who waits for a connection.
+struct WaitingTicket: Hashable {
+    let key: PoolKey
+    let number: UInt64
+}

@@ -1,0 +1,199 @@
+import ByteKernels
+import StreamTransport
+
+/// An upgraded HTTP connection as a transport: its socket and its TLS stay on NIO's loop, its consumer is on ours.
+///
+/// Each direction costs a task on the other loop for each turn, not for each write.
+final class UpgradedTransport: @unchecked Sendable {
+    let loop: Loop
+    var consumer: (any TransportConsumer)?
+    let localAddress: SocketAddress?
+    let peerAddress: SocketAddress?
+    /// Has no effect: NIO's loop sizes its own reads.
+    var readLimit = Loop.receiveCapacity
+
+    private let flow: UpgradedFlow
+    private var paused = true
+    /// A read is under way, or what it gave is on its way here.
+    private var isReading = false
+    private var kept: [UInt8] = []
+    private var inputEnded = false
+    private var toldInputEnded = false
+    private var gathered: [UInt8] = []
+    private var outputClosed = false
+    private var given: UInt64 = 0
+    private var sent: UInt64 = 0
+    private var owesProgress = false
+    private var resumes = false
+    private var awaitsTurnEnd = false
+    private var isEnded = false
+
+    init(_ flow: UpgradedFlow, on loop: Loop, facts: ConnectionFacts) {
+        self.flow = flow
+        self.loop = loop
+        self.localAddress = facts.localAddress
+        self.peerAddress = facts.peerAddress
+    }
+
+    private func workLater() {
+        guard !self.awaitsTurnEnd else { return }
+        self.awaitsTurnEnd = true
+        self.loop.atTurnEnd(self)
+    }
+
+    // MARK: From the flow
+
+    func arrived(_ bytes: [UInt8]) {
+        self.isReading = false
+        self.kept += bytes
+        self.offer()
+    }
+
+    func peerFinished() {
+        self.isReading = false
+        self.inputEnded = true
+        self.offer()
+    }
+
+    func wrote(_ count: Int) {
+        self.sent += UInt64(count)
+        guard !self.isEnded, self.owesProgress || self.sent < self.given else { return }
+        if self.sent == self.given { self.owesProgress = false }
+        self.consumer?.outputProgressed()
+    }
+
+    func ended(_ end: TransportEnd) {
+        guard !self.isEnded else { return }
+        if case .closed = end, !self.outputClosed { self.inputEnded = true }
+        self.paused = false
+        self.offer()
+        self.isEnded = true
+        let consumer = self.consumer
+        self.consumer = nil
+        consumer?.transportEnded(end)
+    }
+
+    private func offer() {
+        guard !self.isEnded, !self.paused else { return }
+        if !self.kept.isEmpty {
+            var bytes = self.kept
+            self.kept = []
+            let used = bytes.withMutableRawSpan { self.consumer?.bytesReceived(&$0) ?? $0.byteCount }
+            if used < bytes.count { self.kept = Array(bytes[max(0, used)...]) + self.kept }
+        }
+        if self.kept.isEmpty, self.inputEnded, !self.toldInputEnded {
+            self.toldInputEnded = true
+            self.consumer?.inputClosed()
+        }
+        self.readOn()
+    }
+
+    private func readOn() {
+        guard !self.isEnded, !self.paused, !self.inputEnded, !self.isReading else { return }
+        self.isReading = true
+        self.flow.read()
+    }
+
+    private func flush() {
+        guard !self.gathered.isEmpty else { return }
+        var bytes: [UInt8] = []
+        swap(&bytes, &self.gathered)
+        self.flow.write(bytes)
+    }
+}
+
+extension UpgradedTransport: TurnEndTarget {
+    func turnEnded() {
+        self.awaitsTurnEnd = false
+        self.flush()
+        if self.resumes {
+            self.resumes = false
+            self.offer()
+        }
+        if self.owesProgress, self.sent == self.given, !self.isEnded {
+            self.owesProgress = false
+            self.consumer?.outputProgressed()
+        }
+    }
+}
+
+extension UpgradedTransport: Transport {
+    func write(_ bytes: RawSpan) {
+        guard !self.outputClosed, !self.isEnded, bytes.byteCount > 0 else { return }
+        self.given += UInt64(bytes.byteCount)
+        self.gathered.append(bytes)
+        self.workLater()
+    }
+
+    func write(reserving count: Int, _ fill: (inout MutableRawSpan) -> Int) {
+        guard !self.outputClosed, !self.isEnded, count > 0 else { return }
+        let start = self.gathered.count
+        self.gathered.append(contentsOf: repeatElement(0, count: count))
+        let used = self.gathered.withMutableRawSpan { bytes in
+            var room = bytes._mutatingExtracting(start..<(start + count))
+            return max(0, min(count, fill(&room)))
+        }
+        self.gathered.removeLast(count - used)
+        self.given += UInt64(used)
+        self.workLater()
+    }
+
+    func writeThrough(_ bytes: RawSpan) {
+        self.write(bytes)
+        self.flush()
+    }
+
+    var queuedBytes: Int { Int(clamping: self.given - self.sent) }
+    var writtenBytes: UInt64 { self.given }
+    var sentBytes: UInt64 { self.sent }
+
+    func awaitProgress() {
+        guard !self.isEnded else { return }
+        self.owesProgress = true
+        self.workLater()
+    }
+
+    func pauseReading() {
+        self.paused = true
+    }
+
+    func resumeReading() {
+        self.paused = false
+        self.resumes = true
+        self.workLater()
+    }
+
+    func shutdownOutput() {
+        guard !self.outputClosed, !self.isEnded else { return }
+        self.flush()
+        self.outputClosed = true
+        self.flow.shutdownOutput()
+    }
+
+    /// What comes is left unread: NIO's loop cannot refuse it.
+    func shutdownInput() {
+        self.paused = true
+    }
+
+    func close(linger: Duration) {
+        guard !self.isEnded else { return }
+        self.flush()
+        self.outputClosed = true
+        self.paused = true
+        self.flow.close(linger: linger)
+    }
+
+    /// Ends at once. The kernel resets if bytes were left unread; otherwise the peer sees a cut without close_notify, or
+    /// without TLS a plain end.
+    func reset() {
+        guard !self.isEnded else { return }
+        self.gathered = []
+        self.outputClosed = true
+        self.flow.abandon()
+    }
+
+    /// Never: the descriptor belongs to NIO's loop.
+    func surrender() -> SurrenderedSocket? {
+        nil
+    }
+}

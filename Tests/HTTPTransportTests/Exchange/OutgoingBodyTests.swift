@@ -1,0 +1,85 @@
+import ByteKernels
+import HTTPTransport
+import NIOCore
+import Testing
+
+@Suite("A request's body on its way out")
+struct OutgoingBodyTests {
+    /// Gives what it is told to.
+    private final class Scripted: BodySource, @unchecked Sendable {
+        var answers: [BodyRead]
+        var rooms: [Int] = []
+        var rewinds = true
+        private var next: UInt8 = 0
+
+        init(_ answers: [BodyRead]) { self.answers = answers }
+
+        func read(into room: inout MutableRawSpan) -> BodyRead {
+            self.rooms.append(room.byteCount)
+            guard !self.answers.isEmpty else { return .end }
+            let answer = self.answers.removeFirst()
+            if case .bytes(let count) = answer, count > 0, count <= room.byteCount {
+                let bytes = (0..<count).map { _ -> UInt8 in
+                    self.next += 1
+                    return self.next
+                }
+                bytes.withRawSpan { room.copy($0, at: 0) }
+            }
+            return answer
+        }
+
+        func rewind() -> Bool { self.rewinds }
+    }
+
+    private func describe(_ step: OutgoingBody.Step) -> String {
+        switch step {
+        case .piece(let bytes): "piece \(Array(bytes.readableBytesView))"
+        case .end: "end"
+        case .later: "later"
+        case .failed(let failure): "\(failure)"
+        }
+    }
+
+    @Test func givesPiecesAsTheSourceHasThem() {
+        var body = OutgoingBody(Scripted([.bytes(2), .later, .bytes(1), .end]), length: nil)
+        #expect((0..<4).map { _ in self.describe(body.next()) } == ["piece [1, 2]", "later", "piece [3]", "end"])
+    }
+
+    @Test func endsAtTheLengthWithoutAskingFurther() {
+        let source = Scripted([.bytes(2), .bytes(1)])
+        var body = OutgoingBody(source, length: 3)
+        #expect((0..<3).map { _ in self.describe(body.next()) } == ["piece [1, 2]", "piece [3]", "end"])
+        #expect(source.rooms == [4, 2])
+    }
+
+    @Test func holdsASourceToItsLength() {
+        var short = OutgoingBody(Scripted([.bytes(2), .end]), length: 5)
+        _ = short.next()
+        #expect(self.describe(short.next()) == "tooShort(missing: 3)")
+        var long = OutgoingBody(Scripted([.bytes(4)]), length: 3)
+        #expect(self.describe(long.next()) == "tooLong")
+        var failing = OutgoingBody(Scripted([.failed]), length: nil)
+        #expect(self.describe(failing.next()) == "sourceFailed")
+    }
+
+    @Test(arguments: [0, -5, Int.max])
+    func survivesASourceThatMiscounts(_ count: Int) {
+        var body = OutgoingBody(Scripted([.bytes(count)]), length: nil)
+        switch body.next() {
+        case .later: #expect(count <= 0)
+        case .piece(let piece): #expect(piece.readableBytes == OutgoingBody.pieceLimit)
+        case .end, .failed: Issue.record("neither")
+        }
+    }
+
+    @Test func asksASourceToRewindOnlyIfItWasRead() {
+        let source = Scripted([.bytes(1), .end])
+        source.rewinds = false
+        var body = OutgoingBody(source, length: nil)
+        #expect(body.rewind() == true)
+        _ = body.next()
+        #expect(body.rewind() == false)
+        source.rewinds = true
+        #expect(body.rewind() == true)
+    }
+}

@@ -1,0 +1,81 @@
+import HTTPTransport
+import Testing
+
+@Suite("A request as it is sent, RFC 9112 §3, §6")
+struct RequestPlanTests {
+    private func order(
+        _ method: String = "GET", _ fields: [(String, String)] = [], body: RequestBody = .none
+    ) -> ExchangeOrder {
+        let head = RequestHead(method: method, target: "/x", fields: fields.map { HeaderField($0.0, $0.1) })
+        var order = ExchangeOrder(Origin(.http, host: "a.test"), head: head)
+        order.body = body
+        return order
+    }
+
+    private final class Nothing: BodySource {
+        func read(into room: inout MutableRawSpan) -> BodyRead { .end }
+        func rewind() -> Bool { true }
+    }
+
+    @Test func namesTheHostFirst() throws {
+        #expect(try RequestPlan(self.order()).head.fields == [HeaderField("Host", "a.test")])
+        var order = self.order()
+        order.origin = Origin(.http, host: "::1", port: 8080)
+        #expect(try RequestPlan(order).head.first("host") == "[::1]:8080")
+        #expect(try RequestPlan(self.order("GET", [("host", "b.test")])).head.first("host") == "b.test")
+    }
+
+    @Test func tellsTheLengthOfTheBody() throws {
+        #expect(try RequestPlan(self.order()).framing == .none)
+        #expect(try RequestPlan(self.order("POST")).head.first("content-length") == "0")
+        let bytes = try RequestPlan(self.order("PUT", body: .bytes([1, 2, 3])))
+        #expect(bytes.framing == .length(3))
+        #expect(bytes.head.first("content-length") == "3")
+        let stream = try RequestPlan(self.order("POST", body: .source(Nothing(), length: nil)))
+        #expect(stream.framing == .chunked)
+        #expect(stream.head.first("transfer-encoding") == "chunked")
+        let said = try RequestPlan(self.order("POST", [("Content-Length", "9")], body: .source(Nothing(), length: nil)))
+        #expect(said.framing == .length(9))
+        #expect(said.head.fields.filter { $0.isNamed("content-length") }.count == 1)
+    }
+
+    @Test(arguments: [
+        ("GE T", [], RequestFault.method), ("", [], .method), ("GET", [("A b", "c")], .fieldName),
+        ("GET", [("A", "b\r\nC: d")], .fieldValue), ("GET", [("A", "b\u{0}")], .fieldValue),
+        ("GET", [("", "b")], .fieldName), ("POST", [("Content-Length", "4")], .bodyLength),
+        ("POST", [("Content-Length", "x")], .bodyLength), ("POST", [("Transfer-Encoding", "gzip")], .bodyLength),
+        ("POST", [("Transfer-Encoding", "chunked"), ("Content-Length", "3")], .bodyLength),
+        ("POST", [("Content-Length", "3"), ("Content-Length", "3")], .bodyLength),
+    ])
+    func refusesWhatWouldSaySomethingElse(_ method: String, _ fields: [(String, String)], _ fault: RequestFault) {
+        #expect(throws: fault) { try RequestPlan(self.order(method, fields, body: .bytes([1, 2, 3]))) }
+    }
+
+    @Test(arguments: ["", "/a b", "/a\r\nX: y", "/\u{7F}"])
+    func refusesATargetThatIsNone(_ target: String) {
+        var order = self.order()
+        order.head.target = target
+        #expect(throws: RequestFault.target) { try RequestPlan(order) }
+    }
+
+    @Test func refusesAnOriginWithoutHostPortOrSecurity() {
+        for origin in [Origin(.http, host: ""), Origin(.http, host: "a", port: 0), Origin(.https, host: "a")] {
+            var order = self.order()
+            order.origin = origin
+            #expect(throws: RequestFault.origin) { try RequestPlan(order) }
+        }
+    }
+
+    @Test func asksTheServerFirstOnlyIfThereIsABody() throws {
+        var order = self.order("POST", body: .bytes([1]))
+        order.continueTimeout = .seconds(3)
+        let plan = try RequestPlan(order)
+        #expect(plan.continueTimeout == .seconds(3))
+        #expect(plan.head.first("expect") == "100-continue")
+        order.body = .bytes([])
+        #expect(try RequestPlan(order).continueTimeout == nil)
+        let own = try RequestPlan(self.order("POST", [("Expect", "100-Continue")], body: .bytes([1])))
+        #expect(own.continueTimeout == RequestPlan.continueTimeout)
+        #expect(own.head.fields.filter { $0.isNamed("expect") }.count == 1)
+    }
+}

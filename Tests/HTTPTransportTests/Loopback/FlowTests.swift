@@ -1,0 +1,212 @@
+import HTTPTransport
+import StreamTransport
+import Synchronization
+import Testing
+
+@Suite("Backpressure, cancelling and deadlines of exchanges", .timeLimit(.minutes(1)))
+struct FlowTests {
+    private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+    private let pool = ConnectionPool()
+
+    @Test func deliversNoContentThatIsNotPulled() async throws {
+        let sent = Gate()
+        let server = try await RawServer([
+            [
+                .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 30\r\n\r\n" + String(repeating: "x", count: 30)),
+                .open(sent),
+            ]
+        ])
+        let diary = Diary()
+        let exchange = self.pool.exchange(server.order(), consumer: diary)
+        exchange.start()
+        await diary.headCame.pass()
+        await sent.pass()
+        #expect(diary.now.content.isEmpty)
+        exchange.pull(1)
+        // Pieces are not cut.
+        #expect(await diary.whole().content.count == 30)
+    }
+
+    /// A server that has more to send than all buffers hold cannot finish before it is read.
+    @Test func holdsTheServerBack() async throws {
+        let size = 64 << 20
+        let answer = "HTTP/1.1 200 OK\r\nContent-Length: \(size)\r\n\r\n"
+        let piece = [UInt8](repeating: 1, count: 1 << 20)
+        let server = try await RawServer([[.request, .send(answer)] + Array(repeating: .sendBytes(piece), count: 64)])
+        let largest = Mutex(0)
+        let counted = Mutex(0)
+        let handle = Mutex<Exchange?>(nil)
+        let consumer = Counter { count in
+            largest.withLock { $0 = max($0, count) }
+            counted.withLock { $0 += count }
+            handle.withLock { $0 }?.pull(count)
+        }
+        let exchange = self.pool.exchange(server.order(), consumer: consumer)
+        handle.withLock { $0 = exchange }
+        exchange.start()
+        await consumer.headCame.pass()
+        #expect(counted.withLock { $0 } == 0)
+        exchange.pull(100_000)
+        await consumer.ended.pass()
+        #expect(counted.withLock { $0 } == size)
+        #expect(largest.withLock { $0 } <= 256 << 10)
+        handle.withLock { $0 = nil }
+    }
+
+    @Test func cancelsWhereverTheExchangeIs() async throws {
+        let gate = Gate()
+        let heard = Gate()
+        let server = try await RawServer([
+            [.request, .open(heard), .wait(gate)],
+            [.request, .send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"), .wait(gate)],
+        ])
+        // Before it starts.
+        let before = Diary()
+        let early = self.pool.exchange(server.order(), consumer: before)
+        early.cancel()
+        early.start()
+        #expect(await before.whole().failure == .cancelled)
+        // While it waits for the head.
+        let waiting = Diary()
+        let first = self.pool.exchange(server.order(), consumer: waiting)
+        first.start()
+        await heard.pass()
+        first.cancel()
+        first.cancel()
+        #expect(await waiting.whole().failure == .cancelled)
+        // In the middle of the content.
+        let reading = Diary()
+        let second = self.pool.exchange(server.order(), consumer: reading)
+        second.pull(.max)
+        second.start()
+        await reading.contentCame.pass()
+        second.cancel()
+        #expect(await reading.whole().failure == .cancelled)
+        #expect(reading.now.ends == 1)
+        #expect(server.connections == 2)
+    }
+
+    @Test func cancelsFromInsideACall() async throws {
+        let server = try await RawServer([
+            [.request, .send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab"), .send("cd")]
+        ])
+        let handle = Mutex<Exchange?>(nil)
+        let diary = Diary(onContent: { _ in handle.withLock { $0 }?.cancel() })
+        let exchange = self.pool.exchange(server.order(), consumer: diary)
+        handle.withLock { $0 = exchange }
+        exchange.pull(.max)
+        exchange.start()
+        #expect(await diary.whole().failure == .cancelled)
+        #expect(diary.now.ends == 1)
+        handle.withLock { $0 = nil }
+    }
+
+    @Test func cancelsThousandsFromManyThreads() async throws {
+        let server = try await RawServer([])
+        var settings = PoolSettings()
+        settings.connectionsPerHost = 4
+        let pool = ConnectionPool(settings: settings)
+        let order = server.order()
+        let ends = await withTaskGroup(of: Int.self) { group in
+            for _ in 0..<2000 {
+                group.addTask {
+                    let diary = Diary()
+                    let exchange = pool.exchange(order, consumer: diary)
+                    exchange.start()
+                    exchange.cancel()
+                    return await diary.whole().ends
+                }
+            }
+            return await group.reduce(0, +)
+        }
+        #expect(ends == 2000)
+    }
+
+    @Test func endsAConnectionOnWhichNothingMoves() async throws {
+        let server = try await RawServer([
+            [.request], [.request, .send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc")],
+        ])
+        for _ in 0..<2 {
+            var order = server.order()
+            order.idleTimeout = .milliseconds(50)
+            #expect(await self.pool.perform(order).failure == .idle)
+        }
+    }
+
+    @Test func runsNoClockWhileTheConsumerIsBehind() async throws {
+        let sent = Gate()
+        let server = try await RawServer([
+            [
+                .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 600000\r\n\r\n"),
+                .sendBytes(Array(repeating: 1, count: 600_000)), .open(sent),
+            ]
+        ])
+        var order = server.order()
+        order.idleTimeout = .seconds(3)
+        let diary = Diary()
+        let exchange = self.pool.exchange(order, consumer: diary)
+        exchange.start()
+        await diary.headCame.pass()
+        // Another exchange that takes longer than the timeout of the first.
+        let other = try await RawServer([[.request]])
+        var slow = other.order()
+        slow.idleTimeout = .milliseconds(3500)
+        _ = await self.pool.perform(slow)
+        exchange.pull(.max)
+        #expect(await diary.whole().content.count == 600_000)
+    }
+
+    @Test func tellsWhyNoConnectionCameAbout() async throws {
+        var order = ExchangeOrder(Origin(.http, host: "127.0.0.1", port: 1))
+        let refused = await self.pool.perform(order)
+        #expect(refused.failure == .connecting(.refused))
+        for failure in [ResolutionFailure.nameNotFound, .temporarilyUnavailable] {
+            var settings = PoolSettings()
+            settings.resolve = { _, _, answer in answer(.failure(failure)) }
+            order.origin = Origin(.http, host: "nowhere.test")
+            let diary = await ConnectionPool(settings: settings).perform(order)
+            #expect(diary.failure == .connecting(.nameResolution(failure)))
+            #expect(diary.metrics?.timings.lookupEnd != nil)
+            #expect(diary.metrics?.timings.connectStart == nil)
+        }
+    }
+
+    @Test func givesUpANameThatIsNotAnswered() async throws {
+        var settings = PoolSettings()
+        settings.resolve = { _, _, _ in }
+        var order = ExchangeOrder(Origin(.http, host: "slow.test"))
+        order.connectTimeout = .milliseconds(20)
+        let diary = await ConnectionPool(settings: settings).perform(order)
+        #expect(diary.failure == .connecting(.deadlinePassed(.resolving)))
+    }
+
+    @Test func looksNamesUpAndTriesTheirAddresses() async throws {
+        let server = try await RawServer([[.request, .send(Self.ok)]])
+        var settings = PoolSettings()
+        settings.resolve = { _, port, answer in
+            // Nobody listens at the first two.
+            answer(
+                .success([
+                    .ipv6(high: 0, low: 1, scope: 0, port: port), .ipv4(address: 0x7F00_0002, port: port),
+                    .ipv4(address: 0x7F00_0001, port: port),
+                ]))
+        }
+        var order = server.order()
+        order.origin.host = "three.test"
+        let diary = await ConnectionPool(settings: settings).perform(order)
+        #expect(diary.text == "ok")
+        #expect(server.received[0].contains("Host: three.test:\(server.port)\r\n"))
+        let timings = try #require(diary.metrics?.timings)
+        #expect(timings.lookupStart != nil)
+        #expect(timings.connectStart == timings.lookupEnd)
+    }
+
+    @Test func refusesWhatCannotBeSent() async throws {
+        var order = ExchangeOrder(Origin(.http, host: "a.test"))
+        order.head.fields = [HeaderField("A", "b\r\nC: d")]
+        #expect(await self.pool.perform(order).failure == .request(.fieldValue))
+        order.head.fields = []
+        order.proxy = .http(host: "proxy.test", port: 8080)
+        #expect(await self.pool.perform(order).failure == .proxyUnsupported)
+    }
+}

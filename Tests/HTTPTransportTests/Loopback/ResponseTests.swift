@@ -1,0 +1,223 @@
+import HTTPTransport
+import StreamTransport
+import Testing
+
+@Suite("Responses over a real connection, RFC 9112 §6, §7", .timeLimit(.minutes(1)))
+struct ResponseTests {
+    private let pool = ConnectionPool()
+
+    /// One request, one answer in these pieces; afterwards the server closes if `closes`.
+    private func get(
+        _ pieces: [String], method: String = "GET", fields: [(String, String)] = [], closes: Bool = false
+    ) async throws -> Diary.Entry {
+        let script: [RawServer.Step] = [.request] + pieces.map { .send($0) } + (closes ? [.finish] : [])
+        let server = try await RawServer([script])
+        return await self.pool.perform(server.order(method, fields))
+    }
+
+    private func get(_ text: String, method: String = "GET", closes: Bool = false) async throws -> Diary.Entry {
+        try await self.get([text], method: method, closes: closes)
+    }
+
+    @Test func deliversHeadContentAndEnd() async throws {
+        let diary = try await self.get("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-A: b\r\n\r\nhello")
+        #expect(
+            diary.head
+                == ResponseHead(
+                    status: 200,
+                    fields: [
+                        HeaderField("Content-Length", "5"), HeaderField("X-A", "b"),
+                    ]))
+        #expect(diary.framing == .length(5))
+        #expect(diary.text == "hello")
+        #expect(diary.trailers == [])
+        #expect(diary.ends == 1)
+    }
+
+    @Test func joinsChunksAndGivesTrailers() async throws {
+        let diary = try await self.get(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n1\r\n!\r\n0\r\nDigest: x\r\n\r\n")
+        #expect(diary.text == "hello!")
+        #expect(diary.trailers == [HeaderField("Digest", "x")])
+    }
+
+    @Test func readsToTheEndOfTheConnection() async throws {
+        let diary = try await self.get("HTTP/1.0 200 OK\r\n\r\nall of it", closes: true)
+        #expect(diary.text == "all of it")
+        #expect(diary.trailers == [])
+    }
+
+    @Test(arguments: [
+        ("HEAD", "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n"), ("GET", "HTTP/1.1 204 No Content\r\n\r\n"),
+        ("GET", "HTTP/1.1 304 Not Modified\r\nContent-Length: 99\r\n\r\n"),
+        ("HEAD", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"),
+    ])
+    func endsAtOnceWhereThereIsNoContent(_ method: String, _ answer: String) async throws {
+        let server = try await RawServer([[.request, .send(answer), .request, .send(answer)]])
+        for _ in 0..<2 {
+            let diary = await self.pool.perform(server.order(method))
+            #expect(diary.framing == ResponseFraming.none)
+            #expect(diary.trailers == [])
+        }
+        #expect(server.connections == 1)
+    }
+
+    @Test func passesInformationalHeadsOn() async throws {
+        let diary = try await self.get(
+            [
+                "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 102 P\r\n\r\n",
+                "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+            ])
+        #expect(diary.informational == [103, 102])
+        #expect(diary.head?.status == 200)
+    }
+
+    @Test func countsWhatWasOnTheWire() async throws {
+        let first = "HTTP/1.1 103 Early Hints\r\n\r\n"
+        let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        let body = "5\r\nhello\r\n0\r\n\r\n"
+        let server = try await RawServer([[.request, .send(first + head + body)]])
+        let diary = await self.pool.perform(server.order())
+        let metrics = try #require(diary.metrics)
+        #expect(metrics.responseHeadBytes == Int64((first + head).utf8.count))
+        #expect(metrics.responseBodyBytes == Int64(body.utf8.count))
+        #expect(metrics.responseContentBytes == 5)
+        #expect(metrics.requestHeadBytes == Int64(server.received[0].utf8.count))
+        #expect(metrics.requestBodyBytes == 0)
+        let times = [
+            metrics.fetchStart, metrics.timings.connectStart, metrics.timings.connectEnd, metrics.requestStart,
+            metrics.requestEnd, metrics.responseStart, metrics.responseEnd,
+        ].compactMap { $0 }
+        #expect(times.count == 7)
+        #expect(times == times.sorted())
+        #expect(metrics.timings.secureStart == nil)
+        #expect(metrics.timings.lookupStart == nil)
+        #expect(metrics.connection?.peerAddress == .ipv4(address: 0x7F00_0001, port: server.port))
+        #expect(metrics.connection?.localAddress != nil)
+    }
+
+    @Test func givesTheSameForEverySplit() async throws {
+        let text =
+            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+            + "3\r\nabc\r\n2;x\r\nde\r\n0\r\nT: u\r\n\r\n"
+        let bytes = Array(text.utf8)
+        for size in [1, 2, 5, 17] {
+            let pieces = stride(from: 0, to: bytes.count, by: size).map { start in
+                RawServer.Step.sendBytes(Array(bytes[start..<min(bytes.count, start + size)]))
+            }
+            let server = try await RawServer([[.request] + pieces])
+            let diary = await self.pool.perform(server.order())
+            #expect(diary.text == "abcde", "pieces of \(size)")
+            #expect(diary.informational == [100])
+            #expect(diary.trailers == [HeaderField("T", "u")])
+        }
+    }
+
+    /// Content that ends with the connection is whole only if the connection was not torn down.
+    @Test func tellsAResetFromTheEndOfTheContent() async throws {
+        let read = Gate()
+        let server = try await RawServer([
+            [.request, .send("HTTP/1.0 200 OK\r\n\r\npart"), .wait(read), .reset]
+        ])
+        let diary = Diary()
+        let exchange = self.pool.exchange(server.order(), consumer: diary)
+        exchange.pull(.max)
+        exchange.start()
+        await diary.contentCame.pass()
+        read.open()
+        #expect(await diary.whole().failure == .truncated(received: 4, expected: nil, cause: .reset))
+    }
+
+    /// Whatever its length, a response that was cut is a failure, and says what is missing.
+    @Test(arguments: [
+        ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", "hello"),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "5\r\nhello\r\n0\r\n\r\n"),
+    ])
+    func neverTakesATruncatedResponseForAShortOne(_ text: String, _ body: String) async throws {
+        let bytes = Array((text + body).utf8)
+        let headEnd = text.utf8.count
+        for cut in 0..<bytes.count {
+            let server = try await RawServer([[.request, .sendBytes(Array(bytes[..<cut])), .close]])
+            var order = server.order("POST")
+            order.body = .bytes([])
+            let diary = await self.pool.perform(order)
+            switch diary.failure {
+            case .connectionLost(let loss)?:
+                #expect(cut < headEnd, "cut at \(cut)")
+                #expect(!loss.wasReused)
+                #expect(loss.responseBegan == (cut > 0))
+            case .truncated(let received, let expected, _)?:
+                #expect(cut >= headEnd, "cut at \(cut)")
+                #expect(received == Int64(diary.content.count))
+                #expect(expected == (text.contains("Length") ? 5 : nil))
+            default: Issue.record("cut at \(cut): \(String(describing: diary.end))")
+            }
+        }
+    }
+
+    @Test(arguments: [
+        ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n", ResponseViolation.twoFramings),
+        // The codec names the field that came second.
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n", .contentLength),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n", .twoFramings),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 5, 6\r\n\r\n", .contentLength),
+        ("HTTP/1.1 200 OK\r\nContent-Length: +5\r\n\r\n", .contentLength),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n", .contentLength),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", .transferCoding),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: xchunked\r\n\r\n", .transferCoding),
+        ("HTTP/1.1 200 OK\r\nX: a\r\n b\r\n\r\n", .foldedField), ("HTTP/1.1 200 OK\r\nX : a\r\n\r\n", .fieldName),
+        ("HTTP/1.1 200 OK\nX: a\r\n\r\n", .bareLineBreak), ("SSH-2.0-OpenSSH\r\n", .statusLine),
+        ("HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n", .upgrade),
+    ])
+    func refusesHeadsThatTwoReadersWouldReadDifferently(_ text: String, _ violation: ResponseViolation) async throws {
+        let diary = try await self.get(text)
+        #expect(diary.failure == .violation(violation))
+        #expect(diary.head == nil)
+    }
+
+    @Test(arguments: [
+        "x\r\n", "-1\r\n", "0x5\r\n", "5\nhello\n", "5 \r\nhello", "5\r\nhelloX", "FFFFFFFFFFFFFFFFF\r\n", "\r\n",
+        "5\r\nhello\n0\n\n",
+    ])
+    func refusesChunksThatAreNone(_ body: String) async throws {
+        let diary = try await self.get("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + body)
+        guard case .violation? = diary.failure else {
+            Issue.record("\(String(describing: diary.end))")
+            return
+        }
+    }
+
+    @Test func endsAHeadThatNeverEnds() async throws {
+        var settings = PoolSettings()
+        settings.limits.headBytes = 4096
+        settings.limits.fieldCount = 20
+        let pool = ConnectionPool(settings: settings)
+        let line = "X-Field: " + String(repeating: "a", count: 500) + "\r\n"
+        for head in [String(repeating: line, count: 20), String(repeating: "A: b\r\n", count: 21) + "\r\n"] {
+            let server = try await RawServer([[.request, .send("HTTP/1.1 200 OK\r\n" + head)]])
+            let diary = await pool.perform(server.order())
+            #expect(diary.failure == .violation(.headTooLarge))
+        }
+    }
+
+    @Test func endsInformationalHeadsThatNeverEnd() async throws {
+        let hints = String(repeating: "HTTP/1.1 103 Early Hints\r\n\r\n", count: 40)
+        let diary = try await self.get(hints)
+        #expect(diary.failure == .violation(.tooManyInformationalHeads))
+        #expect(diary.informational.count <= MessageLimits().informationalHeads)
+    }
+
+    @Test func endsChunkExtensionsThatNeverEnd() async throws {
+        var settings = PoolSettings()
+        settings.limits.framingBytes = 10_000
+        let server = try await RawServer([
+            [
+                .request,
+                .send(
+                    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;" + String(repeating: "a", count: 400_000)),
+            ]
+        ])
+        let diary = await ConnectionPool(settings: settings).perform(server.order())
+        #expect(diary.failure == .violation(.framingWithoutContent))
+    }
+}

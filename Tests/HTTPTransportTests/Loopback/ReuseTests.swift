@@ -1,0 +1,190 @@
+import HTTPTransport
+import NIOCore
+import StreamTransport
+import Testing
+
+@Suite("Connections that serve again, RFC 9112 §9", .timeLimit(.minutes(1)))
+struct ReuseTests {
+    private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+    private let pool = ConnectionPool()
+
+    @Test func servesOneRequestAfterTheOther() async throws {
+        let server = try await RawServer([[.request, .send(Self.ok), .request, .send(Self.ok)]])
+        let first = await self.pool.perform(server.order())
+        let second = await self.pool.perform(server.order())
+        #expect(first.text == "ok")
+        #expect(second.text == "ok")
+        #expect(server.connections == 1)
+        #expect(first.connections.map(\.isReused) == [false])
+        #expect(second.connections.map(\.isReused) == [true])
+        #expect(second.metrics?.timings == ConnectTimings())
+        #expect(second.metrics?.responseHeadBytes == Int64(Self.ok.utf8.count - 2))
+    }
+
+    @Test(arguments: [
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok",
+        "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
+        // More than was announced: whatever it is, it is no answer to the next request.
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison",
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nX: ",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\nHTTP/1.1 200 OK\r\nX: ",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\nH",
+    ])
+    func leavesAConnectionThatHoldsSomethingElse(_ answer: String) async throws {
+        let server = try await RawServer([
+            [.request, .send(answer), .request, .send("poison")], [.request, .send(Self.ok)],
+        ])
+        let first = await self.pool.perform(server.order())
+        #expect(first.text == "ok")
+        #expect(first.trailers == [])
+        let second = await self.pool.perform(server.order())
+        #expect(second.text == "ok")
+        #expect(server.connections == 2)
+    }
+
+    @Test func leavesAConnectionWhoseHeadHadContentBehindIt() async throws {
+        let server = try await RawServer([
+            [.request, .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno"), .request], [.request, .send(Self.ok)],
+        ])
+        #expect(await self.pool.perform(server.order("HEAD")).trailers == [])
+        #expect(await self.pool.perform(server.order()).text == "ok")
+        #expect(server.connections == 2)
+    }
+
+    /// The server closes an idle connection at the very moment in which we write on it.
+    @Test(arguments: [RawServer.Step.close, .finish])
+    func repeatsARequestThatMetAClosedConnection(_ ending: RawServer.Step) async throws {
+        let server = try await RawServer([[.request, .send(Self.ok), .request, ending], [.request, .send(Self.ok)]])
+        _ = await self.pool.perform(server.order())
+        let second = await self.pool.perform(server.order())
+        #expect(second.text == "ok")
+        #expect(second.connections.map(\.isReused) == [true, false])
+        #expect(second.ends == 1)
+        #expect(server.connections == 2)
+    }
+
+    @Test func repeatsABodyThatCanBeRewound() async throws {
+        let server = try await RawServer([
+            [.request, .send(Self.ok), .receive("\r\n\r\nbody"), .close], [.receive("\r\n\r\nbody"), .send(Self.ok)],
+        ])
+        _ = await self.pool.perform(server.order())
+        var order = server.order("PUT")
+        order.body = .bytes(Array("body".utf8))
+        let second = await self.pool.perform(order)
+        #expect(second.text == "ok")
+        #expect(second.metrics?.requestContentBytes == 4)
+    }
+
+    @Test func tellsWhatWasNotRepeated() async throws {
+        let server = try await RawServer([[.request, .send(Self.ok), .request, .close]])
+        _ = await self.pool.perform(server.order())
+        let post = await self.pool.perform(server.order("POST"))
+        let loss = ConnectionLoss(cause: nil, wasReused: true, responseBegan: false, wasRepeated: false)
+        #expect(post.failure == .connectionLost(loss))
+        #expect(server.connections == 1)
+    }
+
+    @Test func repeatsOnce() async throws {
+        let server = try await RawServer([[.request, .send(Self.ok), .request, .close], [.request, .close]])
+        _ = await self.pool.perform(server.order())
+        let second = await self.pool.perform(server.order())
+        let loss = ConnectionLoss(cause: nil, wasReused: false, responseBegan: false, wasRepeated: true)
+        #expect(second.failure == .connectionLost(loss))
+        #expect(server.connections == 2)
+    }
+
+    @Test func doesNotRepeatWhatAFreshConnectionLost() async throws {
+        let server = try await RawServer([[.request, .close], [.request, .send(Self.ok)]])
+        let diary = await self.pool.perform(server.order())
+        guard case .connectionLost? = diary.failure else { return #expect(Bool(false)) }
+        #expect(server.connections == 1)
+    }
+
+    @Test func letsRequestsWaitForOneOfTheConnections() async throws {
+        var settings = PoolSettings()
+        settings.connectionsPerHost = 2
+        let pool = ConnectionPool(settings: settings)
+        let many = Array(repeating: [RawServer.Step.request, .send(Self.ok)], count: 40).flatMap { $0 }
+        let server = try await RawServer([many, many])
+        let order = server.order()
+        await withTaskGroup(of: Bool.self) { group in
+            for _ in 0..<40 { group.addTask { await pool.perform(order).text == "ok" } }
+            for await good in group { #expect(good) }
+        }
+        #expect(server.connections <= 2)
+    }
+
+    @Test func servesWhoWaitsByPriority() async throws {
+        var settings = PoolSettings()
+        settings.connectionsPerHost = 1
+        let pool = ConnectionPool(settings: settings)
+        let gate = Gate()
+        let server = try await RawServer([
+            [.request, .wait(gate)] + Array(repeating: [.send(Self.ok), .request], count: 4).flatMap { $0 }
+        ])
+        var diaries: [Diary] = []
+        for (path, priority) in [("/first", 0.5), ("/low", 0.25), ("/high", 0.75), ("/raised", 0.1)]
+            as [(String, Float)]
+        {
+            var order = server.order()
+            order.head.target = path
+            order.priority = priority
+            let diary = Diary()
+            let exchange = pool.exchange(order, consumer: diary)
+            exchange.pull(.max)
+            exchange.start()
+            if diaries.isEmpty { await diary.connected.pass() }
+            if path == "/raised" { exchange.setPriority(1) }
+            diaries.append(diary)
+        }
+        await pool.settle()
+        gate.open()
+        for diary in diaries { _ = await diary.whole() }
+        let lines = server.received[0].split(separator: "\r\n").filter { $0.hasPrefix("GET") }.map {
+            $0.split(separator: " ")[1]
+        }
+        #expect(lines == ["/first", "/raised", "/high", "/low"])
+    }
+
+    @Test func retiresTheConnectionsItHas() async throws {
+        let server = try await RawServer([[.request, .send(Self.ok)], [.request, .send(Self.ok)]])
+        _ = await self.pool.perform(server.order())
+        self.pool.retireConnections()
+        #expect(await self.pool.perform(server.order()).connections.map(\.isReused) == [false])
+        var order = server.order()
+        order.needsFreshConnection = true
+        #expect(server.connections == 2)
+    }
+
+    @Test func closesAConnectionThatRestsTooLong() async throws {
+        var settings = PoolSettings()
+        settings.idleTimeout = .milliseconds(1)
+        let pool = ConnectionPool(settings: settings)
+        // The server hears the end of the connection without asking for anything.
+        let server = try await RawServer([[.request, .send(Self.ok)]])
+        _ = await pool.perform(server.order())
+        while server.isOpen(0) { await Task.yield() }
+    }
+
+    @Test func failsWhoWaitsWhenThePoolCloses() async throws {
+        var settings = PoolSettings()
+        settings.connectionsPerHost = 1
+        let pool = ConnectionPool(settings: settings)
+        let gate = Gate()
+        let server = try await RawServer([[.request, .wait(gate), .send(Self.ok)]])
+        let running = Diary()
+        let waiting = Diary()
+        for diary in [running, waiting] {
+            let exchange = pool.exchange(server.order(), consumer: diary)
+            exchange.pull(.max)
+            exchange.start()
+        }
+        await running.connected.pass()
+        pool.close()
+        #expect(await waiting.whole().failure == .poolClosed)
+        gate.open()
+        #expect(await running.whole().text == "ok")
+        #expect(await pool.perform(server.order()).failure == .poolClosed)
+    }
+}

@@ -1,0 +1,129 @@
+import HTTPTransport
+import StreamTransport
+import TLSEngine
+import Testing
+
+@Suite("Exchanges over TLS", .timeLimit(.minutes(1)))
+struct SecureExchangeTests {
+    private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+    private let pool = ConnectionPool()
+
+    @Test func securesAndKeepsTheConnection() async throws {
+        let server = try await RawServer(
+            [[.request, .send(Self.ok), .request, .send(Self.ok)]],
+            tls: SecureFixture.server { $0.applicationProtocols = ["http/1.1"] })
+        let context = try SecureFixture.client { $0.applicationProtocols = ["http/1.1"] }
+        let first = await self.pool.perform(server.secureOrder(context))
+        let second = await self.pool.perform(server.secureOrder(context))
+        #expect(first.text == "ok")
+        #expect(second.text == "ok")
+        #expect(server.connections == 1)
+        #expect(second.connections.first?.tls?.version == .tls13)
+        #expect(second.connections.first?.tls?.applicationProtocol == "http/1.1")
+        let timings = try #require(first.metrics?.timings)
+        let start = try #require(timings.secureStart)
+        let end = try #require(timings.secureEnd)
+        #expect(start <= end)
+        #expect(timings.connectEnd.map { $0 >= end } == true)
+    }
+
+    @Test func sharesNoConnectionBetweenContexts() async throws {
+        let server = try await RawServer(
+            [[.request, .send(Self.ok)], [.request, .send(Self.ok)]], tls: SecureFixture.server())
+        for _ in 0..<2 {
+            #expect(await self.pool.perform(server.secureOrder(try SecureFixture.client())).text == "ok")
+        }
+        #expect(server.connections == 2)
+    }
+
+    @Test func failsWithWhatVerificationFound() async throws {
+        let server = try await RawServer([[.request, .send(Self.ok)]], tls: SecureFixture.server())
+        let root = try SecureFixture.otherRoot()
+        let diary = await self.pool.perform(server.secureOrder(try SecureFixture.client { $0.trust = .only([root]) }))
+        guard case .securing(let failure)? = diary.failure, case .verification(let verdict) = failure.kind else {
+            Issue.record("\(String(describing: diary.end))")
+            return
+        }
+        #expect(!verdict.isValid)
+        #expect(server.received == [""])
+        #expect(diary.metrics?.timings.secureStart != nil)
+        #expect(diary.metrics?.timings.secureEnd == nil)
+    }
+
+    @Test func asksTheConsumer() async throws {
+        let server = try await RawServer([[.request, .send(Self.ok)], [], []], tls: SecureFixture.server())
+        let root = try SecureFixture.otherRoot()
+        let context = try SecureFixture.client {
+            $0.trust = .only([root])
+            $0.asksForDecision = true
+        }
+        #expect(await self.pool.perform(server.secureOrder(context), Diary(verify: .accept)).text == "ok")
+        var order = server.secureOrder(context)
+        order.needsFreshConnection = true
+        let refused = await self.pool.perform(order, Diary(verify: .reject))
+        guard case .securing(let failure)? = refused.failure else { return #expect(Bool(false)) }
+        #expect(failure.kind == .rejected)
+        // Cancelled while it is asked.
+        let silent = Diary(verify: nil)
+        let exchange = self.pool.exchange(order, consumer: silent)
+        exchange.start()
+        exchange.cancel()
+        #expect(await silent.whole().failure == .cancelled)
+    }
+
+    @Test func showsACertificateWhenAsked() async throws {
+        let server = try await RawServer(
+            [[.request, .send(Self.ok)]], tls: SecureFixture.server { $0.peerVerification = .required })
+        let context = try SecureFixture.client { $0.asksForClientCertificate = true }
+        let identity = try SecureFixture.clientIdentity()
+        #expect(await self.pool.perform(server.secureOrder(context), Diary(identity: identity)).text == "ok")
+    }
+
+    @Test func tellsACutFromTheEndOfTheContent() async throws {
+        let answer = "HTTP/1.0 200 OK\r\n\r\nall of it"
+        let context = try SecureFixture.client()
+        let honest = try await RawServer([[.request, .send(answer), .finish]], tls: SecureFixture.server())
+        let whole = await self.pool.perform(honest.secureOrder(context))
+        #expect(whole.text == "all of it")
+        #expect(whole.trailers == [])
+        let cut = try await RawServer([[.request, .send(answer), .cut]], tls: SecureFixture.server())
+        let part = await self.pool.perform(cut.secureOrder(context))
+        #expect(part.failure == .truncated(received: 9, expected: nil, cause: .truncated))
+    }
+
+    @Test func needsNoCloseNotifyBehindAWholeResponse() async throws {
+        let server = try await RawServer([[.request, .send(Self.ok), .cut]], tls: SecureFixture.server())
+        #expect(await self.pool.perform(server.secureOrder(try SecureFixture.client())).text == "ok")
+    }
+
+    @Test func givesUpAHandshakeThatTakesTooLong() async throws {
+        let server = try await RawServer([[]])
+        var order = server.secureOrder(try SecureFixture.client())
+        order.secure?.timeout = .milliseconds(20)
+        #expect(await self.pool.perform(order).failure == .connecting(.deadlinePassed(.securing)))
+    }
+
+    @Test func failsWhereThereIsNoTLS() async throws {
+        let server = try await RawServer([[.send("HTTP/1.1 400 Bad Request\r\n\r\n"), .finish]])
+        guard case .securing? = await self.pool.perform(server.secureOrder(try SecureFixture.client())).failure else {
+            return #expect(Bool(false))
+        }
+    }
+
+    @Test func sendsAndReceivesMuch() async throws {
+        let size = 4 << 20
+        let body = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 13) }
+        let server = try await RawServer(
+            [
+                [
+                    .request, .receiveBytes(size), .send("HTTP/1.1 200 OK\r\nContent-Length: \(size)\r\n\r\n"),
+                    .sendBytes(body),
+                ]
+            ], tls: SecureFixture.server())
+        var order = server.secureOrder(try SecureFixture.client(), method: "POST")
+        order.body = .bytes(body)
+        let diary = await self.pool.perform(order)
+        #expect(diary.content == body)
+        #expect(server.bytes(0).suffix(size).elementsEqual(body))
+    }
+}

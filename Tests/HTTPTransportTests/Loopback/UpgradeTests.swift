@@ -1,0 +1,107 @@
+import ByteKernels
+import HTTPTransport
+import StreamTransport
+import Testing
+
+@Suite("Connections that leave HTTP, RFC 9110 §7.8", .timeLimit(.minutes(1)))
+struct UpgradeTests {
+    private static let switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: talk\r\n\r\n"
+    private let pool = ConnectionPool()
+
+    private func order(_ server: RawServer, secure: Bool = false) throws -> ExchangeOrder {
+        var order = secure ? server.secureOrder(try SecureFixture.client()) : server.order()
+        order.head.fields = [HeaderField("Connection", "Upgrade"), HeaderField("Upgrade", "talk")]
+        return order
+    }
+
+    private func upgraded(_ entry: Diary.Entry) throws -> UpgradedConnection {
+        guard case .upgraded(let connection)? = entry.end else {
+            Issue.record("\(String(describing: entry.end))")
+            throw CancellationError()
+        }
+        return connection
+    }
+
+    private func adopt(_ connection: UpgradedConnection, on loop: Loop, _ tunneler: Tunneler, says text: String = "") {
+        loop.execute {
+            let transport = connection.transport(on: loop)
+            tunneler.transport = transport
+            transport.consumer = tunneler
+            transport.resumeReading()
+            if !text.isEmpty { Array(text.utf8).withRawSpan { transport.write($0) } }
+            transport.awaitProgress()
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func handsTheConnectionOverWithWhatCameEarly(_ secure: Bool) async throws {
+        let loops = try LoopGroup(count: 1)
+        defer { loops.stop() }
+        let server = try await RawServer(
+            [[.request, .send(Self.switching + "early"), .receive("hello"), .send(" and late"), .finish]],
+            tls: secure ? SecureFixture.server() : nil)
+        let entry = await self.pool.perform(try self.order(server, secure: secure))
+        #expect(entry.head?.status == 101)
+        let connection = try self.upgraded(entry)
+        #expect((connection.facts.tls != nil) == secure)
+        let tunneler = Tunneler()
+        self.adopt(connection, on: loops.loops[0], tunneler, says: "hello")
+        await tunneler.inputEnded.pass()
+        #expect(tunneler.heard == "early and late")
+        loops.loops[0].execute { tunneler.transport?.close(linger: .seconds(1)) }
+        await tunneler.ended.pass()
+        #expect(tunneler.howItEnded == .closed)
+    }
+
+    @Test func takesUpTheConnectionLater() async throws {
+        let loops = try LoopGroup(count: 1)
+        defer { loops.stop() }
+        let server = try await RawServer([[.request, .send(Self.switching), .send("one"), .receive("x"), .send("two")]])
+        let connection = try self.upgraded(await self.pool.perform(try self.order(server)))
+        // Another exchange meanwhile: the connection is nobody's business any more.
+        let other = try await RawServer([[.request, .send("HTTP/1.1 204 No\r\n\r\n")]])
+        #expect(await self.pool.perform(other.order()).trailers == [])
+        let tunneler = Tunneler(mark: "two")
+        self.adopt(connection, on: loops.loops[0], tunneler, says: "x")
+        await tunneler.heardMark.pass()
+        await tunneler.progressed.pass()
+        #expect(tunneler.heard == "onetwo")
+        loops.loops[0].execute { tunneler.transport?.reset() }
+        await tunneler.ended.pass()
+        #expect(tunneler.howItEnded == .abandoned)
+    }
+
+    @Test func countsNoUpgradedConnectionAgainstTheLimit() async throws {
+        var settings = PoolSettings()
+        settings.connectionsPerHost = 1
+        let pool = ConnectionPool(settings: settings)
+        let server = try await RawServer([[.request, .send(Self.switching)], [.request, .send(Self.switching)]])
+        for _ in 0..<2 { try self.upgraded(await pool.perform(try self.order(server))).close() }
+        #expect(server.connections == 2)
+    }
+
+    @Test func finishesOneDirectionAfterTheOther() async throws {
+        let loops = try LoopGroup(count: 1)
+        defer { loops.stop() }
+        let heard = Gate()
+        let server = try await RawServer([
+            [.request, .send(Self.switching), .receive("last words"), .open(heard), .send("answer"), .close]
+        ])
+        let connection = try self.upgraded(await self.pool.perform(try self.order(server)))
+        let tunneler = Tunneler()
+        self.adopt(connection, on: loops.loops[0], tunneler, says: "last words")
+        loops.loops[0].execute { tunneler.transport?.shutdownOutput() }
+        await heard.pass()
+        await tunneler.inputEnded.pass()
+        #expect(tunneler.heard == "answer")
+    }
+
+    @Test func takesARefusalForAnAnswer() async throws {
+        let server = try await RawServer([
+            [.request, .send("HTTP/1.1 426 No\r\nUpgrade: other\r\nContent-Length: 2\r\n\r\nno")]
+        ])
+        let entry = await self.pool.perform(try self.order(server))
+        #expect(entry.head?.status == 426)
+        #expect(entry.text == "no")
+    }
+}

@@ -1,0 +1,138 @@
+import ByteKernels
+import HTTPTransport
+import Synchronization
+import Testing
+
+@Suite("Request bodies, RFC 9112 §7.1, RFC 9110 §10.1.1", .timeLimit(.minutes(1)))
+struct UploadTests {
+    private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+    private let pool = ConnectionPool()
+
+    /// Gives pieces when it is told that there are some.
+    private final class Stream: BodySource {
+        private let pieces: Mutex<[BodyPiece]>
+        let asked = Gate()
+
+        enum BodyPiece: Sendable {
+            case bytes([UInt8])
+            case later
+            case failed
+        }
+
+        init(_ pieces: [BodyPiece]) { self.pieces = Mutex(pieces) }
+
+        func add(_ piece: BodyPiece) { self.pieces.withLock { $0.append(piece) } }
+
+        func read(into room: inout MutableRawSpan) -> BodyRead {
+            let next = self.pieces.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+            switch next {
+            case .bytes(let bytes)?:
+                bytes.withRawSpan { room.copy($0, at: 0) }
+                return .bytes(bytes.count)
+            case .later?:
+                self.asked.open()
+                return .later
+            case .failed?: return .failed
+            case nil: return .end
+            }
+        }
+
+        func rewind() -> Bool { false }
+    }
+
+    @Test func sendsBytesWithTheirLength() async throws {
+        let server = try await RawServer([[.receive("\r\n\r\nhello"), .send(Self.ok)]])
+        var order = server.order("POST")
+        order.body = .bytes(Array("hello".utf8))
+        let diary = await self.pool.perform(order)
+        #expect(diary.trailers == [])
+        #expect(diary.sent == 5)
+        #expect(server.received[0].contains("Content-Length: 5\r\n"))
+        #expect(diary.metrics?.requestBodyBytes == 5)
+        #expect(diary.metrics?.requestEnd != nil)
+    }
+
+    @Test func sendsAStreamInChunks() async throws {
+        let server = try await RawServer([[.receive("\r\n0\r\n\r\n"), .send(Self.ok), .request, .send(Self.ok)]])
+        let stream = Stream([.bytes(Array("hel".utf8)), .later])
+        var order = server.order("POST")
+        order.body = .source(stream, length: nil)
+        let diary = Diary()
+        let exchange = self.pool.exchange(order, consumer: diary)
+        exchange.start()
+        await stream.asked.pass()
+        stream.add(.bytes(Array("lo".utf8)))
+        exchange.bodyAvailable()
+        let entry = await diary.whole()
+        #expect(entry.trailers == [])
+        #expect(server.received[0].hasSuffix("\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n"))
+        #expect(entry.metrics?.requestBodyBytes == Int64(8 + 7 + 5))
+        #expect(entry.metrics?.requestContentBytes == 5)
+        #expect(await self.pool.perform(server.order()).connections.map(\.isReused) == [true])
+    }
+
+    @Test func sendsALargeBodyWhole() async throws {
+        let body = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 8) }
+        let server = try await RawServer([[.request, .receiveBytes(body.count), .send(Self.ok)]])
+        var order = server.order("PUT")
+        order.body = .bytes(body)
+        let diary = await self.pool.perform(order)
+        #expect(diary.sent == body.count)
+        #expect(server.bytes(0).suffix(body.count).elementsEqual(body))
+    }
+
+    @Test func failsWithASourceThatFails() async throws {
+        for (pieces, length, failure) in [
+            ([.failed], nil, .sourceFailed), ([.bytes([1])], 2, .tooShort(missing: 1)),
+            ([.bytes([1, 2])], 1, .tooLong),
+        ] as [([Stream.BodyPiece], Int64?, BodyFailure)] {
+            let server = try await RawServer([[.request]])
+            var order = server.order("POST")
+            order.body = .source(Stream(pieces), length: length)
+            #expect(await self.pool.perform(order).failure == .body(failure))
+        }
+    }
+
+    @Test func waitsForTheServersWord() async throws {
+        let server = try await RawServer([
+            [.request, .send("HTTP/1.1 100 Continue\r\n\r\n"), .receive("hello"), .send(Self.ok)]
+        ])
+        var order = server.order("POST")
+        order.body = .bytes(Array("hello".utf8))
+        order.continueTimeout = .seconds(60)
+        let diary = await self.pool.perform(order)
+        #expect(diary.informational == [100])
+        #expect(diary.sent == 5)
+    }
+
+    @Test func sendsUnaskedWhenTheServerIsSilent() async throws {
+        let server = try await RawServer([[.request, .receive("hello"), .send(Self.ok)]])
+        var order = server.order("POST")
+        order.body = .bytes(Array("hello".utf8))
+        order.continueTimeout = .milliseconds(1)
+        #expect(await self.pool.perform(order).sent == 5)
+    }
+
+    @Test func sendsNothingToAServerThatRefuses() async throws {
+        let server = try await RawServer([
+            [.request, .send("HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n"), .request], [.request, .send(Self.ok)],
+        ])
+        var order = server.order("POST")
+        order.body = .bytes(Array("hello".utf8))
+        order.continueTimeout = .seconds(60)
+        let diary = await self.pool.perform(order)
+        #expect(diary.head?.status == 417)
+        #expect(diary.sent == 0)
+        #expect(await self.pool.perform(server.order()).connections.map(\.isReused) == [false])
+    }
+
+    @Test func takesAnAnswerThatComesBeforeTheBodyIsSent() async throws {
+        let server = try await RawServer([[.request, .send("HTTP/1.1 413 No\r\nContent-Length: 2\r\n\r\nno")]])
+        var order = server.order("POST")
+        order.body = .source(Stream([.bytes([1]), .later]), length: nil)
+        let diary = await self.pool.perform(order)
+        #expect(diary.head?.status == 413)
+        #expect(diary.text == "no")
+        #expect(diary.trailers == [])
+    }
+}

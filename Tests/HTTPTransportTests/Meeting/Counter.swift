@@ -1,0 +1,24 @@
+import HTTPTransport
+import TLSEngine
+
+/// A consumer that keeps nothing and says how much came.
+final class Counter: ExchangeConsumer {
+    let headCame = Gate()
+    let ended = Gate()
+    private let onContent: @Sendable (Int) -> Void
+
+    init(onContent: @escaping @Sendable (Int) -> Void) { self.onContent = onContent }
+
+    func connectionReady(_ facts: ConnectionFacts) {}
+    func verificationRequested(
+        _ request: VerificationRequest, answer: @escaping @Sendable (VerificationDecision) -> Void
+    ) {
+        answer(.reject)
+    }
+    func identityRequested(issuers: [[UInt8]], answer: @escaping @Sendable (TLSIdentity?) -> Void) { answer(nil) }
+    func bodySent(_ count: Int) {}
+    func informationalHeadReceived(_ head: ResponseHead) {}
+    func headReceived(_ head: ResponseHead, framing: ResponseFraming) { self.headCame.open() }
+    func contentReceived(_ bytes: RawSpan) { self.onContent(bytes.byteCount) }
+    func exchangeEnded(_ end: ExchangeEnd, metrics: ExchangeMetrics) { self.ended.open() }
+}

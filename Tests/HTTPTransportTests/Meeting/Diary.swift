@@ -1,0 +1,122 @@
+import ByteKernels
+import HTTPTransport
+import Synchronization
+import TLSEngine
+
+/// A consumer that writes down what it is told, and pulls as it was told to.
+final class Diary: ExchangeConsumer {
+    struct Entry: Sendable {
+        var connections: [ConnectionFacts] = []
+        var informational: [Int] = []
+        var head: ResponseHead?
+        var framing: ResponseFraming?
+        var content: [UInt8] = []
+        var sent = 0
+        var ends = 0
+        var metrics: ExchangeMetrics?
+        var end: ExchangeEnd?
+        var text: String { String(decoding: self.content, as: UTF8.self) }
+    }
+
+    private let state = Mutex(Entry())
+    private let ended = Gate()
+    let headCame = Gate()
+    let contentCame = Gate()
+    let connected = Gate()
+    private let verify: VerificationDecision?
+    private let identity: TLSIdentity?
+    private let onContent: (@Sendable (Int) -> Void)?
+
+    init(
+        verify: VerificationDecision? = .accept, identity: TLSIdentity? = nil,
+        onContent: (@Sendable (Int) -> Void)? = nil
+    ) {
+        self.verify = verify
+        self.identity = identity
+        self.onContent = onContent
+    }
+
+    var now: Entry { self.state.withLock { $0 } }
+
+    /// The whole diary, once the exchange has ended.
+    func whole() async -> Entry {
+        await self.ended.pass()
+        return self.now
+    }
+
+    func connectionReady(_ facts: ConnectionFacts) {
+        self.state.withLock { $0.connections.append(facts) }
+        self.connected.open()
+    }
+
+    func verificationRequested(
+        _ request: VerificationRequest, answer: @escaping @Sendable (VerificationDecision) -> Void
+    ) {
+        guard let verify = self.verify else { return }
+        answer(verify)
+        answer(.reject)
+    }
+
+    func identityRequested(issuers: [[UInt8]], answer: @escaping @Sendable (TLSIdentity?) -> Void) {
+        answer(self.identity)
+    }
+
+    func bodySent(_ count: Int) {
+        self.state.withLock { $0.sent += count }
+    }
+
+    func informationalHeadReceived(_ head: ResponseHead) {
+        self.state.withLock { $0.informational.append(head.status) }
+    }
+
+    func headReceived(_ head: ResponseHead, framing: ResponseFraming) {
+        self.state.withLock {
+            $0.head = head
+            $0.framing = framing
+        }
+        self.headCame.open()
+    }
+
+    func contentReceived(_ bytes: RawSpan) {
+        let copy = [UInt8](bytes)
+        self.state.withLock { $0.content += copy }
+        self.contentCame.open()
+        self.onContent?(copy.count)
+    }
+
+    func exchangeEnded(_ end: ExchangeEnd, metrics: ExchangeMetrics) {
+        self.state.withLock {
+            $0.ends += 1
+            $0.end = end
+            $0.metrics = metrics
+        }
+        for gate in [self.connected, self.headCame, self.contentCame, self.ended] { gate.open() }
+    }
+}
+
+extension Diary.Entry {
+    var failure: ExchangeFailure? {
+        if case .failed(let failure) = self.end { failure } else { nil }
+    }
+
+    var trailers: [HeaderField]? {
+        if case .finished(let trailers) = self.end { trailers } else { nil }
+    }
+}
+
+extension ConnectionPool {
+    /// Makes the exchange and waits for its end.
+    func perform(_ order: ExchangeOrder, pull: Int = .max, _ diary: Diary = Diary()) async -> Diary.Entry {
+        let exchange = self.exchange(order, consumer: diary)
+        exchange.pull(pull)
+        exchange.start()
+        return await diary.whole()
+    }
+
+    /// Everything asked for so far has been done on the pool's loop.
+    func settle() async {
+        let diary = Diary()
+        self.exchange(ExchangeOrder(Origin(.http, host: "a.test")), consumer: diary).cancel()
+        _ = await diary.whole()
+    }
+}

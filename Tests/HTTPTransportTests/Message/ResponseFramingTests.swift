@@ -1,0 +1,46 @@
+import HTTPTransport
+import Testing
+
+@Suite("The length of a response's content, RFC 9112 §6.3")
+struct ResponseFramingTests {
+    private func head(_ status: Int, _ fields: [(String, String)], minor: Int = 1) -> ResponseHead {
+        ResponseHead(status: status, minorVersion: minor, fields: fields.map { HeaderField($0.0, $0.1) })
+    }
+
+    @Test func readsTheLengthFromTheFields() throws {
+        #expect(try ResponseFraming.of(self.head(200, [("content-length", "42")]), method: "GET") == .length(42))
+        #expect(try ResponseFraming.of(self.head(200, [("Transfer-Encoding", "CHUNKED")]), method: "GET") == .chunked)
+        #expect(try ResponseFraming.of(self.head(200, []), method: "GET") == .untilClose)
+        let twice = [("Content-Length", "7"), ("Content-Length", "7")]
+        #expect(try ResponseFraming.of(self.head(200, twice), method: "GET") == .length(7))
+    }
+
+    @Test(arguments: [("HEAD", 200), ("GET", 204), ("GET", 304), ("GET", 199)])
+    func hasNoContentWhateverTheFieldsSay(_ method: String, _ status: Int) throws {
+        for fields in [[("Content-Length", "42")], [("Transfer-Encoding", "chunked")], []] {
+            #expect(try ResponseFraming.of(self.head(status, fields), method: method) == .none)
+        }
+    }
+
+    @Test(arguments: [
+        ([("Content-Length", "5"), ("Content-Length", "6")], ResponseViolation.twoFramings),
+        ([("Content-Length", "5, 5")], .contentLength), ([("Content-Length", "+5")], .contentLength),
+        ([("Content-Length", "-5")], .contentLength), ([("Content-Length", "0x5")], .contentLength),
+        ([("Content-Length", "")], .contentLength), ([("Content-Length", "99999999999999999999")], .contentLength),
+        ([("Content-Length", "5"), ("Transfer-Encoding", "chunked")], .twoFramings),
+        ([("Transfer-Encoding", "gzip, chunked")], .transferCoding),
+        ([("Transfer-Encoding", "identity")], .transferCoding),
+        ([("Transfer-Encoding", "chunked"), ("Transfer-Encoding", "chunked")], .transferCoding),
+        ([("Transfer-Encoding", "xchunked")], .transferCoding),
+    ])
+    func refusesAmbiguousLengths(_ fields: [(String, String)], _ violation: ResponseViolation) {
+        for method in ["GET", "HEAD"] {
+            #expect(throws: violation) { try ResponseFraming.of(self.head(200, fields), method: method) }
+        }
+    }
+
+    @Test func refusesChunksFromAServerOfTheOldVersion() {
+        let head = self.head(200, [("Transfer-Encoding", "chunked")], minor: 0)
+        #expect(throws: ResponseViolation.transferCoding) { try ResponseFraming.of(head, method: "GET") }
+    }
+}

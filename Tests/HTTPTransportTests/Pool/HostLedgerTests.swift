@@ -1,0 +1,117 @@
+import HTTPTransport
+import TestSupport
+import Testing
+
+@Suite("Who gets which connection")
+struct HostLedgerTests {
+    private final class Connection {}
+
+    private typealias Ledger = HostLedger<Connection, String>
+
+    private func name(_ placement: Ledger.Placement) -> String {
+        switch placement {
+        case .use: "use"
+        case .open: "open"
+        case .replace: "replace"
+        case .wait: "wait"
+        }
+    }
+
+    @Test func opensUpToTheLimitAndThenLetsWait() {
+        var ledger = Ledger(limit: 2)
+        #expect((0..<3).map { _ in self.name(ledger.place(needsFresh: false)) } == ["open", "open", "wait"])
+        ledger.openingFailed()
+        #expect(self.name(ledger.place(needsFresh: false)) == "open")
+    }
+
+    @Test func usesTheConnectionThatRestedLeast() {
+        var ledger = Ledger(limit: 2)
+        _ = ledger.place(needsFresh: false)
+        _ = ledger.place(needsFresh: false)
+        let (first, second) = (Connection(), Connection())
+        ledger.freed(first)
+        ledger.freed(second)
+        guard case .use(let used) = ledger.place(needsFresh: false) else { return #expect(Bool(false)) }
+        #expect(used === second)
+    }
+
+    @Test func makesRoomForAFreshOne() {
+        var ledger = Ledger(limit: 1)
+        _ = ledger.place(needsFresh: false)
+        #expect(self.name(ledger.place(needsFresh: true)) == "wait")
+        let old = Connection()
+        ledger.freed(old)
+        guard case .replace(let replaced) = ledger.place(needsFresh: true) else { return #expect(Bool(false)) }
+        #expect(replaced === old)
+        #expect(ledger.occupied == 1)
+        #expect(ledger.idle.isEmpty)
+    }
+
+    @Test func servesTheLineByPriorityThenArrival() {
+        var ledger = Ledger(limit: 1)
+        _ = ledger.place(needsFresh: false)
+        for (number, priority) in [(1, 0.5), (2, 0.25), (3, 0.75), (4, 0.5)] as [(UInt64, Float)] {
+            ledger.line.add("\(number)", number: number, priority: priority, needsFresh: false)
+        }
+        ledger.line.add("5", number: 5, priority: 0.5, needsFresh: true, inFront: true)
+        ledger.line.remove(4)
+        #expect(ledger.next() == nil)
+        var served: [String] = []
+        let connection = Connection()
+        ledger.freed(connection)
+        while let (who, placement) = ledger.next() {
+            served.append("\(who) \(self.name(placement))")
+            ledger.freed(Connection())
+        }
+        #expect(served == ["3 use", "5 replace", "1 use", "2 use"])
+    }
+
+    @Test func forgetsAClosedConnectionOnce() {
+        var ledger = Ledger(limit: 1)
+        _ = ledger.place(needsFresh: false)
+        let connection = Connection()
+        ledger.freed(connection)
+        ledger.closed(connection)
+        #expect(ledger.isEmpty)
+    }
+
+    /// Every event in any order: never more than the limit, and nobody waits while there is room.
+    @Test(arguments: 1...20)
+    func neverExceedsItsLimit(_ seed: UInt64) {
+        var chance = SeededGenerator(seed: seed)
+        var ledger = Ledger(limit: 3)
+        var busy: [Connection] = []
+        var opening = 0
+        var number: UInt64 = 0
+        func take(_ placement: Ledger.Placement) {
+            switch placement {
+            case .use(let connection): busy.append(connection)
+            case .open, .replace: opening += 1
+            case .wait: break
+            }
+        }
+        for step in 0..<400 {
+            switch UInt64.random(in: 0..<5, using: &chance) {
+            case 0:
+                let fresh = Bool.random(using: &chance)
+                let placement = ledger.place(needsFresh: fresh)
+                number += 1
+                if case .wait = placement { ledger.line.add("", number: number, priority: 0.5, needsFresh: fresh) }
+                take(placement)
+            case 1 where opening > 0:
+                opening -= 1
+                busy.append(Connection())
+            case 2 where opening > 0:
+                opening -= 1
+                ledger.openingFailed()
+            case 3 where !busy.isEmpty: ledger.freed(busy.removeFirst())
+            case 4 where !busy.isEmpty: ledger.closed(busy.removeLast())
+            default: break
+            }
+            while let (_, placement) = ledger.next() { take(placement) }
+            #expect(ledger.occupied == busy.count + opening, "seed \(seed), step \(step)")
+            #expect(ledger.occupied + ledger.idle.count <= 3, "seed \(seed), step \(step)")
+            #expect(ledger.line.isEmpty || ledger.occupied == 3, "seed \(seed), step \(step)")
+        }
+    }
+}

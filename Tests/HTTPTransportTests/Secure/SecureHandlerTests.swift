@@ -1,0 +1,155 @@
+import HTTPTransport
+import NIOCore
+import NIOEmbedded
+import Synchronization
+import TLSEngine
+import Testing
+
+@Suite("TLS in a pipeline, RFC 8446 §6.1")
+struct SecureHandlerTests {
+    private func pair(
+        client: TLSContext? = nil, server: TLSContext? = nil, questions: SecureQuestions = SecureQuestions(),
+        serverQuestions: SecureQuestions = SecureQuestions()
+    ) throws -> SecureHandlerPair {
+        let clientContext = if let client { client } else { try SecureFixture.client() }
+        let serverContext = if let server { server } else { try SecureFixture.server() }
+        return try SecureHandlerPair(
+            client: SecureHandler(clientContext, serverName: "server.test", questions: questions),
+            server: SecureHandler(serverContext, questions: serverQuestions))
+    }
+
+    private func write(_ bytes: [UInt8], to channel: EmbeddedChannel) {
+        channel.writeAndFlush(IOData.byteBuffer(ByteBuffer(bytes: bytes)), promise: nil)
+    }
+
+    @Test(arguments: [Int.max, 1000, 1])
+    func carriesBytesBothWays(_ pieces: Int) throws {
+        let pair = try self.pair()
+        try pair.pump(pieces: pieces)
+        #expect(pair.clientLog.lines == ["secured"])
+        #expect(pair.serverLog.lines == ["secured"])
+        let long = (0..<(pieces == 1 ? 5_000 : 300_000)).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        self.write(long, to: pair.client)
+        self.write([1, 2, 3], to: pair.server)
+        try pair.pump(pieces: pieces)
+        #expect(pair.serverLog.bytes == long)
+        #expect(pair.clientLog.bytes == [1, 2, 3])
+    }
+
+    @Test func keepsWhatIsWrittenBeforeTheHandshakeIsOver() throws {
+        let pair = try self.pair()
+        self.write([1, 2], to: pair.client)
+        self.write([3], to: pair.client)
+        try pair.pump()
+        #expect(pair.serverLog.bytes == [1, 2, 3])
+    }
+
+    @Test func tellsAPromiseWhenItsBytesHaveLeft() throws {
+        let pair = try self.pair()
+        try pair.pump()
+        let promises = (0..<3).map { _ in pair.client.eventLoop.makePromise(of: Void.self) }
+        for promise in promises {
+            pair.client.write(IOData.byteBuffer(ByteBuffer(bytes: [9])), promise: promise)
+        }
+        pair.client.flush()
+        for promise in promises { try promise.futureResult.wait() }
+        try pair.pump()
+        #expect(pair.serverLog.bytes == [9, 9, 9])
+    }
+
+    @Test func agreesOnAProtocol() throws {
+        let pair = try self.pair(
+            client: SecureFixture.client { $0.applicationProtocols = ["h2", "http/1.1"] },
+            server: SecureFixture.server { $0.applicationProtocols = ["http/1.1"] })
+        try pair.pump()
+        #expect(pair.clientLog.facts?.applicationProtocol == "http/1.1")
+        #expect(pair.serverLog.facts?.serverName == "server.test")
+    }
+
+    @Test func tellsCloseNotifyFromTruncation() throws {
+        let clean = try self.pair()
+        try clean.pump()
+        self.write([7], to: clean.server)
+        clean.server.close(promise: nil)
+        try clean.pump()
+        clean.client.pipeline.syncOperations.fireChannelInactive()
+        #expect(clean.clientLog.bytes == [7])
+        #expect(clean.clientLog.lines == ["secured", "input closed", "inactive"])
+
+        let cut = try self.pair()
+        try cut.pump()
+        self.write([7], to: cut.server)
+        try cut.pump()
+        cut.client.pipeline.syncOperations.fireChannelInactive()
+        #expect(cut.clientLog.bytes == [7])
+        #expect(cut.clientLog.lines == ["secured", "the connection was cut without close_notify", "inactive"])
+    }
+
+    @Test func failsWhenThePeerLeavesTheHandshake() throws {
+        let pair = try self.pair()
+        pair.client.pipeline.syncOperations.fireChannelInactive()
+        #expect(pair.clientLog.lines == ["closedDuringHandshake", "inactive"])
+    }
+
+    @Test func refusesAStranger() throws {
+        let root = try SecureFixture.otherRoot()
+        let pair = try self.pair(client: SecureFixture.client { $0.trust = .only([root]) })
+        try pair.pump()
+        #expect(pair.clientLog.lines.first?.hasPrefix("verification") ?? false)
+        #expect(!pair.client.isActive)
+        // The alert left before the connection was closed.
+        #expect(pair.serverLog.lines.first == "peerAlert")
+    }
+
+    private final class Asked: Sendable {
+        let answer = Mutex<(@Sendable (VerificationDecision) -> Void)?>(nil)
+        let identity = Mutex<(@Sendable (TLSIdentity?) -> Void)?>(nil)
+    }
+
+    @Test(arguments: [VerificationDecision.accept, .reject])
+    func waitsForADecision(_ decision: VerificationDecision) throws {
+        let asked = Asked()
+        let pair = try self.pair(
+            client: SecureFixture.client { $0.asksForDecision = true },
+            questions: SecureQuestions(verify: { request, answer in
+                #expect(request.verdict.isValid)
+                asked.answer.withLock { $0 = answer }
+            }))
+        try pair.pump()
+        #expect(pair.clientLog.lines.isEmpty)
+        let answer = try #require(asked.answer.withLock { $0 })
+        answer(decision)
+        answer(.accept)
+        try pair.pump()
+        #expect(pair.clientLog.lines == (decision == .accept ? ["secured"] : ["rejected", "inactive"]))
+    }
+
+    @Test func rejectsWhenNobodyDecides() throws {
+        let pair = try self.pair(client: SecureFixture.client { $0.asksForDecision = true })
+        try pair.pump()
+        #expect(pair.clientLog.lines == ["rejected", "inactive"])
+    }
+
+    @Test func waitsForAnIdentity() throws {
+        let asked = Asked()
+        let pair = try self.pair(
+            client: SecureFixture.client { $0.asksForClientCertificate = true },
+            server: SecureFixture.server { $0.peerVerification = .required },
+            questions: SecureQuestions(chooseIdentity: { _, answer in asked.identity.withLock { $0 = answer } }))
+        try pair.pump()
+        #expect(pair.clientLog.lines.isEmpty)
+        let identity = try SecureFixture.clientIdentity()
+        asked.identity.withLock { $0 }?(identity)
+        try pair.pump()
+        #expect(pair.clientLog.lines == ["secured"])
+        #expect(pair.serverLog.facts?.peerChain.isEmpty == false)
+    }
+
+    @Test func endsOnGarbage() throws {
+        let pair = try self.pair()
+        try pair.pump()
+        _ = try? pair.client.writeInbound(ByteBuffer(bytes: [23, 3, 3, 0, 20] + Array(repeating: 5, count: 20)))
+        #expect(pair.clientLog.lines.contains("record"))
+        #expect(!pair.client.isActive)
+    }
+}

@@ -1,0 +1,40 @@
+"""What a connection and a message may cost, where counting gives the same answer on every machine. `deploy/bench` measures
+the rest, which is time, and tells what was aimed at."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from support import gateway
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "Benchmarks"))
+
+import peers  # noqa: E402
+import rows  # noqa: E402
+
+# KiB for each idle connection: what was reached, and a fifth more for the allocator's moods.
+MEMORY = {"memory, idle ws echo": 1.8, "memory, idle tunnel ws→tcp": 3.6, "memory, idle wss echo": 19.5}
+
+
+@pytest.fixture(scope="module")
+def bench():
+    peers.raise_descriptor_limit()
+    peers.build(["floor", "wsload", "countmalloc.so"])
+    peers.Sluice.binary = str(gateway.BINARY)
+    return rows.Bench(rows.QUICK)
+
+
+def test_an_idle_connection_holds_little_memory(bench):
+    for result in bench.memory():
+        assert result.value <= MEMORY[result.name], result
+
+
+def test_a_message_that_goes_over_allocates_nothing(bench):
+    for result in bench.allocations():
+        assert result.reached, result
+
+
+def test_a_message_takes_one_read_and_one_write(bench):
+    for result in bench.system_calls():
+        assert result.reached, result
