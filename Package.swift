@@ -16,6 +16,7 @@ let package = Package(
         .library(name: "WebSocketProtocol", targets: ["WebSocketProtocol"]),
         .library(name: "TLSEngine", targets: ["TLSEngine"]),
         .library(name: "SessionTasks", targets: ["SessionTasks"]),
+        .library(name: "URLLoading", targets: ["URLLoading"]),
         .executable(name: "sluice", targets: ["sluice"]),
     ],
     dependencies: [
@@ -60,6 +61,13 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
+            ],
+            swiftSettings: house),
+        .target(
+            name: "URLLoading",
+            dependencies: [
+                "HTTPSemantics", "TLSEngine",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             swiftSettings: house),
         .target(
@@ -116,6 +124,13 @@ let package = Package(
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            swiftSettings: house),
+        .testTarget(
+            name: "URLLoadingTests",
+            dependencies: [
+                "URLLoading", "HTTPSemantics", "TLSEngine",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             swiftSettings: house),
         .testTarget(

@@ -21,6 +21,10 @@ struct ImportTable {
                 "ByteKernels", "HTTPSemantics", "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "StreamTransport",
                 "Synchronization", "TLSEngine",
             ],
+            "URLLoading": [
+                "Dispatch", "Foundation", "HTTPSemantics", "HTTPTransport", "HTTPTypes", "SessionTasks",
+                "Synchronization", "TLSEngine",
+            ],
             "GatewayCore": [
                 "ByteKernels", "Deflate", "DequeModule", "HTTPSemantics", "Logging", "Metrics", "SessionTasks",
                 "StreamTransport", "Synchronization", "TLSEngine", "WebSocketProtocol", "Yams",

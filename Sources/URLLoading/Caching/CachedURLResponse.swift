@@ -1,0 +1,83 @@
+import Foundation
+
+/// A response with its content, as a cache keeps it. It does not change once made.
+open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
+    private let answer: URLResponse
+    private let content: Data
+    private let notes: [AnyHashable: Any]?
+    private let policy: URLCache.StoragePolicy
+    /// `nil` for a response that the program itself put into the cache: nothing is known of its age.
+    package let exchange: CachedExchange?
+
+    open class var supportsSecureCoding: Bool { true }
+
+    /// May be kept in memory and on disk.
+    public convenience init(response: URLResponse, data: Data) {
+        self.init(response: response, data: data, userInfo: nil, storagePolicy: .allowed)
+    }
+
+    /// - Parameter userInfo: goes to disk where it consists of what property lists hold, under keys that are texts.
+    public convenience init(
+        response: URLResponse, data: Data, userInfo: [AnyHashable: Any]? = nil, storagePolicy: URLCache.StoragePolicy
+    ) {
+        self.init(
+            response: response, data: data, userInfo: userInfo, storagePolicy: storagePolicy, exchange: nil)
+    }
+
+    package init(
+        response: URLResponse, data: Data, userInfo: [AnyHashable: Any]?, storagePolicy: URLCache.StoragePolicy,
+        exchange: CachedExchange?
+    ) {
+        self.answer = response
+        self.content = data
+        self.notes = userInfo
+        self.policy = storagePolicy
+        self.exchange = exchange
+        super.init()
+    }
+
+    public required init?(coder: NSCoder) {
+        guard coder.allowsKeyedCoding,
+            let response = coder.decodeObject(of: [URLResponse.self, HTTPURLResponse.self], forKey: "response")
+                as? URLResponse,
+            let data = coder.decodeObject(of: NSData.self, forKey: "data")
+        else { return nil }
+        self.answer = response
+        self.content = Data(referencing: data)
+        self.notes = nil
+        let policy = UInt(exactly: coder.decodeInt64(forKey: "storagePolicy"))
+        self.policy = policy.flatMap(URLCache.StoragePolicy.init) ?? .notAllowed
+        self.exchange = nil
+        super.init()
+    }
+
+    open func encode(with coder: NSCoder) {
+        coder.encode(self.answer, forKey: "response")
+        coder.encode(NSData(data: self.content), forKey: "data")
+        coder.encode(Int64(self.policy.rawValue), forKey: "storagePolicy")
+    }
+
+    open override func copy() -> Any { self.copy(with: nil) }
+    open func copy(with zone: NSZone?) -> Any { self }
+
+    open var response: URLResponse { self.answer }
+    /// Decoded of its content codings.
+    open var data: Data { self.content }
+    open var userInfo: [AnyHashable: Any]? { self.notes }
+    open var storagePolicy: URLCache.StoragePolicy { self.policy }
+
+    /// `userInfo` does not count: what is in it need not be comparable.
+    open override func isEqual(_ object: Any?) -> Bool {
+        guard let other = object as? CachedURLResponse else { return false }
+        return other === self
+            || other.answer == self.answer && other.content == self.content && other.policy == self.policy
+    }
+
+    open override var hash: Int {
+        var hasher = Hasher()
+        hasher.combine(self.answer)
+        hasher.combine(self.content)
+        hasher.combine(self.policy)
+        return hasher.finalize()
+    }
+}

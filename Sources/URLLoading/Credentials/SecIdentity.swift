@@ -1,0 +1,2 @@
+/// The stand-in for `SecIdentity`.
+public typealias SecIdentity = ClientIdentity

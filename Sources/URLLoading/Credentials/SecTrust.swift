@@ -1,0 +1,2 @@
+/// The stand-in for `SecTrust`.
+public typealias SecTrust = ServerTrust

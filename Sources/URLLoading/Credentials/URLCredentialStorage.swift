@@ -1,0 +1,111 @@
+import Foundation
+import Synchronization
+
+/// A store of credentials, for any number of threads. Those that are permanent are in a file of mode 0600 as well,
+/// where the storage has one; it is written with each change.
+open class URLCredentialStorage: NSObject, @unchecked Sendable {
+    private static let sharedStorage = URLCredentialStorage(
+        file: StoragePlace.credentials.appendingPathComponent(".credentials.shared"))
+
+    private let shelf: Mutex<CredentialShelf>
+    private let file: URL?
+
+    /// In memory alone, and empty.
+    public override init() {
+        self.shelf = Mutex(CredentialShelf())
+        self.file = nil
+        super.init()
+    }
+
+    /// - Parameter file: of the permanent ones; is made when there is something to write.
+    package init(file: URL) {
+        self.shelf = Mutex(Self.read(file))
+        self.file = file
+        super.init()
+    }
+
+    /// The storage of this program, in the file `.credentials.shared` of its data folder.
+    open class var shared: URLCredentialStorage { self.sharedStorage }
+
+    /// By user; `nil` where there are none.
+    open func credentials(for space: URLProtectionSpace) -> [String: URLCredential]? {
+        self.shelf.withLock { $0.credentials(for: space) }
+    }
+
+    open var allCredentials: [URLProtectionSpace: [String: URLCredential]] { self.shelf.withLock { $0.all } }
+
+    /// Keeps the credential in place of the same user's. The first of a space becomes its default. One whose
+    /// persistence is `none`, or that has no user, is not kept.
+    open func set(_ credential: URLCredential, for space: URLProtectionSpace) {
+        self.change { $0.set(credential, for: space) }
+    }
+
+    /// Takes the credential away, unless it is synchronizable.
+    open func remove(_ credential: URLCredential, for space: URLProtectionSpace) {
+        self.remove(credential, for: space, options: nil)
+    }
+
+    /// - Parameter options: `NSURLCredentialStorageRemoveSynchronizableCredentials` as `true` takes a synchronizable
+    ///   one away too.
+    open func remove(_ credential: URLCredential, for space: URLProtectionSpace, options: [String: Any]? = [:]) {
+        let option = options?[NSURLCredentialStorageRemoveSynchronizableCredentials]
+        let allowed = option as? Bool ?? (option as? NSNumber)?.boolValue ?? false
+        guard credential.persistence != .synchronizable || allowed else { return }
+        self.change { $0.remove(credential, for: space) }
+    }
+
+    /// What is tried first in this space; `nil` where there is none.
+    open func defaultCredential(for space: URLProtectionSpace) -> URLCredential? {
+        self.shelf.withLock { $0.defaultCredential(for: space) }
+    }
+
+    /// Makes the credential the space's default, and keeps it like `set(_:for:)`.
+    open func setDefaultCredential(_ credential: URLCredential, for space: URLProtectionSpace) {
+        self.change { $0.setDefault(credential, for: space) }
+    }
+
+    /// Forgets everything, in the file too.
+    package func removeAll() { self.change { $0.removeAll() } }
+
+    private func change(_ body: (inout CredentialShelf) -> Bool) {
+        let changed = self.shelf.withLock { shelf in
+            guard body(&shelf) else { return false }
+            if let file = self.file { Self.write(shelf, to: file) }
+            return true
+        }
+        guard changed else { return }
+        NotificationCenter.default.post(name: .NSURLCredentialStorageChanged, object: self)
+    }
+
+    private static func read(_ file: URL) -> CredentialShelf {
+        var shelf = CredentialShelf()
+        let records = (try? Data(contentsOf: file)).flatMap {
+            try? PropertyListDecoder().decode([CredentialRecord].self, from: $0)
+        }
+        for record in records ?? [] {
+            _ =
+                record.isDefault
+                ? shelf.setDefault(record.credential, for: record.space)
+                : shelf.set(record.credential, for: record.space)
+        }
+        return shelf
+    }
+
+    private static func write(_ shelf: CredentialShelf, to file: URL) {
+        let records = shelf.all.flatMap { space, credentials in
+            credentials.values.compactMap { credential in
+                CredentialRecord(
+                    credential, for: space, isDefault: shelf.defaultCredential(for: space) == credential)
+            }
+        }
+        // Without anything to keep there is no need for a file, but an old one must not keep what was taken away.
+        if records.isEmpty, !FileManager.default.fileExists(atPath: file.path) { return }
+        guard let data = try? PropertyListEncoder().encode(records) else { return }
+        _ = PrivateFile.write(data, to: file)
+    }
+}
+
+extension Notification.Name {
+    /// A storage of credentials, the notification's object, has others than before.
+    public static let NSURLCredentialStorageChanged = Notification.Name("NSURLCredentialStorageChangedNotification")
+}

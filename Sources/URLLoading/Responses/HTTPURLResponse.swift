@@ -1,0 +1,118 @@
+import Foundation
+import HTTPSemantics
+
+/// The head of an answer over HTTP.
+open class HTTPURLResponse: URLResponse, @unchecked Sendable {
+    private let status: Int
+    let fields: [String: String]
+    /// As in "HTTP/1.1"; `nil` where it was not given.
+    package let httpVersion: String?
+
+    /// - Parameters:
+    ///   - httpVersion: as in "HTTP/1.1".
+    ///   - headerFields: by name; of names that differ in case alone the values are joined by a comma.
+    public init?(url: URL, statusCode: Int, httpVersion: String?, headerFields: [String: String]?) {
+        let lines = (headerFields ?? [:]).sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
+        let fields = Self.joined(lines)
+        self.status = statusCode
+        self.fields = fields
+        self.httpVersion = httpVersion
+        super.init(Self.facts(url, fields: fields, length: Self.length(fields)))
+    }
+
+    /// The answer as it came over the wire.
+    /// - Parameters:
+    ///   - lines: in their order, repeated ones included.
+    ///   - contentIsEncoded: then its length once decoded is not known.
+    package init(
+        url: URL, statusCode: Int, httpVersion: String, lines: [(name: String, value: String)], contentIsEncoded: Bool
+    ) {
+        let fields = Self.joined(lines)
+        self.status = statusCode
+        self.fields = fields
+        self.httpVersion = httpVersion
+        super.init(Self.facts(url, fields: fields, length: contentIsEncoded ? -1 : Self.length(fields)))
+    }
+
+    /// Brings back a response from where it was written to.
+    init(_ facts: ResponseFacts, statusCode: Int, httpVersion: String?, fields: [String: String]) {
+        self.status = statusCode
+        self.fields = fields
+        self.httpVersion = httpVersion
+        super.init(facts)
+    }
+
+    public required init?(coder: NSCoder) {
+        guard coder.allowsKeyedCoding else { return nil }
+        self.status = Int(clamping: coder.decodeInt64(forKey: "statusCode"))
+        self.fields = ResponseArchive.fields(coder)
+        self.httpVersion = ResponseArchive.text("httpVersion", in: coder)
+        super.init(coder: coder)
+    }
+
+    open override func encode(with coder: NSCoder) {
+        super.encode(with: coder)
+        coder.encode(Int64(self.status), forKey: "statusCode")
+        coder.encode(self.httpVersion.map { NSString(string: $0) }, forKey: "httpVersion")
+        ResponseArchive.write(self.fields, to: coder)
+    }
+
+    open var statusCode: Int { self.status }
+
+    /// By name: well-known names in their usual spelling, others as they came. Use `value(forHTTPHeaderField:)` to look
+    /// one up.
+    open var allHeaderFields: [AnyHashable: Any] { self.fields }
+
+    /// The field's value, those of repeated fields joined by a comma; names are told apart without regard to case.
+    open func value(forHTTPHeaderField field: String) -> String? {
+        self.fields[field] ?? self.fields[StandardFieldNames.spelling(of: field)]
+            ?? self.fields.first { $0.key.isSameFieldName(as: field) }?.value
+    }
+
+    /// What the code is called, in English.
+    open class func localizedString(forStatusCode statusCode: Int) -> String { StatusPhrase.phrase(for: statusCode) }
+
+    open override func isEqual(_ object: Any?) -> Bool {
+        guard let other = object as? HTTPURLResponse else { return false }
+        return other === self || super.isEqual(other) && other.status == self.status && other.fields == self.fields
+    }
+
+    open override var hash: Int { self.facts.hashValue ^ self.status }
+
+    open override var description: String {
+        let fields = self.fields.sorted { $0.key < $1.key }.map { "   \"\($0.key)\" = \($0.value);\n" }.joined()
+        let url = self.url?.absoluteString ?? "(null)"
+        return "<\(type(of: self))> { URL: \(url) }{ status: \(self.status), headers {\n\(fields)} }"
+    }
+}
+
+extension HTTPURLResponse {
+    fileprivate static func joined(_ lines: [(name: String, value: String)]) -> [String: String] {
+        var spelt: [String: String] = [:]
+        var fields: [String: String] = [:]
+        for line in lines {
+            let lowered = line.name.withLoweredLetters
+            let name = spelt[lowered] ?? StandardFieldNames.spelling(of: line.name)
+            spelt[lowered] = name
+            fields[name] = fields[name].map { "\($0), \(line.value)" } ?? line.value
+        }
+        return fields
+    }
+
+    /// -1 for what is no number, or several that differ.
+    fileprivate static func length(_ fields: [String: String]) -> Int64 {
+        let parts = (fields["Content-Length"] ?? "").split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } }
+        guard let first = parts.first, parts.allSatisfy({ $0 == first }), first.allSatisfy(\.isASCII),
+            first.allSatisfy(\.isNumber)
+        else { return -1 }
+        return Int64(first) ?? -1
+    }
+
+    fileprivate static func facts(_ url: URL, fields: [String: String], length: Int64) -> ResponseFacts {
+        let type = fields["Content-Type"].flatMap { ContentType($0) }
+        return ResponseFacts(
+            url: url, mimeType: type?.mediaType, expectedContentLength: length, textEncodingName: type?.charset,
+            suggestedFilename: SuggestedFilename.choose(
+                disposition: fields["Content-Disposition"], path: url.path(percentEncoded: true)))
+    }
+}

@@ -1,0 +1,113 @@
+import Foundation
+
+/// How a session loads. A session copies it: what is changed afterwards changes nothing there. Not to be changed by
+/// several threads at a time.
+open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
+    /// Of a background session; `nil` for all others.
+    open private(set) var identifier: String?
+    /// For requests that name none of their own.
+    open var requestCachePolicy: NSURLRequest.CachePolicy = .useProtocolCachePolicy
+    /// Seconds in which something must arrive or leave, unless the request names its own; 60.
+    open var timeoutIntervalForRequest: TimeInterval = 60
+    /// Seconds for a whole task, attempts and waiting included; 7 days.
+    open var timeoutIntervalForResource: TimeInterval = 7 * 86_400
+    open var networkServiceType: NSURLRequest.NetworkServiceType = .default
+
+    /// Kept, and without effect on Linux, as all up to `isDiscretionary` are.
+    open var allowsCellularAccess = true
+    open var allowsExpensiveNetworkAccess = true
+    open var allowsConstrainedNetworkAccess = true
+    open var allowsUltraConstrainedNetworkAccess = true
+    open var requiresDNSSECValidation = false
+    open var waitsForConnectivity = false
+    open var isDiscretionary = false
+
+    /// For background sessions, as the next is.
+    open var sharedContainerIdentifier: String?
+    open var sessionSendsLaunchEvents = true
+
+    /// By the keys `HTTPEnable`, `HTTPProxy`, `HTTPPort` and the like; `nil` for what the environment says.
+    open var connectionProxyDictionary: [AnyHashable: Any]?
+    /// What is older is refused; TLS 1.2.
+    open var tlsMinimumSupportedProtocolVersion: tls_protocol_version_t = .TLSv12
+    open var tlsMaximumSupportedProtocolVersion: tls_protocol_version_t = .TLSv13
+    /// Kept, and without effect.
+    open var enablesEarlyData = false
+
+    /// Kept, and without effect: requests wait for their turn on a connection.
+    open var httpShouldUsePipelining = false
+    /// Whether cookies of the store go along with requests that do not forbid it.
+    open var httpShouldSetCookies = true
+    /// Goes before the store's own policy.
+    open var httpCookieAcceptPolicy: HTTPCookie.AcceptPolicy = .onlyFromMainDocumentDomain
+    /// Added to requests that lack the name. What the loader itself sets is left out: `Authorization`, `Connection`,
+    /// `Host`, `Content-Length`, `Transfer-Encoding`, `WWW-Authenticate` and what begins with `Proxy-`.
+    open var httpAdditionalHeaders: [AnyHashable: Any]?
+    /// Connections to one host at a time, those of stream and WebSocket tasks aside; 6.
+    open var httpMaximumConnectionsPerHost = 6
+    /// `nil` for no cookies.
+    open var httpCookieStorage: HTTPCookieStorage?
+    /// `nil` for no stored credentials.
+    open var urlCredentialStorage: URLCredentialStorage?
+    /// `nil` for no cache.
+    open var urlCache: URLCache?
+    /// Kept, and without effect.
+    open var shouldUseExtendedBackgroundIdleMode = false
+    /// Subclasses of `URLProtocol`, asked in their order before the schemes that the session itself knows.
+    open var protocolClasses: [AnyClass]? = []
+    /// Kept, and without effect.
+    open var multipathServiceType: MultipathServiceType = .none
+    /// Kept, and without effect.
+    open var usesClassicLoadingMode = true
+
+    /// As `default`.
+    public override init() {
+        self.httpCookieStorage = .shared
+        self.urlCredentialStorage = .shared
+        self.urlCache = .shared
+        super.init()
+    }
+
+    private init(identifier: String?, cookies: HTTPCookieStorage?, credentials: URLCredentialStorage?, cache: URLCache?)
+    {
+        self.identifier = identifier
+        self.httpCookieStorage = cookies
+        self.urlCredentialStorage = credentials
+        self.urlCache = cache
+        super.init()
+    }
+
+    /// A new one each time, with the stores that the program shares.
+    open class var `default`: URLSessionConfiguration { URLSessionConfiguration() }
+
+    /// A new one each time, with stores of its own that are in memory alone.
+    open class var ephemeral: URLSessionConfiguration {
+        let folder = URL(fileURLWithPath: "/dev/null", isDirectory: true)
+        return URLSessionConfiguration(
+            identifier: nil, cookies: HTTPCookieStorage(), credentials: URLCredentialStorage(),
+            cache: URLCache(memoryCapacity: 4 << 20, diskCapacity: 0, directory: folder))
+    }
+
+    /// Sessions that outlive the program are not there yet: the tasks of a session with this fail.
+    open class func background(withIdentifier identifier: String) -> URLSessionConfiguration {
+        URLSessionConfiguration(identifier: identifier, cookies: .shared, credentials: .shared, cache: nil)
+    }
+
+    /// As `background(withIdentifier:)`.
+    @available(*, deprecated, renamed: "background(withIdentifier:)")
+    open class func backgroundSessionConfiguration(_ identifier: String) -> URLSessionConfiguration {
+        self.background(withIdentifier: identifier)
+    }
+
+    open override func copy() -> Any { self.copy(with: nil) }
+
+    /// Independent of this one; the stores are the same.
+    open func copy(with zone: NSZone?) -> Any {
+        let copy = URLSessionConfiguration(
+            identifier: self.identifier, cookies: self.httpCookieStorage, credentials: self.urlCredentialStorage,
+            cache: self.urlCache)
+        self.copyLoading(to: copy)
+        self.copyAccess(to: copy)
+        return copy
+    }
+}

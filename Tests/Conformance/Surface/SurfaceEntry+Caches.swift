@@ -1,0 +1,47 @@
+extension SurfaceEntry {
+    /// Section M: caches.
+    static let caches: [SurfaceEntry] = [
+        .proven(
+            "M1", "URLCache", by: "URLCacheTests.giveBackWhatTheyKeep", "URLCacheTests.holdAgainstManyThreads",
+            "DiskCacheTests.holdNothingInAFileThatBreaksOffAnywhere"),
+        .proven("M2", "shared", by: "URLCacheTests.ofTheProgramCanBeReplaced"),
+        .proven("M3", "init(memoryCapacity:diskCapacity:diskPath:)", by: "URLCacheTests.giveBackWhatTheyKeep"),
+        .proven(
+            "M4", "init(memoryCapacity:diskCapacity:directory:)", by: "DiskCacheTests.giveToTheNextProcessWhatTheyKept",
+            "DiskCacheTests.makeTheirFolderWhenTheyNeedIt"),
+        .proven(
+            "M5", "cachedResponse(for:)", by: "URLCacheTests.giveBackWhatTheyKeep",
+            "URLCacheTests.keepAnswersToGETAlone"),
+        .proven(
+            "M6", "storeCachedResponse(_:for:)", by: "URLCacheTests.obeyTheStoragePolicy",
+            "URLCacheTests.haveOneResponseForAURL"),
+        .proven("M7", "removeCachedResponse(for:)", by: "URLCacheTests.forgetOneAndAll"),
+        .proven("M8", "removeAllCachedResponses()", by: "URLCacheTests.forgetOneAndAll"),
+        .proven("M9", "removeCachedResponses(since:)", by: "URLCacheTests.forgetWhatWasStoredSinceADate"),
+        .proven(
+            "M10", "memoryCapacity, diskCapacity", by: "URLCacheTests.shrinkAtOnce",
+            "URLCacheTests.makeRoomOfWhatHasNotBeenUsedForLongest", "URLCacheTests.makeRoomOnDiskToo",
+            "DiskCacheTests.shrinkWhatAnEarlierProcessLeft"),
+        .proven(
+            "M11", "currentMemoryUsage, currentDiskUsage",
+            by: "URLCacheTests.stayWithinTheirCapacityHoweverMuchTheyAreUsed", "URLCacheTests.makeRoomOnDiskToo"),
+        .open("M12", "storeCachedResponse(_:for: task)", because: "Needs the tasks, which are still to be declared."),
+        .open(
+            "M13", "getCachedResponse(for:completionHandler:)",
+            because: "Needs the tasks, which are still to be declared."),
+        .open("M14", "removeCachedResponse(for: task)", because: "Needs the tasks, which are still to be declared."),
+        .proven("M15", "StoragePolicy", by: "URLCacheTests.obeyTheStoragePolicy"),
+        .proven(
+            "M16", "CachedURLResponse", by: "CachedURLResponseTests.areEqualWhenResponseContentAndPolicyAre",
+            "CachedURLResponseTests.comeBackFromAnArchive"),
+        .proven("M17", "init(response:data:)", by: "CachedURLResponseTests.giveBackWhatTheyWereMadeWith"),
+        .proven(
+            "M18", "init(response:data:userInfo:storagePolicy:)",
+            by: "CachedURLResponseTests.giveBackWhatTheyWereMadeWith"),
+        .proven(
+            "M19", "response, data, userInfo, storagePolicy", by: "CachedURLResponseTests.giveBackWhatTheyWereMadeWith"),
+        .open(
+            "M20", "serving and storing by RFC 9111",
+            because: "The rules are proven and stored responses answer them; the loader is still to ask."),
+    ]
+}

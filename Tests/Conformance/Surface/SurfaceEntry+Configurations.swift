@@ -1,0 +1,76 @@
+extension SurfaceEntry {
+    /// Section D: configurations of sessions.
+    static let configurations: [SurfaceEntry] = [
+        .proven("D1", "URLSessionConfiguration", by: "URLSessionConfigurationTests.areCopiedWhole"),
+        .proven("D2", "default", by: "URLSessionConfigurationTests.beginWithWhatFoundationBeginsWith"),
+        .proven("D3", "ephemeral", by: "URLSessionConfigurationTests.haveStoresOfTheirOwnWhenEphemeral"),
+        .deviation(
+            "D4", "background(withIdentifier:)",
+            because: "Transfers that outlive the process are not there yet; the configuration can be made."),
+        .deviation("D5", "backgroundSessionConfiguration(_:)", because: "As D4."),
+        .proven("D6", "init()", by: "URLSessionConfigurationTests.beginWithWhatFoundationBeginsWith"),
+        .proven("D7", "identifier", by: "URLSessionConfigurationTests.nameABackgroundSession"),
+        .open(
+            "D8", "requestCachePolicy",
+            because: "The value is kept and copied; the engine of the sessions is still to obey it."),
+        .open(
+            "D9", "timeoutIntervalForRequest",
+            because: "The value is kept and copied; the engine of the sessions is still to obey it."),
+        .open(
+            "D10", "timeoutIntervalForResource",
+            because: "The value is kept and copied; the engine of the sessions is still to obey it."),
+        .open(
+            "D11", "networkServiceType",
+            because: "The value is kept and copied; the engine of the sessions is still to obey it."),
+        .deviation("D12", "allowsCellularAccess", because: "Kept, copied, and without effect on Linux."),
+        .deviation("D13", "allowsExpensiveNetworkAccess", because: "Kept, copied, and without effect on Linux."),
+        .deviation("D14", "allowsConstrainedNetworkAccess", because: "Kept, copied, and without effect on Linux."),
+        .deviation("D15", "allowsUltraConstrainedNetworkAccess", because: "Kept, copied, and without effect on Linux."),
+        .deviation("D16", "requiresDNSSECValidation", because: "Kept, copied, and without effect on Linux."),
+        .deviation("D17", "waitsForConnectivity", because: "Kept, copied, and without effect on Linux."),
+        .deviation("D18", "isDiscretionary", because: "Kept, copied, and without effect on Linux."),
+        .deviation("D19", "sharedContainerIdentifier", because: "Kept, copied, and without effect on Linux."),
+        .deviation("D20", "sessionSendsLaunchEvents", because: "Kept, copied, and without effect on Linux."),
+        .deviation(
+            "D21", "connectionProxyDictionary", because: "Proxies are not there yet; the value is kept and copied."),
+        .deviation(
+            "D22", "proxyConfigurations", because: "The framework that its type belongs to does not exist on Linux."),
+        .open("D23", "tlsMinimumSupportedProtocol", because: "Maps onto D25; deprecated, so no test of ours names it."),
+        .open("D24", "tlsMaximumSupportedProtocol", because: "Maps onto D26; deprecated, so no test of ours names it."),
+        .open(
+            "D25", "tlsMinimumSupportedProtocolVersion",
+            because: "The value is kept and copied; the engine of the sessions is still to obey it."),
+        .open(
+            "D26", "tlsMaximumSupportedProtocolVersion",
+            because: "The value is kept and copied; the engine of the sessions is still to obey it."),
+        .deviation("D27", "httpShouldUsePipelining", because: "Kept, copied, and without effect on Linux."),
+        .open(
+            "D28", "httpShouldSetCookies",
+            because: "The value is kept and copied; the engine of the sessions is still to obey it."),
+        .open(
+            "D29", "httpCookieAcceptPolicy",
+            because: "The value is kept and copied; the engine of the sessions is still to obey it."),
+        .open(
+            "D30", "httpAdditionalHeaders",
+            because: "The value is kept and copied; the engine of the sessions is still to obey it."),
+        .open(
+            "D31", "httpMaximumConnectionsPerHost",
+            because: "The value is kept and copied; the engine of the sessions is still to obey it."),
+        .open(
+            "D32", "httpCookieStorage",
+            because: "The value is kept and copied; the engine of the sessions is still to obey it."),
+        .open(
+            "D33", "urlCredentialStorage",
+            because: "The value is kept and copied; the engine of the sessions is still to obey it."),
+        .open(
+            "D34", "urlCache", because: "The value is kept and copied; the engine of the sessions is still to obey it."),
+        .deviation("D35", "shouldUseExtendedBackgroundIdleMode", because: "Kept, copied, and without effect on Linux."),
+        .open(
+            "D36", "protocolClasses",
+            because: "The value is kept and copied; the engine of the sessions is still to obey it."),
+        .deviation("D37", "multipathServiceType", because: "Kept, copied, and without effect on Linux."),
+        .proven("D38", "MultipathServiceType", by: "URLSessionConfigurationTests.numberTheirChoicesAsFoundationDoes"),
+        .deviation("D39", "usesClassicLoadingMode", because: "Kept, copied, and without effect on Linux."),
+        .deviation("D40", "enablesEarlyData", because: "Kept, copied, and without effect on Linux."),
+    ]
+}

@@ -1,0 +1,48 @@
+extension SurfaceEntry {
+    /// Section N: cookies.
+    static let cookies: [SurfaceEntry] = [
+        .proven("N1", "HTTPCookie", by: "HTTPCookieTests.differWhenAnythingButTheirMakingDiffers"),
+        .proven(
+            "N2", "init(properties:)", by: "HTTPCookieTests.needANameAValueAPathAndADomain",
+            "HTTPCookieTests.takeTheDomainFromTheOriginWhereNoneIsNamed", "HTTPCookieTests.takeAnyTextAndAnyFlag"),
+        .proven("N3", "requestHeaderFields(with:)", by: "HTTPCookieTests.areSentInOneField"),
+        .proven(
+            "N4", "cookies(withResponseHeaderFields:for:)", by: "ResponseCookieTests.areReadWithTheirAttributes",
+            "ResponseCookieTests.arePartedWhereTheNextOneBegins", "ResponseCookieTests.readEveryFormOfADate"),
+        .proven(
+            "N5", "properties of a cookie", by: "HTTPCookieTests.areOfTheSessionUnlessTheySayWhenTheyEnd",
+            "HTTPCookieTests.ofVersion0KnowNoMaximumAgeAndOnePort", "HTTPCookieTests.ofVersion1CountTheirAge",
+            "HTTPCookieTests.areMadeAgainFromTheirProperties"),
+        .proven("N6", "sameSitePolicy", by: "ResponseCookieTests.tellWithWhichSitesTheyGo"),
+        .proven(
+            "N7", "HTTPCookieStringPolicy", by: "ResponseCookieTests.tellWithWhichSitesTheyGo",
+            "HTTPCookieTests.takeAnyTextAndAnyFlag"),
+        .proven("N8", "HTTPCookiePropertyKey", by: "HTTPCookieTests.nameTheirPropertiesAsFoundationDoes"),
+        .proven("N9", "AcceptPolicy", by: "HTTPCookieStorageTests.askTheDocumentWhoseCookiesTheyTake"),
+        .proven(
+            "N10", "HTTPCookieStorage", by: "HTTPCookieStorageTests.holdAgainstManyThreads",
+            "CookieFileTests.outliveTheirStorageUnlessTheyEndWithIt"),
+        .proven("N11", "shared", by: "HTTPCookieStorageTests.areOneForAllThreads"),
+        .proven(
+            "N12", "sharedCookieStorage(forGroupContainerIdentifier:)", by: "HTTPCookieStorageTests.areOneForAllThreads"
+        ),
+        .proven("N13", "cookies", by: "HTTPCookieStorageTests.keepOneCookieOfANameADomainAndAPath"),
+        .proven(
+            "N14", "setCookie(_:), deleteCookie(_:), removeCookies(since:)",
+            by: "HTTPCookieStorageTests.keepOneCookieOfANameADomainAndAPath", "HTTPCookieStorageTests.deleteCookies"),
+        .proven(
+            "N15", "cookies(for:)", by: "HTTPCookieStorageTests.giveCookiesToTheHostsThatTheyAreFor",
+            "HTTPCookieStorageTests.giveCookiesByPathAndSecurityLongerPathsFirst",
+            "HTTPCookieStorageTests.holdBackWhatIsNotForOtherSites"),
+        .proven(
+            "N16", "setCookies(_:for:mainDocumentURL:)", by: "HTTPCookieStorageTests.keepOfAnAnswerWhatItsHostMaySet",
+            "HTTPCookieStorageTests.holdTheServerToWhatTheNamePromises"),
+        .proven("N17", "cookieAcceptPolicy", by: "HTTPCookieStorageTests.askTheDocumentWhoseCookiesTheyTake"),
+        .proven("N18", "sortedCookies(using:)", by: "HTTPCookieStorageTests.sortByDescriptors"),
+        .open("N19", "storeCookies(_:for: task)", because: "Needs the tasks, which are still to be declared."),
+        .open(
+            "N20", "getCookiesFor(_:completionHandler:)", because: "Needs the tasks, which are still to be declared."),
+        .proven("N21", "NSHTTPCookieManagerCookiesChanged", by: "HTTPCookieStorageTests.tellOfChangesAlone"),
+        .proven("N22", "NSHTTPCookieManagerAcceptPolicyChanged", by: "HTTPCookieStorageTests.tellOfChangesAlone"),
+    ]
+}

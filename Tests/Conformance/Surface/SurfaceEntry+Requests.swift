@@ -1,0 +1,27 @@
+extension SurfaceEntry {
+    /// Section P: requests and responses.
+    static let requests: [SurfaceEntry] = [
+        .proven(
+            "P1", "URLRequest", by: "URLRequestTests.beginWithWhatFoundationBeginsWith",
+            "URLRequestTests.tellATimeoutThatWasChosenFromOneThatWasNot",
+            "URLRequestTests.keepTheNameOfAFieldAsItWasFirstGiven", "URLRequestTests.differWhenAnythingDiffers"),
+        .proven(
+            "P2", "NSURLRequest, NSMutableURLRequest", by: "NSURLRequestTests.areCopiedWithAllTheyHold",
+            "NSURLRequestTests.comeBackFromAnArchive"),
+        .deviation("P3", "allowsExpensiveNetworkAccess", because: "Kept, copied, and without effect on Linux."),
+        .deviation("P4", "allowsConstrainedNetworkAccess", because: "Kept, copied, and without effect on Linux."),
+        .deviation("P5", "allowsUltraConstrainedNetworkAccess", because: "Kept, copied, and without effect on Linux."),
+        .deviation("P6", "assumesHTTP3Capable", because: "Kept, and without effect: there is no HTTP/3 here."),
+        .proven("P7", "attribution", by: "URLRequestTests.numberTheirChoicesAsFoundationDoes"),
+        .deviation("P8", "requiresDNSSECValidation", because: "Kept, copied, and without effect on Linux."),
+        .deviation("P9", "cookiePartitionIdentifier", because: "Kept, and without effect: cookies are in one store."),
+        .proven("P10", "CachePolicy", by: "URLRequestTests.numberTheirChoicesAsFoundationDoes"),
+        .proven("P11", "NetworkServiceType", by: "URLRequestTests.numberTheirChoicesAsFoundationDoes"),
+        .proven(
+            "P12", "URLResponse", by: "URLResponseTests.giveBackWhatTheyWereMadeWith",
+            "URLResponseTests.suggestTheEndOfThePathAsAName"),
+        .proven(
+            "P13", "HTTPURLResponse", by: "HTTPURLResponseTests.writeWellKnownNamesAsEverybodyDoesAndOthersAsTheyCame",
+            "HTTPURLResponseTests.joinRepeatedFields", "HTTPURLResponseTests.callStatusCodesByTheirNames"),
+    ]
+}

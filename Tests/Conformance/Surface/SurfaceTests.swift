@@ -1,0 +1,32 @@
+import Testing
+
+@Suite("The surface shared with Foundation and what proves it")
+struct SurfaceTests {
+    private static let all =
+        SurfaceEntry.configurations + SurfaceEntry.choices + SurfaceEntry.credentials + SurfaceEntry.caches
+        + SurfaceEntry.cookies + SurfaceEntry.requests + SurfaceEntry.errors
+
+    @Test func everyTestThatAnEntryNamesExists() throws {
+        let tests = try NamedTests.all()
+        for entry in Self.all {
+            let missing = entry.tests.filter { !tests.contains($0) }
+            #expect(missing == [], "\(entry)")
+        }
+    }
+
+    @Test func everyEntryIsProvenOrExplained() {
+        for entry in Self.all {
+            switch entry.standing {
+            case .proven(let tests): #expect(!tests.isEmpty, "\(entry)")
+            case .deviation(let reason), .unproven(let reason): #expect(!reason.isEmpty, "\(entry)")
+            }
+            #expect(entry.number.wholeMatch(of: /[A-Q]\d+/) != nil, "\(entry)")
+        }
+    }
+
+    @Test(arguments: [("D", 40), ("L", 58), ("M", 20), ("N", 22), ("P", 13), ("Q", 9)])
+    func everyEntryOfASectionIsThereOnce(_ section: String, _ count: Int) {
+        let numbers = Self.all.map(\.number).filter { $0.hasPrefix(section) }
+        #expect(numbers == (1...count).map { "\(section)\($0)" })
+    }
+}

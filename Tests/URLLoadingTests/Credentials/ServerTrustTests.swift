@@ -1,0 +1,50 @@
+import Foundation
+import TLSEngine
+import Testing
+import URLLoading
+
+@Suite("What servers show")
+struct ServerTrustTests {
+    private func trust(_ code: Int32) -> ServerTrust {
+        ServerTrust(
+            VerificationRequest(
+                peerChain: [[1, 2], [3]], verdict: VerificationVerdict(code: code, text: "words", depth: 0),
+                serverName: "a.org"))
+    }
+
+    @Test func isTrustedWhereTheVerdictIsGood() throws {
+        let trust = self.trust(0)
+        try trust.evaluate()
+        #expect(trust.isTrusted && trust.host == "a.org" && trust.certificates == [Data([1, 2]), Data([3])])
+    }
+
+    @Test(
+        arguments: [
+            (9, URLError.Code.serverCertificateNotYetValid), (10, .serverCertificateHasBadDate),
+            (18, .serverCertificateHasUnknownRoot), (19, .serverCertificateHasUnknownRoot),
+            (20, .serverCertificateHasUnknownRoot), (62, .serverCertificateUntrusted),
+            (-1, .serverCertificateUntrusted),
+        ] as [(Int32, URLError.Code)])
+    func tellsWhatIsWrongByTheCodeOfTheLoad(_ code: Int32, _ expected: URLError.Code) throws {
+        let trust = self.trust(code)
+        #expect(!trust.isTrusted)
+        let error = #expect(throws: URLError.self) { try trust.evaluate() }
+        #expect(error?.code == expected && error?.localizedDescription == "words")
+    }
+
+    @Test func isWhatACredentialAndASpaceCarry() throws {
+        let trust = self.trust(18)
+        let space = URLProtectionSpace(host: "a.org", port: 443, protocol: NSURLProtectionSpaceHTTPS, trust: trust)
+        let shown: SecTrust = try #require(space.serverTrust)
+        let credential = URLCredential(trust: shown)
+        #expect(credential.trust === trust && credential.persistence == .none && credential.user == nil)
+        #expect(space.authenticationMethod == NSURLAuthenticationMethodServerTrust && space.distinguishedNames == nil)
+        let error = URLError(.serverCertificateUntrusted, userInfo: [NSURLErrorFailingURLPeerTrustErrorKey: trust])
+        #expect(error.failureURLPeerTrust === trust)
+    }
+
+    @Test func cannotComeOfBrokenMaterial() {
+        #expect(throws: TLSFailure.self) { try ClientIdentity(pkcs12: Data([1, 2, 3])) }
+        #expect(throws: TLSFailure.self) { try ClientIdentity(certificates: Data(), key: Data()) }
+    }
+}

@@ -1,0 +1,49 @@
+import Foundation
+import Synchronization
+import Testing
+import URLLoading
+
+@Suite("Challenges")
+struct URLAuthenticationChallengeTests {
+    private final class Asker: NSObject, URLAuthenticationChallengeSender, Sendable {
+        let answers = Mutex<[String]>([])
+
+        func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {
+            self.answers.withLock { $0.append("use \(credential.user ?? "")") }
+        }
+        func continueWithoutCredential(for challenge: URLAuthenticationChallenge) {
+            self.answers.withLock { $0.append("continue") }
+        }
+        func cancel(_ challenge: URLAuthenticationChallenge) { self.answers.withLock { $0.append("cancel") } }
+    }
+
+    @Test func carryWhatTheyWereMadeWith() throws {
+        let asker = Asker()
+        let space = URLProtectionSpace(host: "a", port: 1, protocol: "http", realm: nil, authenticationMethod: nil)
+        let credential = URLCredential(user: "u", password: "p", persistence: .none)
+        let url = try #require(URL(string: "http://a"))
+        let response = HTTPURLResponse(url: url, statusCode: 401, httpVersion: nil, headerFields: nil)
+        let challenge = URLAuthenticationChallenge(
+            protectionSpace: space, proposedCredential: credential, previousFailureCount: 2,
+            failureResponse: response, error: URLError(.userAuthenticationRequired), sender: asker)
+        let other = Asker()
+        for (asked, by) in [
+            (challenge, asker), (URLAuthenticationChallenge(authenticationChallenge: challenge, sender: other), other),
+        ] {
+            #expect(asked.protectionSpace == space && asked.proposedCredential == credential)
+            #expect(asked.previousFailureCount == 2 && asked.failureResponse === response && asked.sender === by)
+            #expect((asked.error as? URLError)?.code == .userAuthenticationRequired)
+        }
+    }
+
+    @Test func goOnWithoutACredentialWhereTheSenderKnowsNoBetter() throws {
+        let asker = Asker()
+        let space = URLProtectionSpace(host: "a", port: 1, protocol: "http", realm: nil, authenticationMethod: nil)
+        let challenge = URLAuthenticationChallenge(
+            protectionSpace: space, proposedCredential: nil, previousFailureCount: 0, failureResponse: nil,
+            error: nil, sender: asker)
+        challenge.sender?.performDefaultHandling(for: challenge)
+        challenge.sender?.rejectProtectionSpaceAndContinue(with: challenge)
+        #expect(asker.answers.withLock { $0 } == ["continue", "continue"])
+    }
+}

@@ -1,0 +1,63 @@
+import Foundation
+import Testing
+import URLLoading
+
+@Suite("Requests as objects")
+struct NSURLRequestTests {
+    private let url: URL
+
+    init() throws {
+        self.url = try #require(URL(string: "http://swift.org/a"))
+    }
+
+    private func changed() -> NSMutableURLRequest {
+        let request = NSMutableURLRequest(url: self.url)
+        request.httpMethod = "post"
+        request.setValue("1", forHTTPHeaderField: "A")
+        request.addValue("2", forHTTPHeaderField: "a")
+        request.httpBody = Data([1, 2, 3])
+        request.mainDocumentURL = self.url
+        request.timeoutInterval = 5
+        request.cachePolicy = .returnCacheDataElseLoad
+        return request
+    }
+
+    @Test func areCopiedWithAllTheyHold() throws {
+        let request = self.changed()
+        let copy = try #require(request.copy() as? NSURLRequest)
+        #expect(!(copy is NSMutableURLRequest) && copy == request && copy.hash == request.hash)
+        let mutable = try #require(copy.mutableCopy() as? NSMutableURLRequest)
+        mutable.httpMethod = "HEAD"
+        request.url = nil
+        #expect(copy.httpMethod == "POST" && copy.url == self.url && copy.value(forHTTPHeaderField: "A") == "1,2")
+        #expect(copy.httpBody == Data([1, 2, 3]) && copy.timeoutInterval == 5 && copy.mainDocumentURL == self.url)
+        #expect(copy != mutable && mutable.cachePolicy == .returnCacheDataElseLoad)
+    }
+
+    @Test func comeBackFromAnArchive() throws {
+        let request = self.changed()
+        let data = try NSKeyedArchiver.archivedData(withRootObject: request, requiringSecureCoding: true)
+        let back = try #require(try NSKeyedUnarchiver.unarchivedObject(ofClass: NSMutableURLRequest.self, from: data))
+        #expect(back == request && back.httpBody == Data([1, 2, 3]) && back.allHTTPHeaderFields == ["A": "1,2"])
+        let plain = NSURLRequest(url: self.url)
+        let bare = try NSKeyedArchiver.archivedData(withRootObject: plain, requiringSecureCoding: true)
+        let read = try #require(try NSKeyedUnarchiver.unarchivedObject(ofClass: NSURLRequest.self, from: bare))
+        #expect(read == plain && read.allHTTPHeaderFields == nil && read.httpBody == nil)
+    }
+
+    @Test func comeBackFromAnArchiveThatNamesNoClass() throws {
+        let request = self.changed()
+        let data = try NSKeyedArchiver.archivedData(withRootObject: request, requiringSecureCoding: false)
+        let reader = try NSKeyedUnarchiver(forReadingFrom: data)
+        reader.requiresSecureCoding = false
+        let back = reader.decodeObject(forKey: NSKeyedArchiveRootObjectKey) as? NSURLRequest
+        #expect(back == request)
+    }
+
+    @Test func tellTheirURL() {
+        let request = NSMutableURLRequest(url: self.url)
+        #expect(request.description.contains("http://swift.org/a"))
+        request.url = nil
+        #expect(request.description.contains("(null)"))
+    }
+}

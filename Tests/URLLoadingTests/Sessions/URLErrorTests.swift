@@ -1,0 +1,43 @@
+import Foundation
+import Testing
+import URLLoading
+
+@Suite("Errors of URL loading")
+struct URLErrorTests {
+    @Test func tellWhyATaskWasCancelled() {
+        let error = URLError(.cancelled, userInfo: [NSURLErrorBackgroundTaskCancelledReasonKey: 2])
+        #expect(error.backgroundTaskCancelledReason == .insufficientSystemResources)
+        #expect(URLError(.cancelled).backgroundTaskCancelledReason == nil)
+        let odd = URLError(.cancelled, userInfo: [NSURLErrorBackgroundTaskCancelledReasonKey: 9])
+        #expect(odd.backgroundTaskCancelledReason == nil)
+    }
+
+    @Test func tellWhyThereIsNoNetwork() {
+        let reasons: [URLError.NetworkUnavailableReason] = [.cellular, .expensive, .constrained]
+        for reason in reasons {
+            let info = [NSURLErrorNetworkUnavailableReasonKey: reason.rawValue]
+            #expect(URLError(.notConnectedToInternet, userInfo: info).networkUnavailableReason == reason)
+        }
+        #expect(reasons.map(\.rawValue) == [0, 1, 2])
+    }
+
+    @Test func carryWhatATransferGoesOnWith() {
+        let error = URLError(
+            .networkConnectionLost,
+            userInfo: [NSURLSessionDownloadTaskResumeData: Data([1]), NSURLSessionUploadTaskResumeData: Data([2])])
+        #expect(error.downloadTaskResumeData == Data([1]) && error.uploadTaskResumeData == Data([2]))
+        #expect(URLError(.timedOut).downloadTaskResumeData == nil)
+    }
+
+    @Test func haveAllTheirCodesFromFoundation() {
+        let codes =
+            [-1] + Array((-1022)...(-995)).filter { ![-998].contains($0) } + Array((-1103)...(-1100))
+            + Array((-1206)...(-1200)) + [-2000] + Array((-3007)...(-3000))
+        #expect(codes.filter { URLError.Code(rawValue: $0) == nil }.isEmpty)
+    }
+
+    @Test func haveNoCodeForAFileOutsideTheSafeArea() {
+        // The deviation that the constant documents: should Foundation learn the code, this tells.
+        #expect(URLError.Code(rawValue: NSURLErrorFileOutsideSafeArea) == nil)
+    }
+}
