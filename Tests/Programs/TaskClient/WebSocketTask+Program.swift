@@ -11,11 +11,14 @@ extension WebSocketTask {
         }
     }
 
-    /// How it ended. Returns once the connection is gone: were the process to end earlier, the kernel would reset a
-    /// connection on which something arrived unread, and our last frame with it.
+    /// How it ended. Returns once the connection is gone, or has not gone within about 5 s: were the process to end
+    /// earlier, the kernel would reset a connection on which something arrived unread, and our last frame with it.
     func end() async throws -> WebSocketEnd {
         let end = await self.taskEnd()
-        while await self.isConnectionLeft() { try await Task.sleep(for: .milliseconds(1)) }
+        for _ in 0..<5000 {
+            guard await self.isConnectionLeft() else { break }
+            try await Task.sleep(for: .milliseconds(1))
+        }
         return end
     }
 
