@@ -66,7 +66,7 @@ let package = Package(
         .target(
             name: "URLLoading",
             dependencies: [
-                "HTTPSemantics", "TLSEngine",
+                "HTTPSemantics", "HTTPTransport", "TLSEngine",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             swiftSettings: house),
@@ -129,7 +129,7 @@ let package = Package(
         .testTarget(
             name: "URLLoadingTests",
             dependencies: [
-                "URLLoading", "HTTPSemantics", "TLSEngine",
+                "URLLoading", "HTTPSemantics", "HTTPTransport", "StreamTransport", "TLSEngine",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             swiftSettings: house),
