@@ -66,7 +66,8 @@ let package = Package(
         .target(
             name: "URLLoading",
             dependencies: [
-                "HTTPSemantics", "TLSEngine",
+                "HTTPTransport", "SessionTasks", "StreamTransport", "HTTPSemantics", "TLSEngine", "Deflate",
+                "ByteKernels",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             swiftSettings: house),
@@ -129,7 +130,9 @@ let package = Package(
         .testTarget(
             name: "URLLoadingTests",
             dependencies: [
-                "URLLoading", "HTTPSemantics", "TLSEngine",
+                "URLLoading", "HTTPTransport", "SessionTasks", "StreamTransport", "HTTPSemantics", "TLSEngine",
+                "Deflate",
+                "ByteKernels", "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             swiftSettings: house),
