@@ -70,6 +70,9 @@ package final class Exchange: @unchecked Sendable {
         if case .ended = self.phase { true } else { false }
     }
 
+    /// What it took until now; on the event loop.
+    package var metricsSoFar: ExchangeMetrics { self.metrics }
+
     // MARK: From any thread
 
     /// Begins; a second call does nothing. Everything the consumer is told comes after.

@@ -17,15 +17,20 @@ final class HTTPAttempt: @unchecked Sendable {
     let startedAt = Date()
     var connection: ConnectionFacts?
 
-    init(_ load: HTTPLoad, request: URLRequest, head: RequestHead) {
+    /// What is being sent.
+    let body: (any UploadBody)?
+
+    init(_ load: HTTPLoad, request: URLRequest, head: RequestHead, body: (any UploadBody)?) {
         self.load = load
         self.request = request
         self.head = head
+        self.body = body
     }
 
     func start(_ order: ExchangeOrder, in pool: ConnectionPool) {
         let exchange = pool.exchange(order, consumer: self)
         self.exchange = exchange
+        self.body?.whenAvailable { exchange.bodyAvailable() }
         exchange.start()
     }
 
@@ -34,6 +39,7 @@ final class HTTPAttempt: @unchecked Sendable {
         self.load = nil
         self.exchange?.cancel()
         self.exchange = nil
+        self.body?.close()
     }
 
     /// The load goes on with another: what little is left is read, much is cut off.
@@ -85,6 +91,7 @@ extension HTTPAttempt: ExchangeConsumer {
         self.exchange = nil
         let load = self.load
         self.load = nil
+        defer { self.body?.close() }
         if let load { return load.exchangeEnded(end, metrics: metrics, self) }
         if case .upgraded(let connection) = end { connection.close() }
     }

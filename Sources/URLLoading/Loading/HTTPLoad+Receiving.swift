@@ -57,7 +57,7 @@ extension HTTPLoad {
         self.redirects += 1
         self.transfer.redirected()
         self.moveOn()
-        if !keepsContent { self.body = UploadBody(next) }
+        if !keepsContent { self.body = TaskBody(next) }
         self.request = next
         self.stored = nil
         self.conditions = [:]
@@ -139,12 +139,23 @@ extension HTTPLoad {
         self.note(attempt, metrics)
         self.attempt = nil
         switch end {
-        case .failed(let failure): self.fail(self.refusal ?? LoadFailure.error(failure, url: self.request.url))
+        case .failed(let failure): self.fail(self.refusal ?? self.error(failure, attempt))
         case .finished where self.decoder != nil:
             self.end = end
             self.decode()
         case .finished, .upgraded: self.complete(end)
         }
+    }
+
+    private func error(_ failure: ExchangeFailure, _ attempt: HTTPAttempt) -> URLError {
+        guard case .body = failure, let cause = attempt.body?.failure else {
+            return LoadFailure.error(failure, url: self.request.url)
+        }
+        guard let file = cause as? FileBodyFailure else {
+            return LoadFailure.error(.requestBodyStreamExhausted, url: self.request.url, cause: cause)
+        }
+        return LoadFailure.error(
+            file.code, url: self.request.url, cause: file.underlying ?? cause, text: file.description)
     }
 
     private func complete(_ end: ExchangeEnd) {

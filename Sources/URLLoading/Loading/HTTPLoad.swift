@@ -9,7 +9,7 @@ final class HTTPLoad: Loader, @unchecked Sendable {
     let transfer: Transfer
     /// As the program made it, or as redirects and their delegate left it.
     var request: URLRequest
-    var body: UploadBody
+    var body: TaskBody
     var attempt: HTTPAttempt?
     private var isStopped = false
     private var isHeld = false
@@ -34,11 +34,10 @@ final class HTTPLoad: Loader, @unchecked Sendable {
     /// How the exchange ended, while decoded content still waits.
     var end: ExchangeEnd?
     var response: HTTPURLResponse?
-    var needsFreshConnection = false
     /// Why the connection was given up, where a delegate wished it.
     var refusal: URLError?
 
-    init(_ request: URLRequest, body: UploadBody, for transfer: Transfer) {
+    init(_ request: URLRequest, body: TaskBody, for transfer: Transfer) {
         self.core = transfer.core
         self.transfer = transfer
         self.request = request
@@ -102,32 +101,53 @@ final class HTTPLoad: Loader, @unchecked Sendable {
 
     /// Sends the request as it is now, once its body is there.
     func send() {
-        guard case .stream(let first) = self.body else { return self.send(Body.requestBody(self.body)) }
-        self.body = .stream(first: nil)
-        if let first { return self.send(.success(.source(StreamSource(first, load: self), length: self.bodyLength))) }
-        self.transfer.askBodyStream(
-            self.awaiting { load, stream in
-                guard let stream else {
-                    return load.fail(.requestBodyStreamExhausted, "The body must be sent again, and there is none.")
-                }
-                load.send(.success(.source(StreamSource(stream, load: load), length: load.bodyLength)))
-            })
+        switch self.body {
+        case .none: self.send(.none, nil)
+        case .data(let data):
+            let body = DataBody(data)
+            self.send(.source(body, length: body.length), body)
+        case .file(let url): self.sendFile(url)
+        case .stream(let first?):
+            self.body = .stream(first: nil)
+            self.send(first)
+        case .stream(nil):
+            self.transfer.askBodyStream(
+                self.awaiting { load, stream in
+                    // A request may have a stream of its own, which serves once.
+                    guard let stream = stream.value ?? load.ownStream() else {
+                        return load.fail(.requestBodyStreamExhausted, "The body is needed, and nobody gives a stream.")
+                    }
+                    load.send(stream)
+                })
+        }
     }
 
-    private var bodyLength: Int64? {
+    private func ownStream() -> InputStream? {
+        defer { self.request.httpBodyStream = nil }
+        return self.request.httpBodyStream
+    }
+
+    private func sendFile(_ url: URL) {
+        do throws(FileBodyFailure) {
+            let (body, length) = try ReadAheadBody.file(url)
+            self.send(.source(body, length: length), body)
+        } catch {
+            self.fail(LoadFailure.error(error.code, url: self.request.url, cause: error.underlying, text: error.description))
+        }
+    }
+
+    private func send(_ stream: InputStream) {
+        let body = ReadAheadBody(Carried(stream).value)
         let length = self.body.length(for: self.request)
-        return length >= 0 ? length : nil
+        self.send(.source(body, length: length >= 0 ? length : nil), body)
     }
 
-    private func send(_ body: Result<HTTPTransport.RequestBody, URLError>) {
+    private func send(_ body: HTTPTransport.RequestBody, _ source: (any UploadBody)?) {
         guard let url = self.request.url, let origin = HTTPTransport.Origin(url) else {
             return self.fail(.badURL, "The URL has no host, or a port that does not exist.")
         }
         var order = ExchangeOrder(origin)
-        switch body {
-        case .failure(let error): return self.fail(error)
-        case .success(let body): order.body = body
-        }
+        order.body = body
         if origin.scheme == .https {
             switch self.secureOrder(origin) {
             case .success(let secure): order.secure = secure
@@ -136,11 +156,10 @@ final class HTTPLoad: Loader, @unchecked Sendable {
         }
         order.head = self.head(at: url, origin)
         order.priority = self.transfer.priority
-        order.needsFreshConnection = self.needsFreshConnection
         let timeout = self.transfer.timeout(of: self.request)
         order.connectTimeout = timeout
         order.idleTimeout = timeout
-        let attempt = HTTPAttempt(self, request: self.request, head: order.head)
+        let attempt = HTTPAttempt(self, request: self.request, head: order.head, body: source)
         self.attempt = attempt
         self.transfer.requestChanged(self.request)
         attempt.start(order, in: self.core.pool)

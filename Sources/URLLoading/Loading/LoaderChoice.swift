@@ -3,7 +3,7 @@ import Foundation
 /// Who loads a request: a protocol of the program, or what is built in for its scheme.
 enum LoaderChoice {
     static func loader(
-        for request: URLRequest, body: UploadBody, transfer: Transfer
+        for request: URLRequest, body: TaskBody, transfer: Transfer
     ) -> Result<any Loader, URLError> {
         if transfer.core.configuration.identifier != nil {
             return self.refusal(

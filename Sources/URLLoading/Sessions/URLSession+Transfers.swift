@@ -5,12 +5,12 @@ extension URLSession {
         _ request: URLRequest, result: TransferResult, delegate: (any URLSessionTaskDelegate)? = nil
     ) -> URLSessionDataTask {
         let task = URLSessionDataTask(self.facts(request), of: self)
-        self.begin(task, body: UploadBody(request), result: result, delegate)
+        self.begin(task, body: TaskBody(request), result: result, delegate)
         return task
     }
 
     func uploadTask(
-        _ request: URLRequest, body: UploadBody, result: TransferResult, delegate: (any URLSessionTaskDelegate)? = nil
+        _ request: URLRequest, body: TaskBody, result: TransferResult, delegate: (any URLSessionTaskDelegate)? = nil
     ) -> URLSessionUploadTask {
         let task = URLSessionUploadTask(self.facts(request), of: self)
         self.begin(task, body: body, result: result, delegate)
@@ -21,7 +21,7 @@ extension URLSession {
         _ request: URLRequest, result: TransferResult, delegate: (any URLSessionTaskDelegate)? = nil
     ) -> URLSessionDownloadTask {
         let task = URLSessionDownloadTask(self.facts(request), of: self)
-        self.begin(task, body: UploadBody(request), result: result, delegate)
+        self.begin(task, body: TaskBody(request), result: result, delegate)
         return task
     }
 
@@ -55,7 +55,7 @@ extension URLSession {
 
     @discardableResult
     private func begin(
-        _ task: URLSessionTask, body: UploadBody, result: TransferResult, _ delegate: (any URLSessionTaskDelegate)?
+        _ task: URLSessionTask, body: TaskBody, result: TransferResult, _ delegate: (any URLSessionTaskDelegate)?
     ) -> Transfer {
         let face = delegate.map { DelegateFace($0) }
         task.facts.withLock { facts in

@@ -40,7 +40,7 @@ extension Transfer {
     }
 
     /// A body that can be read from its beginning; `nil` where nobody has one.
-    func askBodyStream(_ answer: @escaping @Sendable (InputStream?) -> Void) {
+    func askBodyStream(_ answer: @escaping @Sendable (Carried<InputStream?>) -> Void) {
         let (task, session) = (self.task, self.session)
         let questions = self.faces.map { face in
             DelegateQuestion<Carried<InputStream?>>(
@@ -52,7 +52,7 @@ extension Transfer {
                     Carried(await face.task?.urlSession(session, needNewBodyStreamForTask: task))
                 })
         }
-        self.core.line.ask(questions) { answer($0?.value) }
+        self.core.line.ask(questions) { answer($0 ?? Carried(nil)) }
     }
 
     func askChallenge(_ challenge: URLAuthenticationChallenge, _ answer: @escaping @Sendable (ChallengeAnswer) -> Void) {

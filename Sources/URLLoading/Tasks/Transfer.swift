@@ -20,7 +20,7 @@ final class Transfer: TaskDriving, @unchecked Sendable {
     /// Another one once a data task has become a download.
     private(set) var task: URLSessionTask
     let result: TransferResult
-    private let body: UploadBody
+    private let body: TaskBody
     /// Why the task fails as soon as it is resumed; set before anybody has it.
     var flaw: URLError?
     /// What a download goes on from.
@@ -38,7 +38,7 @@ final class Transfer: TaskDriving, @unchecked Sendable {
     var parts: PartsSplitting?
     let window = DeliveryWindow()
 
-    init(_ task: URLSessionTask, of session: URLSession, body: UploadBody, result: TransferResult) {
+    init(_ task: URLSessionTask, of session: URLSession, body: TaskBody, result: TransferResult) {
         self.core = session.core
         self.session = session
         self.task = task

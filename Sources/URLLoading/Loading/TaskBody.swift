@@ -2,7 +2,7 @@ import Foundation
 import HTTPTransport
 
 /// What a task sends, and how it is sent again.
-enum UploadBody {
+enum TaskBody {
     case none
     case data(Data)
     case file(URL)
