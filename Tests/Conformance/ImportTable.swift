@@ -25,7 +25,7 @@ struct ImportTable {
             // engines are its own. ByteKernels: so that no pointer is spelt out here either.
             "URLLoading": [
                 "ByteKernels", "Deflate", "Dispatch", "Foundation", "HTTPSemantics", "HTTPTransport", "HTTPTypes",
-                "SessionTasks", "StreamTransport", "Synchronization", "TLSEngine",
+                "SessionTasks", "StreamTransport", "Synchronization", "TLSEngine", "WebSocketProtocol",
             ],
             "GatewayCore": [
                 "ByteKernels", "Deflate", "DequeModule", "HTTPSemantics", "Logging", "Metrics", "SessionTasks",

@@ -121,7 +121,7 @@ extension WebSocketTask {
         if self.relay == nil, let queues = self.queuesIfMade, self.phase == .open {
             self.wantsReading = !queues.inbox.isFull(limit: self.options.maximumMessageSize ?? (1 << 20))
         }
-        if self.wantsReading, !self.readingStopped, !self.holdsEnd {
+        if self.wantsReading, !self.readingStopped, !self.holdsEnd, !self.isSuspended {
             transport.resumeReading()
         } else {
             transport.pauseReading()

@@ -73,7 +73,7 @@ extension WebSocketTask {
 
     /// Takes up what waited for the handshake or for the transport, in order.
     func sendWaiting() {
-        guard let queues = self.queuesIfMade, !self.isInsideFrame else { return }
+        guard let queues = self.queuesIfMade, !self.isInsideFrame, !self.isSuspended else { return }
         while self.phase == .open, self.queuedBytes < WebSocketTask.outputWatermark,
             let entry = queues.outgoing.popFirst()
         {
