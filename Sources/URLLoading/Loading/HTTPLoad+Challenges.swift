@@ -20,7 +20,8 @@ extension HTTPLoad {
         case .none: break
         case .data(let data): hasher.update([UInt8](data))
         // Streams cannot be read twice; of a file as much is read at once as memory can map.
-        case .file(let url): if let data = try? Data(contentsOf: url, options: .mappedIfSafe) { hasher.update([UInt8](data)) }
+        case .file(let url):
+            if let data = try? Data(contentsOf: url, options: .mappedIfSafe) { hasher.update([UInt8](data)) }
         case .stream: return nil
         }
         return hasher.finalize()
