@@ -66,11 +66,13 @@ extension Transfer {
                     return
                 }
             }
-        case .data(let handler), .awaitedData(let handler): handler(error == nil ? sink.data : nil, response, error)
-        case .file(let handler): handler(error == nil ? sink.fileURL : nil, response, error)
+        // A failure tells nothing but the error, whatever had come: the task has the response.
+        case .data(let handler), .awaitedData(let handler):
+            error == nil ? handler(sink.data, response, nil) : handler(nil, nil, error)
+        case .file(let handler): error == nil ? handler(sink.fileURL, response, nil) : handler(nil, nil, error)
         case .lastingFile(let handler):
             if error == nil { sink.keep() }
-            handler(error == nil ? sink.fileURL : nil, response, error)
+            error == nil ? handler(sink.fileURL, response, nil) : handler(nil, nil, error)
         case .bytes(let channel, let answer):
             if let error { answer(.failure(error)) }
             channel.finish(error)
