@@ -12,7 +12,10 @@ extension Transfer {
 
     func redirected() { self.record.redirected() }
 
-    func note(_ transaction: TransactionRecord) { self.record.add(transaction) }
+    /// - Parameter transaction: made only where somebody could want it.
+    func note(_ transaction: @autoclosure () -> TransactionRecord) {
+        if self.isMeasured { self.record.add(transaction()) }
+    }
 
     // MARK: The response
 
