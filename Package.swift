@@ -129,8 +129,10 @@ let package = Package(
         .testTarget(
             name: "URLLoadingTests",
             dependencies: [
-                "URLLoading", "HTTPSemantics", "TLSEngine",
+                "URLLoading", "HTTPSemantics", "HTTPTransport", "TLSEngine", "StreamTransport", "Deflate", "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: house),
         .testTarget(
