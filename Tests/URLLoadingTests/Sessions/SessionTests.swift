@@ -126,7 +126,7 @@ struct SessionTests {
             let error = try #require(loaded.error as? URLError)
             #expect(error.code == .cancelled && error.localizedDescription == "cancelled" && loaded.data == nil)
             #expect(error.userInfo[NSURLErrorFailingURLErrorKey] as? URL == server.url())
-            #expect(error.userInfo[NSURLErrorFailingURLStringErrorKey] as? String == server.url().absoluteString)
+            #expect(error.userInfo["NSErrorFailingURLStringKey"] as? String == server.url().absoluteString)
         }
         #expect(await recorder.log.has("invalid"))
         #expect(recorder.log.count("invalid") == 1 && outcomes.allSatisfy { $0.count == 1 })
