@@ -7,7 +7,8 @@ import URLLoading
 @Suite("Loading over TLS", .timeLimit(.minutes(2)))
 struct SecureLoadingTests {
     @Test func asksOfEveryNewConnection() async throws {
-        let server = try await WebServer(tls: Certificates.server(), ["/": .text("hello"), "/last": .text("bye").closing])
+        let server = try await WebServer(
+            tls: Certificates.server(), ["/": .text("hello"), "/last": .text("bye").closing])
         let recorder = DataRecorder(.trusting)
         let session = URLSession.test(recorder)
         for path in ["/", "/", "/last", "/"] { #expect(try await session.load(server.url(path)).status == 200) }

@@ -75,7 +75,8 @@ extension AsWrittenForFoundationTests.Written: URLSessionTaskDelegate {
     }
 
     func urlSession(
-        _ session: URLSession, task: URLSessionTask, needNewBodyStream completionHandler: @escaping (InputStream?) -> Void
+        _ session: URLSession, task: URLSessionTask,
+        needNewBodyStream completionHandler: @escaping (InputStream?) -> Void
     ) {
         self.log.add(#function)
         completionHandler(InputStream(data: Data("body".utf8)))

@@ -74,9 +74,10 @@ struct AsyncDelegateTests {
         #expect(
             writer.log.names == [
                 "trust", "needs body", "redirect", "needs body", "challenge", "needs body", "response", "complete",
-            ] || writer.log.names == [
-                "needs body", "trust", "redirect", "needs body", "challenge", "needs body", "response", "complete",
-            ])
+            ]
+                || writer.log.names == [
+                    "needs body", "trust", "redirect", "needs body", "challenge", "needs body", "response", "complete",
+                ])
         #expect(server.requests.map(\.text) == ["streamed", "streamed", "streamed"])
         session.invalidateAndCancel()
     }

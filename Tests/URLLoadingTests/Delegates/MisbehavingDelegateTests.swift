@@ -104,8 +104,16 @@ struct MisbehavingDelegateTests {
             var policies = Policies()
             let current = Outcome<URLSessionTask>()
             let cancel: @Sendable () -> Void = { current.now?.cancel() }
-            if question == "redirect" { policies.redirect = { cancel(); $2($1) } }
-            if question == "response" { policies.response = { cancel(); $1(.allow) } }
+            if question == "redirect" {
+                policies.redirect = {
+                    cancel(); $2($1)
+                }
+            }
+            if question == "response" {
+                policies.response = {
+                    cancel(); $1(.allow)
+                }
+            }
             if question == "data" { policies.data = { task, _ in task.cancel() } }
             if question == "complete" { policies.completed = { $0.cancel() } }
             let recorder = DataRecorder(policies)

@@ -93,7 +93,8 @@ struct ResponseDispositionTests {
     }
 
     @Test func comesAgainForEachPartOfAMixedContent() async throws {
-        let text = "--b\r\nContent-Type: text/plain\r\n\r\none\r\n--b\r\nContent-Type: text/html\r\n\r\ntwo\r\n--b--\r\n"
+        let text =
+            "--b\r\nContent-Type: text/plain\r\n\r\none\r\n--b\r\nContent-Type: text/html\r\n\r\ntwo\r\n--b--\r\n"
         let server = try await WebServer([
             "/": .response(200, ["Content-Type: multipart/x-mixed-replace; boundary=b"], text.utf8)
         ])

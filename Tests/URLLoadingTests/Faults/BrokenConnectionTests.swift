@@ -5,7 +5,8 @@ import URLLoading
 @Suite("Connections that break at every place", .timeLimit(.minutes(3)))
 struct BrokenConnectionTests {
     private static let answer = Answer.raw(
-        "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nabcd\r\n3\r\nefg\r\n0\r\n\r\n")
+        "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nabcd\r\n3\r\nefg\r\n0\r\n\r\n"
+    )
 
     enum Way: CaseIterable { case close, reset }
 

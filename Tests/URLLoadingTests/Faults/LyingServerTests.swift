@@ -38,11 +38,13 @@ struct LyingServerTests {
                 "a blank before the colon", "HTTP/1.1 200 OK\r\nContent-Length : 0\r\n\r\n", .badServerResponse,
                 .cannotParseResponse),
             Lie(
-                "two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", .badServerResponse,
+                "two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+                .badServerResponse,
                 .cannotParseResponse),
             Lie(
                 "a length and chunks",
-                "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", .badServerResponse,
+                "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+                .badServerResponse,
                 .cannotParseResponse),
             Lie(
                 "a negative length", "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", .badServerResponse,
@@ -128,7 +130,9 @@ struct LyingServerTests {
 
     @Test func mayNotSendEndlessHeads() async throws {
         let server = try await WebServer([
-            "/fields": .raw("HTTP/1.1 200 OK\r\n" + String(repeating: "X-A: \(String(repeating: "b", count: 90))\r\n", count: 50_000)),
+            "/fields": .raw(
+                "HTTP/1.1 200 OK\r\n"
+                    + String(repeating: "X-A: \(String(repeating: "b", count: 90))\r\n", count: 50_000)),
             "/field": .raw("HTTP/1.1 200 OK\r\nX-A: " + String(repeating: "b", count: 4 << 20)),
             "/continue": .raw(String(repeating: "HTTP/1.1 100 Continue\r\n\r\n", count: 10_000)),
             "/hints": .raw(String(repeating: "HTTP/1.1 103 Hints\r\nLink: <a>\r\n\r\n", count: 10_000)),

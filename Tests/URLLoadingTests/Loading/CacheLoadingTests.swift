@@ -70,10 +70,12 @@ struct CacheLoadingTests {
 
     @Test func takesTheNewWhereTheOldIsOver() async throws {
         let server = try await WebServer()
-        server.on("/", oneByOne: [
-            .text("one", ["ETag: \"v1\"", "Cache-Control: max-age=0"]),
-            .text("two", ["ETag: \"v2\"", "Cache-Control: max-age=0"]), .head(304, []),
-        ])
+        server.on(
+            "/",
+            oneByOne: [
+                .text("one", ["ETag: \"v1\"", "Cache-Control: max-age=0"]),
+                .text("two", ["ETag: \"v2\"", "Cache-Control: max-age=0"]), .head(304, []),
+            ])
         let session = self.session()
         for text in ["one", "two", "two"] { #expect(try await session.load(server.url()).text == text) }
         #expect(server.requests.map { $0["If-None-Match"] } == [nil, "\"v1\"", "\"v2\""])
@@ -149,7 +151,8 @@ struct CacheLoadingTests {
 
     @Test func asksOnlyOfWhatMayBeKept() async throws {
         let server = try await WebServer([
-            "/no": .text("x", ["Cache-Control: no-store"]), "/error": .text("x", ["Cache-Control: max-age=9"], status: 500),
+            "/no": .text("x", ["Cache-Control: no-store"]),
+            "/error": .text("x", ["Cache-Control: max-age=9"], status: 500),
         ])
         for (path, method) in [("/no", "GET"), ("/error", "GET"), ("/no", "POST")] {
             let recorder = DataRecorder()

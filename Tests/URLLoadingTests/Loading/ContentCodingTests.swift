@@ -33,9 +33,11 @@ struct ContentCodingTests {
         let coded = Coded.gzip("Hello World!").bytes
         let body = Array(coded.drop { $0 != 0x1F })
         let server = try await WebServer()
-        server.on("/", Answer(
-            Answer.head(200, ["Content-Encoding: gzip", "Transfer-Encoding: chunked"]).steps
-                + body.map { .send(Answer.chunk([$0])) } + [.send(Array("0\r\n\r\n".utf8))]))
+        server.on(
+            "/",
+            Answer(
+                Answer.head(200, ["Content-Encoding: gzip", "Transfer-Encoding: chunked"]).steps
+                    + body.map { .send(Answer.chunk([$0])) } + [.send(Array("0\r\n\r\n".utf8))]))
         let session = URLSession.test()
         #expect(try await session.load(server.url()).text == "Hello World!")
         session.invalidateAndCancel()

@@ -6,8 +6,14 @@ import URLLoading
 struct CookieLoadingTests {
     private func server() async throws -> WebServer {
         let server = try await WebServer()
-        server.on("/set", .text("", ["Set-Cookie: fr=anjd&232; Max-Age=7776000; path=/",
-            "Set-Cookie: nm=sddf&232; Max-Age=7776000; path=/; domain=.swift.org; secure; httponly"]))
+        server.on(
+            "/set",
+            .text(
+                "",
+                [
+                    "Set-Cookie: fr=anjd&232; Max-Age=7776000; path=/",
+                    "Set-Cookie: nm=sddf&232; Max-Age=7776000; path=/; domain=.swift.org; secure; httponly",
+                ]))
         server.on("/get", .text(""))
         server.on("/moved", .redirect(to: "/get", ["Set-Cookie: redirect=true; Max-Age=7776000; path=/"]))
         return server

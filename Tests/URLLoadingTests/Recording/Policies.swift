@@ -4,10 +4,11 @@ import URLLoading
 /// What a recorder answers where it is asked. What is missing is answered as if nobody had been asked.
 struct Policies: Sendable {
     typealias Redirected = @Sendable (HTTPURLResponse, URLRequest, @escaping @Sendable (URLRequest?) -> Void) -> Void
-    typealias Challenged = @Sendable (
-        URLAuthenticationChallenge,
-        @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
-    ) -> Void
+    typealias Challenged =
+        @Sendable (
+            URLAuthenticationChallenge,
+            @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+        ) -> Void
     typealias Streaming = @Sendable (@escaping @Sendable (InputStream?) -> Void) -> Void
     typealias Responding = @Sendable (URLResponse, @escaping @Sendable (URLSession.ResponseDisposition) -> Void) -> Void
     typealias Caching = @Sendable (CachedURLResponse) -> CachedURLResponse?

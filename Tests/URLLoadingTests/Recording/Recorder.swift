@@ -73,7 +73,9 @@ class Recorder: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
     ) {
         let method = challenge.protectionSpace.authenticationMethod.dropFirst("NSURLAuthenticationMethod".count)
         self.note("session challenge \(method)") { $0.challenges.append(challenge) }
-        guard let answer = self.policies.sessionChallenge else { return completionHandler(.performDefaultHandling, nil) }
+        guard let answer = self.policies.sessionChallenge else {
+            return completionHandler(.performDefaultHandling, nil)
+        }
         answer(challenge, completionHandler)
     }
 

@@ -5,7 +5,8 @@ import URLLoading
 @Suite("What sessions keep, reset and flush", .timeLimit(.minutes(2)))
 struct SessionStoresTests {
     private static let space = URLProtectionSpace(
-        host: "a.test", port: 80, protocol: "http", realm: "r", authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
+        host: "a.test", port: 80, protocol: "http", realm: "r", authenticationMethod: NSURLAuthenticationMethodHTTPBasic
+    )
 
     private func filled(_ server: WebServer, _ session: URLSession) async throws {
         _ = try await session.load(server.url("/"))

@@ -139,7 +139,8 @@ struct SessionTests {
         session.invalidateAndCancel()
         #expect(try await session.load(server.url()).code == .cancelled)
         let upload = Outcome<URLError.Code?>()
-        session.uploadTask(with: .to(server.url(), "PUT"), from: Data()) { upload.give(($2 as? URLError)?.code) }.resume()
+        session.uploadTask(with: .to(server.url(), "PUT"), from: Data()) { upload.give(($2 as? URLError)?.code) }
+            .resume()
         #expect(try await upload.value() == .cancelled)
         let download = Outcome<URLError.Code?>()
         session.downloadTask(with: server.url()) { download.give(($2 as? URLError)?.code) }.resume()

@@ -35,9 +35,11 @@ struct AsyncBytesTests {
         let text = "one\r\ntwo\n\n  three  \rfour\u{2028}five\u{85}six"
         let server = try await WebServer()
         // Cut everywhere, so that a line break, and a letter, stands across two pieces.
-        server.on("/bytes", Answer(
-            Answer.head(200, ["Transfer-Encoding: chunked"]).steps
-                + text.utf8.map { .send(Answer.chunk([$0])) } + [.send(Array("0\r\n\r\n".utf8))]))
+        server.on(
+            "/bytes",
+            Answer(
+                Answer.head(200, ["Transfer-Encoding: chunked"]).steps
+                    + text.utf8.map { .send(Answer.chunk([$0])) } + [.send(Array("0\r\n\r\n".utf8))]))
         let session = URLSession.test()
         var lines: [String] = []
         for try await line in try await session.bytes(from: server.url("/bytes")).0.lines { lines.append(line) }
@@ -48,9 +50,11 @@ struct AsyncBytesTests {
     @Test func makeCharactersAndScalars() async throws {
         let text = "aé👨‍👩‍👧e\u{301}\u{1F1E9}\u{1F1EA}z"
         let server = try await WebServer()
-        server.on("/", Answer(
-            Answer.head(200, ["Transfer-Encoding: chunked"]).steps
-                + text.utf8.map { .send(Answer.chunk([$0])) } + [.send(Array("0\r\n\r\n".utf8))]))
+        server.on(
+            "/",
+            Answer(
+                Answer.head(200, ["Transfer-Encoding: chunked"]).steps
+                    + text.utf8.map { .send(Answer.chunk([$0])) } + [.send(Array("0\r\n\r\n".utf8))]))
         let session = URLSession.test()
         var characters: [Character] = []
         for try await one in try await session.bytes(from: server.url()).0.characters { characters.append(one) }

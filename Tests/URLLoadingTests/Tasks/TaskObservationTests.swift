@@ -10,11 +10,19 @@ struct TaskObservationTests {
         let session = URLSession.test()
         let task = session.dataTask(with: server.url())
         let running = Outcome<Bool>()
-        withObservationTracking { _ = task.state } onChange: { running.give(true) }
+        withObservationTracking {
+            _ = task.state
+        } onChange: {
+            running.give(true)
+        }
         task.resume()
         #expect(try await running.value())
         let ending = Outcome<Bool>()
-        withObservationTracking { _ = task.state } onChange: { ending.give(true) }
+        withObservationTracking {
+            _ = task.state
+        } onChange: {
+            ending.give(true)
+        }
         task.cancel()
         #expect(try await ending.value())
         session.invalidateAndCancel()
@@ -26,17 +34,37 @@ struct TaskObservationTests {
         let session = URLSession.test()
         let task = session.dataTask(with: server.url())
         let told = (0..<4).map { _ in Outcome<Bool>() }
-        withObservationTracking { _ = task.countOfBytesReceived } onChange: { told[0].give(true) }
-        withObservationTracking { _ = task.response } onChange: { told[1].give(true) }
-        withObservationTracking { _ = task.countOfBytesExpectedToReceive } onChange: { told[2].give(true) }
-        withObservationTracking { _ = task.error } onChange: { told[3].give(true) }
+        withObservationTracking {
+            _ = task.countOfBytesReceived
+        } onChange: {
+            told[0].give(true)
+        }
+        withObservationTracking {
+            _ = task.response
+        } onChange: {
+            told[1].give(true)
+        }
+        withObservationTracking {
+            _ = task.countOfBytesExpectedToReceive
+        } onChange: {
+            told[2].give(true)
+        }
+        withObservationTracking {
+            _ = task.error
+        } onChange: {
+            told[3].give(true)
+        }
         task.resume()
         await server.hasHeard(1)
         gate.open()
         for index in 0..<3 { #expect(try await told[index].value()) }
         let failing = session.dataTask(with: server.url("/"))
         let error = Outcome<Bool>()
-        withObservationTracking { _ = failing.error } onChange: { error.give(true) }
+        withObservationTracking {
+            _ = failing.error
+        } onChange: {
+            error.give(true)
+        }
         failing.cancel()
         #expect(try await error.value())
         session.invalidateAndCancel()

@@ -5,7 +5,9 @@ import URLLoading
 @Suite("Timeouts", .timeLimit(.minutes(2)))
 struct TimeoutTests {
     @Test func endATaskOnWhichNothingMoves() async throws {
-        let server = try await WebServer(["/": .hang, "/half": .head(200, ["Content-Length: 9"]).then(.send([1]), .hang)])
+        let server = try await WebServer([
+            "/": .hang, "/half": .head(200, ["Content-Length: 9"]).then(.send([1]), .hang),
+        ])
         let session = URLSession.test { $0.timeoutIntervalForRequest = 0.3 }
         for path in ["/", "/half"] {
             let loaded = try await session.load(server.url(path))
