@@ -5,6 +5,9 @@ import TLSEngine
 
 /// From what went wrong below to the codes of the URL loading system: the one place where this is decided.
 enum LoadFailure {
+    /// What Foundation calls `NSURLErrorFailingURLStringErrorKey`.
+    private static let failingURLText = "NSErrorFailingURLStringKey"
+
     /// An error as tasks tell it.
     /// - Parameters:
     ///   - url: that failed.
@@ -15,7 +18,7 @@ enum LoadFailure {
     ) -> URLError {
         var details = more
         details[NSURLErrorFailingURLErrorKey] = url
-        details[NSURLErrorFailingURLStringErrorKey] = url?.absoluteString
+        details[Self.failingURLText] = url?.absoluteString
         details[NSUnderlyingErrorKey] = cause
         details[NSLocalizedDescriptionKey] = text ?? (code == .cancelled ? "cancelled" : nil)
         return URLError(code, userInfo: details)
@@ -76,7 +79,8 @@ enum LoadFailure {
         switch failure.kind {
         case .verification(let verdict): ServerTrust.failure(verdict.code)
         case .pinMismatch, .rejected: .serverCertificateUntrusted
-        case .peerAlert: self.asksForCertificate(failure.alert) ? .clientCertificateRequired : self.alerted(failure.alert)
+        case .peerAlert:
+            self.asksForCertificate(failure.alert) ? .clientCertificateRequired : self.alerted(failure.alert)
         case .unreadableMaterial, .wrongPassword, .keyMismatch: .clientCertificateRejected
         case .handshake, .record, .closedDuringHandshake, .excessiveInput, .configuration, .outputClosed, .engine:
             .secureConnectionFailed

@@ -12,7 +12,9 @@ struct AuthorizationMemory {
     }
 
     mutating func keep(_ authorization: Authorization) {
-        self.kept.removeAll { $0 === authorization || $0.origin == authorization.origin && $0.scope == authorization.scope }
+        self.kept.removeAll {
+            $0 === authorization || $0.origin == authorization.origin && $0.scope == authorization.scope
+        }
         self.kept.append(authorization)
         if self.kept.count > Self.limit { self.kept.removeFirst() }
     }

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPSemantics
+import HTTPTransport
 
 /// Loads a `data:` URL: its content is in the address.
 final class DataURLLoad: Loader, @unchecked Sendable {

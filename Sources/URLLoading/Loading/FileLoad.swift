@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTransport
 
 /// Loads a `file:` URL, as it is pulled; the disk is read off the loop.
 final class FileLoad: Loader, @unchecked Sendable {

@@ -11,6 +11,8 @@ final class HTTPAttempt: @unchecked Sendable {
     private var load: HTTPLoad?
     private(set) var exchange: Exchange?
     private var wasted = 0
+    /// Whether its metrics are told.
+    var isNoted = false
     let request: URLRequest
     /// As they were sent.
     let head: RequestHead

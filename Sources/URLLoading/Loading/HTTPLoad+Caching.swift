@@ -19,8 +19,7 @@ extension HTTPLoad {
         guard let cache = self.core.configuration.urlCache, self.method == .get || self.method == .head,
             policy != .reload, policy != .reloadEverywhere
         else { return self.go(on: nil) }
-        var key = self.request
-        key.httpMethod = "GET"
+        let key = self.request.asGET
         if !cache.mayHave(key) { return self.go(on: nil) }
         let found = self.awaiting { (load: HTTPLoad, found: CachedURLResponse?) in load.go(on: found) }
         DiskQueue.shared.async { found(cache.cachedResponse(for: key)) }
@@ -100,12 +99,12 @@ extension HTTPLoad {
 
     private func forgetStale(_ response: HTTPURLResponse, _ cache: URLCache) {
         guard CacheInvalidation.forgetsTarget(method: self.method, status: response.statusCode),
-            let url = self.request.url, let origin = Origin(url)
+            let url = self.request.url, let origin = HTTPSemantics.Origin(url)
         else { return }
         let references = CacheInvalidation.references(
             method: self.method, status: response.statusCode, fields: response.httpFields)
         let targets = references.compactMap { URL(string: $0, relativeTo: url)?.absoluteURL }
-            .filter { Origin($0) == origin }
+            .filter { HTTPSemantics.Origin($0) == origin }
         DiskQueue.shared.async {
             for target in [url] + targets { cache.removeCachedResponse(for: URLRequest(url: target)) }
         }
@@ -125,5 +124,14 @@ extension HTTPLoad {
                     self.core.pool.execute(then)
                 }
             })
+    }
+}
+
+extension URLRequest {
+    /// Under which its answer is kept.
+    fileprivate var asGET: URLRequest {
+        var request = self
+        request.httpMethod = "GET"
+        return request
     }
 }

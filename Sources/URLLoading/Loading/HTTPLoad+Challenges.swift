@@ -18,9 +18,9 @@ extension HTTPLoad {
         guard var hasher else { return nil }
         switch self.body {
         case .none: break
-        case .data(let data): hasher.update(data)
+        case .data(let data): hasher.update([UInt8](data))
         // Streams cannot be read twice; of a file as much is read at once as memory can map.
-        case .file(let url): if let data = try? Data(contentsOf: url, options: .mappedIfSafe) { hasher.update(data) }
+        case .file(let url): if let data = try? Data(contentsOf: url, options: .mappedIfSafe) { hasher.update([UInt8](data)) }
         case .stream: return nil
         }
         return hasher.finalize()
@@ -38,7 +38,7 @@ extension HTTPLoad {
                 self.sendAgain()
                 return true
             }
-            self.core.pool.execute { self.core.authorizations.value.forget(authorization) }
+            self.core.authorizations.value.forget(authorization)
             self.lastCredential = authorization.credential
             self.refusedCredentials += 1
             self.authorization = nil

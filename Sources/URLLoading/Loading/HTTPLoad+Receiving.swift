@@ -2,6 +2,7 @@ import Foundation
 import HTTPSemantics
 import HTTPTransport
 import HTTPTypes
+import TLSEngine
 
 extension HTTPLoad {
     func bodySent(_ count: Int) {
@@ -20,12 +21,15 @@ extension HTTPLoad {
         guard let response = self.response(head, contentIsEncoded: self.decoder != nil) else { return }
         self.response = response
         self.decodedBytes = 0
+        self.isGiven = false
+        self.end = nil
         RequestDressing.keepCookies(
             head.fields, from: url, request: self.request, configuration: self.core.configuration)
         self.authorization?.received(
             authenticationLines: head.fields.filter { $0.isNamed("authentication-info") }.map(\.value))
         if head.status == 401, self.authenticate(response, head) { return }
         if head.status == 304, self.useStored(updatedBy: fields, attempt) { return }
+        if self.resume(response, fields) { return }
         self.followOrGive(response, fields)
     }
 
@@ -71,17 +75,50 @@ extension HTTPLoad {
     func moveOn() {
         guard let attempt = self.attempt else { return }
         self.attempt = nil
+        self.end = nil
         self.note(attempt, attempt.exchange?.metricsSoFar)
         self.decoder = nil
         attempt.waste()
+    }
+
+    // MARK: Going on with a download
+
+    /// - Returns: whether the response is taken care of.
+    private func resume(_ response: HTTPURLResponse, _ fields: HTTPFields) -> Bool {
+        guard let resumption = self.transfer.resumption, !self.beginsAgain else { return false }
+        switch resumption.resumption.judge(status: response.statusCode, fields: fields) {
+        case .notTheContent, .startAgain: return false
+        case .goOn(let total):
+            guard self.transfer.resumeFile(response, total: total) else { return self.beginAgain() }
+            self.isGiven = true
+            if self.decoder == nil, let end = self.end { self.complete(end) }
+        case .complete:
+            guard self.transfer.resumeFile(response, total: resumption.resumption.offset) else {
+                return self.beginAgain()
+            }
+            self.moveOn()
+            self.finish()
+        case .askAnew: return self.beginAgain()
+        }
+        return true
+    }
+
+    private func beginAgain() -> Bool {
+        self.beginsAgain = true
+        self.conditions = [:]
+        self.moveOn()
+        self.send()
+        return true
     }
 
     // MARK: Content
 
     /// The response is the result.
     func give(_ response: HTTPURLResponse) {
+        self.isGiven = true
         self.beginKeeping(response)
         self.transfer.responded(response)
+        if self.decoder == nil, let end = self.end { self.complete(end) }
     }
 
     func contentReceived(_ bytes: RawSpan) {
@@ -112,11 +149,12 @@ extension HTTPLoad {
             self.attempt?.exchange?.pull(ContentDecoder.pieceLimit)
             return
         }
-        self.end = nil
-        do throws(ContentDecodingFailure) {
-            try self.decoder?.finish()
-        } catch {
-            return self.fail(error)
+        if case .finished = end {
+            do throws(ContentDecodingFailure) {
+                try self.decoder?.finish()
+            } catch {
+                return self.fail(error)
+            }
         }
         self.complete(end)
     }
@@ -137,14 +175,13 @@ extension HTTPLoad {
 
     func exchangeEnded(_ end: ExchangeEnd, metrics: ExchangeMetrics, _ attempt: HTTPAttempt) {
         self.note(attempt, metrics)
-        self.attempt = nil
-        switch end {
-        case .failed(let failure): self.fail(self.refusal ?? self.error(failure, attempt))
-        case .finished where self.decoder != nil:
-            self.end = end
-            self.decode()
-        case .finished, .upgraded: self.complete(end)
+        if case .failed(let failure) = end, self.response == nil {
+            return self.fail(self.refusal ?? self.error(failure, attempt))
         }
+        self.end = end
+        // What the response means for the load is told when it is known; what is left of it, when it is decoded.
+        guard self.isGiven else { return }
+        if self.decoder == nil { self.complete(end) } else { self.decode() }
     }
 
     private func error(_ failure: ExchangeFailure, _ attempt: HTTPAttempt) -> URLError {
@@ -158,16 +195,18 @@ extension HTTPLoad {
             file.code, url: self.request.url, cause: file.underlying ?? cause, text: file.description)
     }
 
-    private func complete(_ end: ExchangeEnd) {
+    func complete(_ end: ExchangeEnd) {
+        self.end = nil
         switch end {
         case .upgraded(let connection): self.transfer.upgraded(connection)
         case .finished: self.keep { self.finish() }
-        case .failed: break
+        case .failed(let failure): self.fail(LoadFailure.error(failure, url: self.request.url))
         }
     }
 
     func note(_ attempt: HTTPAttempt, _ metrics: ExchangeMetrics?) {
-        guard let metrics else { return }
+        guard let metrics, !attempt.isNoted else { return }
+        attempt.isNoted = true
         self.transfer.note(
             TransactionRecord(
                 request: attempt.request.wearing(attempt.head), response: self.response, source: .network(metrics),

@@ -2,6 +2,7 @@ import Foundation
 import HTTPSemantics
 import HTTPTransport
 import HTTPTypes
+import TLSEngine
 
 /// Loads over HTTP: one exchange after the other, until there is a response that redirects nowhere and asks for nothing.
 final class HTTPLoad: Loader, @unchecked Sendable {
@@ -31,9 +32,14 @@ final class HTTPLoad: Loader, @unchecked Sendable {
     var decodedBytes: Int64 = 0
     var wireBytes = 0
     var credit = 0
-    /// How the exchange ended, while decoded content still waits.
+    /// How the exchange ended, while decoded content still waits, or while it is not known yet whether its response is
+    /// the result.
     var end: ExchangeEnd?
+    /// Whether the response is the result.
+    var isGiven = false
     var response: HTTPURLResponse?
+    /// What a download had before is of no use.
+    var beginsAgain = false
     /// Why the connection was given up, where a delegate wished it.
     var refusal: URLError?
 
@@ -53,6 +59,10 @@ final class HTTPLoad: Loader, @unchecked Sendable {
         if !self.body.isNone, self.request.httpMethod == "GET" {
             return self.fail(.dataLengthExceedsMaximum, "A GET request has no body: use another method.")
         }
+        if let resumption = self.transfer.resumption, !self.beginsAgain {
+            self.conditions = resumption.resumption.requestFields
+            return self.send()
+        }
         self.consultCache()
     }
 
@@ -66,6 +76,7 @@ final class HTTPLoad: Loader, @unchecked Sendable {
     func pull(_ count: Int) {
         guard !self.isStopped else { return }
         if self.decoder == nil {
+            if let end { return self.complete(end) }
             self.attempt?.exchange?.pull(count)
         } else {
             let (sum, overflow) = self.credit.addingReportingOverflow(count)
@@ -85,7 +96,8 @@ final class HTTPLoad: Loader, @unchecked Sendable {
     }
 
     /// Does `work` with an answer that comes back on the loop, if the load still waits for it.
-    func awaiting<Answer: Sendable>(_ work: @escaping @Sendable (HTTPLoad, Answer) -> Void) -> @Sendable (Answer) -> Void
+    func awaiting<Answer: Sendable>(_ work: @escaping @Sendable (HTTPLoad, Answer) -> Void)
+        -> @Sendable (Answer) -> Void
     {
         self.step += 1
         let step = self.step
@@ -132,7 +144,8 @@ final class HTTPLoad: Loader, @unchecked Sendable {
             let (body, length) = try ReadAheadBody.file(url)
             self.send(.source(body, length: length), body)
         } catch {
-            self.fail(LoadFailure.error(error.code, url: self.request.url, cause: error.underlying, text: error.description))
+            self.fail(
+                LoadFailure.error(error.code, url: self.request.url, cause: error.underlying, text: error.description))
         }
     }
 
@@ -161,6 +174,9 @@ final class HTTPLoad: Loader, @unchecked Sendable {
         order.idleTimeout = timeout
         let attempt = HTTPAttempt(self, request: self.request, head: order.head, body: source)
         self.attempt = attempt
+        self.response = nil
+        self.isGiven = false
+        self.end = nil
         self.transfer.requestChanged(self.request)
         attempt.start(order, in: self.core.pool)
         if self.isHeld { attempt.exchange?.hold(true) }

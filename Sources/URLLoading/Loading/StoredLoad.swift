@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTransport
 
 /// Gives out an answer that is there already: as it is pulled, in pieces.
 final class StoredLoad: Loader, @unchecked Sendable {

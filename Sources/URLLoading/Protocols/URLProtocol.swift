@@ -61,9 +61,12 @@ open class URLProtocol: NSObject, @unchecked Sendable {
     /// Begins. Fails the load here: every subclass has its own.
     open func startLoading() {
         self.client?.urlProtocol(
-            self, didFailWithError: URLError(.unsupportedURL, userInfo: [
-                NSLocalizedDescriptionKey: "\(type(of: self)) does not override startLoading()."
-            ]))
+            self,
+            didFailWithError: URLError(
+                .unsupportedURL,
+                userInfo: [
+                    NSLocalizedDescriptionKey: "\(type(of: self)) does not override startLoading()."
+                ]))
     }
 
     /// Ends, once, after `startLoading`: because everything was loaded, or because nobody wants it any more.

@@ -1,4 +1,6 @@
 import Foundation
+import HTTPTransport
+import Synchronization
 
 extension SessionCore {
     /// - Returns: whether the task may load; it is kept until `ended`.

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTransport
 import Synchronization
 
 /// Loads what URLs stand for, and holds what its tasks share: connections, cookies, cache, credentials, a delegate.
@@ -34,7 +35,8 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     ///   - queue: on which the delegate's messages and all completion handlers run; `nil` makes a serial one. Of a queue
     ///     that runs several operations at a time messages come in any order.
     public init(
-        configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?, delegateQueue queue: OperationQueue?
+        configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?,
+        delegateQueue queue: OperationQueue?
     ) {
         self.core = SessionCore(configuration.independent, delegate: delegate, queue: queue, isShared: false)
         super.init()

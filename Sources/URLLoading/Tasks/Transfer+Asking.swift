@@ -4,7 +4,8 @@ import TLSEngine
 
 extension Transfer {
     /// What becomes of the load once its response is known; `allow` where nobody is asked.
-    func ask(_ response: URLResponse, _ answer: @escaping @Sendable (Transfer, URLSession.ResponseDisposition) -> Void) {
+    func ask(_ response: URLResponse, _ answer: @escaping @Sendable (Transfer, URLSession.ResponseDisposition) -> Void)
+    {
         guard let task = self.task as? URLSessionDataTask else { return answer(self, .allow) }
         let session = self.session
         let questions = self.faces.map { face in
@@ -55,7 +56,8 @@ extension Transfer {
         self.core.line.ask(questions) { answer($0 ?? Carried(nil)) }
     }
 
-    func askChallenge(_ challenge: URLAuthenticationChallenge, _ answer: @escaping @Sendable (ChallengeAnswer) -> Void) {
+    func askChallenge(_ challenge: URLAuthenticationChallenge, _ answer: @escaping @Sendable (ChallengeAnswer) -> Void)
+    {
         self.core.ask(challenge, about: self.task, of: self.session, answer)
     }
 

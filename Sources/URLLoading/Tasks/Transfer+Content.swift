@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTransport
+import Synchronization
 
 extension Transfer {
     /// Whether the content may go into the cache: downloads do not, nor do parts of a stream of parts.
@@ -47,7 +48,9 @@ extension Transfer {
 
     private func askDisposition(_ response: URLResponse) {
         guard self.task is URLSessionDataTask else { return self.beginFile(response) }
+        self.awaitsAnswer = true
         self.ask(response) { transfer, disposition in
+            transfer.awaitsAnswer = false
             switch disposition {
             case .allow:
                 transfer.sink = .delegate
@@ -60,6 +63,8 @@ extension Transfer {
     }
 
     private func goOnPulling() {
+        if self.upgradedConnection != nil { return self.settleUpgrade() }
+        guard !self.finishWaits else { return self.finished() }
         if self.parts?.goOn(self) ?? true { self.loader?.pull(DeliveryWindow.limit) }
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 extension Transfer {
     /// The last messages, in their order: metrics, then the end. On the loop, once.

@@ -36,6 +36,13 @@ final class Transfer: TaskDriving, @unchecked Sendable {
     private var begun = false
     private var isHeld = false
     var parts: PartsSplitting?
+    /// The delegate is asked what becomes of the response.
+    var awaitsAnswer = false
+    /// The end came before the answer.
+    var finishWaits = false
+    /// The answer was `becomeStream`.
+    var becomesStream = false
+    var upgradedConnection: UpgradedConnection?
     let window = DeliveryWindow()
 
     init(_ task: URLSessionTask, of session: URLSession, body: TaskBody, result: TransferResult) {
@@ -86,7 +93,7 @@ final class Transfer: TaskDriving, @unchecked Sendable {
         self.stage = .loading
         self.startResourceTimer()
         if let flaw { return self.failed(flaw) }
-        guard let request = self.task.facts.withLock({ $0.currentRequest }) else {
+        guard let request = self.resumption?.currentRequest ?? self.task.facts.withLock({ $0.currentRequest }) else {
             return self.failed(LoadFailure.error(.badURL, url: nil, text: "The request has no URL."))
         }
         self.load(request)
@@ -122,7 +129,8 @@ final class Transfer: TaskDriving, @unchecked Sendable {
     }
 
     /// Does `work` with an answer of a delegate, on the loop, if the transfer has not ended meanwhile.
-    func awaiting<Answer: Sendable>(_ work: @escaping @Sendable (Transfer, Answer) -> Void) -> @Sendable (Answer) -> Void
+    func awaiting<Answer: Sendable>(_ work: @escaping @Sendable (Transfer, Answer) -> Void)
+        -> @Sendable (Answer) -> Void
     {
         { answer in
             self.core.pool.execute {
@@ -142,8 +150,10 @@ final class Transfer: TaskDriving, @unchecked Sendable {
 
     // MARK: Ending
 
+    /// Everything has come.
     func finished() {
-        guard self.stage != .ended else { return }
+        guard self.stage == .loading else { return }
+        guard !self.awaitsAnswer else { return self.finishWaits = true }
         self.parts?.ended(self)
         self.sink.finish { error in
             self.core.pool.execute {
@@ -152,8 +162,14 @@ final class Transfer: TaskDriving, @unchecked Sendable {
         }
     }
 
+    /// Nothing more will come. What a download has is kept for another attempt, if the network was to blame.
     func failed(_ error: any Error) {
-        self.end(error)
+        guard self.stage != .ended else { return }
+        if let error = error as? URLError, error.code != .cancelled, case .file = self.sink {
+            self.breakOff(error) { _ in }
+        } else {
+            self.end(error)
+        }
     }
 
     /// Begins anew, with another request that is not of the same loader.
@@ -165,13 +181,19 @@ final class Transfer: TaskDriving, @unchecked Sendable {
         self.load(request)
     }
 
-    private func end(_ error: (any Error)?) {
+    func end(_ error: (any Error)?) {
         guard self.stage != .ended else { return }
+        self.stop()
+        self.tellEnd(error)
+    }
+
+    /// Lets nothing more happen.
+    func stop() {
         self.stage = .ended
         self.resourceTimer?.cancel()
+        self.resourceTimer = nil
         self.loader?.stop()
         self.loader = nil
-        self.tellEnd(error)
     }
 }
 

@@ -10,7 +10,11 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
     ///   takes no ranges.
     open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
         guard self.beginCancelling(), let transfer = self.transfer else {
-            if let line = self.session?.core.line { line.add { completionHandler(nil) } } else { completionHandler(nil) }
+            if let line = self.session?.core.line {
+                line.add { completionHandler(nil) }
+            } else {
+                completionHandler(nil)
+            }
             return
         }
         transfer.cancelled(producingResumeData: completionHandler)
