@@ -218,8 +218,8 @@ struct BasicAuthenticationTests {
                 switch verb {
                 case 0: challenge.sender?.continueWithoutCredential(for: challenge)
                 case 1: challenge.sender?.cancel(challenge)
-                case 2: challenge.sender?.performDefaultHandling?(for: challenge)
-                default: challenge.sender?.rejectProtectionSpaceAndContinue?(with: challenge)
+                case 2: challenge.sender?.performDefaultHandling(for: challenge)
+                default: challenge.sender?.rejectProtectionSpaceAndContinue(with: challenge)
                 }
             }
             let recorder = DataRecorder(policies)

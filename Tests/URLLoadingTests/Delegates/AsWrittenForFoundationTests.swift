@@ -11,7 +11,9 @@ struct AsWrittenForFoundationTests {
         let done = Outcome<(any Error)?>()
         var data: Data?
 
-        func urlSession(_ session: URLSession, didBecomeInvalidWithError error: Error?) { self.log.add(#function) }
+        func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
+            self.log.add(#function)
+        }
 
         func urlSession(
             _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
@@ -62,7 +64,7 @@ struct AsWrittenForFoundationTests {
 }
 
 extension AsWrittenForFoundationTests.Written: URLSessionTaskDelegate {
-    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: Error?) {
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         self.log.add(#function)
         self.done.give(error)
     }

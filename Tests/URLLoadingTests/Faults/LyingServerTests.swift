@@ -1,3 +1,4 @@
+import Deflate
 import Foundation
 import Testing
 import URLLoading
@@ -91,7 +92,9 @@ struct LyingServerTests {
         #expect(lie.codes.contains(code), "\(code)")
         #expect(loaded.data == nil && loaded.response == nil)
         let error = try #require(loaded.error as? URLError)
-        #expect(error.failingURL == server.url() && error.failureURLString == server.url().absoluteString)
+        #expect(
+            error.failingURL == server.url()
+                && error.userInfo["NSErrorFailingURLStringKey"] as? String == server.url().absoluteString)
         // The next load is none the worse for it.
         server.on("/well", .text("well"))
         #expect(try await session.load(server.url("/well")).text == "well")
@@ -142,24 +145,6 @@ struct LyingServerTests {
             let loaded = try await session.load(server.url(path))
             #expect([.badServerResponse, .cannotParseResponse].contains(loaded.code), "\(path)")
         }
-        session.invalidateAndCancel()
-    }
-
-    @Test func cannotMakeMuchOfLittle() async throws {
-        // 1 GiB of zeros in about 1 MiB: a whole one is refused or given out bit by bit, never held.
-        let piece = Coded.deflated([UInt8](repeating: 0, count: 8 << 20), .gzip)
-        let server = try await WebServer()
-        server.on("/", .response(200, ["Content-Encoding: gzip"], Array(repeatElement(piece, count: 128).joined())))
-        let session = URLSession.test()
-        let (bytes, _) = try await session.bytes(from: server.url())
-        var count = 0
-        for try await byte in bytes {
-            if byte != 0 { break }
-            count += 1
-            if count == 1 << 20 { break }
-        }
-        #expect(count == 1 << 20)
-        bytes.task.cancel()
         session.invalidateAndCancel()
     }
 

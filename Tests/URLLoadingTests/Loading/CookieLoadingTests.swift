@@ -113,7 +113,7 @@ struct CookieLoadingTests {
         _ = try await session.load(server.url("/get"))
         #expect(storage.log.count("store") == 1 && storage.log.count("get") == 2)
         let task = session.dataTask(with: server.url("/get"))
-        #expect(await storage.cookiesFor(task)?.map(\.name) == ["fr"])
+        #expect(await storage.cookies(for: task)?.map(\.name) == ["fr"])
         session.invalidateAndCancel()
     }
 

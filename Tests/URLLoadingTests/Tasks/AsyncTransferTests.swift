@@ -69,7 +69,6 @@ struct AsyncTransferTests {
             { _ = try await session.data(from: server.url()) },
             { _ = try await session.upload(for: .to(server.url(), "PUT"), from: Data([1])) },
             { _ = try await session.download(from: server.url()) },
-            { _ = try await session.bytes(from: server.url()) },
         ]
         for (index, work) in works.enumerated() {
             let running = Task { try await work() }

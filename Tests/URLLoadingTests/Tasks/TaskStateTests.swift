@@ -89,7 +89,9 @@ struct TaskStateTests {
         let notes = try await recorder.end()
         let error = try #require(notes.error as? URLError)
         #expect(error.code == .cancelled && error.localizedDescription == "cancelled")
-        #expect(error.failingURL == server.url() && error.failureURLString == server.url().absoluteString)
+        #expect(
+            error.failingURL == server.url()
+                && error.userInfo["NSErrorFailingURLStringKey"] as? String == server.url().absoluteString)
         #expect(task.state == .completed && (task.error as? URLError)?.code == .cancelled)
         #expect(await server.hasLost(0) && notes.completions == 1)
         session.invalidateAndCancel()
