@@ -1,8 +1,8 @@
 import Foundation
 
-/// For a task the same is kept as without one.
+/// The same for every task: a storage does not tell them apart. Completion handlers are called before the method
+/// returns.
 extension URLCredentialStorage {
-    /// - Parameter completionHandler: takes the credentials by their users, or `nil` where there are none; at once.
     public func getCredentials(
         for protectionSpace: URLProtectionSpace, task: URLSessionTask,
         completionHandler: @escaping @Sendable ([String: URLCredential]?) -> Void
@@ -10,7 +10,6 @@ extension URLCredentialStorage {
         completionHandler(self.credentials(for: protectionSpace))
     }
 
-    /// As `getCredentials(for:task:completionHandler:)`.
     public func credentials(
         for protectionSpace: URLProtectionSpace, task: URLSessionTask
     ) async -> [String: URLCredential]? {
@@ -28,7 +27,6 @@ extension URLCredentialStorage {
         self.remove(credential, for: protectionSpace, options: options)
     }
 
-    /// - Parameter completionHandler: takes what is tried first in this space, or `nil`; at once.
     public func getDefaultCredential(
         for space: URLProtectionSpace, task: URLSessionTask,
         completionHandler: @escaping @Sendable (URLCredential?) -> Void
@@ -36,7 +34,6 @@ extension URLCredentialStorage {
         completionHandler(self.defaultCredential(for: space))
     }
 
-    /// As `getDefaultCredential(for:task:completionHandler:)`.
     public func defaultCredential(for space: URLProtectionSpace, task: URLSessionTask) async -> URLCredential? {
         self.defaultCredential(for: space)
     }
