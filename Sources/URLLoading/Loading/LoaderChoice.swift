@@ -10,7 +10,7 @@ enum LoaderChoice {
                 .unsupportedURL, request, "Background sessions are not there yet: use another configuration.")
         }
         guard let url = request.url, let scheme = url.scheme?.withLoweredLetters else {
-            return self.refusal(.unsupportedURL, request, "The request has no URL, or one without a scheme.")
+            return self.refusal(.unsupportedURL, request, "There is no URL, or it has no scheme.")
         }
         if let loader = ProtocolLoad.loader(for: request, transfer: transfer) { return .success(loader) }
         if ProxyChoice.isWanted(for: url, transfer.core.configuration) {
