@@ -31,8 +31,16 @@ struct ImportTable {
                 "ByteKernels", "Deflate", "DequeModule", "HTTPSemantics", "Logging", "Metrics", "SessionTasks",
                 "StreamTransport", "Synchronization", "TLSEngine", "WebSocketProtocol", "Yams",
             ],
+            "ControlAPI": [],
+            "ControlPlane": [
+                "ByteKernels", "ControlAPI", "DequeModule", "FoundationEssentials", "GatewayCore", "HTTPTransport",
+                "HTTPTypes", "Hummingbird", "HummingbirdCore", "Logging", "Metrics", "NIOCore", "NIOPosix",
+                "ServiceLifecycle", "SessionTasks", "StreamTransport", "Synchronization", "TLSEngine", "URLLoading",
+                "WebSocketProtocol",
+            ],
             "sluice": [
-                "ArgumentParser", "Foundation", "GatewayCore", "Logging", "UnixSignals", "SessionTasks",
+                "ArgumentParser", "ControlAPI", "ControlPlane", "Foundation", "GatewayCore", "Logging", "UnixSignals",
+                "SessionTasks",
                 "StreamTransport",
                 "Synchronization", "TLSEngine", "WebSocketProtocol",
             ],

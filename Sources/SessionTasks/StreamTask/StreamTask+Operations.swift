@@ -52,6 +52,13 @@ extension StreamTask {
         self.advanceOrFail()
     }
 
+    /// Ends the task in order: writes so far go out, what still comes is not read.
+    package func closeOnLoop() {
+        guard !self.ended else { return }
+        guard self.transport != nil else { return self.cancelOnLoop() }
+        self.finish(nil)
+    }
+
     /// Starts TLS in the role of the settings' context when everything asked for before is done; what is asked for
     /// later waits, and fails if TLS does not begin.
     /// - Returns: a number by which it can be withdrawn.

@@ -71,6 +71,8 @@ public final class WebSocketTask: @unchecked Sendable {
     /// What only a task with a queue of messages needs; a relayed one never makes it.
     private var madeQueues: MessageQueues?
     var keepAlive: KeepAliveState?
+    /// Made by the first Pong that answers a ping of ours.
+    private var madeRoundTrips: Apart<RoundTrips>?
     var failure: TaskFailure?
     var closeCameFromPeer = false
     var peerCloseCode: CloseCode?
@@ -80,6 +82,9 @@ public final class WebSocketTask: @unchecked Sendable {
     /// What ends the connection has come, and waits for who has a message before it in hand.
     var holdsEnd = false
     var readingStopped = false
+    /// A message went out in part: until its rest has, none of another kind may begin.
+    var isInsideMessage = false
+    package internal(set) var isSuspended = false
     var wantsReading = true
     let timer = LoopTimer()
     private var lastNumber: UInt64 = 0
@@ -135,6 +140,12 @@ public final class WebSocketTask: @unchecked Sendable {
             change(&facts)
             $0 = .value(facts)
         }
+    }
+
+    /// How long our pings took to be answered; `nil` while none was.
+    package internal(set) var roundTrips: RoundTrips? {
+        get { self.madeRoundTrips?.value }
+        set { self.madeRoundTrips = newValue.map { .value($0) } }
     }
 
     var queues: MessageQueues {
