@@ -157,7 +157,7 @@ let package = Package(
             name: "URLLoadingTests",
             dependencies: [
                 "URLLoading", "HTTPTransport", "SessionTasks", "StreamTransport", "HTTPSemantics", "TLSEngine",
-                "Deflate", "ByteKernels", "TestSupport",
+                "Deflate", "ByteKernels", "TestSupport", "WebSocketProtocol",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
