@@ -28,15 +28,15 @@ extension SessionCore {
         settings.timeout = timeout
         settings.resumptionKey = "\(url.serverName ?? ""):\(url.port ?? 443)"
         settings.decide = { request, answer in
-            self.askTrust(request, at: url, for: task, of: session) { decision, isCancelled in
-                if isCancelled { refused() }
+            self.askTrust(request, at: url, for: task, of: session) { decision, refusal in
+                if refusal?.code == .cancelled { refused() }
                 answer(decision)
             }
         }
         settings.chooseIdentity = { issuers, answer in
-            self.askIdentity(issuers, at: url, for: task, of: session) { identity, isCancelled in
+            self.askIdentity(issuers, at: url, for: task, of: session) { identity, refusal in
                 // What is refused ends the task, and the handshake with it.
-                isCancelled ? refused() : answer(identity)
+                refusal == nil ? answer(identity) : refused()
             }
         }
         return settings
