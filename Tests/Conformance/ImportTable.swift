@@ -24,8 +24,8 @@ struct ImportTable {
             // StreamTransport: a captured stream is the transport that SessionTasks hands over, and the failures of both
             // engines are its own. ByteKernels: so that no pointer is spelt out here either.
             "URLLoading": [
-                "ByteKernels", "Deflate", "Dispatch", "Foundation", "HTTPSemantics", "HTTPTransport", "HTTPTypes",
-                "SessionTasks", "StreamTransport", "Synchronization", "TLSEngine",
+                "ByteKernels", "Deflate", "DequeModule", "Dispatch", "Foundation", "HTTPSemantics", "HTTPTransport", "HTTPTypes",
+                "Observation", "SessionTasks", "StreamTransport", "Synchronization", "TLSEngine",
             ],
             "GatewayCore": [
                 "ByteKernels", "Deflate", "DequeModule", "HTTPSemantics", "Logging", "Metrics", "SessionTasks",

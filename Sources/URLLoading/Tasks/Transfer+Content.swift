@@ -94,8 +94,15 @@ extension Transfer {
             file.append(data, for: self)
         case .channel(let channel):
             self.count(wireBytes)
-            channel.offer(data)
+            // What the reader has no room for is asked for when it has.
+            if channel.offer(data) { self.loader?.pull(data.count) } else { self.owedToChannel += data.count }
         }
+    }
+
+    func channelHasRoom() {
+        let owed = self.owedToChannel
+        self.owedToChannel = 0
+        if owed > 0 { self.loader?.pull(owed) }
     }
 
     /// On the delegate queue.

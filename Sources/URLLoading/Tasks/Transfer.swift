@@ -42,6 +42,8 @@ final class Transfer: TaskDriving, @unchecked Sendable {
     var awaitsAnswer = false
     /// The end came before the answer.
     var finishWaits = false
+    /// Bytes that were taken and for which no others were asked for yet.
+    var owedToChannel = 0
     /// The answer was `becomeStream`.
     var becomesStream = false
     var upgradedConnection: UpgradedConnection?
