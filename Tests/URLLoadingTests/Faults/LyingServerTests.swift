@@ -147,6 +147,24 @@ struct LyingServerTests {
         session.invalidateAndCancel()
     }
 
+    @Test func cannotMakeMuchOfLittle() async throws {
+        // 1 GiB of zeros in about 1 MiB: a whole one is refused or given out bit by bit, never held.
+        let piece = Coded.deflated([UInt8](repeating: 0, count: 8 << 20), .gzip)
+        let server = try await WebServer()
+        server.on("/", .response(200, ["Content-Encoding: gzip"], Array(repeatElement(piece, count: 128).joined())))
+        let session = URLSession.test()
+        let (bytes, _) = try await session.bytes(from: server.url())
+        var count = 0
+        for try await byte in bytes {
+            if byte != 0 { break }
+            count += 1
+            if count == 1 << 20 { break }
+        }
+        #expect(count == 1 << 20)
+        bytes.task.cancel()
+        session.invalidateAndCancel()
+    }
+
     @Test func failWithACodingThatIsBroken() async throws {
         let good = Coded.gzip(String(repeating: "words and words ", count: 1000))
         let body = Array(good.bytes.drop { $0 != 0x1F })
