@@ -5,6 +5,9 @@ import os
 import shutil
 import tempfile
 import textwrap
+import threading
+from http.cookies import SimpleCookie
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from .programs import Program, find, free_port, unprivileged
@@ -105,17 +108,18 @@ def own(folder):
 
 
 class Apache:
-    """httpd with a folder behind Digest authentication and one that takes PUT and DELETE (DAV): /private/file, /dav/…"""
+    """httpd with Digest authentication (ada:secret) and with PUT and DELETE (DAV): /private/file, /dav/…, and both at once:
+    /vault/…"""
 
     REALM = "The attic"
 
     def __init__(self, content):
         # It refuses to be root, and nobody else sees the folders that the tests are given.
         self.folder = folder = Path(tempfile.mkdtemp(prefix="httpd-"))
-        for one in ("private", "dav"):
+        for one in ("private", "dav", "vault"):
             (folder / one).mkdir(parents=True, exist_ok=True)
         (folder / "private" / "file").write_bytes(content)
-        self.uploads = folder / "dav"
+        self.uploads, self.vault = folder / "dav", folder / "vault"
         secret = hashlib.md5(f"ada:{self.REALM}:secret".encode()).hexdigest()
         (folder / "users").write_text(f"ada:{self.REALM}:{secret}\n")
         self.port = free_port()
@@ -136,16 +140,20 @@ class Apache:
             CustomLog {self.log} short
             Alias /private {folder}/private
             Alias /dav {folder}/dav
-            <Location /private>
+            Alias /vault {folder}/vault
+            <LocationMatch "^/(private|vault)/">
                 AuthType Digest
                 AuthName "{self.REALM}"
                 AuthDigestProvider file
                 AuthUserFile {folder}/users
                 Require valid-user
-            </Location>
+            </LocationMatch>
             <Location /dav>
                 Dav On
                 Require all granted
+            </Location>
+            <Location /vault>
+                Dav On
             </Location>
             """))
         self.program = Program(find("apache2", "httpd"), "-X", "-f", configuration, "-d", folder, **own(folder))
@@ -159,3 +167,58 @@ class Apache:
     def end(self):
         self.program.end()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Origin:
+    """A server of the tests' own, for what needs a few lines of behaviour: /login, /name, /count, /echo."""
+
+    def __init__(self):
+        self.requests = []
+        self.visits = 0
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self.server.daemon_threads = True
+        self.port = self.server.server_address[1]
+        self.base = f"http://127.0.0.1:{self.port}"
+        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        self.thread.start()
+
+    def _handler(self):
+        origin = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def answer(self):
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                origin.requests.append((self.command, self.path, dict(self.headers), body))
+                text, fields = origin.answer(self.command, self.path, self.headers, body)
+                self.send_response(200)
+                for name, value in {"Content-Length": len(text), **fields}.items():
+                    self.send_header(name, str(value))
+                self.end_headers()
+                self.wfile.write(text)
+
+            do_GET = do_POST = do_PUT = answer
+
+            def log_message(self, *_):
+                pass
+
+        return Handler
+
+    def answer(self, method, path, headers, body):
+        """(body, fields)."""
+        if path == "/login":
+            return b"welcome", {"Set-Cookie": "user=ada; Path=/; HttpOnly"}
+        if path == "/name":
+            cookies = SimpleCookie(headers.get("Cookie", ""))
+            name = cookies["user"].value if "user" in cookies else "nobody"
+            return name.encode(), {"Cache-Control": "no-store"}
+        if path == "/count":
+            self.visits += 1
+            return str(self.visits).encode(), {"Cache-Control": "max-age=600"}
+        return body, {"Content-Type": headers.get("Content-Type", "application/octet-stream"), "Cache-Control": "no-store"}
+
+    def end(self):
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
