@@ -12,9 +12,11 @@ let room = house + [.strictMemorySafety()]
 
 /// Programs as an application's developer writes them for Foundation's URLSession, each in one file: built as they would
 /// be, and with the toolchain's own URL loading by the scenarios.
-func application(_ name: String, mode: SwiftLanguageMode = .v6) -> Target {
+func application(
+    _ name: String, in folder: String = "Tests/Programs/Compatibility", mode: SwiftLanguageMode = .v6
+) -> Target {
     .executableTarget(
-        name: name, dependencies: ["URLLoading"], path: "Tests/Programs/Compatibility/\(name)",
+        name: name, dependencies: ["URLLoading"], path: "\(folder)/\(name)",
         swiftSettings: [.treatAllWarnings(as: .error), .swiftLanguageMode(mode)])
 }
 
@@ -112,8 +114,16 @@ let package = Package(
         application("LineStyle"),
         application("MailClient"),
         application("SignIn"),
+        application("TransferBenchmark", in: "Tests/Benchmarks"),
         application("UploadProgress"),
         application("WebSocketChat"),
+        .executableTarget(
+            name: "SessionBenchmark",
+            dependencies: [
+                "URLLoading", "SessionTasks", "StreamTransport", "WebSocketProtocol",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Tests/Benchmarks/SessionBenchmark", swiftSettings: house),
         .target(
             name: "TestSupport", dependencies: ["ByteKernels", "COpenSSL", "StreamTransport"],
             path: "Sources/TestSupport", swiftSettings: house),
