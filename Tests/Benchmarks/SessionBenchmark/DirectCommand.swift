@@ -23,7 +23,7 @@ struct DirectCommand: AsyncParsableCommand {
             deflate: nil)
         let task = await WebSocketTask.make(opening, on: loops.loops[0], options: WebSocketOptions())
         task.resume()
-        let message = Message.binary([UInt8](repeating: 0x61, count: self.size))
+        let message = WebSocketTask.Message.data([UInt8](repeating: 0x61, count: self.size))
         try await self.echo(message, self.count / 10, task)
         let measured = try await Measurement.of {
             try await self.echo(message, self.count, task)
@@ -33,7 +33,7 @@ struct DirectCommand: AsyncParsableCommand {
         task.cancel()
     }
 
-    private func echo(_ message: Message, _ count: Int, _ task: WebSocketTask) async throws {
+    private func echo(_ message: WebSocketTask.Message, _ count: Int, _ task: WebSocketTask) async throws {
         for _ in 0..<count {
             try await task.send(message)
             _ = try await task.receive()

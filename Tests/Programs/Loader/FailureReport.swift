@@ -16,7 +16,7 @@ struct FailureReport: Encodable, Sendable {
         self.code = error.code
         self.text = error.localizedDescription
         self.failingURL = (error.userInfo[NSURLErrorFailingURLErrorKey] as? URL)?.absoluteString
-        self.failingURLText = error.userInfo[NSURLErrorFailingURLStringErrorKey] as? String
+        self.failingURLText = error.userInfo["NSErrorFailingURLStringKey"] as? String
         let cause = error.userInfo[NSUnderlyingErrorKey] as? any Error
         self.cause = cause.map { "\(($0 as NSError).domain) \(($0 as NSError).code): \($0)" }
     }
