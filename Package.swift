@@ -76,7 +76,9 @@ let package = Package(
         .target(
             name: "URLLoading",
             dependencies: [
-                "HTTPSemantics", "HTTPTransport", "TLSEngine",
+                "HTTPTransport", "SessionTasks", "StreamTransport", "HTTPSemantics", "TLSEngine", "Deflate",
+                "ByteKernels", "WebSocketProtocol",
+                .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             swiftSettings: house),
@@ -161,7 +163,9 @@ let package = Package(
         .testTarget(
             name: "URLLoadingTests",
             dependencies: [
-                "URLLoading", "HTTPSemantics", "HTTPTransport", "StreamTransport", "TLSEngine",
+                "URLLoading", "HTTPTransport", "SessionTasks", "StreamTransport", "HTTPSemantics", "TLSEngine",
+                "Deflate",
+                "ByteKernels", "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             swiftSettings: house),

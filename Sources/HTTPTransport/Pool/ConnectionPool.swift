@@ -24,6 +24,22 @@ package final class ConnectionPool: @unchecked Sendable {
         self.eventLoop = eventLoop
     }
 
+    /// Does `work` on the pool's event loop: the place where all that a session's loads do is in order, so that none of it
+    /// needs a lock. At once if this is that loop.
+    package func execute(_ work: @escaping @Sendable () -> Void) {
+        if self.eventLoop.inEventLoop { work() } else { self.eventLoop.execute(work) }
+    }
+
+    /// As `execute`, but never at once.
+    package func executeLater(_ work: @escaping @Sendable () -> Void) {
+        self.eventLoop.execute(work)
+    }
+
+    /// Does `work` on the pool's event loop when `delay` has passed.
+    package func schedule(after delay: Duration, _ work: @escaping @Sendable () -> Void) -> PoolTimer {
+        PoolTimer(self.eventLoop.scheduleTask(in: .bounded(delay), work))
+    }
+
     /// Prepares an exchange; nothing happens before its `start`. Content is delivered as far as the exchange is asked to
     /// pull it.
     package func exchange(_ order: ExchangeOrder, consumer: any ExchangeConsumer) -> Exchange {
