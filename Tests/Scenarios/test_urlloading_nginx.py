@@ -219,8 +219,9 @@ def test_a_server_that_says_nothing_is_given_up(listener):
 
 
 def test_nobody_listens(listener):
+    port = listener.port
     listener.close()
-    got = load_one(f"http://127.0.0.1:{listener.port}/", fails=True)
+    got = load_one(f"http://127.0.0.1:{port}/", fails=True)
     assert got.code == -1004 and got.transactions[-1]["dates"].keys() == {"fetchStart", "connectStart"}
 
 

@@ -52,7 +52,7 @@ class Nginx:
     def _configuration(self, certificate, client_authority, slow_rate):
         secure = ""
         if certificate:
-            secure = f"ssl_certificate {certificate[0]}; ssl_certificate_key {certificate[1]};"
+            secure = f"ssl_protocols TLSv1.2 TLSv1.3; ssl_certificate {certificate[0]}; ssl_certificate_key {certificate[1]};"
         if client_authority:
             secure += f" ssl_verify_client on; ssl_client_certificate {client_authority.certificate};"
         temporary = " ".join(f"{kind}_temp_path {self.folder}/temporary;"
