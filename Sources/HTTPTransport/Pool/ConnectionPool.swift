@@ -85,6 +85,7 @@ package final class ConnectionPool: @unchecked Sendable {
 
     private func place(_ exchange: Exchange, needsFresh: Bool, inFront: Bool) {
         let key = PoolKey(exchange.order)
+        let needsFresh = needsFresh || self.distrusts(self.ledgers[key]?.idle.last, for: exchange)
         switch self.change(key, { $0.place(needsFresh: needsFresh) }) {
         case .wait:
             self.lastTicket += 1
@@ -96,6 +97,13 @@ package final class ConnectionPool: @unchecked Sendable {
             }
         case let placement: self.perform(placement, for: exchange)
         }
+    }
+
+    /// What cannot be repeated does not go to a connection that the server may be about to close behind its first
+    /// response: many announce it by nothing else.
+    private func distrusts(_ connection: ClientConnection?, for exchange: Exchange) -> Bool {
+        guard let connection, !exchange.plan.head.isIdempotent else { return false }
+        return !connection.hasProvenToStay
     }
 
     private func perform(_ placement: HostLedger<ClientConnection, Exchange>.Placement, for exchange: Exchange) {
@@ -149,6 +157,7 @@ package final class ConnectionPool: @unchecked Sendable {
 
     func connectionFreed(_ connection: ClientConnection) {
         guard !self.isClosed, connection.generation == self.generation else { return connection.close() }
+        connection.exchangesServed += 1
         self.change(connection.key) { $0.freed(connection) }
         self.serveWaiting(connection.key)
         self.boundIdle()

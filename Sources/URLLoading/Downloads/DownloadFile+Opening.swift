@@ -3,13 +3,18 @@ import Foundation
 extension DownloadFile {
     /// A new and empty file among the temporary ones, for its owner's eyes only (mode 0600).
     package convenience init() throws(DownloadFileFailure) {
-        let folder = FileManager.default.temporaryDirectory.path
-        let pattern = folder + "/" + DownloadFileName.beginning + "XXXXXX" + DownloadFileName.ending
-        var path = pattern.utf8CString.map { $0 }
-        let descriptor = mkstemps(&path, Int32(DownloadFileName.ending.utf8.count))
-        guard descriptor >= 0 else { throw DownloadFileFailure(step: .creating, number: errno) }
-        let name = path.dropLast().map { UInt8(bitPattern: $0) }
-        self.init(descriptor, url: URL(fileURLWithPath: String(decoding: name, as: UTF8.self)), offset: 0)
+        var number = EEXIST
+        // A name that is taken is rare, and not taken ten times in a row unless somebody means it.
+        for _ in 0..<10 where number == EEXIST {
+            let url = DownloadFileName.random().url
+            let descriptor = open(url.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+            if descriptor >= 0 {
+                self.init(descriptor, url: url, offset: 0)
+                return
+            }
+            number = errno
+        }
+        throw DownloadFileFailure(step: .creating, number: number)
     }
 
     /// What a former attempt left, to be written on from `offset`; what is behind is cut off.

@@ -13,6 +13,11 @@ package struct DownloadFileFailure: Error, Equatable, Sendable {
     /// Of the system; 0 where a file is there that is not what was left.
     package let number: Int32
 
+    package init(step: Step, number: Int32) {
+        self.step = step
+        self.number = number
+    }
+
     package var code: URLError.Code {
         switch self.step {
         case .creating: .cannotCreateFile

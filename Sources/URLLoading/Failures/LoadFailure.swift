@@ -26,7 +26,7 @@ enum LoadFailure {
 
     static func error(_ failure: ExchangeFailure, url: URL?) -> URLError {
         switch failure {
-        case .cancelled, .poolClosed: self.error(.cancelled, url: url)
+        case .cancelled, .poolClosed: self.error(URLError.Code.cancelled, url: url)
         case .request(let fault): self.error(self.code(fault), url: url, cause: failure, text: self.text(fault))
         case .connecting(let cause): self.error(cause, url: url)
         case .securing(let cause): self.error(self.code(cause), url: url, cause: cause, text: cause.description)

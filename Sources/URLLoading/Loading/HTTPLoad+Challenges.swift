@@ -103,9 +103,9 @@ extension HTTPLoad {
 
     func verify(_ request: VerificationRequest, answer: @escaping @Sendable (VerificationDecision) -> Void) {
         guard let url = self.request.url else { return answer(.reject) }
-        self.transfer.askTrust(request, at: url) { decision, isCancelled in
+        self.transfer.askTrust(request, at: url) { decision, refusal in
             self.core.pool.execute {
-                if isCancelled { self.refusal = LoadFailure.error(.cancelled, url: url) }
+                self.refusal = refusal
                 answer(decision)
             }
         }
@@ -113,9 +113,9 @@ extension HTTPLoad {
 
     func chooseIdentity(_ issuers: [[UInt8]], answer: @escaping @Sendable (TLSIdentity?) -> Void) {
         guard let url = self.request.url else { return answer(nil) }
-        self.transfer.askIdentity(issuers, at: url) { identity, isCancelled in
+        self.transfer.askIdentity(issuers, at: url) { identity, refusal in
             self.core.pool.execute {
-                guard !isCancelled else { return self.fail(LoadFailure.error(.cancelled, url: url)) }
+                if let refusal { return self.fail(refusal) }
                 answer(identity)
             }
         }

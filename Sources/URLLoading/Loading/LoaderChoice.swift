@@ -10,7 +10,7 @@ enum LoaderChoice {
                 .unsupportedURL, request, "Background sessions are not there yet: use another configuration.")
         }
         guard let url = request.url, let scheme = url.scheme?.withLoweredLetters else {
-            return self.refusal(request.url == nil ? .badURL : .unsupportedURL, request, "The URL has no scheme.")
+            return self.refusal(.unsupportedURL, request, "There is no URL, or it has no scheme.")
         }
         if let loader = ProtocolLoad.loader(for: request, transfer: transfer) { return .success(loader) }
         if ProxyChoice.isWanted(for: url, transfer.core.configuration) {

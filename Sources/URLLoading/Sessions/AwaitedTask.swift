@@ -17,6 +17,9 @@ final class AwaitedTask: Sendable {
         isCancelled ? task.cancel() : task.resume()
     }
 
+    /// Once it is there.
+    var task: URLSessionTask? { self.state.withLock { $0.task } }
+
     func cancel() {
         let task = self.state.withLock { state in
             state.isCancelled = true

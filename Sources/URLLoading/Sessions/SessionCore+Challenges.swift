@@ -58,30 +58,40 @@ extension SessionCore {
 
     // MARK: TLS
 
-    /// - Parameter answer: `isCancelled` where the delegate gave up the load.
+    /// - Parameter answer: with a rejection goes the error that the load ends with.
     func askTrust(
         _ request: VerificationRequest, at url: URL, for task: URLSessionTask, of session: URLSession,
-        _ answer: @escaping @Sendable (VerificationDecision, _ isCancelled: Bool) -> Void
+        _ answer: @escaping @Sendable (VerificationDecision, URLError?) -> Void
     ) {
-        let standard: VerificationDecision = request.verdict.isValid ? .accept : .reject
         let (host, port) = Self.place(url)
-        let space = URLProtectionSpace(
-            host: host, port: port, protocol: NSURLProtectionSpaceHTTPS, trust: ServerTrust(request))
+        let trust = ServerTrust(request)
+        let space = URLProtectionSpace(host: host, port: port, protocol: NSURLProtectionSpaceHTTPS, trust: trust)
+        let refusal = Self.refusal(trust, request, url)
         self.ask(Self.challenge(space), about: task, of: session) { told in
             switch told.disposition {
+            case .useCredential where told.credential?.trust != nil: answer(.accept, nil)
             // A credential that is no trust says nothing about the server.
-            case .useCredential: answer(told.credential?.trust == nil ? standard : .accept, false)
-            case .performDefaultHandling: answer(standard, false)
-            case .cancelAuthenticationChallenge: answer(.reject, true)
-            case .rejectProtectionSpace: answer(.reject, false)
+            case .useCredential, .performDefaultHandling:
+                request.verdict.isValid ? answer(.accept, nil) : answer(.reject, refusal)
+            case .cancelAuthenticationChallenge: answer(.reject, LoadFailure.error(.cancelled, url: url))
+            case .rejectProtectionSpace: answer(.reject, refusal)
             }
         }
+    }
+
+    private static func refusal(_ trust: ServerTrust, _ request: VerificationRequest, _ url: URL) -> URLError {
+        let isValid = request.verdict.isValid
+        return LoadFailure.error(
+            isValid ? .serverCertificateUntrusted : ServerTrust.failure(request.verdict.code), url: url,
+            text: "The certificate of the server is not trusted: "
+                + (isValid ? "the delegate rejected it." : "\(request.verdict)."),
+            more: [NSURLErrorFailingURLPeerTrustErrorKey: trust])
     }
 
     /// - Parameter issuers: of whom the server accepts certificates, as DER names.
     func askIdentity(
         _ issuers: [[UInt8]], at url: URL, for task: URLSessionTask, of session: URLSession,
-        _ answer: @escaping @Sendable (TLSIdentity?, _ isCancelled: Bool) -> Void
+        _ answer: @escaping @Sendable (TLSIdentity?, URLError?) -> Void
     ) {
         let (host, port) = Self.place(url)
         let space = URLProtectionSpace(
@@ -89,10 +99,10 @@ extension SessionCore {
         let stored = self.configuration.urlCredentialStorage?.defaultCredential(for: space)
         self.ask(Self.challenge(space, proposing: stored), about: task, of: session) { told in
             switch told.disposition {
-            case .useCredential: answer(told.credential?.identity?.identity, false)
-            case .performDefaultHandling: answer(stored?.identity?.identity, false)
-            case .rejectProtectionSpace: answer(nil, false)
-            case .cancelAuthenticationChallenge: answer(nil, true)
+            case .useCredential: answer(told.credential?.identity?.identity, nil)
+            case .performDefaultHandling: answer(stored?.identity?.identity, nil)
+            case .rejectProtectionSpace: answer(nil, nil)
+            case .cancelAuthenticationChallenge: answer(nil, LoadFailure.error(.cancelled, url: url))
             }
         }
     }

@@ -63,14 +63,14 @@ extension Transfer {
 
     func askTrust(
         _ request: VerificationRequest, at url: URL,
-        _ answer: @escaping @Sendable (VerificationDecision, _ isCancelled: Bool) -> Void
+        _ answer: @escaping @Sendable (VerificationDecision, URLError?) -> Void
     ) {
         self.core.askTrust(request, at: url, for: self.task, of: self.session, answer)
     }
 
     func askIdentity(
         _ issuers: [[UInt8]], at url: URL,
-        _ answer: @escaping @Sendable (TLSIdentity?, _ isCancelled: Bool) -> Void
+        _ answer: @escaping @Sendable (TLSIdentity?, URLError?) -> Void
     ) {
         self.core.askIdentity(issuers, at: url, for: self.task, of: self.session, answer)
     }

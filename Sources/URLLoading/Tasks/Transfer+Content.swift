@@ -12,7 +12,10 @@ extension Transfer {
 
     func redirected() { self.record.redirected() }
 
-    func note(_ transaction: TransactionRecord) { self.record.add(transaction) }
+    /// - Parameter transaction: made only where somebody could want it.
+    func note(_ transaction: @autoclosure () -> TransactionRecord) {
+        if self.isMeasured { self.record.add(transaction()) }
+    }
 
     // MARK: The response
 
@@ -93,8 +96,15 @@ extension Transfer {
             file.append(data, for: self)
         case .channel(let channel):
             self.count(wireBytes)
-            channel.offer(data)
+            // What the reader has no room for is asked for when it has.
+            if channel.offer(data) { self.loader?.pull(data.count) } else { self.owedToChannel += data.count }
         }
+    }
+
+    func channelHasRoom() {
+        let owed = self.owedToChannel
+        self.owedToChannel = 0
+        if owed > 0 { self.loader?.pull(owed) }
     }
 
     /// On the delegate queue.

@@ -5,14 +5,15 @@ extension Transfer {
     /// The last messages, in their order: metrics, then the end. On the loop, once.
     func tellEnd(_ error: (any Error)?) {
         let (task, session, core, result) = (self.task, self.session, self.core, self.result)
-        let metrics = self.record.metrics()
+        let record = self.record
+        let endedAt = ContinuousClock.now
         let sink = self.sink
         self.sink = .none
         if case .awaitedData(let handler) = result {
             // Nobody but a delegate could want these on its queue.
             self.complete(task, error)
             handler(error == nil ? sink.data : nil, task.response, error)
-            self.tellMetrics(metrics)
+            self.tellMetrics(record, endedAt)
             return core.line.add { core.ended(task, of: session) }
         }
         core.line.add {
@@ -20,6 +21,7 @@ extension Transfer {
             if error == nil { self.tellFile(sink) }
             self.complete(task, error)
             for face in self.faces where face.mayAnswer(.metrics) {
+                let metrics = record.metrics(completedAt: endedAt)
                 if face.tell(.metrics, { face.task?.urlSession(session, task: task, didFinishCollecting: metrics) }) {
                     break
                 }
@@ -31,9 +33,10 @@ extension Transfer {
         }
     }
 
-    private func tellMetrics(_ metrics: URLSessionTaskMetrics) {
+    private func tellMetrics(_ record: TaskMetricsRecord, _ endedAt: ContinuousClock.Instant) {
         let (task, session) = (self.task, self.session)
         self.core.line.tell(self.faces, .metrics) { face in
+            let metrics = record.metrics(completedAt: endedAt)
             face.task?.urlSession(session, task: task, didFinishCollecting: metrics)
         }
     }
@@ -66,11 +69,13 @@ extension Transfer {
                     return
                 }
             }
-        case .data(let handler), .awaitedData(let handler): handler(error == nil ? sink.data : nil, response, error)
-        case .file(let handler): handler(error == nil ? sink.fileURL : nil, response, error)
+        // A failure tells nothing but the error, whatever had come: the task has the response.
+        case .data(let handler), .awaitedData(let handler):
+            error == nil ? handler(sink.data, response, nil) : handler(nil, nil, error)
+        case .file(let handler): error == nil ? handler(sink.fileURL, response, nil) : handler(nil, nil, error)
         case .lastingFile(let handler):
             if error == nil { sink.keep() }
-            handler(error == nil ? sink.fileURL : nil, response, error)
+            error == nil ? handler(sink.fileURL, response, nil) : handler(nil, nil, error)
         case .bytes(let channel, let answer):
             if let error { answer(.failure(error)) }
             channel.finish(error)

@@ -30,6 +30,8 @@ final class Transfer: TaskDriving, @unchecked Sendable {
     var loader: (any Loader)?
     var sink = ContentSink.none
     var record = TaskMetricsRecord()
+    /// Whether there is a delegate that could want metrics; known when the task begins.
+    private(set) var isMeasured = false
     private var resourceTimer: PoolTimer?
     private var resourceTimeLeft: Duration
     private var resourceTimerStart = ContinuousClock.now
@@ -40,6 +42,8 @@ final class Transfer: TaskDriving, @unchecked Sendable {
     var awaitsAnswer = false
     /// The end came before the answer.
     var finishWaits = false
+    /// Bytes that were taken and for which no others were asked for yet.
+    var owedToChannel = 0
     /// The answer was `becomeStream`.
     var becomesStream = false
     var upgradedConnection: UpgradedConnection?
@@ -90,6 +94,7 @@ final class Transfer: TaskDriving, @unchecked Sendable {
 
     private func begin() {
         self.begun = true
+        self.isMeasured = self.faces.contains { $0.mayAnswer(.metrics) }
         self.stage = .loading
         self.startResourceTimer()
         if let flaw { return self.failed(flaw) }
