@@ -10,6 +10,16 @@ let house: [SwiftSetting] = [
 /// The four rooms that hold unsafe code say so at each use.
 let room = house + [.strictMemorySafety()]
 
+/// Programs as an application's developer writes them for Foundation's URLSession, each in one file: built as they would
+/// be, and with the toolchain's own URL loading by the scenarios.
+func application(
+    _ name: String, in folder: String = "Tests/Programs/Compatibility", mode: SwiftLanguageMode = .v6
+) -> Target {
+    .executableTarget(
+        name: name, dependencies: ["URLLoading"], path: "\(folder)/\(name)",
+        swiftSettings: [.treatAllWarnings(as: .error), .swiftLanguageMode(mode)])
+}
+
 let package = Package(
     name: "sluice",
     products: [
@@ -119,6 +129,28 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Tests/Programs/TaskClient", swiftSettings: house),
+        .executableTarget(
+            name: "Loader",
+            dependencies: ["URLLoading", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            path: "Tests/Programs/Loader", swiftSettings: house),
+        application("AsyncStyle"),
+        application("CompletionStyle", mode: .v5),
+        application("CookiesAndCache"),
+        application("DelegateStyle", mode: .v5),
+        application("DownloadResume"),
+        application("LineStyle"),
+        application("MailClient"),
+        application("SignIn"),
+        application("TransferBenchmark", in: "Tests/Benchmarks"),
+        application("UploadProgress"),
+        application("WebSocketChat"),
+        .executableTarget(
+            name: "SessionBenchmark",
+            dependencies: [
+                "URLLoading", "SessionTasks", "StreamTransport", "WebSocketProtocol",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Tests/Benchmarks/SessionBenchmark", swiftSettings: house),
         .target(
             name: "TestSupport", dependencies: ["ByteKernels", "COpenSSL", "StreamTransport"],
             path: "Sources/TestSupport", swiftSettings: house),
