@@ -77,10 +77,11 @@ let package = Package(
                 .product(name: "DequeModule", package: "swift-collections"),
             ],
             swiftSettings: house),
+        .target(name: "CommandLineText", swiftSettings: house),
         .executableTarget(
             name: "sluice",
             dependencies: [
-                "GatewayCore", "StreamTransport",
+                "CommandLineText", "GatewayCore", "SessionTasks", "StreamTransport", "TLSEngine", "WebSocketProtocol",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
@@ -140,6 +141,7 @@ let package = Package(
                 "TestSupport",
             ],
             swiftSettings: house),
+        .testTarget(name: "CommandLineTextTests", dependencies: ["CommandLineText"], swiftSettings: house),
         .target(
             name: "FuzzTargets",
             dependencies: [

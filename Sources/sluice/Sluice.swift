@@ -26,5 +26,5 @@ struct Sluice: AsyncParsableCommand {
               78  a problem in the configuration or the files it names
             """,
         version: Version.text,
-        subcommands: [ServeCommand.self, CheckCommand.self, BridgeCommand.self])
+        subcommands: [ServeCommand.self, CheckCommand.self, BridgeCommand.self, ConnectCommand.self])
 }

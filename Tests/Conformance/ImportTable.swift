@@ -29,8 +29,10 @@ struct ImportTable {
                 "ByteKernels", "Deflate", "DequeModule", "HTTPSemantics", "Logging", "Metrics", "SessionTasks",
                 "StreamTransport", "Synchronization", "TLSEngine", "WebSocketProtocol", "Yams",
             ],
+            "CommandLineText": [],
             "sluice": [
-                "ArgumentParser", "Foundation", "GatewayCore", "Logging", "UnixSignals", "SessionTasks",
+                "ArgumentParser", "CommandLineText", "Foundation", "GatewayCore", "Logging", "UnixSignals",
+                "SessionTasks",
                 "StreamTransport",
                 "Synchronization", "TLSEngine", "WebSocketProtocol",
             ],
