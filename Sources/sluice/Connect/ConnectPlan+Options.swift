@@ -25,34 +25,45 @@ extension ConnectPlan {
         let secure = try Self.secure(url, security, timeout: timeout, reading: &reader)
         var target = OpeningTarget(url.connectTarget)
         target.connectTimeout = timeout
-        let opening: Opening
-        if url.scheme.speaksWebSocket {
-            target.secure = secure
-            let handshake = try Self.handshake(url, webSocket, reading: &reader)
-            var options = WebSocketOptions()
-            options.maximumMessageSize = limit
-            options.handshakeTimeout = timeout
-            options.pingInterval =
-                reader.value(
-                    "--ping-interval", webSocket.pingInterval,
-                    ValueSyntax<Duration>.duration(.seconds(1) ... .seconds(86400)).orNone)
-                ?? nil
-            guard let handshake else { return nil }
-            let deflate = webSocket.compress ? DeflatePolicy() : nil
-            opening = .messages(ClientOpening(target: target, handshake: handshake, deflate: deflate), options)
-        } else if let mode = Self.mode(security.starttls, reading: &reader) {
-            opening = .stream(target, secure.map { StartTLS(mode: mode, settings: $0) })
-        } else {
-            target.secure = secure
-            opening = .stream(target, nil)
-        }
-        guard reader.problems.isEmpty else { return nil }
+        let opening =
+            url.scheme.speaksWebSocket
+            ? try Self.messages(target, secure, url, webSocket, limit: limit, timeout: timeout, reading: &reader)
+            : Self.stream(target, secure, startTLS: security.starttls, reading: &reader)
+        guard let opening, reader.problems.isEmpty else { return nil }
         self.init(
             url: url, opening: opening, carriage: Self.carriage(url, carriage),
             terms: Self.terms(url, carriage, wait: wait), timeout: timeout, messageLimit: limit, closeCode: code,
             closeReason: reason, printsJSON: carriage.json,
             voice: carriage.quiet ? .quiet : carriage.verbose ? .verbose : .normal,
             trustsAnyone: secure != nil && security.insecure)
+    }
+
+    private static func messages(
+        _ target: OpeningTarget, _ secure: SecureSettings?, _ url: EndpointURL, _ webSocket: ConnectWebSocketOptions,
+        limit: Int, timeout: Duration, reading reader: inout OptionReader
+    ) throws -> Opening? {
+        var target = target
+        target.secure = secure
+        var options = WebSocketOptions()
+        options.maximumMessageSize = limit
+        options.handshakeTimeout = timeout
+        let spans = ValueSyntax<Duration>.duration(.seconds(1) ... .seconds(86400))
+        options.pingInterval = reader.value("--ping-interval", webSocket.pingInterval, spans.orNone) ?? nil
+        guard let handshake = try Self.handshake(url, webSocket, reading: &reader) else { return nil }
+        let deflate = webSocket.compress ? DeflatePolicy() : nil
+        return .messages(ClientOpening(target: target, handshake: handshake, deflate: deflate), options)
+    }
+
+    private static func stream(
+        _ target: OpeningTarget, _ secure: SecureSettings?, startTLS: String?, reading reader: inout OptionReader
+    ) -> Opening? {
+        var target = target
+        guard let startTLS else {
+            target.secure = secure
+            return .stream(target, nil)
+        }
+        guard let mode = Self.mode(startTLS, reading: &reader), let secure else { return nil }
+        return .stream(target, StartTLS(mode: mode, settings: secure))
     }
 
     private static func carriage(_ url: EndpointURL, _ options: ConnectCarriageOptions) -> Carriage {
@@ -73,8 +84,7 @@ extension ConnectPlan {
         return terms
     }
 
-    private static func mode(_ text: String?, reading reader: inout OptionReader) -> StartTLSMode? {
-        guard let text else { return nil }
+    private static func mode(_ text: String, reading reader: inout OptionReader) -> StartTLSMode? {
         let mode = StartTLSMode(text)
         if mode == nil {
             reader.note(
