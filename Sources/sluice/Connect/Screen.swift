@@ -50,20 +50,24 @@ actor Screen {
     func typed(_ bytes: [UInt8]) async -> [LineEditor.Event] {
         var events: [LineEditor.Event] = []
         var drawn = ""
+        var isStale = false
         for key in self.decoder.keys(bytes) {
             let event = self.editor.pressed(key)
             switch event {
             case .submitted(let line):
-                let shown = TerminalText.safe(line)
-                drawn += "\r\u{1B}[K" + self.colored(Self.prompt, .sent) + shown + "\n" + self.row
+                drawn += "\r\u{1B}[K" + self.colored(Self.prompt, .sent) + TerminalText.safe(line) + "\n"
+                isStale = true
             case .refused: drawn += "\u{07}"
-            case .cleared: drawn += "\u{1B}[H\u{1B}[2J" + self.row
-            case .changed: drawn += self.row
+            case .cleared:
+                drawn += "\u{1B}[H\u{1B}[2J"
+                isStale = true
+            case .changed: isStale = true
             case .interrupted, .endOfInput, .suspended: break
             }
             if event != .refused, event != .changed { events.append(event) }
         }
-        await self.write(drawn)
+        // Once for all keys of a paste.
+        await self.write(drawn + (isStale ? self.row : ""))
         return events
     }
 
