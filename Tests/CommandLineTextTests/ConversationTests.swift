@@ -90,6 +90,12 @@ struct ConversationTests {
         #expect(orders == [[.begin], [], [.end, .awaitClosing], [.abort, .finish]])
     }
 
+    @Test func theDeadlineIsNotForWhoReadsWhatCame() {
+        let orders = self.orders(
+            self.terms(messages: true, patience: .zero), .opened, .inputEnded, .closed, .deadlinePassed, .outputEnded)
+        #expect(orders == [[.begin], [.end, .awaitClosing], [], [], [.finish]])
+    }
+
     @Test func whatNeverOpenedEndsAtOnce() {
         #expect(self.orders(self.terms(messages: true), .closed) == [[.finish]])
         #expect(self.orders(self.terms(messages: false), .interrupted) == [[.abort, .finish]])

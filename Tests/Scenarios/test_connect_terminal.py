@@ -144,15 +144,14 @@ def test_control_z_gives_the_terminal_back_until_it_goes_on(terminal):
     assert one.restored()
 
 
-def test_a_peer_that_does_not_read_does_not_stop_the_keys(terminal):
+def test_a_close_comes_behind_the_lines_before_it(terminal):
     one, peer = terminal()
-    peer.socket.settimeout(30)
-    one.type("x\r" * 10)
-    one.type("\x03")
-    for _ in range(10):
+    one.type("x\r" * 20 + "/close 3000\r")
+    for _ in range(20):
         peer.expect_text("x")
-    peer.expect_close(1000)
-    peer.write(CLOSE, close_payload(1000))
+    peer.expect_close(3000)
+    peer.write(CLOSE, close_payload(3000))
+    peer.expect_end_behind_close()
     assert one.wait() == 0
 
 

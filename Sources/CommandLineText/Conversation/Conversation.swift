@@ -86,7 +86,10 @@ package struct Conversation: Sendable {
         case .closed:
             self.connectionIsOver = true
             return self.phase == .opening || self.outputIsOver ? self.finish() : []
-        case .deadlinePassed: return self.phase == .ending ? self.abort() : []
+        case .deadlinePassed:
+            // The deadline is the peer's: what it said before its end is written out however slowly that goes.
+            let isOurs = self.connectionIsOver && !self.wasInterrupted
+            return self.phase == .ending && !isOurs ? self.abort() : []
         }
     }
 

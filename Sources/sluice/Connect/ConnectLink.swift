@@ -6,8 +6,8 @@ protocol ConnectLink: Sendable {
     /// Begins to open it. Both are called at most once, `closed` always.
     func open(opened: @escaping @Sendable () -> Void, closed: @escaping @Sendable () -> Void) async
 
-    /// What comes next; waits for it.
-    func receive() async -> Received
+    /// What comes next, and what is there behind it; waits for the first. Never empty, and `.end` is the last one.
+    func receive() async -> [Received]
 
     /// Returns when the system has taken all of it, or throws when it will not.
     func send(_ outgoing: [Outgoing]) async throws(TaskFailure)

@@ -128,12 +128,14 @@ final class ConnectSession: Sendable {
             self.pulse.rest()
             let received = await self.link.receive()
             self.pulse.work()
-            if case .end = received { isOver = true }
-            for event in try lines.events(received) {
-                try await self.face.tell(event)
-                guard self.plan.terms.wantsOneAnswer, lines.isAnswer(event) else { continue }
+            var events: [ConnectEvent] = []
+            for one in received { events += try lines.events(one) }
+            if self.plan.terms.wantsOneAnswer, let answer = events.firstIndex(where: lines.isAnswer) {
+                try await self.face.tell(Array(events[...answer]))
                 return self.happened(.answered)
             }
+            try await self.face.tell(events)
+            if case .end? = received.last { isOver = true }
         }
         if !self.plan.speaksWebSocket { try await self.face.tell(.ended) }
     }

@@ -32,14 +32,10 @@ final class MessageLink: ConnectLink {
         }
     }
 
-    func receive() async -> Received {
-        do throws(TaskFailure) {
-            switch try await self.task.receive() {
-            case .string(let text): return .text(text)
-            case .data(let bytes): return .data(bytes)
-            }
-        } catch {
-            return .end
+    func receive() async -> [Received] {
+        let task = self.task
+        return await withCheckedContinuation { continuation in
+            task.loop.execute { MessageBatch(task).fill { continuation.resume(returning: $0) } }
         }
     }
 

@@ -11,25 +11,29 @@ struct PipeFace: ConnectFace {
     /// Standard output is a terminal, which must not be steered by the peer.
     let guardsTerminal: Bool
 
-    func tell(_ event: ConnectEvent) async throws(ConnectFailure) {
-        switch event {
-        case .text(let text): try await self.write(Array(text.utf8), end: self.endsMessages ? [0x0A] : [])
-        case .data(let bytes): try await self.write(bytes, end: self.endsMessages ? [0x0A] : [])
-        case .bytes(let bytes): try await self.write(bytes, end: [])
-        case .line(let line): try await self.write(line, end: self.lineEnd)
-        case .failed(let failure): Ending.say("sluice: \(failure.line)")
-        case .connecting, .opened, .pong, .ended, .closed:
-            guard self.voice == .verbose else { return }
-            for line in EventText.notes(event) { Ending.say("* \(line)") }
+    func tell(_ events: [ConnectEvent]) async throws(ConnectFailure) {
+        var output: [UInt8] = []
+        for event in events {
+            switch event {
+            case .text(let text): output += self.safe(Array(text.utf8)) + (self.endsMessages ? [0x0A] : [])
+            case .data(let bytes): output += self.safe(bytes) + (self.endsMessages ? [0x0A] : [])
+            case .bytes(let bytes): output += self.safe(bytes)
+            case .line(let line): output += self.safe(line) + self.lineEnd
+            case .failed(let failure): Ending.say("sluice: \(failure.line)")
+            case .connecting, .opened, .pong, .ended, .closed:
+                guard self.voice == .verbose else { continue }
+                for line in EventText.notes(event) { Ending.say("* \(line)") }
+            }
         }
+        if !output.isEmpty { try await self.streams.write(output) }
     }
 
     func note(_ text: String) async {
         if self.voice != .quiet { Ending.say("sluice: \(text)") }
     }
 
-    private func write(_ bytes: [UInt8], end: [UInt8]) async throws(ConnectFailure) {
-        let safe = self.guardsTerminal ? Array(TerminalText.safe(String(decoding: bytes, as: UTF8.self)).utf8) : bytes
-        try await self.streams.write(safe + end)
+    private func safe(_ bytes: [UInt8]) -> [UInt8] {
+        guard self.guardsTerminal else { return bytes }
+        return Array(TerminalText.safe(String(decoding: bytes, as: UTF8.self)).utf8)
     }
 }

@@ -46,7 +46,7 @@ final class StreamLink: ConnectLink {
         }
     }
 
-    func receive() async -> Received {
+    func receive() async -> [Received] {
         let task = self.task
         // A task of its own, so that `leave` can take the read back.
         let reading = Task { try? await task.read(maximum: StandardStreams.pieceSize) }
@@ -55,8 +55,8 @@ final class StreamLink: ConnectLink {
             return $0.isLeft
         }
         if isLeft { reading.cancel() }
-        guard let chunk = await reading.value, !(chunk.isAtEnd && chunk.bytes.isEmpty) else { return .end }
-        return .bytes(chunk.bytes)
+        guard let chunk = await reading.value, !(chunk.isAtEnd && chunk.bytes.isEmpty) else { return [.end] }
+        return chunk.isAtEnd ? [.bytes(chunk.bytes), .end] : [.bytes(chunk.bytes)]
     }
 
     func send(_ outgoing: [Outgoing]) async throws(TaskFailure) {

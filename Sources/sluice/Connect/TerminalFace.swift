@@ -5,7 +5,11 @@ struct TerminalFace: ConnectFace {
     let screen: Screen
     let voice: ConnectPlan.Voice
 
-    func tell(_ event: ConnectEvent) async throws(ConnectFailure) {
+    func tell(_ events: [ConnectEvent]) async throws(ConnectFailure) {
+        for event in events { await self.show(event) }
+    }
+
+    private func show(_ event: ConnectEvent) async {
         switch event {
         case .text(let text): await self.received(text)
         case .data(let bytes):

@@ -3,6 +3,12 @@ import SessionTasks
 
 /// Lines from a keyboard.
 struct TypedInput: ConnectInput {
+    /// What was entered, in its order.
+    private enum Entry: Sendable {
+        case send(Outgoing)
+        case close(code: UInt16?, reason: String)
+    }
+
     /// Lines that wait because the peer does not read; more are refused.
     private static let waitingLimit = 64
 
@@ -14,7 +20,7 @@ struct TypedInput: ConnectInput {
         Terminal.takeKeys()
         await self.screen.begin()
         let (lines, sender) = AsyncStream.makeStream(
-            of: [Outgoing].self, bufferingPolicy: .bufferingOldest(Self.waitingLimit))
+            of: Entry.self, bufferingPolicy: .bufferingOldest(Self.waitingLimit))
         Task { await self.send(lines) }
         while case .bytes(let bytes) = await self.streams.read() {
             for event in await self.screen.typed(bytes) {
@@ -36,19 +42,24 @@ struct TypedInput: ConnectInput {
     }
 
     /// Apart from the keys, which have to be heard while a peer does not read.
-    private func send(_ lines: AsyncStream<[Outgoing]>) async {
+    private func send(_ entries: AsyncStream<Entry>) async {
         do throws(TaskFailure) {
-            for await line in lines { try await self.session.link.send(line) }
+            for await entry in entries {
+                switch entry {
+                case .send(let outgoing): try await self.session.link.send([outgoing])
+                case .close(let code, let reason): return self.session.close(code: code, reason: reason)
+                }
+            }
         } catch {}
         self.session.happened(.inputEnded)
     }
 
-    private func entered(_ line: String, _ sender: AsyncStream<[Outgoing]>.Continuation) async {
+    private func entered(_ line: String, _ sender: AsyncStream<Entry>.Continuation) async {
         do throws(CommandFault) {
             switch try TypedLine(line) {
-            case .message(let text): await self.queue(self.outgoing(text), sender)
-            case .command(.binary(let bytes)): await self.queue(.data(bytes), sender)
-            case .command(.close(let code, let reason)): self.session.close(code: code, reason: reason)
+            case .message(let text): await self.queue(.send(self.outgoing(text)), sender)
+            case .command(.binary(let bytes)): await self.queue(.send(.data(bytes)), sender)
+            case .command(.close(let code, let reason)): await self.queue(.close(code: code, reason: reason), sender)
             case .command(.ping(let payload)): self.ping(payload)
             case .command(.status): await self.status()
             case .command(.help):
@@ -71,8 +82,8 @@ struct TypedInput: ConnectInput {
         }
     }
 
-    private func queue(_ outgoing: Outgoing, _ sender: AsyncStream<[Outgoing]>.Continuation) async {
-        switch sender.yield([outgoing]) {
+    private func queue(_ entry: Entry, _ sender: AsyncStream<Entry>.Continuation) async {
+        switch sender.yield(entry) {
         case .dropped:
             await self.session.face.note("not sent: \(Self.waitingLimit) lines wait already, the peer does not read")
         case .terminated: await self.session.face.note("not sent: the input was ended with Ctrl-D")
