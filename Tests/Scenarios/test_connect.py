@@ -12,6 +12,7 @@ from websockets.asyncio.server import serve
 
 from support.connect import Connect, connect, events
 from support.deadlines import eventually, seconds, sized
+from support.gateway import run
 from support.websocket import BINARY, CLOSE, PING, PONG, Listener, close_payload
 
 
@@ -413,14 +414,21 @@ def test_a_peer_that_does_not_read_stops_the_input(talk):
 
 # -- completion scripts
 
-@pytest.mark.parametrize("shell, check", [
-    ("bash", ["bash", "-c", 'source "$0" && complete -p sluice']), ("zsh", None), ("fish", None)])
-def test_completion_scripts_know_the_commands(tmp_path, shell, check):
-    from support.gateway import run
+# What each shell offers behind `sluice con` once it has read the script; zsh tells only whether it can read it.
+COMPLETIONS = {
+    "bash": 'source "$0"; COMP_WORDS=(sluice con) COMP_CWORD=1 COMP_LINE="sluice con" COMP_POINT=10; _sluice; echo "${COMPREPLY[@]}"',
+    "fish": 'source $argv[1]; complete -C "sluice con"; complete -C "sluice connect --startt"',
+    "zsh": 'autoload -U compinit; compinit -D; source "$0"; whence -w _sluice',
+}
+
+
+@pytest.mark.parametrize("shell, offered", [("bash", ["connect"]), ("fish", ["connect", "--starttls"]), ("zsh", ["_sluice: function"])])
+def test_completion_scripts_know_the_commands(tmp_path, shell, offered):
     made = run("--generate-completion-script", shell)
-    assert made.returncode == 0
-    assert all(word in made.stdout for word in ("connect", "bridge", "starttls", "close-code"))
-    if check:
-        file = tmp_path / "completion"
-        file.write_text(made.stdout)
-        assert subprocess.run([*check, str(file)], capture_output=True, timeout=seconds(10)).returncode == 0
+    assert made.returncode == 0 and all(word in made.stdout for word in ("connect", "bridge", "starttls", "close-code"))
+    file = tmp_path / "completion"
+    file.write_text(made.stdout)
+    words = {"bash": ["bash", "--norc"], "fish": ["fish", "--no-config"], "zsh": ["zsh", "-f"]}[shell]
+    got = subprocess.run([*words, "-c", COMPLETIONS[shell], str(file)], capture_output=True, text=True, timeout=seconds(20),
+                         stdin=subprocess.DEVNULL, env={**os.environ, "HOME": str(tmp_path)})
+    assert all(word in got.stdout for word in offered), got

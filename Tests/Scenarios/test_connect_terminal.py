@@ -1,11 +1,11 @@
 """`sluice connect` at a terminal: the line editor, commands, what is shown, and the terminal as it was afterwards."""
 
-import os
 import signal
 
 import pytest
 
 from support.connect import Terminal
+from support.gateway import BINARY
 from support.websocket import CLOSE, PING, PONG, close_payload
 
 
@@ -130,18 +130,21 @@ def test_a_signal_gives_the_terminal_back(terminal, number):
     assert one.wait() == 0 and one.restored()
 
 
-def test_control_z_gives_the_terminal_back_until_it_goes_on(terminal):
-    one, peer = terminal()
-    one.type("kept")
-    one.wait_for("kept")
-    one.type("\x1a")
-    # A session's leader without a shell is not stopped by SIGTSTP; what counts is that keys come one by one afterwards.
-    os.kill(one.process.pid, signal.SIGCONT)
-    one.wait_raw()
-    one.type("!\r")
-    peer.expect_text("kept!")
-    end(one, peer)
-    assert one.restored()
+def test_control_z_gives_the_terminal_to_the_shell_until_it_goes_on(listener):
+    one = Terminal(program=["bash", "--norc", "--noprofile", "-i"], environment={"PS1": "SHELL$ ", "SLUICE": str(BINARY)})
+    try:
+        one.wait_for(r"SHELL\$ ").type(f"$SLUICE connect {listener.url('ws', '/')}\n")
+        peer = listener.accept_websocket()
+        one.wait_for("connected to")
+        one.type("kept").wait_for("> kept")
+        one.type("\x1a").wait_for(r"Stopped.*\n.*SHELL\$ ")
+        one.type("stty -a; fg\n").wait_for(r" icanon .*> kept\r*$")
+        one.type("!\r")
+        peer.expect_text("kept!")
+        peer.close_cleanly()
+        one.wait_for(r"closed by the peer with 1000.*SHELL\$ ")
+    finally:
+        one.close()
 
 
 def test_a_close_comes_behind_the_lines_before_it(terminal):

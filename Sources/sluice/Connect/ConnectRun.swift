@@ -57,10 +57,10 @@ struct ConnectRun {
     }
 
     /// Were the process to end earlier, the kernel would answer what still arrives with a reset, which destroys what
-    /// was sent last. Bounded by 2 s.
+    /// was sent last. Bounded by 1 s.
     private func awaitDeparture() async {
         let loop = self.loop
-        let deadline = ContinuousClock.now.advanced(by: .seconds(2))
+        let deadline = ContinuousClock.now.advanced(by: .seconds(1))
         while ContinuousClock.now < deadline {
             let isLeft = await withCheckedContinuation { continuation in
                 loop.execute { continuation.resume(returning: loop.watchedCount > 0) }

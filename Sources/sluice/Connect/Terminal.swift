@@ -5,6 +5,8 @@ import Synchronization
 enum Terminal {
     /// The settings that were there before ours; given back at the end, whatever ends the process in order.
     private static let former = Mutex<termios?>(nil)
+    /// Registers once, when first asked for.
+    private static let isGivenBackAtExit = atexit { Terminal.giveBack() } == 0
 
     static var isInteractive: Bool {
         isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1 && self.environment("TERM") != "dumb"
@@ -35,7 +37,7 @@ enum Terminal {
             settings.c_oflag |= tcflag_t(OPOST | ONLCR)
             tcsetattr(STDIN_FILENO, TCSADRAIN, &settings)
         }
-        atexit { Terminal.giveBack() }
+        _ = self.isGivenBackAtExit
     }
 
     static func giveBack() {

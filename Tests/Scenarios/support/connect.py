@@ -95,7 +95,8 @@ def events(output):
 class Terminal:
     """`sluice connect` at a terminal, with everything that it showed."""
 
-    def __init__(self, *arguments, columns=80, environment=None):
+    def __init__(self, *arguments, columns=80, environment=None, program=None):
+        """program: words to run in place of `sluice connect`."""
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         self.descriptor, self.other = ours, theirs
@@ -103,7 +104,7 @@ class Terminal:
         self.shown = b""
         variables = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "TERM")}
         self.process = subprocess.Popen(
-            [str(BINARY), "connect", *(str(word) for word in arguments)], stdin=theirs, stdout=theirs, stderr=theirs,
+            [*(program or [str(BINARY), "connect"]), *(str(word) for word in arguments)], stdin=theirs, stdout=theirs, stderr=theirs,
             env={**variables, "TERM": "xterm", **(environment or {})}, start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
 
@@ -129,7 +130,7 @@ class Terminal:
 
     def wait_for(self, pattern, within=10.0):
         deadline = time.monotonic() + seconds(within)
-        while not re.search(pattern, self.text):
+        while not re.search(pattern, self.text, re.DOTALL):
             assert time.monotonic() < deadline, f"{pattern!r} was not shown: {self.text!r}"
             self._read(0.05)
         return self
