@@ -34,7 +34,12 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         // Without its traits it brings no Foundation along.
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0", traits: []),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+        .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.0"),
+        // Without its traits it brings no full Foundation along.
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0", traits: []),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
     ],
@@ -89,10 +94,30 @@ let package = Package(
                 .product(name: "DequeModule", package: "swift-collections"),
             ],
             swiftSettings: house),
+        .target(name: "ControlAPI", swiftSettings: house),
+        .target(
+            name: "ControlPlane",
+            dependencies: [
+                "ControlAPI", "GatewayCore", "HTTPTransport", "SessionTasks", "StreamTransport", "TLSEngine",
+                "WebSocketProtocol", "ByteKernels",
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "HummingbirdCore", package: "hummingbird"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Metrics", package: "swift-metrics"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
+                .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: house),
         .executableTarget(
             name: "sluice",
             dependencies: [
-                "GatewayCore", "StreamTransport",
+                "ControlPlane", "GatewayCore", "StreamTransport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
@@ -164,7 +189,7 @@ let package = Package(
             name: "URLLoadingTests",
             dependencies: [
                 "URLLoading", "HTTPTransport", "SessionTasks", "StreamTransport", "HTTPSemantics", "TLSEngine",
-                "Deflate", "ByteKernels", "TestSupport",
+                "Deflate", "ByteKernels", "TestSupport", "WebSocketProtocol",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -175,6 +200,14 @@ let package = Package(
             dependencies: [
                 "GatewayCore", "SessionTasks", "StreamTransport", "WebSocketProtocol", "TLSEngine", "ByteKernels",
                 "TestSupport",
+            ],
+            swiftSettings: house),
+        .testTarget(
+            name: "ControlPlaneTests",
+            dependencies: [
+                "ControlPlane", "ControlAPI", "GatewayCore", "StreamTransport", "SessionTasks",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "HummingbirdCore", package: "hummingbird"),
             ],
             swiftSettings: house),
         .target(

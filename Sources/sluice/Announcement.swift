@@ -4,8 +4,11 @@ import StreamTransport
 
 /// What the process says on standard output once it is up.
 enum Announcement {
-    static func print(_ places: [Gateway.Place], _ configuration: GatewayConfiguration, source: ConfigurationSource) {
+    static func print(
+        _ places: [Gateway.Place], _ configuration: GatewayConfiguration, source: ConfigurationSource, control: String?
+    ) {
         var lines = places.map { "listening on \(Self.url($0, configuration))" }
+        if let control { lines.append("control on \(control)") }
         if case .builtIn = source, let web = places.first { lines += Self.firstSteps(web) }
         lines.append("ready")
         // In one piece, so that a reader who waits for a line never sees half of it.
