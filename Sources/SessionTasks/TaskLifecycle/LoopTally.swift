@@ -17,7 +17,9 @@ package final class LoopTally {
 
     /// The loop's own.
     package static func shared(on loop: Loop) -> LoopTally {
-        loop.local(LoopTally.self) { LoopTally(MaskingKeys.shared(on: loop)) }
+        // Asked for first: making one of the loop's objects must not ask for another.
+        let keys = MaskingKeys.shared(on: loop)
+        return loop.local(LoopTally.self) { LoopTally(keys) }
     }
 
     func received(messageOf bytes: Int) {
