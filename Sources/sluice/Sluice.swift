@@ -34,5 +34,22 @@ struct Sluice: AsyncParsableCommand {
               78  a problem in the configuration or the files it names
             """,
         version: Version.text,
-        subcommands: [ServeCommand.self, CheckCommand.self, BridgeCommand.self, ConnectCommand.self])
+        groupedSubcommands: [
+            CommandGroup(
+                name: "Gateway:", subcommands: [ServeCommand.self, CheckCommand.self, BridgeCommand.self]),
+            CommandGroup(name: "Client without a gateway:", subcommands: [ConnectCommand.self, TokenCommand.self]),
+            CommandGroup(
+                name: "Connections of a running gateway:",
+                subcommands: [
+                    ListCommand.self, ShowCommand.self, OpenCommand.self, SendCommand.self, ReceiveCommand.self,
+                    PingCommand.self, CloseCommand.self, SuspendCommand.self, ResumeCommand.self, SecureCommand.self,
+                    SetCommand.self, TapCommand.self,
+                ]),
+            CommandGroup(
+                name: "A running gateway as a whole:",
+                subcommands: [
+                    EventsCommand.self, DrainCommand.self, ReloadCommand.self, ListenersCommand.self,
+                    RoutesCommand.self, UpstreamsCommand.self,
+                ]),
+        ])
 }
