@@ -23,7 +23,8 @@ struct TargetRuleTests {
         ("0.0.0.0", .special), ("::", .special), ("0.1.2.3", .special), ("224.0.0.1", .special), ("ff02::1", .special),
         ("255.255.255.255", .special), ("240.0.0.1", .special), ("192.0.0.192", .special), ("192.0.2.1", .special),
         ("198.18.0.1", .special), ("2001::1", .special), ("2001:db8::1", .special), ("::127.0.0.1", .special),
-        ("8.8.8.8", .worldwide), ("2606:4700::1111", .worldwide), ("2001:4860:4860::8888", .worldwide), ("3fff::1", .special),
+        ("8.8.8.8", .worldwide), ("2606:4700::1111", .worldwide), ("2001:4860:4860::8888", .worldwide),
+        ("3fff::1", .special),
         ("fec0::1", .special), ("5f00::1", .special),
     ])
     func knowsWhatAnAddressIsFor(_ text: String, _ kind: AddressKind) throws {
