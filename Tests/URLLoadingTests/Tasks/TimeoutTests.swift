@@ -36,10 +36,10 @@ struct TimeoutTests {
         policies.data = { _, data in
             // In steps that are each shorter than the timeout, and together longer.
             guard data.count < gates.count else { return }
-            DispatchQueue.global().asyncAfter(deadline: .now() + 0.4) { gates[data.count].open() }
+            DispatchQueue.global().asyncAfter(deadline: .now() + 0.7) { gates[data.count].open() }
         }
         let recorder = DataRecorder(policies)
-        let session = URLSession.test(recorder) { $0.timeoutIntervalForRequest = 1.2 }
+        let session = URLSession.test(recorder) { $0.timeoutIntervalForRequest = 3 }
         session.dataTask(with: server.url()).resume()
         await server.hasHeard(1)
         gates[0].open()
