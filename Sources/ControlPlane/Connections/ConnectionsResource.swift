@@ -84,10 +84,23 @@ struct ConnectionsResource: Sendable {
     func problem(_ failure: TaskFailure, _ key: ConnectionKey) async -> ControlProblem {
         switch failure {
         case .closed, .ended, .connectionLost, .peerUnresponsive, .cancelled, .protocolViolation, .messageTooLong:
-            if case .closed(let report) = await self.gateway.find(key) { return self.closed(report) }
+            if let report = await self.closingReport(key) { return self.closed(report) }
         case .timedOut, .directionClosed, .usage, .cannotConnect, .secureConnectionFailed, .handshakeRefused: break
         }
         return ControlProblem(failure)
+    }
+
+    /// A task's end comes to those who wait for it a moment before it stands in the gateway's books.
+    private func closingReport(_ key: ConnectionKey) async -> ConnectionReport? {
+        for pause in [0, 1, 2, 5, 10, 20, 50, 100, 200, 500] {
+            if pause > 0 { try? await Task.sleep(for: .milliseconds(pause)) }
+            switch await self.gateway.find(key) {
+            case .closed(let report): return report
+            case .live: continue
+            case .unknown: return nil
+            }
+        }
+        return nil
     }
 
     // MARK: Showing
