@@ -4,6 +4,8 @@ as a folder, in which the binary is started as the image starts it."""
 import json
 import os
 import re
+import shutil
+from pathlib import Path
 
 import pytest
 import yaml
@@ -11,7 +13,7 @@ import yaml
 from support import configuration, container, websocket
 from support.client import Client
 from support.control import Control
-from support.gateway import PROJECT
+from support.gateway import BINARY, PROJECT
 from support.programs import run
 
 
@@ -62,6 +64,13 @@ def test_everything_that_is_copied_is_there_and_let_through():
     folders = set(re.findall(r'path: "(\w+)/', (PROJECT / "Package.swift").read_text()))
     copied = {words[0] for words in container.of("COPY", 0)}
     assert folders | {"Sources", "Tests"} <= copied
+
+
+def test_a_release_has_the_swift_runtime_in_it():
+    swift = shutil.which("swift")
+    if BINARY.parent.name != "release" or not swift or not (Path(swift).resolve().parents[1] / "lib" / "swift_static").is_dir():
+        pytest.skip("another binary than deploy/build makes, or a toolchain without the runtime as an archive")
+    assert linked_statically(), container.libraries()
 
 
 def test_the_last_stage_has_the_libraries_of_the_binary_and_no_others():

@@ -1,8 +1,8 @@
 """deploy/examples/ssh.yaml with the OpenSSH client and server."""
 
-import getpass
 import hashlib
 import os
+import pwd
 import re
 from pathlib import Path
 
@@ -40,7 +40,7 @@ class Server:
         known.write_text(f"inside.example {self.host_key.with_suffix('.pub').read_text()}")
         file = self.folder / f"config-{hashlib.sha256(proxy.encode()).hexdigest()[:8]}"
         file.write_text(
-            f"Host inside.example\n  User {getpass.getuser()}\n  IdentityFile {self.identity}\n  IdentitiesOnly yes\n"
+            f"Host inside.example\n  User {pwd.getpwuid(os.getuid()).pw_name}\n  IdentityFile {self.identity}\n  IdentitiesOnly yes\n"
             f"  UserKnownHostsFile {known}\n  GlobalKnownHostsFile none\n  StrictHostKeyChecking yes\n  BatchMode yes\n"
             f"  ControlMaster no\n  ConnectTimeout 30\n  {proxy}\n")
         return file
