@@ -84,20 +84,23 @@ struct ConnectionsResource: Sendable {
     func problem(_ failure: TaskFailure, _ key: ConnectionKey) async -> ControlProblem {
         switch failure {
         case .closed, .ended, .connectionLost, .peerUnresponsive, .cancelled, .protocolViolation, .messageTooLong:
-            if let report = await self.closingReport(key) { return self.closed(report) }
+            if let report = await self.closingRecord(key) { return self.closed(report) }
         case .timedOut, .directionClosed, .usage, .cannotConnect, .secureConnectionFailed, .handshakeRefused: break
         }
         return ControlProblem(failure)
     }
 
-    /// A task's end comes to those who wait for it a moment before it stands in the gateway's books.
-    private func closingReport(_ key: ConnectionKey) async -> ConnectionReport? {
-        for pause in [0, 1, 2, 5, 10, 20, 50, 100, 200, 500] {
-            if pause > 0 { try? await Task.sleep(for: .milliseconds(pause)) }
+    /// How long the record of a connection may be missing after its task has told its end, in steps of 5 ms.
+    private static let recordSteps = 100
+
+    /// How a connection ended. Its task tells who waits for it first, and only then it is entered among the closed ones.
+    /// - Returns: `nil` where that does not happen: only one direction is over.
+    private func closingRecord(_ key: ConnectionKey) async -> ConnectionReport? {
+        for _ in 0..<Self.recordSteps {
             switch await self.gateway.find(key) {
             case .closed(let report): return report
-            case .live: continue
             case .unknown: return nil
+            case .live: try? await Task.sleep(for: .milliseconds(5))
             }
         }
         return nil
