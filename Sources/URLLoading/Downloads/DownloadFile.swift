@@ -18,6 +18,8 @@ package final class DownloadFile: Sendable {
     private struct State {
         /// What is to be written next.
         var gathered: [UInt8] = []
+        /// The room of what was written last, for what comes next.
+        var spare: [UInt8] = []
         var isWriting = false
         var isFull = false
         var isClosed = false
@@ -101,7 +103,10 @@ package final class DownloadFile: Sendable {
     // MARK: On the queue
 
     private func write() {
-        var bytes: [UInt8] = []
+        var bytes = self.state.withLock { state in
+            defer { state.spare = [] }
+            return state.spare
+        }
         while true {
             bytes.removeAll(keepingCapacity: true)
             let (offset, hasRoom) = self.state.withLock { state -> (Int64, (@Sendable (Notice) -> Void)?) in
@@ -111,7 +116,7 @@ package final class DownloadFile: Sendable {
             }
             hasRoom?(.hasRoom)
             if bytes.isEmpty {
-                if self.rest() { return }
+                if self.rest(&bytes) { return }
             } else if let failure = self.write(&bytes, at: offset) {
                 return self.fail(failure)
             }
@@ -135,10 +140,11 @@ package final class DownloadFile: Sendable {
     }
 
     /// - Returns: whether there is nothing to be done.
-    private func rest() -> Bool {
+    private func rest(_ room: inout [UInt8]) -> Bool {
         let (finish, result) = self.state.withLock { state -> (Completion?, Result<Int64, DownloadFileFailure>?) in
             guard state.gathered.isEmpty else { return (nil, nil) }
             state.isWriting = false
+            swap(&state.spare, &room)
             defer { state.finish = nil }
             return (state.finish, state.failure.map { .failure($0) } ?? .success(state.length))
         }

@@ -78,6 +78,18 @@ extension Transfer {
         self.give(data, wireBytes: wireBytes)
     }
 
+    /// Where content goes that nobody else wants to have.
+    var file: DownloadSink? {
+        guard self.stage == .loading, self.parts == nil, case .file(let file) = self.sink else { return nil }
+        return file
+    }
+
+    /// Content as it was on the wire, straight to the file.
+    func received(_ bytes: RawSpan, wireBytes: Int, into file: DownloadSink) {
+        self.count(wireBytes)
+        file.append(bytes, for: self)
+    }
+
     func give(_ data: Data, wireBytes: Int) {
         switch self.sink {
         case .none: break
@@ -91,7 +103,7 @@ extension Transfer {
             self.core.line.add { self.deliver() }
         case .file(let file):
             self.count(wireBytes)
-            file.append(data, for: self)
+            file.append(data.bytes, for: self)
         case .channel(let channel):
             self.count(wireBytes)
             // What the reader has no room for is asked for when it has.
