@@ -66,7 +66,9 @@ let package = Package(
         .target(
             name: "URLLoading",
             dependencies: [
-                "HTTPSemantics", "TLSEngine",
+                "HTTPTransport", "SessionTasks", "StreamTransport", "HTTPSemantics", "TLSEngine", "Deflate",
+                "ByteKernels", "WebSocketProtocol",
+                .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             swiftSettings: house),
@@ -130,8 +132,11 @@ let package = Package(
         .testTarget(
             name: "URLLoadingTests",
             dependencies: [
-                "URLLoading", "HTTPSemantics", "TLSEngine",
+                "URLLoading", "HTTPTransport", "SessionTasks", "StreamTransport", "HTTPSemantics", "TLSEngine",
+                "Deflate", "ByteKernels", "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: house),
         .testTarget(

@@ -21,9 +21,11 @@ struct ImportTable {
                 "ByteKernels", "HTTPSemantics", "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "StreamTransport",
                 "Synchronization", "TLSEngine",
             ],
+            // StreamTransport: a captured stream is the transport that SessionTasks hands over, and the failures of both
+            // engines are its own. ByteKernels: so that no pointer is spelt out here either.
             "URLLoading": [
-                "Dispatch", "Foundation", "HTTPSemantics", "HTTPTransport", "HTTPTypes", "SessionTasks",
-                "Synchronization", "TLSEngine",
+                "ByteKernels", "Deflate", "DequeModule", "Dispatch", "Foundation", "HTTPSemantics", "HTTPTransport", "HTTPTypes",
+                "Observation", "SessionTasks", "StreamTransport", "Synchronization", "TLSEngine",
             ],
             "GatewayCore": [
                 "ByteKernels", "Deflate", "DequeModule", "HTTPSemantics", "Logging", "Metrics", "SessionTasks",

@@ -1,5 +1,5 @@
 extension SurfaceEntry {
-    /// Of sections E, J and K, what needs no session.
+    /// Of sections E and J, what needs no session.
     static let choices: [SurfaceEntry] = [
         .open(
             "E18", "URLSessionTask.State",
@@ -22,6 +22,5 @@ extension SurfaceEntry {
             by: "URLSessionConfigurationTests.numberTheirChoicesAsFoundationDoes"),
         .proven("J9", "NSURLSessionDownloadTaskResumeData", by: "URLErrorTests.carryWhatATransferGoesOnWith"),
         .proven("J10", "NSURLSessionUploadTaskResumeData", by: "URLErrorTests.carryWhatATransferGoesOnWith"),
-        .proven("K8", "tls_protocol_version_t", by: "URLSessionConfigurationTests.numberTheirChoicesAsFoundationDoes"),
     ]
 }

@@ -4,7 +4,7 @@ import Testing
 struct SurfaceTests {
     private static let all =
         SurfaceEntry.configurations + SurfaceEntry.choices + SurfaceEntry.credentials + SurfaceEntry.caches
-        + SurfaceEntry.cookies + SurfaceEntry.requests + SurfaceEntry.errors
+        + SurfaceEntry.cookies + SurfaceEntry.requests + SurfaceEntry.errors + SurfaceEntry.metrics
 
     @Test func everyTestThatAnEntryNamesExists() throws {
         let tests = try NamedTests.all()
@@ -24,7 +24,7 @@ struct SurfaceTests {
         }
     }
 
-    @Test(arguments: [("D", 40), ("L", 58), ("M", 20), ("N", 22), ("P", 13), ("Q", 9)])
+    @Test(arguments: [("D", 40), ("K", 43), ("L", 58), ("M", 20), ("N", 22), ("P", 13), ("Q", 9)])
     func everyEntryOfASectionIsThereOnce(_ section: String, _ count: Int) {
         let numbers = Self.all.map(\.number).filter { $0.hasPrefix(section) }
         #expect(numbers == (1...count).map { "\(section)\($0)" })

@@ -1,0 +1,83 @@
+import Foundation
+import HTTPSemantics
+import HTTPTransport
+import HTTPTypes
+
+/// What a session adds to a request before it is sent: its own fields, cookies, and what every request needs.
+struct RequestDressing {
+    private static let userAgent = "\(ProcessInfo.processInfo.processName) URLLoading/1"
+
+    let configuration: URLSessionConfiguration
+    /// Whether the program set a body: its type then has a default.
+    var hasBody = false
+    /// Cache validators, or those of a range; what the program set itself goes before them.
+    var added = HTTPFields()
+    var authorization: String?
+
+    init(_ configuration: URLSessionConfiguration) {
+        self.configuration = configuration
+    }
+
+    /// All fields in the order in which they are sent, without those that the transport sees to.
+    func fields(of request: URLRequest) -> [HeaderField] {
+        var fields = request.allHTTPHeaderFields ?? [:]
+        for (name, value) in self.sessionFields where !self.contains(name, fields) { fields[name] = value }
+        for field in self.added { fields[self.spelling(field.name.rawName, fields)] = field.value }
+        if let authorization { fields[self.spelling("Authorization", fields)] = authorization }
+        let standard = [
+            ("Accept", "*/*"), ("Accept-Encoding", ContentDecoder.acceptEncodingValue),
+            ("User-Agent", Self.userAgent), ("Accept-Language", Self.languages),
+        ]
+        for (name, value) in standard where !self.contains(name, fields) { fields[name] = value }
+        if self.hasBody, request.httpMethod == "POST", !self.contains("Content-Type", fields) {
+            fields["Content-Type"] = "application/x-www-form-urlencoded"
+        }
+        if !self.contains("Cookie", fields), let cookie = self.cookieField(for: request) { fields["Cookie"] = cookie }
+        return fields.sorted { $0.key < $1.key }.map { HeaderField($0.key, $0.value) }
+    }
+
+    /// The language of the program's user (RFC 9110 §12.5.4).
+    private static let languages: String = {
+        let first = Locale.preferredLanguages.first { $0.utf8.allSatisfy { $0 == 0x2D || $0 >= 0x30 && $0 < 0x7B } }
+        return first ?? "en"
+    }()
+
+    private var sessionFields: [(String, String)] {
+        (self.configuration.httpAdditionalHeaders ?? [:]).compactMap { key, value in
+            guard let name = key.base as? String, let field = HTTPField.Name(name),
+                !ReservedRequestFields.contains(field), "\(value)".isFieldValue
+            else { return nil }
+            return (name, "\(value)")
+        }
+    }
+
+    /// Cookies are chosen anew for each request that goes out, after a redirect too.
+    private func cookieField(for request: URLRequest) -> String? {
+        guard request.httpShouldHandleCookies, self.configuration.httpShouldSetCookies,
+            let storage = self.configuration.httpCookieStorage, let url = request.url
+        else { return nil }
+        let isNavigation = request.mainDocumentURL == request.url
+        let cookies = storage.cookies(for: url, mainDocumentURL: request.mainDocumentURL, isNavigation: isNavigation)
+        return HTTPCookie.requestHeaderFields(with: cookies)["Cookie"]
+    }
+
+    private func contains(_ name: String, _ fields: [String: String]) -> Bool {
+        fields.keys.contains { $0.isSameFieldName(as: name) }
+    }
+
+    private func spelling(_ name: String, _ fields: [String: String]) -> String {
+        fields.keys.first { $0.isSameFieldName(as: name) } ?? name
+    }
+
+    /// Keeps the cookies of an answer, if the request, the session and the rules allow it.
+    static func keepCookies(
+        _ lines: [HeaderField], from url: URL, request: URLRequest, configuration: URLSessionConfiguration
+    ) {
+        guard request.httpShouldHandleCookies, let storage = configuration.httpCookieStorage else { return }
+        let cookies = lines.filter { $0.isNamed("set-cookie") }
+            .compactMap { SetCookieField($0.value) }.compactMap { HTTPCookie.cookie($0, from: url) }
+        guard !cookies.isEmpty else { return }
+        storage.setCookies(
+            cookies, for: url, mainDocumentURL: request.mainDocumentURL, policy: configuration.httpCookieAcceptPolicy)
+    }
+}
