@@ -24,15 +24,25 @@ struct ImportTable {
             // StreamTransport: a captured stream is the transport that SessionTasks hands over, and the failures of both
             // engines are its own. ByteKernels: so that no pointer is spelt out here either.
             "URLLoading": [
-                "ByteKernels", "Deflate", "Dispatch", "Foundation", "HTTPSemantics", "HTTPTransport", "HTTPTypes",
-                "SessionTasks", "StreamTransport", "Synchronization", "TLSEngine",
+                "ByteKernels", "Deflate", "DequeModule", "Dispatch", "Foundation", "HTTPSemantics", "HTTPTransport",
+                "HTTPTypes", "Observation", "SessionTasks", "StreamTransport", "Synchronization", "TLSEngine",
+                "WebSocketProtocol",
             ],
             "GatewayCore": [
                 "ByteKernels", "Deflate", "DequeModule", "HTTPSemantics", "Logging", "Metrics", "SessionTasks",
                 "StreamTransport", "Synchronization", "TLSEngine", "WebSocketProtocol", "Yams",
             ],
+            "CommandLineText": [],
+            "ControlAPI": [],
+            "ControlPlane": [
+                "ByteKernels", "ControlAPI", "DequeModule", "FoundationEssentials", "GatewayCore", "HTTPTransport",
+                "HTTPTypes", "Hummingbird", "HummingbirdCore", "Logging", "Metrics", "NIOCore", "NIOPosix",
+                "ServiceLifecycle", "SessionTasks", "StreamTransport", "Synchronization", "TLSEngine", "URLLoading",
+                "WebSocketProtocol",
+            ],
             "sluice": [
-                "ArgumentParser", "Foundation", "GatewayCore", "Logging", "UnixSignals", "SessionTasks",
+                "ArgumentParser", "CommandLineText", "ControlAPI", "ControlPlane", "Foundation", "GatewayCore", "Logging", "UnixSignals",
+                "SessionTasks",
                 "StreamTransport",
                 "Synchronization", "TLSEngine", "WebSocketProtocol",
             ],

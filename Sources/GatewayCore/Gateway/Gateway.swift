@@ -16,7 +16,8 @@ package final class Gateway: Sendable {
 
     package let loops: [Loop]
     let shared: GatewayShared
-    private let parts: [LoopConfined<LoopGateway>]
+    let parts: [LoopConfined<LoopGateway>]
+    private let turn = Atomic<Int>(0)
     private let state = Mutex(State())
     private let passedSockets: [PassedSocket]
 
@@ -27,7 +28,11 @@ package final class Gateway: Sendable {
     {
         self.loops = loops
         self.passedSockets = passedSockets
-        let shared = GatewayShared(log: log, hub: ChatHub(loops: loops), admission: Admission(configuration))
+        let control = configuration.control
+        let shared = GatewayShared(
+            log: log, hub: ChatHub(loops: loops), admission: Admission(configuration),
+            closedLimit: control.address == nil ? 0 : control.closedConnections,
+            keepsHandshakes: control.address != nil && control.keepsHandshakes)
         self.shared = shared
         self.parts = loops.enumerated().map { index, loop in
             LoopConfined(LoopGateway(loop: loop, index: index, shared: shared))
@@ -35,6 +40,13 @@ package final class Gateway: Sendable {
     }
 
     package var counters: GatewayCounters { self.shared.counters }
+
+    /// The loop whose turn it is to take what somebody wants opened.
+    func nextPart() -> LoopConfined<LoopGateway>? {
+        guard !self.parts.isEmpty else { return nil }
+        let turn = self.turn.wrappingAdd(1, ordering: .relaxed).oldValue
+        return self.parts[Int(UInt(bitPattern: turn) % UInt(self.parts.count))]
+    }
 
     // MARK: Starting and reloading
 

@@ -37,6 +37,7 @@ extension LoopGateway {
         self.shared.counters.count("ended/" + reason.name)
         self.shared.log.closed(
             passport, reason, detail: detail, downstream: downstream, upstream: upstream, at: self.loop.now)
+        self.remember(passport.identifier, reason, detail: detail)
         self.remove(passport.identifier)
     }
 }

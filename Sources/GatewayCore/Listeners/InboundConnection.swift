@@ -271,8 +271,14 @@ extension InboundConnection: TimerTarget {
 }
 
 extension InboundConnection: LiveConnection {
+    var identifier: UInt64 { self.passport.identifier }
+    var routeName: String? { self.passport.route }
     /// Nothing goes anywhere before its route is known.
     var queuedBytes: Int { 0 }
+
+    func reports(at now: MonotonicInstant) -> [ConnectionReport] {
+        [self.passport.report(self.plan.configuration.kind.connectionKind, stage: .opening, at: now)]
+    }
 
     func drain() {
         self.end(TerminationReason(.operator, self.phaseName, .drained), reset: false)

@@ -5,10 +5,12 @@ final class MessageQueues {
     var inbox = MessageInbox()
     var outgoing = OutgoingMessages()
     var pings = PingLedger()
-    var pongs: [UInt64: (Result<Void, TaskFailure>) -> Void] = [:]
+    var pongs: [UInt64: AwaitedPong] = [:]
     /// The message that is being received.
     var gathered: [UInt8] = []
     var heldEnd: HeldEnd?
+    /// Told that the peer's Close frame came, before the end.
+    var closeObserver: ((CloseCode?, [UInt8]) -> Void)?
 
     func takeMessage(_ kind: MessageKind) -> WebSocketTask.Message {
         var bytes: [UInt8] = []

@@ -50,10 +50,10 @@ public final class WebSocketTask: @unchecked Sendable {
 
     package let record: TaskRecord
     package let loop: Loop
-    package let options: WebSocketOptions
     private let published = Mutex<Apart<Published>?>(nil)
 
     // Everything below belongs to the loop's thread.
+    package private(set) var options: WebSocketOptions
     var transport: (any Transport)?
     var engine: WebSocketEngine
     var phase = Phase.opening
@@ -71,6 +71,8 @@ public final class WebSocketTask: @unchecked Sendable {
     /// What only a task with a queue of messages needs; a relayed one never makes it.
     private var madeQueues: MessageQueues?
     var keepAlive: KeepAliveState?
+    /// Made by the first Pong that answers a ping of ours.
+    private var madeRoundTrips: Apart<RoundTrips>?
     var failure: TaskFailure?
     var closeCameFromPeer = false
     var peerCloseCode: CloseCode?
@@ -80,21 +82,26 @@ public final class WebSocketTask: @unchecked Sendable {
     /// What ends the connection has come, and waits for who has a message before it in hand.
     var holdsEnd = false
     var readingStopped = false
+    /// A message went out in part: until its rest has, none of another kind may begin.
+    var isInsideMessage = false
+    package internal(set) var isSuspended = false
     var wantsReading = true
     let timer = LoopTimer()
     private var lastNumber: UInt64 = 0
     private var endObserver: ((WebSocketEnd) -> Void)?
 
     /// A task that will connect and shake hands when first resumed. To be made on the loop.
-    /// - Parameter startsPaused: no frame is read before `resumeReading`, for a relay that has yet to be attached.
+    /// - Parameters:
+    ///   - opening: `nil` for a task that learns by `open` where to connect to.
+    ///   - startsPaused: no frame is read before `resumeReading`, for a relay that has yet to be attached.
     package init(
-        opening: ClientOpening, on loop: Loop, options: WebSocketOptions = WebSocketOptions(),
+        opening: ClientOpening?, on loop: Loop, options: WebSocketOptions = WebSocketOptions(),
         startsPaused: Bool = false
     ) {
         self.record = TaskRecord(state: .suspended)
         self.loop = loop
         self.options = options
-        self.client = OpeningState(opening)
+        self.client = opening.map { OpeningState($0) }
         self.wantsReading = !startsPaused
         self.keys = MaskingKeys.shared(on: loop)
         self.role = .client
@@ -124,6 +131,12 @@ public final class WebSocketTask: @unchecked Sendable {
         self.opened(deflate)
     }
 
+    /// Changes what may be set: the message limit at once, all else as far as it has not been used yet.
+    package func set(_ options: WebSocketOptions) {
+        self.options = options
+        self.engine.limitMessages(to: options.maximumMessageSize)
+    }
+
     /// From any thread.
     func published<R: Sendable>(_ read: (Published) -> R) -> R {
         self.published.withLock { read($0?.value ?? Published()) }
@@ -135,6 +148,12 @@ public final class WebSocketTask: @unchecked Sendable {
             change(&facts)
             $0 = .value(facts)
         }
+    }
+
+    /// How long our pings took to be answered; `nil` while none was.
+    package internal(set) var roundTrips: RoundTrips? {
+        get { self.madeRoundTrips?.value }
+        set { self.madeRoundTrips = newValue.map { .value($0) } }
     }
 
     var queues: MessageQueues {
@@ -196,6 +215,11 @@ public final class WebSocketTask: @unchecked Sendable {
         }
     }
 
+    /// Calls `observer` once, on the loop, when the peer's Close frame takes effect; before `whenEnded`. Not for relays.
+    package func whenPeerClosed(_ observer: @escaping (CloseCode?, [UInt8]) -> Void) {
+        self.queues.closeObserver = observer
+    }
+
     private var end: WebSocketEnd {
         WebSocketEnd(
             isClean: self.failure == nil, code: self.peerCloseCode, reason: self.peerCloseReason, failure: self.failure)
@@ -219,6 +243,7 @@ public final class WebSocketTask: @unchecked Sendable {
         self.openObserver = nil
         self.record.update { $0.failure = self.failure }
         self.failWaiting()
+        self.madeQueues?.closeObserver = nil
         self.record.state = .completed
         let relay = self.relay
         self.relay = nil

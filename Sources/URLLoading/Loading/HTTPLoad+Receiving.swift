@@ -23,8 +23,7 @@ extension HTTPLoad {
         self.decodedBytes = 0
         self.isGiven = false
         self.end = nil
-        RequestDressing.keepCookies(
-            head.fields, from: url, request: self.request, configuration: self.core.configuration)
+        self.keepCookies(head.fields, from: url)
         self.authorization?.received(
             authenticationLines: head.fields.filter { $0.isNamed("authentication-info") }.map(\.value))
         if head.status == 401, self.authenticate(response, head) { return }

@@ -13,6 +13,8 @@ struct RequestDressing {
     /// Cache validators, or those of a range; what the program set itself goes before them.
     var added = HTTPFields()
     var authorization: String?
+    /// In place of those of the storage, where somebody was asked for them.
+    var cookies: [HTTPCookie]?
 
     init(_ configuration: URLSessionConfiguration) {
         self.configuration = configuration
@@ -53,6 +55,7 @@ struct RequestDressing {
 
     /// Cookies are chosen anew for each request that goes out, after a redirect too.
     private func cookieField(for request: URLRequest) -> String? {
+        if let cookies { return HTTPCookie.requestHeaderFields(with: cookies)["Cookie"] }
         guard request.httpShouldHandleCookies, self.configuration.httpShouldSetCookies,
             let storage = self.configuration.httpCookieStorage, let url = request.url
         else { return nil }
@@ -69,13 +72,18 @@ struct RequestDressing {
         fields.keys.first { $0.isSameFieldName(as: name) } ?? name
     }
 
+    /// Those that an answer sets.
+    static func cookies(_ lines: [HeaderField], from url: URL) -> [HTTPCookie] {
+        lines.filter { $0.isNamed("set-cookie") }
+            .compactMap { SetCookieField($0.value) }.compactMap { HTTPCookie.cookie($0, from: url) }
+    }
+
     /// Keeps the cookies of an answer, if the request, the session and the rules allow it.
     static func keepCookies(
         _ lines: [HeaderField], from url: URL, request: URLRequest, configuration: URLSessionConfiguration
     ) {
         guard request.httpShouldHandleCookies, let storage = configuration.httpCookieStorage else { return }
-        let cookies = lines.filter { $0.isNamed("set-cookie") }
-            .compactMap { SetCookieField($0.value) }.compactMap { HTTPCookie.cookie($0, from: url) }
+        let cookies = self.cookies(lines, from: url)
         guard !cookies.isEmpty else { return }
         storage.setCookies(
             cookies, for: url, mainDocumentURL: request.mainDocumentURL, policy: configuration.httpCookieAcceptPolicy)

@@ -22,6 +22,7 @@ final class SessionCore: Sendable {
         var lastIdentifier = 0
         var label: String?
         var secureContext: Result<TLSContext, TLSFailure>?
+        var streamContext: Result<TLSContext, TLSFailure>?
     }
 
     /// The session's own: nobody changes it.
@@ -68,14 +69,17 @@ final class SessionCore: Sendable {
     /// The next request uses a new connection, and is verified anew.
     func forgetConnections() {
         self.pool.retireConnections()
-        self.state.withLock { $0.secureContext = nil }
+        self.state.withLock { state in
+            state.secureContext = nil
+            state.streamContext = nil
+        }
         self.pool.execute { self.authorizations.value = AuthorizationMemory() }
     }
 }
 
 extension TLSConfiguration {
     /// What a session asks of TLS: versions below 1.2 are not spoken, whatever the configuration allows.
-    fileprivate static func of(_ configuration: URLSessionConfiguration) -> TLSConfiguration {
+    static func of(_ configuration: URLSessionConfiguration) -> TLSConfiguration {
         var result = TLSConfiguration.client()
         result.minimumVersion = configuration.tlsMinimumSupportedProtocolVersion == .TLSv13 ? .tls13 : .tls12
         result.maximumVersion = configuration.tlsMaximumSupportedProtocolVersion == .TLSv13 ? .tls13 : .tls12

@@ -23,21 +23,7 @@ extension Transfer {
     func askRedirect(
         _ response: HTTPURLResponse, to request: URLRequest, _ answer: @escaping @Sendable (URLRequest?) -> Void
     ) {
-        let (task, session) = (self.task, self.session)
-        let questions = self.faces.map { face in
-            DelegateQuestion<URLRequest?>(
-                face: face, method: .redirection, asyncMethod: .redirectionAsync,
-                call: { face, once in
-                    face.task?.urlSession(
-                        session, task: task, willPerformHTTPRedirection: response, newRequest: request
-                    ) { once($0) }
-                },
-                callAsync: { face in
-                    await face.task?.urlSession(
-                        session, task: task, willPerformHTTPRedirection: response, newRequest: request)
-                })
-        }
-        self.core.line.ask(questions) { answer($0 ?? request) }
+        self.core.askRedirect(response, to: request, about: self.task, of: self.session, answer)
     }
 
     /// A body that can be read from its beginning; `nil` where nobody has one.

@@ -133,7 +133,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// Of the bytes sent and received; cancelling, pausing or resuming it does the same to the task.
     open var progress: Progress {
         self.facts.withLock { facts in
-            let progress = facts.progress ?? TaskProgress(facts, of: self)
+            if let progress = facts.progress { return progress.whole }
+            let progress = TaskProgress(facts, of: self)
+            if facts.state == .completed, facts.error == nil { progress.finish() }
             facts.progress = progress
             return progress.whole
         }

@@ -119,8 +119,8 @@ struct DigestAuthenticationTests {
             if Self.isRight(request, .sha256) { return .text("in") }
             let lines = [
                 "WWW-Authenticate: Basic realm=\"r\"",
-                "WWW-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\", algorithm=MD5",
                 "WWW-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\", algorithm=SHA-256",
+                "WWW-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\", algorithm=MD5",
             ]
             return .text("no", lines, status: 401)
         }
