@@ -41,7 +41,8 @@ struct ImportTable {
                 "WebSocketProtocol",
             ],
             "sluice": [
-                "ArgumentParser", "CommandLineText", "ControlAPI", "ControlPlane", "Foundation", "GatewayCore", "Logging", "UnixSignals",
+                "ArgumentParser", "CommandLineText", "ControlAPI", "ControlPlane", "Foundation", "GatewayCore",
+                "Logging", "UnixSignals",
                 "SessionTasks",
                 "StreamTransport",
                 "Synchronization", "TLSEngine", "WebSocketProtocol",

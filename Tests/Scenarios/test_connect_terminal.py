@@ -186,6 +186,7 @@ def test_a_stream_by_hand(terminal):
     one, peer = terminal("--crlf", kind="tcp")
     peer.send(b"220 ready\r\n")
     one.wait_for("< 220 ready")
+    assert "\\u{D}" not in one.text
     one.type("NOOP\r")
     assert peer.receive(6) == b"NOOP\r\n"
     one.type("/ping\r").wait_for("no pong: there are no Pings on a stream")

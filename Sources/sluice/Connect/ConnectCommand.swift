@@ -28,7 +28,7 @@ struct ConnectCommand: AsyncParsableCommand {
             lines entered, which are kept in memory only. A line that begins with / is a command: /help lists them. Ctrl-D ends \
             the input; Ctrl-C closes. Colours are left out where NO_COLOR is set.
 
-            SIGINT, SIGTERM and SIGHUP send a Close frame (on a stream the half-close) and wait 5s at most; a second one ends at once.
+            SIGINT, SIGTERM and SIGHUP send a Close frame (on a stream the half-close) and wait 6s at most; a second one ends at once.
 
             EXAMPLES
               A conversation by hand:

@@ -15,6 +15,7 @@ actor Screen {
     private let colors: Bool
     private var editor = LineEditor()
     private var decoder = KeyDecoder()
+    private var streamed = StreamedText()
     /// Whether the row of the editor is shown.
     private var isShown = false
 
@@ -44,6 +45,15 @@ actor Screen {
             self.colored(index == 0 ? mark : String(repeating: " ", count: mark.count), ink) + row + "\n"
         }
         await self.write((self.isShown ? "\r\u{1B}[K" : "") + lines.joined() + (self.isShown ? self.row : ""))
+    }
+
+    /// Prints what a stream gave, as far as its characters are whole.
+    func print(stream bytes: [UInt8], mark: String, _ ink: Ink) async {
+        let text = self.streamed.text(bytes)
+        guard !text.isEmpty else { return }
+        // A CR is half of an end of line, or means to write over it: neither is shown. What else steers is spelled out.
+        let lines = TerminalText.safe(String(text.unicodeScalars.filter { $0 != "\r" }))
+        await self.print(lines.hasSuffix("\n") ? String(lines.dropLast()) : lines, mark: mark, ink)
     }
 
     /// - Returns: what the keys among these bytes came to, drawn already.

@@ -15,9 +15,8 @@ struct TerminalFace: ConnectFace {
         case .data(let bytes):
             let more = bytes.count > 256 ? " …" : ""
             await self.received("(\(bytes.count) bytes) \(HexText.text(bytes.prefix(256)))\(more)")
-        case .bytes(let bytes), .line(let bytes):
-            let text = String(decoding: bytes, as: UTF8.self)
-            await self.received(text.hasSuffix("\n") ? String(text.dropLast()) : text)
+        case .bytes(let bytes): await self.screen.print(stream: bytes, mark: "< ", .received)
+        case .line(let line): await self.received(String(decoding: line, as: UTF8.self))
         case .failed(let failure): await self.screen.print("sluice: \(failure.line)", mark: "", .fault)
         case .opened(let facts):
             if self.voice == .verbose { return await self.notes(event) }
