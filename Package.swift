@@ -94,6 +94,7 @@ let package = Package(
                 .product(name: "DequeModule", package: "swift-collections"),
             ],
             swiftSettings: house),
+        .target(name: "CommandLineText", swiftSettings: house),
         .target(name: "ControlAPI", swiftSettings: house),
         .target(
             name: "ControlPlane",
@@ -117,7 +118,8 @@ let package = Package(
         .executableTarget(
             name: "sluice",
             dependencies: [
-                "ControlPlane", "GatewayCore", "StreamTransport",
+                "CommandLineText", "ControlPlane", "GatewayCore", "SessionTasks", "StreamTransport", "TLSEngine",
+                "WebSocketProtocol",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
@@ -210,6 +212,7 @@ let package = Package(
                 .product(name: "HummingbirdCore", package: "hummingbird"),
             ],
             swiftSettings: house),
+        .testTarget(name: "CommandLineTextTests", dependencies: ["CommandLineText"], swiftSettings: house),
         .target(
             name: "FuzzTargets",
             dependencies: [

@@ -32,6 +32,7 @@ struct ImportTable {
                 "ByteKernels", "Deflate", "DequeModule", "HTTPSemantics", "Logging", "Metrics", "SessionTasks",
                 "StreamTransport", "Synchronization", "TLSEngine", "WebSocketProtocol", "Yams",
             ],
+            "CommandLineText": [],
             "ControlAPI": [],
             "ControlPlane": [
                 "ByteKernels", "ControlAPI", "DequeModule", "FoundationEssentials", "GatewayCore", "HTTPTransport",
@@ -40,7 +41,8 @@ struct ImportTable {
                 "WebSocketProtocol",
             ],
             "sluice": [
-                "ArgumentParser", "ControlAPI", "ControlPlane", "Foundation", "GatewayCore", "Logging", "UnixSignals",
+                "ArgumentParser", "CommandLineText", "ControlAPI", "ControlPlane", "Foundation", "GatewayCore",
+                "Logging", "UnixSignals",
                 "SessionTasks",
                 "StreamTransport",
                 "Synchronization", "TLSEngine", "WebSocketProtocol",

@@ -4,7 +4,7 @@ import Testing
 import TestSupport
 import URLLoading
 
-@Suite("Loading over TLS", .timeLimit(.minutes(2)))
+@Suite("Loading over TLS", .loading, .timeLimit(.minutes(5)))
 struct SecureLoadingTests {
     @Test func asksOfEveryNewConnection() async throws {
         let server = try await WebServer(

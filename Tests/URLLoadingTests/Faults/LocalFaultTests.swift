@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Faults at home", .timeLimit(.minutes(2)))
+@Suite("Faults at home", .loading, .timeLimit(.minutes(5)))
 struct LocalFaultTests {
     @Test func failAnUploadWhoseFileShrinks() async throws {
         let folder = try TemporaryFolder()

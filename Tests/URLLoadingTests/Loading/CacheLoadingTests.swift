@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("The cache within transfers, RFC 9111", .timeLimit(.minutes(2)))
+@Suite("The cache within transfers, RFC 9111", .loading, .timeLimit(.minutes(5)))
 struct CacheLoadingTests {
     private func session(_ policy: URLRequest.CachePolicy = .useProtocolCachePolicy) -> URLSession {
         URLSession.test { $0.requestCachePolicy = policy }

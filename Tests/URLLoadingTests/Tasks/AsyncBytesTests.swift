@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Bytes as they come", .timeLimit(.minutes(2)))
+@Suite("Bytes as they come", .loading, .timeLimit(.minutes(5)))
 struct AsyncBytesTests {
     @Test func beginWhenTheHeadIsThere() async throws {
         let gate = Gate()
@@ -66,7 +66,7 @@ struct AsyncBytesTests {
     }
 
     @Test func throwTheErrorInTheMiddle() async throws {
-        let server = try await WebServer(["/": .text("abcdef").broken(at: 73, by: .close)])
+        let server = try await WebServer(["/": .text("abcdef").broken(at: 69, by: .close)])
         let session = URLSession.test()
         let (bytes, _) = try await session.bytes(from: server.url())
         let error = await #expect(throws: URLError.self) { for try await _ in bytes {} }
@@ -101,8 +101,7 @@ struct AsyncBytesTests {
 
     @Test func holdTheServerBackWhereTheyAreNotRead() async throws {
         let server = try await WebServer()
-        let piece = [UInt8](repeating: 7, count: 1 << 20)
-        server.on("/", .response(200, [], Array(repeatElement(piece, count: 64).joined())))
+        server.on("/", .response(200, [], [UInt8](repeating: 7, count: 64 << 20)))
         let session = URLSession.test()
         let (bytes, _) = try await session.bytes(from: server.url())
         var iterator = bytes.makeAsyncIterator()
@@ -111,8 +110,8 @@ struct AsyncBytesTests {
         for _ in 0..<200 { await Task.yield() }
         #expect(bytes.task.countOfBytesReceived < 16 << 20)
         var count = 1
-        while try await iterator.next() != nil, count < 100_000 { count += 1 }
-        #expect(count == 100_000)
+        while try await iterator.next() != nil, count < 10_000 { count += 1 }
+        #expect(count == 10_000)
         bytes.task.cancel()
         session.invalidateAndCancel()
     }

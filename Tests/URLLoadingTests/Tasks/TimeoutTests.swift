@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Timeouts", .timeLimit(.minutes(2)))
+@Suite("Timeouts", .loadingAlone, .timeLimit(.minutes(5)))
 struct TimeoutTests {
     @Test func endATaskOnWhichNothingMoves() async throws {
         let server = try await WebServer([
