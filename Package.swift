@@ -153,6 +153,8 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Tests/Benchmarks/SessionBenchmark", swiftSettings: house),
+        .executableTarget(
+            name: "Articles", dependencies: ["URLLoading"], path: "Tests/Programs/Articles", swiftSettings: house),
         .target(
             name: "TestSupport", dependencies: ["ByteKernels", "COpenSSL", "StreamTransport"],
             path: "Sources/TestSupport", swiftSettings: house),
