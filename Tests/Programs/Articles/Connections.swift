@@ -15,7 +15,8 @@ enum Connections {
     }
 
     static func closeForAReasonOfOurOwn(_ socket: URLSessionWebSocketTask) {
-        socket.cancel(with: URLSessionWebSocketTask.CloseCode(rawValue: 4001), reason: nil)
+        let code = URLSessionWebSocketTask.CloseCode(rawValue: 4001) ?? .normalClosure
+        socket.cancel(with: code, reason: nil)
     }
 
     static func askForTheTime(_ host: String) async throws -> String {
