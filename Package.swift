@@ -10,6 +10,16 @@ let house: [SwiftSetting] = [
 /// The four rooms that hold unsafe code say so at each use.
 let room = house + [.strictMemorySafety()]
 
+/// Programs as an application's developer writes them for Foundation's URLSession, each in one file: built as they would
+/// be, and with the toolchain's own URL loading by the scenarios.
+func application(
+    _ name: String, in folder: String = "Tests/Programs/Compatibility", mode: SwiftLanguageMode = .v6
+) -> Target {
+    .executableTarget(
+        name: name, dependencies: ["URLLoading"], path: "\(folder)/\(name)",
+        swiftSettings: [.treatAllWarnings(as: .error), .swiftLanguageMode(mode)])
+}
+
 let package = Package(
     name: "sluice",
     products: [
@@ -24,7 +34,12 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         // Without its traits it brings no Foundation along.
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0", traits: []),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+        .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.0"),
+        // Without its traits it brings no full Foundation along.
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0", traits: []),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
     ],
@@ -79,10 +94,32 @@ let package = Package(
                 .product(name: "DequeModule", package: "swift-collections"),
             ],
             swiftSettings: house),
+        .target(name: "CommandLineText", swiftSettings: house),
+        .target(name: "ControlAPI", swiftSettings: house),
+        .target(
+            name: "ControlPlane",
+            dependencies: [
+                "ControlAPI", "GatewayCore", "HTTPTransport", "SessionTasks", "StreamTransport", "TLSEngine",
+                "WebSocketProtocol", "ByteKernels",
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "HummingbirdCore", package: "hummingbird"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
+                .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: house),
         .executableTarget(
             name: "sluice",
             dependencies: [
-                "GatewayCore", "StreamTransport",
+                "CommandLineText", "ControlPlane", "GatewayCore", "SessionTasks", "StreamTransport", "TLSEngine",
+                "WebSocketProtocol",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
@@ -94,6 +131,30 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Tests/Programs/TaskClient", swiftSettings: house),
+        .executableTarget(
+            name: "Loader",
+            dependencies: ["URLLoading", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            path: "Tests/Programs/Loader", swiftSettings: house),
+        application("AsyncStyle"),
+        application("CompletionStyle", mode: .v5),
+        application("CookiesAndCache"),
+        application("DelegateStyle", mode: .v5),
+        application("DownloadResume"),
+        application("LineStyle"),
+        application("MailClient"),
+        application("SignIn"),
+        application("TransferBenchmark", in: "Tests/Benchmarks"),
+        application("UploadProgress"),
+        application("WebSocketChat"),
+        .executableTarget(
+            name: "SessionBenchmark",
+            dependencies: [
+                "URLLoading", "SessionTasks", "StreamTransport", "WebSocketProtocol",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Tests/Benchmarks/SessionBenchmark", swiftSettings: house),
+        .executableTarget(
+            name: "Articles", dependencies: ["URLLoading"], path: "Tests/Programs/Articles", swiftSettings: house),
         .target(
             name: "TestSupport", dependencies: ["ByteKernels", "COpenSSL", "StreamTransport"],
             path: "Sources/TestSupport", swiftSettings: house),
@@ -145,6 +206,15 @@ let package = Package(
                 "TestSupport",
             ],
             swiftSettings: house),
+        .testTarget(
+            name: "ControlPlaneTests",
+            dependencies: [
+                "ControlPlane", "ControlAPI", "GatewayCore", "StreamTransport", "SessionTasks",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "HummingbirdCore", package: "hummingbird"),
+            ],
+            swiftSettings: house),
+        .testTarget(name: "CommandLineTextTests", dependencies: ["CommandLineText"], swiftSettings: house),
         .target(
             name: "FuzzTargets",
             dependencies: [

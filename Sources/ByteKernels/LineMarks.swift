@@ -7,11 +7,11 @@ extension RawSpan {
         precondition(start >= 0 && start <= self.byteCount)
         return unsafe self.withUnsafeBytes { bytes in
             var offset = start
-            while offset <= bytes.count - 16 {
-                let found = unsafe lineMarks(bytes.loadUnaligned(fromByteOffset: offset, as: SIMD16<UInt8>.self))
-                if found[0] != 0 { return offset + found[0].trailingZeroBitCount / 8 }
-                if found[1] != 0 { return offset + 8 + found[1].trailingZeroBitCount / 8 }
-                offset += 16
+            while offset <= bytes.count - 8 {
+                let word = unsafe bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+                let marks = lineMarks(UInt64(littleEndian: word))
+                if marks != 0 { return offset + marks.trailingZeroBitCount / 8 }
+                offset += 8
             }
             while offset < bytes.count {
                 let byte = unsafe bytes[offset]
@@ -23,13 +23,17 @@ extension RawSpan {
     }
 }
 
-/// All bits of each byte that may begin a line end, in memory order.
+/// The highest bit of each byte that may begin a line end. No sum below reaches beyond its byte, so none is marked
+/// for what its neighbour is.
 @inline(__always)
-private func lineMarks(_ bytes: SIMD16<UInt8>) -> SIMD2<UInt64> {
-    let isEnd = (bytes &- 0x0A) .< SIMD16(repeating: 4)
-    let isLead = (bytes | 0x20) .== SIMD16(repeating: 0xE2)
-    let marks = unsafe unsafeBitCast(isEnd .| isLead, to: SIMD2<UInt64>.self)
-    return SIMD2(marks[0].littleEndian, marks[1].littleEndian)
+private func lineMarks(_ bytes: UInt64) -> UInt64 {
+    let each: UInt64 = 0x0101_0101_0101_0101
+    let low = bytes & (each &* 0x7F)
+    let isEnd = (low &+ each &* (0x80 - 0x0A)) & ~(low &+ each &* (0x80 - 0x0E)) & ~bytes
+    // C2 and E2 differ in one bit.
+    let lead = (bytes | each &* 0x20) ^ (each &* 0xE2)
+    let isLead = ~((lead & (each &* 0x7F)) &+ (each &* 0x7F) | lead)
+    return (isEnd | isLead) & (each &* 0x80)
 }
 
 extension String {

@@ -4,8 +4,11 @@ import StreamTransport
 
 /// What the process says on standard output once it is up.
 enum Announcement {
-    static func print(_ places: [Gateway.Place], _ configuration: GatewayConfiguration, source: ConfigurationSource) {
+    static func print(
+        _ places: [Gateway.Place], _ configuration: GatewayConfiguration, source: ConfigurationSource, control: String?
+    ) {
         var lines = places.map { "listening on \(Self.url($0, configuration))" }
+        if let control { lines.append("control on \(control)") }
         if case .builtIn = source, let web = places.first { lines += Self.firstSteps(web) }
         lines.append("ready")
         // In one piece, so that a reader who waits for a line never sees half of it.
@@ -31,9 +34,9 @@ enum Announcement {
             "try, each in a terminal of its own:",
             "  \(program) bridge tcp://127.0.0.1:7000 ws://\(web.address)/echo",
             "      a TCP port in front of it: what you send to port 7000 comes back",
-            "  python3 -m websockets ws://\(web.address)/echo",
-            "      what you type comes back (after: python3 -m pip install websockets)",
-            "  python3 -m websockets ws://\(web.address)/chat/lobby",
+            "  \(program) connect ws://\(web.address)/echo",
+            "      what you type comes back",
+            "  \(program) connect ws://\(web.address)/chat/lobby",
             "      in two terminals: one hears the other",
             "",
         ]

@@ -7,6 +7,14 @@ extension ConfigurationSource {
         }
     }
 
+    /// A bridge is one listener and one target, and nobody to ask about it.
+    var hasNoControlPlane: Bool {
+        switch self {
+        case .builtIn, .file: false
+        case .bridge: true
+        }
+    }
+
     /// Every upstream must be reachable before anything listens.
     var requiresTarget: Bool {
         switch self {

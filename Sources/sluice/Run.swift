@@ -1,3 +1,4 @@
+import ControlPlane
 import Foundation
 import GatewayCore
 import StreamTransport
@@ -8,6 +9,8 @@ import StreamTransport
 /// at once; SIGHUP reads the configuration's file again.
 /// - Throws: `StartFailure` when it does not come up.
 func run(_ configuration: GatewayConfiguration, source: ConfigurationSource) async throws {
+    var configuration = configuration
+    if source.hasNoControlPlane { configuration.control.address = nil }
     let signals = await ProcessSignals()
     let log = TunnelLog(configuration.log)
     let passed = ServiceSupervisor.takeListeningDescriptors().map {
@@ -15,20 +18,42 @@ func run(_ configuration: GatewayConfiguration, source: ConfigurationSource) asy
     }
     let group: LoopGroup
     let gateway: Gateway
+    let control: ControlServer?
     do {
         group = try LoopGroup(count: configuration.loops ?? Machine.cores)
         gateway = Gateway(loops: group.loops, log: log, configuration: configuration, passedSockets: passed)
         if source.requiresTarget { try await TargetProbe(loop: group.loops[0]).requireAll(of: configuration) }
         let plan = try GatewayPlan(configuration)
         let places = try await gateway.start(plan)
-        if !source.isQuiet { Announcement.print(places, configuration, source: source) }
+        let (server, place) = try await startControl(configuration.control, gateway: gateway, log: log)
+        control = server
+        if !source.isQuiet { Announcement.print(places, configuration, source: source, control: place) }
     } catch let error as SystemError {
         throw StartFailure.refusedBySystem("\(error)")
     } catch let error as PlanFault {
         throw StartFailure.refusedBySystem("\(error)")
     }
     ServiceSupervisor.notify("READY=1\nSTATUS=serving")
-    await Service(gateway: gateway, source: source, log: log).live(by: signals)
+    control?.phase = .ready
+    await Service(gateway: gateway, source: source, log: log, control: control).live(by: signals)
+    await control?.stop()
     log.flush()
     group.stop()
+}
+
+/// The control plane of the configuration, listening, and where.
+/// - Throws: `PlanFault` when an address that was asked for cannot be had; the default one is then done without.
+private func startControl(
+    _ settings: ControlSettings, gateway: Gateway, log: TunnelLog
+) async throws(PlanFault) -> (ControlServer?, String?) {
+    guard settings.address != nil else { return (nil, nil) }
+    let server = try ControlServer(settings, gateway: gateway, log: log, version: Version.text)
+    do throws(PlanFault) {
+        return (server, try await server.start())
+    } catch {
+        await server.stop()
+        guard !settings.isExplicit else { throw error }
+        log.note("without a control plane: \(error.description); give control.address another one", level: .warning)
+        return (nil, nil)
+    }
 }

@@ -1,3 +1,4 @@
+import ControlPlane
 import Foundation
 import GatewayCore
 import StreamTransport
@@ -7,6 +8,7 @@ struct Service {
     let gateway: Gateway
     let source: ConfigurationSource
     let log: TunnelLog
+    let control: ControlServer?
 
     func live(by signals: ProcessSignals) async {
         var draining: Task<Void, Never>?
@@ -25,6 +27,7 @@ struct Service {
                 }
                 ServiceSupervisor.notify("STOPPING=1\nSTATUS=draining")
                 self.log.note("draining")
+                self.control?.phase = .draining
                 draining = Task {
                     await self.gateway.drain()
                     ended.continuation.yield()
@@ -65,6 +68,7 @@ struct Service {
             try await self.gateway.reload(configuration)
             self.log.note("reloaded \(path)")
         } catch {
+            self.gateway.reloadFailed("\(error)")
             self.log.note("not reloaded, still running with the former configuration: \(error)", level: .error)
         }
     }

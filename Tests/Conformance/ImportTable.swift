@@ -32,8 +32,19 @@ struct ImportTable {
                 "ByteKernels", "Deflate", "DequeModule", "HTTPSemantics", "Logging", "Metrics", "SessionTasks",
                 "StreamTransport", "Synchronization", "TLSEngine", "WebSocketProtocol", "Yams",
             ],
+            "CommandLineText": [],
+            "ControlAPI": [],
+            "ControlPlane": [
+                "ByteKernels", "ControlAPI", "CoreMetrics", "DequeModule", "FoundationEssentials", "GatewayCore",
+                "HTTPTransport",
+                "HTTPTypes", "Hummingbird", "HummingbirdCore", "Logging", "NIOCore", "NIOPosix",
+                "ServiceLifecycle", "SessionTasks", "StreamTransport", "Synchronization", "TLSEngine", "URLLoading",
+                "WebSocketProtocol",
+            ],
             "sluice": [
-                "ArgumentParser", "Foundation", "GatewayCore", "Logging", "UnixSignals", "SessionTasks",
+                "ArgumentParser", "CommandLineText", "ControlAPI", "ControlPlane", "Foundation", "GatewayCore",
+                "Logging", "UnixSignals",
+                "SessionTasks",
                 "StreamTransport",
                 "Synchronization", "TLSEngine", "WebSocketProtocol",
             ],
@@ -42,6 +53,8 @@ struct ImportTable {
         folders: [
             "Sources/TLSEngine/OpenSSL/": ["COpenSSL", "Synchronization"],
             "Sources/StreamTransport/System/": ["CLinux", "Glibc"],
+            // What Foundation offers of run loops does not let one go on.
+            "Sources/URLLoading/Streams/": ["CoreFoundation"],
         ])
 
     func findings(in file: SourceFile) -> [Finding] {

@@ -12,6 +12,8 @@ package final class ChatHub: Sendable {
         self.loops = loops
     }
 
+    package var loopCount: Int { self.loops.count }
+
     func joined(_ room: String, onLoop index: Int) {
         self.rooms.withLock { $0[room, default: [:]][index, default: 0] += 1 }
     }

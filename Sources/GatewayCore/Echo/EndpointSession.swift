@@ -10,6 +10,7 @@ final class EndpointSession {
     private let gateway: LoopGateway
     private var stream: StreamTask?
     private var webSocket: WebSocketTask?
+    private var handshake: HandshakeFacts?
     /// Set when we began the end.
     private var termination: TerminationReason?
     private let timer = LoopTimer()
@@ -40,6 +41,7 @@ final class EndpointSession {
             accepting: transport, response: acceptance.response, subprotocol: acceptance.subprotocol,
             deflate: self.route.negotiated(acceptance), options: self.route.webSocketOptions, relay: relay)
         self.webSocket = task
+        self.handshake = self.gateway.shared.handshake(asked.head, acceptance.response)
         self.begun()
         task.whenEnded { end in self.over(TerminationReason(endpoint: end)) }
         relay.start(task)
@@ -47,8 +49,7 @@ final class EndpointSession {
     }
 
     private func begun() {
-        self.gateway.shared.log.opened(self.passport)
-        self.gateway.replace(self)
+        self.gateway.opened(self, self.passport, isWebSocket: self.webSocket != nil)
         self.armLife()
     }
 
@@ -99,6 +100,29 @@ extension EndpointSession: TimerTarget {
 }
 
 extension EndpointSession: LiveConnection {
+    var identifier: UInt64 { self.passport.identifier }
+    var routeName: String? { self.passport.route }
+
+    func link(_ side: TunnelSide) -> TunnelLink? {
+        guard side == .downstream else { return nil }
+        return self.stream.map { .stream($0) } ?? self.webSocket.map { .webSocket($0) }
+    }
+
+    func reports(at now: MonotonicInstant) -> [ConnectionReport] {
+        let kind: ConnectionKind = self.stream == nil ? .webSocket : .stream
+        var report = self.passport.report(kind, stage: .open, at: now)
+        report.handshake = self.handshake
+        if let link = self.link(.downstream) { report.read(link) }
+        report.sendStalled = report.receiveStalled
+        return [report]
+    }
+
+    func stop(_ signal: CloseSignal) {
+        self.termination = self.termination ?? TerminationReason(.operator, .relaying, .stopped)
+        self.webSocket?.close(signal.closeCode, reason: signal.reason)
+        self.stream?.close(linger: Tunnel.closingTimeout)
+    }
+
     var queuedBytes: Int {
         self.stream?.queuedBytes ?? self.webSocket?.queuedBytes ?? 0
     }

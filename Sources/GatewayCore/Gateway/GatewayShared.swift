@@ -1,27 +1,42 @@
 import StreamTransport
 import Synchronization
+import WebSocketProtocol
 
 /// What all loops of a gateway share. Touched when connections come and go, never for their bytes.
 package final class GatewayShared: Sendable {
     let log: TunnelLog
     let hub: ChatHub
     package let counters = GatewayCounters()
-    private let lastIdentifier = Atomic<UInt64>(0)
+    /// Connections remembered after their end, on all loops together.
+    package let closedLimit: Int
+    /// Whether opening handshakes are kept for the REST interface.
+    package let keepsHandshakes: Bool
+    /// Where events go; `nil` where nobody could ever ask for them.
+    package let journal: EventJournal?
     private let admission: Mutex<Admission>
 
-    package init(log: TunnelLog, hub: ChatHub, admission: Admission) {
+    package init(
+        log: TunnelLog, hub: ChatHub, admission: Admission, closedLimit: Int = 0, keepsHandshakes: Bool = false,
+        journal: EventJournal? = nil
+    ) {
         self.log = log
         self.hub = hub
         self.admission = Mutex(admission)
+        self.closedLimit = closedLimit
+        self.keepsHandshakes = keepsHandshakes
+        self.journal = journal
     }
 
-    /// Identifiers given out so far: connections that were accepted.
-    package var identifiers: UInt64 {
-        self.lastIdentifier.load(ordering: .relaxed)
+    var loopCount: Int { self.hub.loopCount }
+
+    /// One loop's part of the limit.
+    func closedLimit(onLoop index: Int) -> Int {
+        let loops = max(1, self.loopCount)
+        return self.closedLimit / loops + (index < self.closedLimit % loops ? 1 : 0)
     }
 
-    func nextIdentifier() -> UInt64 {
-        self.lastIdentifier.wrappingAdd(1, ordering: .relaxed).newValue
+    func handshake(_ request: RequestHead, _ response: [UInt8]) -> HandshakeFacts? {
+        self.keepsHandshakes ? HandshakeFacts(request, response: response) : nil
     }
 
     package func withAdmission<R: Sendable>(_ body: (inout Admission) -> R) -> R {

@@ -1,10 +1,41 @@
+import SessionTasks
+import StreamTransport
+
 /// A connection that the gateway is responsible for, from its acceptance to its end. On its loop.
 protocol LiveConnection: AnyObject {
-    var passport: ConnectionPassport { get }
+    /// Unique in the process; stands in the log and in the REST interface.
+    var identifier: UInt64 { get }
+    var routeName: String? { get }
     /// Bytes taken from one peer that the kernel has not taken for the other: what its watermarks bound.
     var queuedBytes: Int { get }
     /// Asked to end when it is convenient: 1001 to WebSockets, nothing new to begin.
     func drain()
     /// Ends at once, with a reset where that is not a clean end.
     func abandon(_ party: TerminationParty, _ cause: TerminationCause)
+    /// Ends in order by somebody's wish, with this Close where there is a WebSocket.
+    func stop(_ signal: CloseSignal)
+    /// The task on that side; `nil` while there is none.
+    func link(_ side: TunnelSide) -> TunnelLink?
+    /// What is to be shown: of a tunnel, both its connections.
+    func reports(at now: MonotonicInstant) -> [ConnectionReport]
+}
+
+extension LiveConnection {
+    func stop(_ signal: CloseSignal) { self.abandon(.operator, .stopped) }
+    func link(_ side: TunnelSide) -> TunnelLink? { nil }
+}
+
+extension ConnectionPassport {
+    /// What is known of an accepted connection beside its task.
+    func report(_ kind: ConnectionKind, stage: TaskStage, at now: MonotonicInstant) -> ConnectionReport {
+        var report = ConnectionReport(
+            ConnectionKey(self.identifier), kind, isAccepted: true, stage: stage, createdAt: self.acceptedAt,
+            takenAt: now)
+        report.listener = self.listener
+        report.route = self.route
+        report.upstream = self.upstream
+        report.peer = self.peer
+        report.client = self.client == self.peer ? nil : self.client
+        return report
+    }
 }

@@ -12,12 +12,21 @@ package final class LoopGateway {
     private(set) var isDraining = false
     private var whenEmpty: (() -> Void)?
     var drainer: LoopDrainer?
+    /// Identifiers given out on this loop so far.
+    private var sequence: UInt64 = 0
+    var closed: ClosedConnections
+    var totals = LoopTotals()
+    /// Of those few connections that have any.
+    var labels: [ConnectionKey: [String: String]] = [:]
+    /// Connections that ended with messages nobody has received yet, the oldest first.
+    var leftovers: [ClientSession] = []
 
     package init(loop: Loop, index: Int, shared: GatewayShared) {
         self.loop = loop
         self.index = index
         self.shared = shared
         self.floor = ChatFloor(hub: shared.hub, loopIndex: index)
+        self.closed = ClosedConnections(limit: shared.closedLimit(onLoop: index))
         self.floor.settle(on: loop)
     }
 
@@ -57,12 +66,27 @@ package final class LoopGateway {
 
     /// Of the connections of one route, the most bytes that one holds back for want of a reader.
     package func mostQueuedBytes(onRoute name: String) -> Int {
-        self.live.values.reduce(0) { $1.passport.route == name ? max($0, $1.queuedBytes) : $0 }
+        self.live.values.reduce(0) { $1.routeName == name ? max($0, $1.queuedBytes) : $0 }
+    }
+
+    /// Every identifier given out on this loop, to accepted connections and to those opened by command.
+    package var identifiers: [UInt64] {
+        (0..<self.sequence).map { self.identifier($0) }
+    }
+
+    /// Tells the loop, so that who has an identifier need not ask them all.
+    private func identifier(_ sequence: UInt64) -> UInt64 {
+        sequence &* UInt64(max(1, self.shared.loopCount)) &+ UInt64(self.index) &+ 1
+    }
+
+    func nextIdentifier() -> UInt64 {
+        defer { self.sequence += 1 }
+        return self.identifier(self.sequence)
     }
 
     func accepted(_ socket: AcceptedSocket, by plan: ListenerPlan) {
         let passport = ConnectionPassport(
-            identifier: self.shared.nextIdentifier(), listener: plan.configuration.name, peer: socket.peer,
+            identifier: self.nextIdentifier(), listener: plan.configuration.name, peer: socket.peer,
             client: socket.peer, acceptedAt: self.loop.now)
         do throws(SystemError) {
             let transport = try SocketConnection(
@@ -77,18 +101,22 @@ package final class LoopGateway {
     }
 
     func add(_ connection: any LiveConnection) {
-        self.live[connection.passport.identifier] = connection
+        self.live[connection.identifier] = connection
     }
 
     /// One connection became another under the same identifier: what was accepted became a tunnel.
     func replace(_ connection: any LiveConnection) {
-        guard self.live[connection.passport.identifier] != nil else { return }
-        self.live[connection.passport.identifier] = connection
+        guard self.live[connection.identifier] != nil else { return }
+        self.live[connection.identifier] = connection
         if self.isDraining { connection.drain() }
     }
 
     func remove(_ identifier: UInt64) {
-        guard self.live.removeValue(forKey: identifier) != nil, self.live.isEmpty else { return }
+        let wasLive = self.live.removeValue(forKey: identifier) != nil
+        if !self.labels.isEmpty {
+            for side in TunnelSide.allCases { self.labels[ConnectionKey(identifier, side)] = nil }
+        }
+        guard wasLive, self.live.isEmpty else { return }
         let whenEmpty = self.whenEmpty
         self.whenEmpty = nil
         whenEmpty?()

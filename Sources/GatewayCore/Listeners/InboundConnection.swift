@@ -66,6 +66,7 @@ final class InboundConnection {
         self.refusal = self.ticket.take(client: client, at: self.loop.now)
         if let refusal = self.refusal {
             self.gateway.shared.counters.count(refusal.rawValue)
+            self.gateway.shared.journal?.limitHit(refusal.rawValue, listener: self.passport.listener)
             guard self.plan.configuration.kind.speaksWebSocket, self.ticket.takeAnswer() else {
                 return self.end(TerminationReason(.gateway, .accepting, .refusedAdmission(refusal)), reset: true)
             }
@@ -271,8 +272,14 @@ extension InboundConnection: TimerTarget {
 }
 
 extension InboundConnection: LiveConnection {
+    var identifier: UInt64 { self.passport.identifier }
+    var routeName: String? { self.passport.route }
     /// Nothing goes anywhere before its route is known.
     var queuedBytes: Int { 0 }
+
+    func reports(at now: MonotonicInstant) -> [ConnectionReport] {
+        [self.passport.report(self.plan.configuration.kind.connectionKind, stage: .opening, at: now)]
+    }
 
     func drain() {
         self.end(TerminationReason(.operator, self.phaseName, .drained), reset: false)

@@ -36,6 +36,31 @@ package final class TunnelLog: Sendable {
         self.write(LogLine("connection opened", Self.fields(of: passport)))
     }
 
+    /// A write by the control plane.
+    package func audit(operation: String, path: String, caller: String, status: Int, code: String?) {
+        var fields: [(String, LogLine.Value)] = [
+            ("operation", .text(operation)), ("path", .text(path)), ("caller", .text(caller)),
+            ("status", .number(UInt64(max(0, status)))),
+        ]
+        if let code { fields.append(("code", .text(code))) }
+        self.write(LogLine("control", fields, level: .notice))
+    }
+
+    /// A connection opened by command.
+    func opened(_ key: ConnectionKey, url: String) {
+        guard self.logsConnections else { return }
+        self.write(LogLine("connection opened", [("id", .number(key.number)), ("url", .text(url))]))
+    }
+
+    func closed(_ key: ConnectionKey, url: String, _ reason: TerminationReason, detail: String?) {
+        guard self.logsConnections else { return }
+        var fields: [(String, LogLine.Value)] = [
+            ("id", .number(key.number)), ("url", .text(url)), ("reason", .text(reason.description)),
+        ]
+        if let detail { fields.append(("detail", .text(detail))) }
+        self.write(LogLine("connection closed", fields))
+    }
+
     func closed(
         _ passport: ConnectionPassport, _ reason: TerminationReason, detail: String?, downstream: TaskRecord?,
         upstream: TaskRecord?, at now: MonotonicInstant

@@ -1,14 +1,14 @@
 import StreamTransport
 
 /// The time of day, for logs.
-enum WallClock {
+package enum WallClock {
     /// RFC 3339 in UTC with milliseconds, as `2026-01-31T23:59:59.123Z`.
-    static func now() -> String {
+    package static func now() -> String {
         Self.text(milliseconds: Machine.wallClockMilliseconds())
     }
 
     /// - Parameter milliseconds: since 1970-01-01T00:00:00Z, leap seconds not counted.
-    static func text(milliseconds: Int64) -> String {
+    package static func text(milliseconds: Int64) -> String {
         let seconds = milliseconds / 1000
         let (year, month, day) = Self.date(daysSinceEpoch: seconds / 86_400)
         let second = seconds % 86_400

@@ -58,6 +58,7 @@ final class TunnelEnd {
         guard self.pausedForOther, !self.relays else { return }
         // What is thrown away needs nobody to take it.
         self.pausedForOther = false
+        self.link.stallEnded()
         self.link.resumeReading()
     }
 
@@ -71,6 +72,7 @@ final class TunnelEnd {
     private func holdIfBehind(_ other: TunnelEnd) {
         guard !self.pausedForOther, other.link.queuedBytes > self.watermarks.high else { return }
         self.pausedForOther = true
+        self.link.stallBegins()
         self.link.pauseReading()
         other.link.awaitProgress()
     }
@@ -79,6 +81,7 @@ final class TunnelEnd {
     func goOn() {
         guard self.pausedForOther else { return }
         self.pausedForOther = false
+        self.link.stallEnded()
         self.link.resumeReading()
     }
 

@@ -3,9 +3,16 @@ import StreamTransport
 import WebSocketProtocol
 
 /// The task on one side of a tunnel.
-enum TunnelLink {
+package enum TunnelLink: Sendable {
     case stream(StreamTask)
     case webSocket(WebSocketTask)
+
+    var stage: TaskStage {
+        switch self {
+        case .stream(let task): task.stage
+        case .webSocket(let task): task.stage
+        }
+    }
 
     var kind: SideKind {
         switch self {
@@ -14,7 +21,7 @@ enum TunnelLink {
         }
     }
 
-    var record: TaskRecord {
+    package var record: TaskRecord {
         switch self {
         case .stream(let task): task.record
         case .webSocket(let task): task.record
@@ -39,6 +46,20 @@ enum TunnelLink {
         switch self {
         case .stream(let task): task.awaitProgress()
         case .webSocket(let task): task.awaitProgress()
+        }
+    }
+
+    func stallBegins() {
+        switch self {
+        case .stream(let task): task.record.stallBegins(at: task.loop.now)
+        case .webSocket(let task): task.record.stallBegins(at: task.loop.now)
+        }
+    }
+
+    func stallEnded() {
+        switch self {
+        case .stream(let task): task.record.stallEnded(at: task.loop.now)
+        case .webSocket(let task): task.record.stallEnded(at: task.loop.now)
         }
     }
 

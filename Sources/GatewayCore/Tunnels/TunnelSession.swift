@@ -10,6 +10,8 @@ final class TunnelSession {
     private let endpoint: Int
     private let gateway: LoopGateway
     private var tunnel: Tunnel?
+    /// The client's, where it is a WebSocket and somebody may ask for it.
+    var handshake: HandshakeFacts?
 
     init(_ passport: ConnectionPassport, ticket: AdmissionTicket, route: RoutePlan, endpoint: Int, gateway: LoopGateway)
     {
@@ -27,20 +29,22 @@ final class TunnelSession {
             self.over(reason, downstream: downstream.record, upstream: upstream.record)
         }
         self.tunnel = tunnel
-        self.gateway.shared.log.opened(self.passport)
-        self.gateway.replace(self)
+        self.gateway.opened(self, self.passport, isWebSocket: downstream.kind == .webSocket)
         tunnel.start()
     }
 
     private func over(_ reason: TerminationReason, downstream: TaskRecord, upstream: TaskRecord) {
-        self.tunnel = nil
         self.route.upstream?.balancer.withLock { $0.release(self.endpoint) }
         self.gateway.ended(self.passport, reason, downstream: downstream, upstream: upstream)
+        self.tunnel = nil
         self.ticket.release()
     }
 }
 
 extension TunnelSession: LiveConnection {
+    var identifier: UInt64 { self.passport.identifier }
+    var routeName: String? { self.passport.route }
+
     var queuedBytes: Int {
         guard let tunnel = self.tunnel else { return 0 }
         return tunnel.downstream.link.queuedBytes + tunnel.upstream.link.queuedBytes
@@ -52,5 +56,45 @@ extension TunnelSession: LiveConnection {
 
     func abandon(_ party: TerminationParty, _ cause: TerminationCause) {
         self.tunnel?.abandon(party, cause)
+    }
+
+    func stop(_ signal: CloseSignal) {
+        self.tunnel?.stop(signal)
+    }
+
+    func link(_ side: TunnelSide) -> TunnelLink? {
+        switch side {
+        case .downstream: self.tunnel?.downstream.link
+        case .upstream: self.tunnel?.upstream.link
+        }
+    }
+
+    func reports(at now: MonotonicInstant) -> [ConnectionReport] {
+        guard let downstream = self.link(.downstream), let upstream = self.link(.upstream) else { return [] }
+        var first = self.passport.report(downstream.kind.connectionKind, stage: .open, at: now)
+        first.handshake = self.handshake
+        first.partner = ConnectionKey(self.identifier, .upstream)
+        first.read(downstream)
+        var second = ConnectionReport(
+            ConnectionKey(self.identifier, .upstream), upstream.kind.connectionKind, isAccepted: false, stage: .open,
+            createdAt: self.passport.acceptedAt, takenAt: now)
+        second.listener = self.passport.listener
+        second.route = self.passport.route
+        second.upstream = self.passport.upstream
+        second.partner = ConnectionKey(self.identifier)
+        second.read(upstream)
+        // Who is not read holds up the one whose bytes wait.
+        first.sendStalled = second.receiveStalled
+        second.sendStalled = first.receiveStalled
+        return [first, second]
+    }
+}
+
+extension SideKind {
+    var connectionKind: ConnectionKind {
+        switch self {
+        case .stream: .stream
+        case .webSocket: .webSocket
+        }
     }
 }

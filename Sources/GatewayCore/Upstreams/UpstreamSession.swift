@@ -75,13 +75,15 @@ final class UpstreamSession {
         self.chosen = nil
         switch result {
         case .success(let upstream):
-            self.route.upstream?.balancer.withLock { $0.succeeded(endpoint) }
+            let isBack = self.route.upstream?.balancer.withLock { $0.succeeded(endpoint) }
+            if isBack == true { self.note(.upstreamUp) }
             self.join(upstream, endpoint: endpoint)
         case .failure(let failure):
-            self.route.upstream?.balancer.withLock {
-                if failure.kind.countsAgainstEndpoint { $0.failed(endpoint, now: now) }
-                $0.release(endpoint)
+            let isDown = self.route.upstream?.balancer.withLock { balancer in
+                defer { balancer.release(endpoint) }
+                return failure.kind.countsAgainstEndpoint && balancer.failed(endpoint, now: now)
             }
+            if isDown == true { self.note(.upstreamDown, detail: failure.detail) }
             var generator = LoopGenerator(self.loop)
             // An answer that is meant for the client is no reason to ask another endpoint.
             guard failure.kind.countsAgainstEndpoint,
@@ -89,6 +91,15 @@ final class UpstreamSession {
             else { return self.fail(failure.kind, answer: failure.response, detail: failure.detail) }
             self.loop.arm(self.timer, after: delay, target: self)
         }
+    }
+
+    /// Tells of the endpoint that was tried last.
+    private func note(_ kind: GatewayEvent.Kind, detail: String? = nil) {
+        var event = GatewayEvent(kind)
+        event.route = self.passport.route
+        event.upstream = self.passport.upstream
+        event.detail = detail
+        self.gateway.shared.journal?.publish(event)
     }
 
     // MARK: Joining
@@ -101,26 +112,33 @@ final class UpstreamSession {
         self.isOver = true
         self.transport = nil
         let downstream: TunnelLink
+        var handshake: HandshakeFacts?
         switch self.link {
         case .stream: downstream = .stream(StreamTask(adopting: transport))
-        case .webSocket(_, let asked): downstream = .webSocket(self.accept(transport, asked, upstream: upstream))
+        case .webSocket(_, let asked):
+            let acceptance = self.acceptance(asked, upstream: upstream)
+            handshake = self.gateway.shared.handshake(asked.head, acceptance.response)
+            downstream = .webSocket(self.accept(transport, acceptance))
         }
         let session = TunnelSession(
             self.passport, ticket: self.ticket, route: self.route, endpoint: endpoint, gateway: self.gateway)
+        session.handshake = handshake
         session.join(downstream, upstream)
     }
 
-    private func accept(_ transport: any Transport, _ asked: AskedRoute, upstream: TunnelLink) -> WebSocketTask {
-        let acceptance: HandshakeAcceptance
+    private func acceptance(_ asked: AskedRoute, upstream: TunnelLink) -> HandshakeAcceptance {
         switch upstream {
         // What the upstream chose is what the client gets: the choice is made once, end to end.
         case .webSocket(let task):
-            acceptance = asked.request.acceptance(subprotocol: task.subprotocol, deflate: self.route.deflate)
+            asked.request.acceptance(subprotocol: task.subprotocol, deflate: self.route.deflate)
         case .stream:
-            acceptance = asked.request.acceptance(
+            asked.request.acceptance(
                 subprotocols: self.route.configuration.subprotocols, deflate: self.route.deflate)
         }
-        return WebSocketTask(
+    }
+
+    private func accept(_ transport: any Transport, _ acceptance: HandshakeAcceptance) -> WebSocketTask {
+        WebSocketTask(
             accepting: transport, response: acceptance.response, subprotocol: acceptance.subprotocol,
             deflate: self.route.negotiated(acceptance), options: self.route.webSocketOptions, startsPaused: true)
     }
@@ -191,8 +209,15 @@ extension UpstreamSession: TimerTarget {
 }
 
 extension UpstreamSession: LiveConnection {
+    var identifier: UInt64 { self.passport.identifier }
+    var routeName: String? { self.passport.route }
     /// Nothing is read before both sides stand.
     var queuedBytes: Int { 0 }
+
+    func reports(at now: MonotonicInstant) -> [ConnectionReport] {
+        let kind: ConnectionKind = if case .stream = self.link { .stream } else { .webSocket }
+        return [self.passport.report(kind, stage: .opening, at: now)]
+    }
 
     func drain() {
         guard !self.isOver else { return }

@@ -6,7 +6,7 @@ import StreamTransport
 /// own, and every answer comes back in one.
 final class UpgradedFlow: @unchecked Sendable {
     private let channel: any Channel
-    private let wire: WireHandler
+    private let wire: any RawWire
     /// Broken when the connection has ended.
     private var transport: UpgradedTransport?
     private var received: [UInt8] = []
@@ -14,7 +14,7 @@ final class UpgradedFlow: @unchecked Sendable {
     private var discardsInput = false
     private var peerFinished = false
 
-    init(_ channel: any Channel, wire: WireHandler) {
+    init(_ channel: any Channel, wire: any RawWire) {
         self.channel = channel
         self.wire = wire
     }

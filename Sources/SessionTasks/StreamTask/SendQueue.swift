@@ -53,6 +53,13 @@ package struct SendQueue {
         self.operations.isEmpty && self.doomed.operations.isEmpty
     }
 
+    /// Bytes that the transport was not given yet.
+    package var waitingBytes: Int {
+        self.operations.reduce(0) { sum, operation in
+            if case .send(let send) = operation { sum + send.bytes.count - send.given } else { sum }
+        }
+    }
+
     package var earliestDeadline: MonotonicInstant? {
         self.operations.compactMap { operation -> MonotonicInstant? in
             if case .send(let send) = operation { send.deadline } else { nil }

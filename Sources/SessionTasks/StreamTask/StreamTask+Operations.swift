@@ -52,6 +52,13 @@ extension StreamTask {
         self.advanceOrFail()
     }
 
+    /// Ends the task in order: writes so far go out, what still comes is not read.
+    package func closeOnLoop() {
+        guard !self.ended else { return }
+        guard self.transport != nil else { return self.cancelOnLoop() }
+        self.finish(nil)
+    }
+
     /// Reads up to `limit` bytes that nobody has asked for yet, and tells when a direction is shut in order: reading by
     /// either end, be there bytes that nobody has read, and writing by ours. Each at most once for each end.
     package func watchDirections(

@@ -28,6 +28,11 @@ extension StreamTask {
         self.transport?.sentBytes ?? 0
     }
 
+    /// Bytes written on this connection so far; 0 without one.
+    package var writtenBytes: UInt64 {
+        self.transport?.writtenBytes ?? 0
+    }
+
     package var queuedBytes: Int {
         self.transport?.queuedBytes ?? 0
     }

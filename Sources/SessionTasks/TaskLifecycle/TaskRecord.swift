@@ -50,6 +50,10 @@ package final class TaskRecord: Sendable {
     private let sent = Atomic<UInt64>(0)
     private let messagesIn = Atomic<UInt64>(0)
     private let messagesOut = Atomic<UInt64>(0)
+    private let framesIn = Atomic<UInt64>(0)
+    private let framesOut = Atomic<UInt64>(0)
+    private let stallBegan = Atomic<Int64>(0)
+    private let stallTotal = Atomic<Int64>(0)
     private let connected = Atomic<Bool>(false)
     private let opened = Atomic<Int64>(0)
     private let active = Atomic<Int64>(0)
@@ -86,6 +90,12 @@ package final class TaskRecord: Sendable {
     package var bytesSent: UInt64 { self.sent.load(ordering: .relaxed) }
     package var messagesReceived: UInt64 { self.messagesIn.load(ordering: .relaxed) }
     package var messagesSent: UInt64 { self.messagesOut.load(ordering: .relaxed) }
+    /// WebSocket frames of every kind; 0 on a stream.
+    package var framesReceived: UInt64 { self.framesIn.load(ordering: .relaxed) }
+    package var framesSent: UInt64 { self.framesOut.load(ordering: .relaxed) }
+
+    /// Whether the peer is not read at the moment because what came of it has nowhere to go.
+    package var isStalled: Bool { self.stallBegan.load(ordering: .relaxed) != 0 }
 
     /// Whether a connection to the peer stood at some time, be it without TLS or the opening handshake yet.
     package var isConnected: Bool {
@@ -119,6 +129,35 @@ package final class TaskRecord: Sendable {
             self.messagesOut.store(self.messagesOut.load(ordering: .relaxed) &+ UInt64(messages), ordering: .relaxed)
         }
         self.active.store(now.nanoseconds, ordering: .relaxed)
+    }
+
+    package func countFramesReceived(_ count: Int = 1) {
+        self.framesIn.store(self.framesIn.load(ordering: .relaxed) &+ UInt64(count), ordering: .relaxed)
+    }
+
+    package func countFramesSent(_ count: Int = 1) {
+        self.framesOut.store(self.framesOut.load(ordering: .relaxed) &+ UInt64(count), ordering: .relaxed)
+    }
+
+    /// The peer is not read any more, until `stallEnded`.
+    package func stallBegins(at now: MonotonicInstant) {
+        guard !self.isStalled else { return }
+        self.stallBegan.store(now.nanoseconds, ordering: .relaxed)
+    }
+
+    package func stallEnded(at now: MonotonicInstant) {
+        let began = self.stallBegan.load(ordering: .relaxed)
+        guard began != 0 else { return }
+        self.stallTotal.store(
+            self.stallTotal.load(ordering: .relaxed) &+ (now.nanoseconds &- began), ordering: .relaxed)
+        self.stallBegan.store(0, ordering: .relaxed)
+    }
+
+    /// How long the peer was not read in all, up to `now`.
+    package func stalled(at now: MonotonicInstant) -> Duration {
+        let began = self.stallBegan.load(ordering: .relaxed)
+        let current = began == 0 ? 0 : max(0, now.nanoseconds &- began)
+        return .nanoseconds(self.stallTotal.load(ordering: .relaxed) &+ current)
     }
 
     package func markOpened(at now: MonotonicInstant) {

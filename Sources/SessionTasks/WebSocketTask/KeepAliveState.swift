@@ -14,6 +14,8 @@ struct KeepAliveState {
     /// When the ping went out that nothing was heard after.
     private var unanswered: MonotonicInstant?
     private var nextPing: MonotonicInstant
+    /// When the last ping left, until its Pong came; 0 for none. Not an optional, which would take twice the room.
+    private var sentAt: Int64 = 0
 
     init(interval: Duration, now: MonotonicInstant) {
         self.nextPing = now.advanced(by: interval)
@@ -26,6 +28,14 @@ struct KeepAliveState {
     /// The peer has something new to show life by: a ping that left later than `due` had ordered it, or bytes before it.
     mutating func asked(at now: MonotonicInstant) {
         self.unanswered = now
+        if self.sentAt != 0 { self.sentAt = now.nanoseconds }
+    }
+
+    /// When the ping left that a Pong answers now; `nil` if none is out.
+    mutating func takeSent() -> MonotonicInstant? {
+        guard self.sentAt != 0 else { return nil }
+        defer { self.sentAt = 0 }
+        return MonotonicInstant(nanoseconds: self.sentAt)
     }
 
     /// When to ask `due` again.
@@ -42,6 +52,7 @@ struct KeepAliveState {
         guard self.nextPing <= now else { return .wait }
         self.nextPing = now.advanced(by: interval)
         if self.unanswered == nil { self.unanswered = now }
+        self.sentAt = now.nanoseconds
         return .sendPing
     }
 }

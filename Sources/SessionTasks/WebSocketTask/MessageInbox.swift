@@ -23,6 +23,10 @@ struct MessageInbox {
     private var isInHand = false
     private var failure: TaskFailure?
 
+    var messageCount: Int {
+        self.messages.count
+    }
+
     /// Whether the peer should wait: nobody takes what is here.
     func isFull(limit: Int) -> Bool {
         self.messages.count >= Self.messageLimit || self.bytes >= limit

@@ -5,7 +5,7 @@ final class MessageQueues {
     var inbox = MessageInbox()
     var outgoing = OutgoingMessages()
     var pings = PingLedger()
-    var pongs: [UInt64: (Result<Void, TaskFailure>) -> Void] = [:]
+    var pongs: [UInt64: AwaitedPong] = [:]
     /// The message that is being received.
     var gathered: [UInt8] = []
     var heldEnd: HeldEnd?

@@ -29,6 +29,10 @@ struct OutgoingMessages {
         self.waiting.isEmpty
     }
 
+    var waitingCount: Int {
+        self.waiting.count
+    }
+
     /// Whether something given to the transport is not sent yet.
     var hasBegun: Bool {
         !self.begun.isEmpty

@@ -27,10 +27,18 @@ extension WebSocketTask {
             switch event {
             case .frames(let run):
                 self.record.countReceived(bytes: run.payloadCount, messages: run.messageCount, at: self.loop.now)
+                self.record.countFramesReceived(run.frameCount)
+                if run.messageCount > 0 { self.tally.received(messageOf: run.payloadCount / run.messageCount) }
                 forwarding.relay.received(run, bytes.bytes.extracting(run.range))
-            case .ping(let payload): self.answerPing(payload)
-            case .pong(let payload): self.pongReceived(payload)
-            case .close(let code, let reason): self.closeReceived(code, reason: reason)
+            case .ping(let payload):
+                self.record.countFramesReceived()
+                self.answerPing(payload)
+            case .pong(let payload):
+                self.record.countFramesReceived()
+                self.pongReceived(payload)
+            case .close(let code, let reason):
+                self.record.countFramesReceived()
+                self.closeReceived(code, reason: reason)
             case .violation(let violation): self.fail(violation)
             }
         }
@@ -58,6 +66,8 @@ extension WebSocketTask {
         if forwarding.ping != nil, transport.queuedBytes == 0 { self.keepAlive?.asked(at: self.loop.now) }
         transport.writeThrough(bytes)
         self.record.countSent(bytes: run.payloadCount, messages: run.messageCount, at: self.loop.now)
+        self.record.countFramesSent(run.frameCount)
+        self.isInsideMessage = !run.endsMessage
         forwarding.isInsideFrame = !run.endsFrame
         if run.endsFrame { self.sendHeld(forwarding) }
     }

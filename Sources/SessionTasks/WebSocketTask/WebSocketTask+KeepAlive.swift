@@ -17,7 +17,7 @@ extension WebSocketTask {
         guard var state = self.keepAlive, let interval = self.options.pingInterval else { return }
         let timeout = self.options.pongTimeout
         // A peer that is not read because it is ahead of its reader cannot be heard either.
-        if !self.wantsReading || self.readingStopped || self.isPingHeldBack { state.heard() }
+        if !self.wantsReading || self.readingStopped || self.isSuspended || self.isPingHeldBack { state.heard() }
         let order = state.due(at: self.loop.now, interval: interval, timeout: timeout)
         self.keepAlive = state
         switch order {
@@ -54,8 +54,21 @@ extension WebSocketTask {
     }
 
     func pongReceived(_ payload: [UInt8]) {
+        if payload == Self.keepAlivePayload, let sent = self.keepAlive?.takeSent() { self.answered(pingOf: sent) }
         guard let queues = self.queuesIfMade else { return }
-        for number in queues.pings.received(payload) { queues.pongs.removeValue(forKey: number)?(.success(())) }
+        for number in queues.pings.received(payload) {
+            guard let awaited = queues.pongs.removeValue(forKey: number) else { continue }
+            self.answered(pingOf: awaited.sentAt)
+            awaited.completion(.success(()))
+        }
+    }
+
+    private func answered(pingOf sent: MonotonicInstant) {
+        var roundTrips = self.roundTrips ?? RoundTrips()
+        self.roundTrips = nil
+        roundTrips.add(sent.duration(to: self.loop.now))
+        self.roundTrips = roundTrips
+        self.tally.answered(after: sent.duration(to: self.loop.now))
     }
 
     func beginPing(_ number: UInt64, _ payload: [UInt8], _ completion: @escaping OutgoingMessages.Completion) {
@@ -63,7 +76,7 @@ extension WebSocketTask {
         guard self.queues.pings.sent(number, payload: marked) else {
             return completion(.failure(.usage("\(PingLedger.limit) pings wait for their Pongs already")))
         }
-        self.queues.pongs[number] = completion
+        self.queues.pongs[number] = AwaitedPong(sentAt: self.loop.now, completion: completion)
         self.sendControl(.ping, marked)
     }
 

@@ -25,10 +25,18 @@ extension WebSocketTask {
         var used = 0
         while used < bytes.byteCount, self.takesInput, let event = self.engine.nextEvent(&bytes, at: &used) {
             switch event {
-            case .data(let chunk): self.received(chunk, bytes, taker)
-            case .ping(let payload): self.answerPing(payload)
-            case .pong(let payload): self.pongReceived(payload)
-            case .close(let code, let reason): self.endCame(.close(code, reason: reason))
+            case .data(let chunk):
+                if chunk.endsFrame { self.record.countFramesReceived() }
+                self.received(chunk, bytes, taker)
+            case .ping(let payload):
+                self.record.countFramesReceived()
+                self.answerPing(payload)
+            case .pong(let payload):
+                self.record.countFramesReceived()
+                self.pongReceived(payload)
+            case .close(let code, let reason):
+                self.record.countFramesReceived()
+                self.endCame(.close(code, reason: reason))
             case .violation(let violation): self.endCame(.violation(violation))
             }
         }
@@ -37,7 +45,7 @@ extension WebSocketTask {
 
     var takesInput: Bool {
         switch self.phase {
-        case .open, .closing: self.wantsReading && !self.readingStopped && !self.holdsEnd
+        case .open, .closing: self.wantsReading && !self.readingStopped && !self.holdsEnd && !self.isSuspended
         case .opening, .draining, .ended: false
         }
     }
@@ -52,11 +60,20 @@ extension WebSocketTask {
         switch chunk.payload {
         case .received(let range):
             self.record.countReceived(bytes: range.count, messages: messages, at: self.loop.now)
+            self.tallied(range.count, endsMessage: chunk.endsMessage)
             taker(mark, bytes.bytes.extracting(range))
         case .inflated(let count):
             self.record.countReceived(bytes: count, messages: messages, at: self.loop.now)
+            self.tallied(count, endsMessage: chunk.endsMessage)
             self.share?.withInflated(count) { taker(mark, $0) }
         }
+    }
+
+    @inline(__always)
+    private func tallied(_ count: Int, endsMessage: Bool) {
+        guard endsMessage else { return self.receivedOfMessage += count }
+        self.tally.received(messageOf: self.receivedOfMessage + count)
+        self.receivedOfMessage = 0
     }
 
     private func gather(_ mark: FrameMark, _ payload: RawSpan) {
@@ -162,6 +179,7 @@ extension WebSocketTask: TransportConsumer {
     package func outputProgressed() {
         if self.readingStopped, self.queuedBytes <= WebSocketTask.outputWatermark / 4 {
             self.readingStopped = false
+            self.record.stallEnded(at: self.loop.now)
             self.updateReading()
         }
         if self.phase == .closing || (self.phase == .draining && !self.owesClose) { self.waitForClose() }

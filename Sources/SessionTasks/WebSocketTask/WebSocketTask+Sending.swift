@@ -20,6 +20,14 @@ extension WebSocketTask {
             self.write(opcode, isFinal: endsMessage, isCompressed: false, payload, to: transport)
         }
         self.record.countSent(bytes: payload.byteCount, messages: endsMessage ? 1 : 0, at: self.loop.now)
+        self.passed(endsMessage: endsMessage)
+    }
+
+    /// What waited for the end of a message that went out in pieces may follow.
+    private func passed(endsMessage: Bool) {
+        let wasInside = self.isInsideMessage
+        self.isInsideMessage = !endsMessage
+        if wasInside, endsMessage { self.sendWaiting() }
     }
 
     func sendControl(_ opcode: Opcode, _ payload: [UInt8]) {
@@ -30,6 +38,7 @@ extension WebSocketTask {
     private func write(
         _ opcode: Opcode, isFinal: Bool, isCompressed: Bool, _ payload: RawSpan, to transport: any Transport
     ) {
+        self.record.countFramesSent()
         let size = self.role.frameSize(payloadCount: payload.byteCount)
         self.unseenOutput &+= size
         transport.write(reserving: size) { target in
@@ -46,6 +55,7 @@ extension WebSocketTask {
         self.unseenOutput = 0
         guard self.queuedBytes > WebSocketTask.outputWatermark, !self.readingStopped else { return }
         self.readingStopped = true
+        self.record.stallBegins(at: self.loop.now)
         self.transport?.pauseReading()
         self.transport?.awaitProgress()
     }
@@ -73,7 +83,9 @@ extension WebSocketTask {
 
     /// Takes up what waited for the handshake or for the transport, in order.
     func sendWaiting() {
-        guard let queues = self.queuesIfMade, !self.isInsideFrame, !self.isSuspended else { return }
+        guard let queues = self.queuesIfMade, !self.isInsideFrame, !self.isInsideMessage, !self.isSuspended else {
+            return
+        }
         while self.phase == .open, self.queuedBytes < WebSocketTask.outputWatermark,
             let entry = queues.outgoing.popFirst()
         {
@@ -146,7 +158,7 @@ extension WebSocketTask {
     /// Takes back a message that has not begun, or ends the wait for a ping's Pong.
     package func withdrawSend(_ number: UInt64) {
         guard let queues = self.queuesIfMade else { return }
-        let completion = queues.outgoing.withdraw(number) ?? queues.pongs.removeValue(forKey: number)
+        let completion = queues.outgoing.withdraw(number) ?? queues.pongs.removeValue(forKey: number)?.completion
         completion?(.failure(.cancelled))
     }
 
@@ -154,7 +166,7 @@ extension WebSocketTask {
         guard let queues = self.queuesIfMade else { return }
         let failure = self.failure ?? .closed
         for completion in queues.outgoing.removeAll() { completion(.failure(failure)) }
-        let pongs = queues.pongs.sorted { $0.key < $1.key }.map(\.value)
+        let pongs = queues.pongs.sorted { $0.key < $1.key }.map(\.value.completion)
         queues.pongs = [:]
         for completion in pongs { completion(.failure(failure)) }
         self.failReceivers(failure)

@@ -67,10 +67,15 @@ public final class WebSocketTask: @unchecked Sendable {
     /// Bytes of frames written since `stopReadingIfBehind` last looked.
     var unseenOutput = 0
     let keys: MaskingKeys
+    let tally: LoopTally
+    /// Payload of the message that is being received in pieces.
+    var receivedOfMessage = 0
     let role: Role
     /// What only a task with a queue of messages needs; a relayed one never makes it.
     private var madeQueues: MessageQueues?
     var keepAlive: KeepAliveState?
+    /// Made by the first Pong that answers a ping of ours.
+    private var madeRoundTrips: Apart<RoundTrips>?
     var failure: TaskFailure?
     var closeCameFromPeer = false
     var peerCloseCode: CloseCode?
@@ -80,8 +85,10 @@ public final class WebSocketTask: @unchecked Sendable {
     /// What ends the connection has come, and waits for who has a message before it in hand.
     var holdsEnd = false
     var readingStopped = false
+    /// A message went out in part: until its rest has, none of another kind may begin.
+    var isInsideMessage = false
+    package internal(set) var isSuspended = false
     var wantsReading = true
-    var isSuspended = false
     let timer = LoopTimer()
     private var lastNumber: UInt64 = 0
     private var endObserver: ((WebSocketEnd) -> Void)?
@@ -100,6 +107,7 @@ public final class WebSocketTask: @unchecked Sendable {
         self.client = opening.map { OpeningState($0) }
         self.wantsReading = !startsPaused
         self.keys = MaskingKeys.shared(on: loop)
+        self.tally = LoopTally.shared(on: loop)
         self.role = .client
         self.engine = WebSocketEngine(role: .client, maximumMessageSize: options.maximumMessageSize)
     }
@@ -119,6 +127,7 @@ public final class WebSocketTask: @unchecked Sendable {
         self.relay = relay
         self.wantsReading = !startsPaused
         self.keys = MaskingKeys.shared(on: transport.loop)
+        self.tally = LoopTally.shared(on: transport.loop)
         self.role = .server
         self.engine = WebSocketEngine(role: .server, maximumMessageSize: options.maximumMessageSize)
         self.adopt(transport)
@@ -144,6 +153,12 @@ public final class WebSocketTask: @unchecked Sendable {
             change(&facts)
             $0 = .value(facts)
         }
+    }
+
+    /// How long our pings took to be answered; `nil` while none was.
+    package internal(set) var roundTrips: RoundTrips? {
+        get { self.madeRoundTrips?.value }
+        set { self.madeRoundTrips = newValue.map { .value($0) } }
     }
 
     var queues: MessageQueues {

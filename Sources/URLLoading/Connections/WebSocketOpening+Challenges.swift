@@ -49,7 +49,7 @@ extension WebSocketOpening {
         let proposed = self.proposedCredential(space, url)
         let question = URLAuthenticationChallenge(
             protectionSpace: space, proposedCredential: proposed, previousFailureCount: self.refusedCredentials,
-            failureResponse: response, error: nil, sender: SilentSender())
+            failureResponse: response, error: nil, sender: ChallengeSender())
         self.core.ask(question, about: self.task, of: self.session) { told in
             self.core.pool.execute {
                 switch told.disposition {

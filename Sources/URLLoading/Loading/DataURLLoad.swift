@@ -20,7 +20,7 @@ final class DataURLLoad: Loader, @unchecked Sendable {
             }
             let response = URLResponse(
                 url: self.url, mimeType: content.mediaType, expectedContentLength: content.content.count,
-                textEncodingName: content.charset ?? (content.mediaType == "text/plain" ? "US-ASCII" : nil))
+                textEncodingName: content.charset)
             self.transfer.noteLocal(response, bytes: content.content.count)
             self.transfer.give(response, Data(content.content))
         }

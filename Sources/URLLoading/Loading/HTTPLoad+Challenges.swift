@@ -59,7 +59,7 @@ extension HTTPLoad {
         let proposed = self.proposedCredential(space, url)
         let question = URLAuthenticationChallenge(
             protectionSpace: space, proposedCredential: proposed, previousFailureCount: self.refusedCredentials,
-            failureResponse: response, error: nil, sender: SilentSender())
+            failureResponse: response, error: nil, sender: ChallengeSender())
         self.transfer.askChallenge(
             question,
             self.awaiting { load, answer in

@@ -26,6 +26,8 @@ final class HTTPLoad: Loader, @unchecked Sendable {
     var stored: CachedURLResponse?
     var conditions = HTTPFields()
     var keeping: CacheKeeping?
+    /// What a storage of the program's own gave for the request; `nil` where none was asked.
+    var cookies: [HTTPCookie]?
 
     /// Of the response that is being given out.
     var decoder: ContentDecoder?
@@ -57,7 +59,9 @@ final class HTTPLoad: Loader, @unchecked Sendable {
             return self.fail(.badURL, "The URL has no host, or a port that does not exist.")
         }
         if !self.body.isNone, self.request.httpMethod == "GET" {
-            return self.fail(.dataLengthExceedsMaximum, "A GET request has no body: use another method.")
+            // Who gives streams is asked for one even here, as Foundation does it; the answer comes to the same.
+            guard case .stream(nil) = self.body else { return self.refuseBody() }
+            return self.send()
         }
         if let resumption = self.transfer.resumption, !self.beginsAgain {
             self.conditions = resumption.resumption.requestFields
@@ -65,6 +69,8 @@ final class HTTPLoad: Loader, @unchecked Sendable {
         }
         self.consultCache()
     }
+
+    private func refuseBody() { self.fail(.dataLengthExceedsMaximum, "resource exceeds maximum size") }
 
     func stop() {
         self.isStopped = true
@@ -112,7 +118,7 @@ final class HTTPLoad: Loader, @unchecked Sendable {
     // MARK: Sending
 
     /// Sends the request as it is now, once its body is there.
-    func send() {
+    func sendBody() {
         switch self.body {
         case .none: self.send(.none, nil)
         case .data(let data):
@@ -125,6 +131,7 @@ final class HTTPLoad: Loader, @unchecked Sendable {
         case .stream(nil):
             self.transfer.askBodyStream(
                 self.awaiting { load, stream in
+                    guard load.request.httpMethod != "GET" else { return load.refuseBody() }
                     // A request may have a stream of its own, which serves once.
                     guard let stream = stream.value ?? load.ownStream() else {
                         return load.fail(.requestBodyStreamExhausted, "The body is needed, and nobody gives a stream.")
@@ -186,6 +193,7 @@ final class HTTPLoad: Loader, @unchecked Sendable {
         var dressing = RequestDressing(self.core.configuration)
         dressing.hasBody = !self.body.isNone
         dressing.added = self.conditions
+        dressing.cookies = self.cookies
         let method = self.request.httpMethod ?? "GET"
         let target = url.requestTarget
         if self.request.value(forHTTPHeaderField: "Authorization") == nil || self.authorization != nil {
@@ -199,6 +207,7 @@ final class HTTPLoad: Loader, @unchecked Sendable {
         case .success(let context):
             var secure = SecureOrder(context: context)
             secure.resumptionKey = "\(origin.host):\(origin.port)"
+            secure.timeout = self.transfer.timeout(of: self.request)
             return .success(secure)
         case .failure(let failure):
             return .failure(

@@ -9,10 +9,11 @@ enum TaskBody {
     /// - Parameter first: what the program gave for the first time; `nil` asks for it.
     case stream(first: InputStream?)
 
+    /// Of the request itself: no bytes are no body.
     init(_ request: URLRequest) {
         switch request.body {
         case .none: self = .none
-        case .data(let data): self = .data(data)
+        case .data(let data): self = data.isEmpty ? .none : .data(data)
         case .stream(let stream): self = .stream(first: stream)
         }
     }

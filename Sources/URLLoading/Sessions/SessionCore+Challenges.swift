@@ -20,7 +20,9 @@ extension SessionCore {
             questions = faces.map { Self.sessionQuestion($0, challenge, session) }
         }
         questions += faces.map { Self.taskQuestion($0, challenge, task, session) }
-        self.line.ask(questions) { answer($0 ?? .none) }
+        let once = OnceAnswer(answer)
+        (challenge.sender as? ChallengeSender)?.answers(to: once)
+        self.line.ask(questions) { once($0 ?? .none) }
     }
 
     private static func sessionQuestion(
@@ -83,6 +85,7 @@ extension SessionCore {
         let isValid = request.verdict.isValid
         return LoadFailure.error(
             isValid ? .serverCertificateUntrusted : ServerTrust.failure(request.verdict.code), url: url,
+            cause: isValid ? nil : TLSFailure(.verification(request.verdict), reasons: [request.verdict.description]),
             text: "The certificate of the server is not trusted: "
                 + (isValid ? "the delegate rejected it." : "\(request.verdict)."),
             more: [NSURLErrorFailingURLPeerTrustErrorKey: trust])
@@ -116,6 +119,6 @@ extension SessionCore {
     ) -> URLAuthenticationChallenge {
         URLAuthenticationChallenge(
             protectionSpace: space, proposedCredential: credential, previousFailureCount: 0, failureResponse: nil,
-            error: nil, sender: SilentSender())
+            error: nil, sender: ChallengeSender())
     }
 }

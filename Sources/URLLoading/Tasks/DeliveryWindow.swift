@@ -8,32 +8,43 @@ final class DeliveryWindow: Sendable {
     static let limit = 512 << 10
     static let watermark = 256 << 10
 
+    /// What is told at once.
+    struct Piece: Sendable {
+        var data: Data
+        /// That it was before it was decoded.
+        var wireBytes: Int
+    }
+
     private struct State {
-        var waiting = Data()
-        var wireBytes = 0
+        var waiting: [Piece] = []
         var isScheduled = false
         /// Given to the delegate since more was asked for.
         var taken = 0
     }
     private let state = Mutex(State())
 
+    /// - Parameter joins: whether it may be told together with what waits.
     /// - Returns: whether a message is to be scheduled that takes what waits.
-    func add(_ data: Data, wireBytes: Int) -> Bool {
+    func add(_ data: Data, wireBytes: Int, joins: Bool) -> Bool {
         self.state.withLock { state in
-            if state.waiting.isEmpty { state.waiting = data } else { state.waiting.append(data) }
-            state.wireBytes += wireBytes
+            if joins, !state.waiting.isEmpty {
+                state.waiting[state.waiting.count - 1].data.append(data)
+                state.waiting[state.waiting.count - 1].wireBytes += wireBytes
+            } else {
+                state.waiting.append(Piece(data: data, wireBytes: wireBytes))
+            }
             defer { state.isScheduled = true }
             return !state.isScheduled
         }
     }
 
-    func take() -> (data: Data, wireBytes: Int) {
+    func take() -> [Piece] {
         self.state.withLock { state in
-            let all = (state.waiting, state.wireBytes)
-            state.waiting = Data()
-            state.wireBytes = 0
-            state.isScheduled = false
-            return all
+            defer {
+                state.waiting = []
+                state.isScheduled = false
+            }
+            return state.waiting
         }
     }
 

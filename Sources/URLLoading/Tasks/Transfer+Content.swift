@@ -30,10 +30,8 @@ extension Transfer {
 
     /// One response of several, or the only one: tells it, and goes on as it is answered.
     func show(_ response: URLResponse) {
-        self.task.change(\.response) { facts in
-            facts.response = response
-            facts.expectedToReceive = response.expectedContentLength
-        }
+        self.task.change(\.countOfBytesExpectedToReceive) { $0.expectedToReceive = response.expectedContentLength }
+        self.task.change(\.response) { $0.response = response }
         self.showProgress()
         switch self.result {
         case .data, .awaitedData:
@@ -89,7 +87,7 @@ extension Transfer {
             self.sink = .memory(all)
             self.count(wireBytes)
         case .delegate:
-            guard self.window.add(data, wireBytes: wireBytes) else { return }
+            guard self.window.add(data, wireBytes: wireBytes, joins: self.joinsPieces) else { return }
             self.core.line.add { self.deliver() }
         case .file(let file):
             self.count(wireBytes)
@@ -109,17 +107,19 @@ extension Transfer {
 
     /// On the delegate queue.
     private func deliver() {
-        let (data, wireBytes) = self.window.take()
-        guard !data.isEmpty else { return }
-        self.count(wireBytes)
-        if let task = self.task as? URLSessionDataTask {
-            for face in self.faces where face.mayAnswer(.data) {
-                if face.tell(.data, { face.data?.urlSession(self.session, dataTask: task, didReceive: data) }) { break }
-            }
+        for piece in self.window.take() where !piece.data.isEmpty {
+            self.count(piece.wireBytes)
+            self.tell(piece.data)
+            let more = self.window.done(piece.data.count)
+            if more > 0 { self.core.pool.execute { self.loader?.pull(more) } }
         }
-        let more = self.window.done(data.count)
-        guard more > 0 else { return }
-        self.core.pool.execute { self.loader?.pull(more) }
+    }
+
+    private func tell(_ data: Data) {
+        guard let task = self.task as? URLSessionDataTask else { return }
+        for face in self.faces where face.mayAnswer(.data) {
+            if face.tell(.data, { face.data?.urlSession(self.session, dataTask: task, didReceive: data) }) { return }
+        }
     }
 
     /// From any thread.

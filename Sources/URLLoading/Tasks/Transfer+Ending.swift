@@ -14,7 +14,10 @@ extension Transfer {
             self.complete(task, error)
             handler(error == nil ? sink.data : nil, task.response, error)
             self.tellMetrics(record, endedAt)
-            return core.line.add { core.ended(task, of: session) }
+            return core.line.add {
+                core.ended(task, of: session)
+                task.use(nil)
+            }
         }
         core.line.add {
             // Behind `cancel()` and all that it could be asked in: `completed` is what its handlers see.
@@ -30,6 +33,7 @@ extension Transfer {
             sink.discard()
             task.facts.withLock { $0.delegate = nil }
             core.ended(task, of: session)
+            task.use(nil)
         }
     }
 

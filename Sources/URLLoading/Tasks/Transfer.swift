@@ -48,6 +48,8 @@ final class Transfer: TaskDriving, @unchecked Sendable {
     var becomesStream = false
     var upgradedConnection: UpgradedConnection?
     let window = DeliveryWindow()
+    /// Whether pieces of content may be told as one: what a protocol of the program cut stays cut.
+    var joinsPieces = true
 
     init(_ task: URLSessionTask, of session: URLSession, body: TaskBody, result: TransferResult) {
         self.core = session.core
@@ -108,6 +110,7 @@ final class Transfer: TaskDriving, @unchecked Sendable {
         switch LoaderChoice.loader(for: request, body: self.body, transfer: self) {
         case .success(let loader):
             self.loader = loader
+            self.joinsPieces = !(loader is ProtocolLoad)
             loader.start()
         case .failure(let error): self.failed(error)
         }

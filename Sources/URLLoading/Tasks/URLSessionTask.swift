@@ -17,8 +17,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     private let registrar = ObservationRegistrar()
     /// `nil` for a task that no session made.
     let session: URLSession?
-    /// Set once, before anybody else has the task.
-    private(set) var driver: (any TaskDriving)?
+    /// Set before anybody else has the task; dropped when that has nothing more to do, since it holds the task in turn.
+    private let driving = Mutex<(any TaskDriving)?>(nil)
 
     init(_ facts: TaskFacts, of session: URLSession) {
         self.facts = Mutex(facts)
@@ -36,7 +36,10 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         super.init()
     }
 
-    func use(_ driver: any TaskDriving) { self.driver = driver }
+    var driver: (any TaskDriving)? { self.driving.withLock { $0 } }
+
+    /// - Parameter driver: `nil` lets go of the one there is.
+    func use(_ driver: (any TaskDriving)?) { self.driving.withLock { $0 = driver } }
 
     open override func copy() -> Any { self.copy(with: nil) }
     /// The task itself.
@@ -133,7 +136,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// Of the bytes sent and received; cancelling, pausing or resuming it does the same to the task.
     open var progress: Progress {
         self.facts.withLock { facts in
-            let progress = facts.progress ?? TaskProgress(facts, of: self)
+            if let progress = facts.progress { return progress.whole }
+            let progress = TaskProgress(facts, of: self)
+            if facts.state == .completed, facts.error == nil { progress.finish() }
             facts.progress = progress
             return progress.whole
         }

@@ -7,6 +7,10 @@ package struct FrameRun: Equatable, Sendable {
     package private(set) var payloadCount = 0
     /// Messages that end here.
     package private(set) var messageCount = 0
+    /// Frames that end here.
+    package private(set) var frameCount = 0
+    /// Whether the last message is whole, so that a frame of another one may follow.
+    package private(set) var endsMessage = true
     /// Whether the last frame is whole, so that a frame of another kind may follow.
     package private(set) var endsFrame = true
     /// What belongs to the frame that had begun before, at the front.
@@ -25,7 +29,9 @@ package struct FrameRun: Equatable, Sendable {
         self.range = self.range.lowerBound..<piece.range.upperBound
         self.payloadCount += piece.payloadRange.count
         self.messageCount += piece.endsMessage ? 1 : 0
+        self.frameCount += piece.endsFrame ? 1 : 0
         self.endsFrame = piece.endsFrame
+        self.endsMessage = piece.endsMessage
     }
 
     /// The rest of the frame that had begun before, alone; `nil` where there is none.
@@ -35,7 +41,9 @@ package struct FrameRun: Equatable, Sendable {
         rest.range = self.range.lowerBound..<(self.range.lowerBound + self.restCount)
         rest.payloadCount = self.restCount
         rest.messageCount = self.restEndsMessage ? 1 : 0
+        rest.endsMessage = self.restEndsMessage
         rest.endsFrame = self.endsFrame || self.restCount < self.range.count
+        rest.frameCount = rest.endsFrame ? 1 : 0
         return rest
     }
 }

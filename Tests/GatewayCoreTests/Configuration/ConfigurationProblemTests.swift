@@ -284,8 +284,8 @@ struct ConfigurationProblemTests {
         Mistake("a: \u{1}", "1:4: expected YAML, found a syntax error: control characters are not allowed"),
         Mistake(
             "- a",
-            "1:1: expected a mapping, found a list; its keys are listeners, routes, upstreams, max-connections, loops, "
-                + "drain-timeout, close-spread, log-format, log-level"),
+            "1:1: expected a mapping, found a list; its keys are listeners, routes, upstreams, control, max-connections, "
+                + "loops, drain-timeout, close-spread, log-format, log-level"),
     ]
 
     @Test func tellsEverythingAtOnceInTheOrderOfTheFile() {

@@ -20,6 +20,9 @@ struct ConfigurationReaderTests {
 
     @Test func readsEveryOptionOfTheGatewayAndItsListeners() throws {
         let configuration = try ConfigurationSamples.configuration(ConfigurationSamples.everything)
+        #expect(configuration.control.address == .unix(path: "/run/sluice/control.sock", mode: 0o660))
+        #expect(configuration.control.closedConnections == 50)
+        #expect(!configuration.control.keepsHandshakes)
         #expect(configuration.maximumConnections == 1000)
         #expect(configuration.loops == 2)
         #expect(configuration.drain.timeout == .seconds(60))

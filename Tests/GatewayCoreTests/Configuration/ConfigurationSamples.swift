@@ -15,6 +15,11 @@ enum ConfigurationSamples {
 
     /// Every option of every section, each with a value that is not its default.
     static let everything = """
+        control:
+          address: unix:///run/sluice/control.sock
+          mode: 0660
+          closed-connections: 50
+          keep-handshakes: false
         max-connections: 1000
         loops: 2
         drain-timeout: 1m

@@ -36,13 +36,13 @@ struct FileAuditTests {
         let remedy = "check the path and its permissions for the user that sluice runs as"
         #expect(
             problems == [
-                "c.yaml:20:37: listeners[1].tls.certificates[0].key: expected a file that can be read, "
+                "c.yaml:25:37: listeners[1].tls.certificates[0].key: expected a file that can be read, "
                     + "found a file that may not be opened at \"b.key\"; \(remedy)",
-                "c.yaml:23:28: listeners[1].tls.client-crl[1]: expected a file that can be read, "
+                "c.yaml:28:28: listeners[1].tls.client-crl[1]: expected a file that can be read, "
                     + "found no such file at \"more.crl\"; \(remedy)",
-                "c.yaml:26:16: listeners[1].tls.key-log: expected a file that can be written, "
+                "c.yaml:31:16: listeners[1].tls.key-log: expected a file that can be written, "
                     + "found something that is not a file at \"keys.log\"; \(remedy)",
-                "c.yaml:80:11: upstreams[0].tls.ca: expected a file that can be read, found no such file at \"up.pem\"; \(remedy)",
+                "c.yaml:85:11: upstreams[0].tls.ca: expected a file that can be read, found no such file at \"up.pem\"; \(remedy)",
             ])
     }
 

@@ -114,7 +114,7 @@ extension GatewayLoad {
     /// One line at the end of each connection, with one reason; one at the opening of each that came to an endpoint.
     private func judgeLog(_ gateway: SimulatedGateway, _ name: String) {
         let endings = gateway.endings
-        let all = Array(1..<(Int(gateway.shared.identifiers) + 1))
+        let all = gateway.parts.flatMap { $0.identifiers.map { Int($0) } }.sorted()
         if endings.map(\.identifier).sorted() != all {
             self.complaints.append("\(name) gave \(endings.count) reasons for \(all.count) connections")
         }

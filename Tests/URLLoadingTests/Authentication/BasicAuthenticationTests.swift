@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Basic authentication", .timeLimit(.minutes(2)))
+@Suite("Basic authentication", .loading, .timeLimit(.minutes(5)))
 struct BasicAuthenticationTests {
     /// Lets in who says `user:passwd`.
     static func guarded(_ realm: String = "r") -> WebServer.Script {
@@ -114,6 +114,19 @@ struct BasicAuthenticationTests {
         let loaded = try await session.load(url)
         #expect(loaded.text == "in")
         #expect(server.requests.allSatisfy { $0.target == "/" && $0["Host"] == "127.0.0.1:\(server.port)" })
+        session.invalidateAndCancel()
+    }
+
+    @Test func readsTheCredentialOfTheURLAsItIsMeant() async throws {
+        let server = try await WebServer()
+        // "me@home" and "a:b/c".
+        server.on("/") { request in
+            request["Authorization"] == "Basic bWVAaG9tZTphOmIvYw=="
+                ? .text("in") : .text("no", ["WWW-Authenticate: Basic realm=\"r\""], status: 401)
+        }
+        let url = try #require(URL(string: "http://me%40home:a%3Ab%2Fc@127.0.0.1:\(server.port)/"))
+        let session = URLSession.test()
+        #expect(try await session.load(url).text == "in")
         session.invalidateAndCancel()
     }
 

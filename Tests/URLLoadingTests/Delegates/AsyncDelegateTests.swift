@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Delegates with async functions", .timeLimit(.minutes(2)))
+@Suite("Delegates with async functions", .loading, .timeLimit(.minutes(5)))
 struct AsyncDelegateTests {
     final class Writer: NSObject, URLSessionDataDelegate, Sendable {
         let log = EventLog()

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Delegates that answer twice or never", .timeLimit(.minutes(2)))
+@Suite("Delegates that answer twice or never", .loading, .timeLimit(.minutes(5)))
 struct MisbehavingDelegateTests {
     private func server() async throws -> WebServer {
         let server = try await WebServer(["/": .redirect(307, to: "/asks")])

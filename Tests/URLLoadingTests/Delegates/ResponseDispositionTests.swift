@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("What becomes of a response", .timeLimit(.minutes(2)))
+@Suite("What becomes of a response", .loading, .timeLimit(.minutes(5)))
 struct ResponseDispositionTests {
     private func answering(_ disposition: URLSession.ResponseDisposition) -> DataRecorder {
         var policies = Policies()
@@ -48,6 +48,26 @@ struct ResponseDispositionTests {
         #expect(notes.written.last?.total == 300_000)
         let expected = ["created", "response 200", "became download", "written", "downloaded", "metrics", "complete"]
         #expect(recorder.events == expected && notes.completions == 1)
+        session.invalidateAndCancel()
+    }
+
+    @Test func canBeAStreamBehindAnUpgrade() async throws {
+        let gate = Gate()
+        let server = try await WebServer([
+            "/": .raw("HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+                .then(.send(Array("first".utf8)), .wait(gate), .send(Array("second".utf8)), .close)
+        ])
+        let recorder = self.answering(.becomeStream)
+        let session = URLSession.test(recorder)
+        session.dataTask(with: .to(server.url(), "GET", ["Connection": "Upgrade", "Upgrade": "echo"])).resume()
+        #expect(await recorder.log.has("became stream"))
+        let stream = try #require(recorder.notes.streamTask)
+        let (first, _) = try await stream.readData(ofMinLength: 5, maxLength: 100, timeout: 10)
+        #expect(first == Data("first".utf8))
+        gate.open()
+        let (second, _) = try await stream.readData(ofMinLength: 6, maxLength: 100, timeout: 10)
+        #expect(second == Data("second".utf8))
+        stream.cancel()
         session.invalidateAndCancel()
     }
 

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Faults at home", .timeLimit(.minutes(2)))
+@Suite("Faults at home", .loading, .timeLimit(.minutes(5)))
 struct LocalFaultTests {
     @Test func failAnUploadWhoseFileShrinks() async throws {
         let folder = try TemporaryFolder()
@@ -78,6 +78,19 @@ struct LocalFaultTests {
         }
         #expect(server.requests.allSatisfy { $0["X-Evil"] == nil && ["GET"].contains($0.method) })
         session.invalidateAndCancel()
+    }
+
+    @Test func sayWhatIsNotThereYet() async throws {
+        let server = try await WebServer(["/": .text("hello")])
+        let proxied = URLSession.test {
+            $0.connectionProxyDictionary = ["HTTPEnable": 1, "HTTPProxy": "127.0.0.1", "HTTPPort": 1]
+        }
+        #expect(try await proxied.load(server.url()).code == .unsupportedURL)
+        let background = URLSession(configuration: .background(withIdentifier: "test"))
+        #expect(try await background.load(server.url()).error is URLError)
+        #expect(server.requests.isEmpty)
+        proxied.invalidateAndCancel()
+        background.invalidateAndCancel()
     }
 
     @Test func leaveWhatTheLoaderSaysToTheLoader() async throws {

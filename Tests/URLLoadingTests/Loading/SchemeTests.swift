@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Schemes beside HTTP", .timeLimit(.minutes(2)))
+@Suite("Schemes beside HTTP", .loading, .timeLimit(.minutes(5)))
 struct SchemeTests {
     struct Inline: CustomTestStringConvertible, Sendable {
         let text: String
@@ -67,6 +67,9 @@ struct SchemeTests {
         #expect(try await session.load(folder.url.appendingPathComponent("none")).code == .fileDoesNotExist)
         let folderCode = try await session.load(folder.url).code
         #expect([.fileIsDirectory, .noPermissionsToReadFile, .fileDoesNotExist].contains(folderCode))
+        var lines = 0
+        for try await _ in file.lines { lines += 1 }
+        #expect(lines == 1)
         session.invalidateAndCancel()
     }
 }

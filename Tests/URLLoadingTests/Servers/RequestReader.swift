@@ -29,6 +29,8 @@ struct RequestReader {
         while true {
             switch self.place {
             case .head:
+                // The first byte of a TLS handshake.
+                if self.bytes.first == 0x16 { return .garbage }
                 guard let end = self.headEnd() else { return nil }
                 return self.readHead(Array(self.bytes[self.bytes.startIndex..<end]))
             case .body(let left):

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("What sessions keep, reset and flush", .timeLimit(.minutes(2)))
+@Suite("What sessions keep, reset and flush", .loading, .timeLimit(.minutes(5)))
 struct SessionStoresTests {
     private static let space = URLProtectionSpace(
         host: "a.test", port: 80, protocol: "http", realm: "r", authenticationMethod: NSURLAuthenticationMethodHTTPBasic

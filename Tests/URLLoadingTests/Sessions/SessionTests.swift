@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Sessions", .timeLimit(.minutes(2)))
+@Suite("Sessions", .loading, .timeLimit(.minutes(5)))
 struct SessionTests {
     @Test func areOneForTheProgramWhereTheyAreShared() async throws {
         let server = try await WebServer(["/": .text("still here")])
@@ -150,6 +150,31 @@ struct SessionTests {
         let task = session.dataTask(with: server.url())
         task.resume()
         #expect(try await session.liveTasks().isEmpty && server.requests.isEmpty)
+    }
+
+    @Test func areGoneWithTheirTasksWhenTheyAreInvalid() async throws {
+        let server = try await WebServer(["/": .text("hello"), "/hang": .hang])
+        weak var held: URLSession?
+        weak var task: URLSessionTask?
+        let log: EventLog
+        do {
+            let recorder = DataRecorder()
+            log = recorder.log
+            let session = URLSession.test(recorder)
+            held = session
+            #expect(try await session.load(server.url()).text == "hello")
+            let hanging = session.dataTask(with: server.url("/hang"))
+            hanging.resume()
+            task = hanging
+            session.invalidateAndCancel()
+        }
+        #expect(await log.has("invalid"))
+        // What is under way lets go as it ends.
+        for _ in 0..<1000 where held != nil || task != nil { await Task.yield() }
+        let later = Gate()
+        DispatchQueue.global().asyncAfter(deadline: .now() + 0.2) { later.open() }
+        if held != nil || task != nil { await later.pass() }
+        #expect(held == nil && task == nil)
     }
 
     @Test func livesOnWhileTasksRunThoughNobodyHoldsThem() async throws {

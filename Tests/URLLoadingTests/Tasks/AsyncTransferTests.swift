@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Transfers by async functions", .timeLimit(.minutes(2)))
+@Suite("Transfers by async functions", .loading, .timeLimit(.minutes(5)))
 struct AsyncTransferTests {
     @Test func giveDataAndResponse() async throws {
         let server = try await WebServer(["/": .text("hello")])
@@ -69,6 +69,7 @@ struct AsyncTransferTests {
             { _ = try await session.data(from: server.url()) },
             { _ = try await session.upload(for: .to(server.url(), "PUT"), from: Data([1])) },
             { _ = try await session.download(from: server.url()) },
+            { _ = try await session.bytes(from: server.url()) },
         ]
         for (index, work) in works.enumerated() {
             let running = Task { try await work() }
@@ -77,6 +78,26 @@ struct AsyncTransferTests {
             let error = await #expect(throws: URLError.self) { try await running.value }
             #expect(error?.code == .cancelled)
         }
+        #expect(try await session.liveTasks().isEmpty)
+        session.invalidateAndCancel()
+    }
+
+    @Test func endWheneverTheyAreCancelled() async throws {
+        let server = try await WebServer(["/": .redirect(307, to: "/there")])
+        server.on("/there", .chunked(["one", "two"]))
+        let session = URLSession.test { $0.urlCache = nil }
+        for patience in 0..<150 {
+            let running = Task { try await session.data(for: .to(server.url(), "PUT", body: "up")).0 }
+            for _ in 0..<patience { await Task.yield() }
+            running.cancel()
+            switch await running.result {
+            case .success(let data): #expect(data == Data("onetwo".utf8))
+            case .failure(let error): #expect((error as? URLError)?.code == .cancelled)
+            }
+        }
+        let settled = Gate()
+        session.delegateQueue.addOperation { settled.open() }
+        await settled.pass()
         #expect(try await session.liveTasks().isEmpty)
         session.invalidateAndCancel()
     }

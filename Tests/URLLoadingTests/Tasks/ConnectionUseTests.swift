@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Connections that tasks share", .timeLimit(.minutes(2)))
+@Suite("Connections that tasks share", .loading, .timeLimit(.minutes(5)))
 struct ConnectionUseTests {
     @Test func areUsedAgain() async throws {
         let server = try await WebServer(["/": .text("hello")])

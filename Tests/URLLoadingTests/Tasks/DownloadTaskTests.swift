@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Download tasks", .timeLimit(.minutes(2)))
+@Suite("Download tasks", .loading, .timeLimit(.minutes(5)))
 struct DownloadTaskTests {
     struct Downloaded: Sendable {
         let url: URL?

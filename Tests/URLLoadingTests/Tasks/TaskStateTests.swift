@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("States and properties of tasks", .timeLimit(.minutes(2)))
+@Suite("States and properties of tasks", .loading, .timeLimit(.minutes(5)))
 struct TaskStateTests {
     @Test func goFromSuspendedOverRunningToCompleted() async throws {
         let gate = Gate()

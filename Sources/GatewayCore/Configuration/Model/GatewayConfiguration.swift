@@ -13,6 +13,7 @@ package struct GatewayConfiguration: Sendable, Equatable {
     package var loops: Int?
     package var drain = DrainSettings()
     package var log = LogSettings()
+    package var control = ControlSettings()
 
     package init(
         listeners: [ListenerConfiguration], routes: [RouteConfiguration], upstreams: [UpstreamConfiguration] = []

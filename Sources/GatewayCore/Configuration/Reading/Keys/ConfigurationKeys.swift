@@ -3,6 +3,7 @@ package enum ConfigurationKeys {
     /// The full name of each: `listeners[].tls.certificate`, `max-connections`.
     package static var all: [String] {
         self.names(GatewayKey.self, in: "")
+            + self.names(ControlKey.self, in: "control.")
             + self.names(ListenerKey.self, in: "listeners[].")
             + self.names(ServerTLSKey.self, in: "listeners[].tls.")
             + self.names(CertificateKey.self, in: "listeners[].tls.certificates[].")

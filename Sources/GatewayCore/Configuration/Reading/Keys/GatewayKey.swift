@@ -3,6 +3,7 @@ package enum GatewayKey: String, CaseIterable, Sendable {
     case listeners
     case routes
     case upstreams
+    case control
     case maxConnections = "max-connections"
     case loops
     case drainTimeout = "drain-timeout"

@@ -12,6 +12,9 @@ extension GatewayConfiguration {
             upstreams: section.elements(.upstreams).map {
                 UpstreamConfiguration(reading: SectionReader($0.node, at: $0.path, problems: section.problems))
             })
+        if let control = section.section(.control, keys: ControlKey.self) {
+            self.control = ControlSettings(reading: control)
+        }
         section.read(.maxConnections, into: &self.maximumConnections, as: .integer(1...10_000_000))
         section.readOptional(.loops, into: &self.loops, as: .integer(1...1024))
         section.read(.logFormat, into: &self.log.format, as: .choice)

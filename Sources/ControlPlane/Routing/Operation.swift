@@ -1,0 +1,36 @@
+import HTTPTypes
+import Hummingbird
+import HummingbirdCore
+
+/// One thing that the REST interface can do: the table of them is what requests are compared with, and what
+/// authorisation, audit and the OpenAPI document are held against.
+struct Operation: Sendable {
+    typealias Handler = @Sendable (ControlCall) async throws -> Response
+
+    /// The `operationId` of the OpenAPI document.
+    let name: String
+    let method: HTTPRequest.Method
+    let template: PathTemplate
+    let scope: Scope
+    /// Parameters of the query that it knows; others are refused.
+    let parameters: Set<String>
+    /// Bytes of body that it reads at most.
+    let bodyLimit: Int
+    let handler: Handler
+
+    init(
+        _ name: String, _ method: HTTPRequest.Method, _ template: String, _ scope: Scope,
+        parameters: Set<String> = [], bodyLimit: Int = ControlCall.bodyLimit, _ handler: @escaping Handler
+    ) {
+        self.name = name
+        self.method = method
+        self.template = PathTemplate(template)
+        self.scope = scope
+        self.parameters = parameters
+        self.bodyLimit = bodyLimit
+        self.handler = handler
+    }
+
+    /// Whether it changes anything.
+    var isWrite: Bool { self.method != .get && self.method != .head }
+}

@@ -1,0 +1,74 @@
+/// The query of a request, taken apart.
+package struct Query: Sendable {
+    /// In the order of the request; names may repeat.
+    package let pairs: [(name: String, value: String)]
+
+    package static let pairLimit = 64
+
+    /// - Throws: `ControlProblem` for a `%` without its digits, or more than 64 parameters.
+    package init(_ text: String?) throws(ControlProblem) {
+        var pairs: [(name: String, value: String)] = []
+        for piece in (text ?? "").split(separator: "&") {
+            let mark = piece.firstIndex(of: "=") ?? piece.endIndex
+            guard let name = PercentText.decoded(piece[..<mark], plusIsSpace: true),
+                let value = PercentText.decoded(piece[mark...].dropFirst(), plusIsSpace: true)
+            else {
+                throw ControlProblem(
+                    400, "malformed-query", "The query has a % without two digits behind it, or is no UTF-8.")
+            }
+            pairs.append((name, value))
+            guard pairs.count <= Self.pairLimit else {
+                throw ControlProblem(400, "malformed-query", "The query has more than \(Self.pairLimit) parameters.")
+            }
+        }
+        self.pairs = pairs
+    }
+
+    package func values(_ name: String) -> [String] {
+        self.pairs.filter { $0.name == name }.map(\.value)
+    }
+
+    /// The value of what may stand there once.
+    package func value(_ name: String) throws(ControlProblem) -> String? {
+        let values = self.values(name)
+        guard values.count < 2 else {
+            throw ControlProblem(400, "invalid-parameter", "\(name) is given more than once.").at(parameter: name)
+        }
+        return values.first
+    }
+
+    /// A list: commas separate, and so does giving the parameter again.
+    package func list(_ name: String) -> [String] {
+        self.values(name).flatMap { $0.split(separator: ",").map(String.init) }
+    }
+
+    package func integer(_ name: String, in range: ClosedRange<Int>) throws(ControlProblem) -> Int? {
+        guard let text = try self.value(name) else { return nil }
+        guard let number = Int(text), range.contains(number) else {
+            throw ControlProblem(
+                400, "invalid-parameter",
+                "\(name) is to be a whole number from \(range.lowerBound) to \(range.upperBound)."
+            ).at(parameter: name)
+        }
+        return number
+    }
+
+    package func boolean(_ name: String) throws(ControlProblem) -> Bool? {
+        switch try self.value(name) {
+        case nil: nil
+        case "true", "": true
+        case "false": false
+        default:
+            throw ControlProblem(400, "invalid-parameter", "\(name) is to be true or false.").at(parameter: name)
+        }
+    }
+
+    package func milliseconds(_ name: String) throws(ControlProblem) -> Duration? {
+        guard let text = try self.value(name) else { return nil }
+        guard let number = Double(text), number >= 0, let duration = Duration(milliseconds: number) else {
+            throw ControlProblem(400, "invalid-parameter", "\(name) is to be a number of milliseconds.")
+                .at(parameter: name)
+        }
+        return duration
+    }
+}

@@ -1,0 +1,81 @@
+import ControlAPI
+import FoundationEssentials
+import HTTPTypes
+import Hummingbird
+import HummingbirdCore
+import NIOCore
+
+/// One request on its way through an operation.
+struct ControlCall: Sendable {
+    /// Bytes of body that are read unless the operation says otherwise.
+    static let bodyLimit = 1 << 20
+
+    let request: Request
+    let context: ControlRequestContext
+    let operation: Operation
+    let parameters: [String: String]
+    let query: Query
+    let caller: Caller
+
+    // MARK: The body
+
+    /// The whole body.
+    /// - Throws: `ControlProblem` 413 above the operation's limit.
+    func body() async throws -> ByteBuffer {
+        do {
+            return try await self.request.body.collect(upTo: self.operation.bodyLimit)
+        } catch is NIOTooManyBytesError {
+            throw ControlProblem(
+                413, "body-too-large", "The body is longer than \(self.operation.bodyLimit) bytes; send less at a time."
+            )
+        }
+    }
+
+    /// The media type without its parameters, in lower case; `nil` where none is given.
+    var mediaType: String? {
+        self.request.headers[.contentType].map { value in
+            value.prefix { $0 != ";" }.trimmingSpaces.lowercased()
+        }
+    }
+
+    /// The body as JSON; an empty one counts as an object without members.
+    /// - Throws: `ControlProblem` with the places of what is wrong.
+    func decode<Model: StrictlyRead>(_ type: Model.Type) async throws -> Model {
+        guard self.mediaType == nil || self.mediaType == "application/json" else {
+            throw ControlProblem(415, "unsupported-media-type", "Send application/json.")
+        }
+        var buffer = try await self.body()
+        let bytes = buffer.readBytes(length: buffer.readableBytes) ?? []
+        return try JSONBody.decode(type, from: bytes)
+    }
+
+    // MARK: Answers
+
+    /// Seconds that the client is willing to wait (RFC 7240 §4.3), at most `limit`; `nil` if it does not say.
+    func waitPreference(limit: Int = 60) -> Int? {
+        for value in self.request.headers[values: .prefer] {
+            for piece in value.split(separator: ",") {
+                let pair = piece.split(separator: "=").map(\.trimmingSpaces)
+                if pair.count == 2, pair[0].lowercased() == "wait", let seconds = Int(pair[1]), seconds >= 0 {
+                    return min(seconds, limit)
+                }
+            }
+        }
+        return nil
+    }
+
+    /// Whether the client wants no waiting at all (RFC 7240 §4.1).
+    var prefersAsynchronous: Bool {
+        self.request.headers[values: .prefer].contains { value in
+            value.split(separator: ",").contains { $0.trimmingSpaces.lowercased() == "respond-async" }
+        }
+    }
+}
+
+extension StringProtocol {
+    /// Without spaces and tabs at its ends.
+    var trimmingSpaces: String {
+        let start = self.drop { $0 == " " || $0 == "\t" }
+        return String(start.reversed().drop { $0 == " " || $0 == "\t" }.reversed())
+    }
+}

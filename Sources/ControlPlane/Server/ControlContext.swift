@@ -1,0 +1,33 @@
+import GatewayCore
+import Logging
+import StreamTransport
+import Synchronization
+
+/// What every resource works with.
+final class ControlContext: Sendable {
+    let gateway: Gateway
+    let version: String
+    let logger: Logger
+    let anchor: TimeAnchor
+    /// For WebSockets of the control plane itself: none of the gateway's loops is to carry them.
+    let loop: Loop
+    let requests = RequestFigures()
+    private let currentPhase = Mutex(ServicePhase.starting)
+
+    init(gateway: Gateway, version: String, logger: Logger, loop: Loop) {
+        self.loop = loop
+        self.gateway = gateway
+        self.version = version
+        self.logger = logger
+        let now = gateway.loops.first?.system.now() ?? MonotonicInstant(nanoseconds: 0)
+        self.anchor = TimeAnchor(instant: now, milliseconds: Machine.wallClockMilliseconds())
+    }
+
+    /// The loops' clock, from any thread.
+    var now: MonotonicInstant { self.gateway.loops.first?.system.now() ?? self.anchor.instant }
+
+    var phase: ServicePhase {
+        get { self.currentPhase.withLock { $0 } }
+        set { self.currentPhase.withLock { $0 = newValue } }
+    }
+}

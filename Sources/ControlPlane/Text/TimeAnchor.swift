@@ -1,0 +1,20 @@
+import GatewayCore
+import StreamTransport
+
+/// One moment on both clocks, so that an instant of a loop is always shown as the same time of day.
+package struct TimeAnchor: Sendable {
+    package let instant: MonotonicInstant
+    /// Milliseconds since 1970-01-01T00:00:00Z.
+    package let milliseconds: Int64
+
+    package init(instant: MonotonicInstant, milliseconds: Int64) {
+        self.instant = instant
+        self.milliseconds = milliseconds
+    }
+
+    /// RFC 3339 in UTC with milliseconds.
+    package func text(_ instant: MonotonicInstant) -> String {
+        let passed = self.instant.duration(to: instant).wholeMicroseconds
+        return WallClock.text(milliseconds: self.milliseconds + Int64((Double(passed) / 1000).rounded(.down)))
+    }
+}

@@ -1,0 +1,54 @@
+import SessionTasks
+import StreamTransport
+
+/// What the control plane asks of one loop. Each answer is a snapshot: no traffic waits for it longer than it takes to
+/// look at a few hundred connections.
+extension LoopGateway {
+    /// A connection that somebody asked for.
+    package enum Finding: Sendable {
+        case live(ConnectionReport)
+        case closed(ConnectionReport)
+        case unknown
+    }
+
+    var liveIdentifiers: [UInt64] {
+        Array(self.live.keys)
+    }
+
+    /// Of those in `identifiers` that still live, in that order.
+    func reports(of identifiers: ArraySlice<UInt64>) -> [ConnectionReport] {
+        let now = self.loop.now
+        return identifiers.flatMap { identifier -> [ConnectionReport] in
+            guard let connection = self.live[identifier] else { return [] }
+            return self.labelled(connection.reports(at: now))
+        }
+    }
+
+    private func labelled(_ reports: [ConnectionReport]) -> [ConnectionReport] {
+        guard !self.labels.isEmpty else { return reports }
+        return reports.map { report in
+            var report = report
+            report.labels = self.labels[report.key] ?? [:]
+            return report
+        }
+    }
+
+    func find(_ key: ConnectionKey) -> Finding {
+        if let connection = self.live[key.number] {
+            let reports = self.labelled(connection.reports(at: self.loop.now))
+            if let report = reports.first(where: { $0.key == key }) { return .live(report) }
+        }
+        return self.closed.report(key).map { .closed($0) } ?? .unknown
+    }
+
+    /// Keeps what is known of a connection that ends now.
+    func remember(_ identifier: UInt64, _ reason: TerminationReason, detail: String?) {
+        guard self.closed.limit > 0, let connection = self.live[identifier] else { return }
+        let now = self.loop.now
+        for var report in self.labelled(connection.reports(at: now)) {
+            report.stage = .closed
+            report.closing = ClosingRecord(at: now, reason: reason, detail: detail)
+            self.closed.append(report)
+        }
+    }
+}

@@ -1,0 +1,5 @@
+/// What a connection carries.
+package enum ConnectionKind: String, CaseIterable, Sendable {
+    case stream
+    case webSocket
+}

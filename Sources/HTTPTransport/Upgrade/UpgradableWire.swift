@@ -1,0 +1,118 @@
+import NIOCore
+import StreamTransport
+
+/// A server's handler below its HTTP codec, above TLS: passes everything on until somebody takes the connection, whose
+/// bytes then go past HTTP. What HTTP still writes then goes nowhere.
+///
+/// It also knows when the client is gone, which HTTP does not tell a request that takes long.
+package final class UpgradableWire: ChannelDuplexHandler, RemovableChannelHandler, RawWire {
+    package typealias InboundIn = ByteBuffer
+    package typealias InboundOut = ByteBuffer
+    package typealias OutboundIn = IOData
+    package typealias OutboundOut = IOData
+
+    private(set) var context: ChannelHandlerContext?
+    private var taker: (any RawBytesTaker)?
+    private var isRaw = false
+    private let gone: EventLoopPromise<Void>
+
+    package init(on eventLoop: any EventLoop) {
+        self.gone = eventLoop.makePromise()
+    }
+
+    /// Succeeds when the client has closed its side, or the connection is over.
+    package var clientGone: EventLoopFuture<Void> { self.gone.futureResult }
+
+    package func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+    }
+
+    package func handlerRemoved(context: ChannelHandlerContext) {
+        self.context = nil
+        self.taker = nil
+        self.gone.succeed()
+    }
+
+    func becomeRaw(_ taker: any RawBytesTaker) -> ByteBuffer {
+        self.isRaw = true
+        self.taker = taker
+        return ByteBuffer()
+    }
+
+    // MARK: Received
+
+    package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard self.isRaw else { return context.fireChannelRead(data) }
+        self.taker?.rawBytesReceived(self.unwrapInboundIn(data))
+    }
+
+    package func channelReadComplete(context: ChannelHandlerContext) {
+        guard self.isRaw else { return context.fireChannelReadComplete() }
+        self.taker?.rawReadCompleted()
+    }
+
+    package func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if event as? ChannelEvent == .inputClosed {
+            self.gone.succeed()
+            if self.isRaw {
+                self.taker?.rawInputClosed()
+                return
+            }
+        }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    package func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        guard self.isRaw else { return context.fireErrorCaught(error) }
+        self.taker?.rawErrorCaught(error)
+    }
+
+    package func channelInactive(context: ChannelHandlerContext) {
+        self.gone.succeed()
+        let taker = self.taker
+        self.taker = nil
+        taker?.rawConnectionEnded()
+        context.fireChannelInactive()
+    }
+
+    // MARK: Sent
+
+    /// Who has the raw bytes asks the context for them, below this handler.
+    package func read(context: ChannelHandlerContext) {
+        if !self.isRaw { context.read() }
+    }
+
+    package func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        guard self.isRaw else { return context.write(data, promise: promise) }
+        promise?.succeed()
+    }
+
+    package func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        // HTTP is done with its side when its response is; the connection is not.
+        if self.isRaw, mode == .output { promise?.succeed() } else { context.close(mode: mode, promise: promise) }
+    }
+}
+
+extension UpgradableWire {
+    /// The handler as it is passed about between threads.
+    package struct Reference: @unchecked Sendable {
+        let wire: UpgradableWire
+
+        package init(_ wire: UpgradableWire) {
+            self.wire = wire
+        }
+
+        package var clientGone: EventLoopFuture<Void> { self.wire.clientGone }
+
+        /// Makes the connection a transport of `loop`, paused; HTTP is over on it. Once, on that loop's thread.
+        package func transport(of channel: any Channel, on loop: Loop) -> any Transport {
+            var facts = ConnectionFacts()
+            facts.localAddress = channel.localAddress.flatMap { StreamTransport.SocketAddress($0) }
+            facts.peerAddress = channel.remoteAddress.flatMap { StreamTransport.SocketAddress($0) }
+            let flow = UpgradedFlow(channel, wire: self.wire)
+            let transport = UpgradedTransport(flow, on: loop, facts: facts)
+            flow.begin(transport)
+            return transport
+        }
+    }
+}

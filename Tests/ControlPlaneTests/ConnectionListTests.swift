@@ -1,0 +1,166 @@
+import ControlAPI
+import ControlPlane
+import GatewayCore
+import SessionTasks
+import StreamTransport
+import Testing
+
+@Suite("Connections as they are listed")
+struct ConnectionListTests {
+    private let now = MonotonicInstant(nanoseconds: 100_000_000_000)
+
+    private func report(_ number: UInt64, _ side: TunnelSide = .downstream, bytes: Int = 0) -> ConnectionReport {
+        var report = ConnectionReport(
+            ConnectionKey(number, side), .webSocket, isAccepted: side == .downstream, stage: .open,
+            createdAt: MonotonicInstant(nanoseconds: 90_000_000_000), takenAt: self.now)
+        let record = TaskRecord(state: .running)
+        record.countReceived(bytes: bytes, messages: 1, at: self.now)
+        report.record = record
+        return report
+    }
+
+    // MARK: Names
+
+    @Test(arguments: ["17", "17u", "1", "18446744073709551615u"])
+    func namesAreReadBack(_ text: String) throws {
+        #expect(try #require(ConnectionKey(text)).description == text)
+    }
+
+    @Test(arguments: ["", "0", "u", "017", "17U", "17uu", " 17", "-1", "18446744073709551616", "1e3", "17u ", "１７"])
+    func otherNamesAreNone(_ text: String) {
+        #expect(ConnectionKey(text) == nil)
+    }
+
+    // MARK: Filters
+
+    private func matches(_ query: String, _ change: (inout ConnectionReport) -> Void = { _ in }) throws -> Bool {
+        var report = self.report(17)
+        report.listener = "web"
+        report.route = "echo"
+        report.peer = .ipv4(address: 0x7F00_0001, port: 5000)
+        report.labels = ["team": "blue", "empty": ""]
+        change(&report)
+        return try ConnectionFilter(Query(query)).matches(report)
+    }
+
+    @Test(arguments: [
+        "", "kind=webSocket", "kind=stream,webSocket", "state=open", "state=closed,open", "state=any", "listener=web",
+        "listener=other,web", "route=echo", "peer=127.0.0.1", "peer=127.0.0.1:5000", "label=team", "label=team:blue",
+        "label=empty:", "label=team&label=empty", "minAgeMs=9999", "maxAgeMs=10000", "direction=accepted",
+        "stalled=false",
+        "id=17", "id=3,17", "kind=webSocket&listener=web&label=team:blue", "direction=accepted,opened",
+    ])
+    func whatIsMeantMatches(_ query: String) throws {
+        #expect(try self.matches(query))
+    }
+
+    @Test(arguments: [
+        "kind=stream", "state=opening", "state=closed", "listener=other", "route=x", "upstream=x", "peer=127.0.0.2",
+        "peer=127.0.0.1:5001", "label=team:red", "label=none", "label=team&label=none", "minAgeMs=10001",
+        "maxAgeMs=9999",
+        "direction=opened", "stalled=true", "id=17u", "kind=webSocket&listener=other", "minIdleMs=1",
+    ])
+    func whatIsNotMeantDoesNotMatch(_ query: String) throws {
+        #expect(try !self.matches(query))
+    }
+
+    @Test(arguments: [
+        ("kind=x", "kind"), ("state=opened", "state"), ("id=x", "id"), ("direction=up", "direction"),
+        ("minAgeMs=-1", "minAgeMs"), ("minAgeMs=x", "minAgeMs"), ("stalled=maybe", "stalled"),
+        ("maxAgeMs=nan", "maxAgeMs"),
+    ])
+    func aFilterThatCannotBeMeantIsRefused(_ text: String, _ parameter: String) throws {
+        let query = try Query(text)
+        let problem = #expect(throws: ControlProblem.self) { try ConnectionFilter(query) }
+        #expect(problem?.errors.first?.parameter == parameter)
+    }
+
+    @Test func closedOnesAreListedOnDemand() throws {
+        #expect(try !self.matches("") { $0.stage = .closed })
+        #expect(try self.matches("state=closed") { $0.stage = .closed })
+        #expect(try self.matches("state=any") { $0.stage = .closed })
+    }
+
+    // MARK: Order
+
+    @Test(arguments: [
+        ("sort=bytes", ["2", "1", "1u", "3"]), ("sort=-bytes", ["3", "1", "1u", "2"]),
+        ("sort=id", ["1", "1u", "2", "3"]),
+        ("sort=-id", ["3", "2", "1u", "1"]), ("", ["1", "1u", "2", "3"]),
+    ])
+    func connectionsAreSorted(_ query: String, _ expected: [String]) throws {
+        let reports = [
+            self.report(3, bytes: 30), self.report(1, .upstream, bytes: 20), self.report(2, bytes: 10),
+            self.report(1, bytes: 20),
+        ]
+        let sort = try ConnectionSort(Query(query))
+        #expect(sort.sorted(reports).map(\.description) == expected)
+    }
+
+    @Test(arguments: ["sort=x", "sort=--bytes", "sort=", "sort=bytes,id"])
+    func anUnknownOrderIsRefused(_ text: String) throws {
+        let query = try Query(text)
+        #expect(throws: ControlProblem.self) { try ConnectionSort(query) }
+    }
+
+    // MARK: Pages
+
+    @Test(arguments: [PageCursor.after(ConnectionKey(17, .upstream)), .kept(snapshot: .max, offset: 1000)])
+    func cursorsAreReadBack(_ cursor: PageCursor) throws {
+        #expect(try PageCursor(cursor.text) == cursor)
+    }
+
+    @Test(arguments: ["", "a", "b17", "a0", "k", "kff", "kff.-1", "kxyz.1", "kff.1.2", "kff."])
+    func otherCursorsAreRefused(_ text: String) {
+        #expect(throws: ControlProblem.self) { try PageCursor(text) }
+    }
+
+    @Test func theListUsedLeastRecentlyMakesRoom() {
+        let lists = KeptLists()
+        let keys = [ConnectionKey(1)]
+        let first = lists.keep(keys)
+        let second = lists.keep(keys)
+        for _ in 0..<(KeptLists.limit - 1) {
+            #expect(lists.keys(first) == keys)
+            _ = lists.keep(keys)
+        }
+        #expect(lists.keys(first) == keys)
+        #expect(lists.keys(second) == nil)
+    }
+
+    // MARK: Writing
+
+    @Test func everyFieldIsAMemberOfTheWireModel() {
+        let members = Mirror(reflecting: Connection()).children.compactMap(\.label)
+        #expect(members == ConnectionField.allCases.map(\.rawValue))
+    }
+
+    @Test func aConnectionIsWrittenAsTheWireModelReadsIt() throws {
+        var report = self.report(17, bytes: 5)
+        report.listener = "web"
+        report.labels = ["a": "b"]
+        report.closing = ClosingRecord(
+            at: self.now, reason: TerminationReason(.downstream, .relaying, .clean(closeCode: 1000)))
+        let writer = ConnectionWriter(anchor: TimeAnchor(instant: self.now, milliseconds: 1_700_000_000_000))
+        let read = try JSONReading.read(Connection.self, writer.json(report))
+        #expect(read.id == "17")
+        #expect(read.kind == "webSocket")
+        #expect(read.receivedBytes == 5)
+        #expect(read.ageMs == 10_000)
+        #expect(read.createdAt == "2023-11-14T22:13:10.000Z")
+        #expect(read.closedAt == "2023-11-14T22:13:20.000Z")
+        #expect(read.terminationReason == "downstream/relaying/clean(1000)")
+        #expect(read.labels == ["a": "b"])
+    }
+
+    @Test func onlyTheFieldsAskedForAreWritten() throws {
+        let fields = try ConnectionField.set(Query("fields=id,state&fields=receivedBytes"))
+        let writer = ConnectionWriter(anchor: TimeAnchor(instant: self.now, milliseconds: 0), fields: fields)
+        #expect(try JSONReading.names(writer.json(self.report(1))) == ["id", "state", "receivedBytes"])
+    }
+
+    @Test func anUnknownFieldIsRefused() throws {
+        let query = try Query("fields=id,nonsense")
+        #expect(throws: ControlProblem.self) { try ConnectionField.set(query) }
+    }
+}

@@ -1,0 +1,85 @@
+import ControlAPI
+import ControlPlane
+import HTTPTypes
+import HummingbirdCore
+import Testing
+
+@Suite("JSON of the REST interface")
+struct JSONTests {
+    private func text(_ write: (inout JSONText) -> Void) -> String {
+        var text = JSONText()
+        write(&text)
+        return String(decoding: text.bytes, as: UTF8.self)
+    }
+
+    @Test func membersAreSeparatedByCommas() {
+        let text = self.text {
+            $0.beginObject()
+            $0.member("a", 1)
+            $0.member("none", nil as String?)
+            $0.key("b")
+            $0.beginArray()
+            $0.number(2)
+            $0.beginObject()
+            $0.endObject()
+            $0.string("x")
+            $0.endArray()
+            $0.member("c", true)
+            $0.endObject()
+        }
+        #expect(text == #"{"a":1,"b":[2,{},"x"],"c":true}"#)
+    }
+
+    @Test(arguments: [
+        ("plain", #""plain""#), ("\"\\/", #""\"\\/""#), ("\n\r\t\u{0}\u{1F}\u{7F}", #""\n\r\t\u0000\u001f\u007f""#),
+        ("é€😀", #""é€😀""#),
+    ])
+    func textsAreEscaped(_ text: String, _ expected: String) {
+        #expect(self.text { $0.string(text) } == expected)
+    }
+
+    @Test(arguments: [
+        (Duration.zero, "0"), (.milliseconds(1500), "1500"), (.microseconds(1), "0.001"),
+        (.microseconds(12_345), "12.345"),
+        (.microseconds(-1500), "-1.500"), (.nanoseconds(999), "0"),
+    ])
+    func durationsAreMilliseconds(_ duration: Duration, _ expected: String) {
+        #expect(self.text { $0.milliseconds(duration) } == expected)
+    }
+
+    private func decode(_ text: String) throws -> OpenRequest {
+        try JSONBody.decode(OpenRequest.self, from: Array(text.utf8))
+    }
+
+    @Test func aBodyIsRead() throws {
+        #expect(
+            try self.decode(#"{"url":"tcp://a:1","labels":{"x":"y"}}"#)
+                == OpenRequest(url: "tcp://a:1", labels: ["x": "y"]))
+    }
+
+    @Test(
+        arguments: [
+            (#"{"#, 400, nil), ("nonsense", 400, nil), ("[]", 422, ""), (#"{}"#, 422, "/url"),
+            (#"{"url":1}"#, 422, "/url"),
+            (#"{"url":null}"#, 422, "/url"), (#"{"url":"tcp://a:1","urll":2}"#, 422, "/urll"),
+            (#"{"url":"tcp://a:1","labels":{"x":1}}"#, 422, "/labels/x"),
+            (#"{"url":"tcp://a:1","a/b~c":1}"#, 422, "/a~1b~0c"),
+            (#"{"url":"tcp://a:1","tls":{"insecure":"yes"}}"#, 422, "/tls/insecure"),
+        ] as [(String, Int, String?)])
+    func aWrongBodyIsPointedAt(_ text: String, _ status: Int, _ pointer: String?) {
+        let problem = #expect(throws: ControlProblem.self) { try self.decode(text) }
+        #expect(problem?.status == status)
+        #expect(problem?.errors.first?.pointer == pointer)
+    }
+
+    @Test func aProblemSaysAllOfItself() throws {
+        var problem = ControlProblem(429, "peer-buffer-full", "Wait.").retryable(after: 3).at(pointer: "/text")
+        problem.connection = Array(#"{"id":"17"}"#.utf8)
+        let expected = Problem(
+            title: "Too Many Requests", status: 429, code: "peer-buffer-full", detail: "Wait.", retryable: true,
+            errors: [ProblemField(pointer: "/text", detail: "Wait.")], connection: Connection(id: "17"))
+        #expect(try JSONReading.read(Problem.self, problem.json) == expected)
+        #expect(problem.response.headers[.retryAfter] == "3")
+        #expect(problem.response.headers[.contentType] == "application/problem+json")
+    }
+}
