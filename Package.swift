@@ -219,6 +219,8 @@ let package = Package(
             name: "FuzzTargets",
             dependencies: [
                 "GatewayCore", "StreamTransport", "WebSocketProtocol", "TLSEngine", "Deflate", "ByteKernels",
+                "HTTPSemantics", "HTTPTransport", "URLLoading",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: house),
         .executableTarget(
