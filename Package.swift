@@ -45,6 +45,7 @@ let package = Package(
     ],
     targets: [
         .systemLibrary(name: "CLinux"),
+        .systemLibrary(name: "CRunLoop"),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .target(name: "ByteKernels", swiftSettings: room),
@@ -81,6 +82,7 @@ let package = Package(
         .target(
             name: "URLLoading",
             dependencies: [
+                "CRunLoop",
                 "HTTPTransport", "SessionTasks", "StreamTransport", "HTTPSemantics", "TLSEngine", "Deflate",
                 "ByteKernels", "WebSocketProtocol",
                 .product(name: "DequeModule", package: "swift-collections"),
@@ -219,6 +221,8 @@ let package = Package(
             name: "FuzzTargets",
             dependencies: [
                 "GatewayCore", "StreamTransport", "WebSocketProtocol", "TLSEngine", "Deflate", "ByteKernels",
+                "HTTPSemantics", "HTTPTransport", "URLLoading",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: house),
         .executableTarget(

@@ -54,7 +54,7 @@ struct ImportTable {
             "Sources/TLSEngine/OpenSSL/": ["COpenSSL", "Synchronization"],
             "Sources/StreamTransport/System/": ["CLinux", "Glibc"],
             // What Foundation offers of run loops does not let one go on.
-            "Sources/URLLoading/Streams/": ["CoreFoundation"],
+            "Sources/URLLoading/Streams/": ["CRunLoop"],
         ])
 
     func findings(in file: SourceFile) -> [Finding] {
