@@ -99,6 +99,8 @@ let package = Package(
         .target(name: "CommandLineText", swiftSettings: house),
         .target(name: "ControlAPI", swiftSettings: house),
         .target(
+            name: "ControlClient", dependencies: ["CommandLineText", "ControlAPI", "URLLoading"], swiftSettings: house),
+        .target(
             name: "ControlPlane",
             dependencies: [
                 "ControlAPI", "GatewayCore", "HTTPTransport", "SessionTasks", "StreamTransport", "TLSEngine",
@@ -120,8 +122,8 @@ let package = Package(
         .executableTarget(
             name: "sluice",
             dependencies: [
-                "CommandLineText", "ControlPlane", "GatewayCore", "SessionTasks", "StreamTransport", "TLSEngine",
-                "WebSocketProtocol",
+                "CommandLineText", "ControlAPI", "ControlClient", "ControlPlane", "GatewayCore", "HTTPSemantics",
+                "SessionTasks", "StreamTransport", "TLSEngine", "URLLoading", "WebSocketProtocol",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
@@ -217,6 +219,9 @@ let package = Package(
             ],
             swiftSettings: house),
         .testTarget(name: "CommandLineTextTests", dependencies: ["CommandLineText"], swiftSettings: house),
+        .testTarget(
+            name: "ControlClientTests", dependencies: ["ControlClient", "ControlAPI", "CommandLineText"],
+            swiftSettings: house),
         .target(
             name: "FuzzTargets",
             dependencies: [

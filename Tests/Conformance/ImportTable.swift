@@ -34,6 +34,7 @@ struct ImportTable {
             ],
             "CommandLineText": [],
             "ControlAPI": [],
+            "ControlClient": ["CommandLineText", "ControlAPI", "Foundation", "URLLoading"],
             "ControlPlane": [
                 "ByteKernels", "ControlAPI", "CoreMetrics", "DequeModule", "FoundationEssentials", "GatewayCore",
                 "HTTPTransport",
@@ -42,11 +43,9 @@ struct ImportTable {
                 "WebSocketProtocol",
             ],
             "sluice": [
-                "ArgumentParser", "CommandLineText", "ControlAPI", "ControlPlane", "Foundation", "GatewayCore",
-                "Logging", "UnixSignals",
-                "SessionTasks",
-                "StreamTransport",
-                "Synchronization", "TLSEngine", "WebSocketProtocol",
+                "ArgumentParser", "CommandLineText", "ControlAPI", "ControlClient", "ControlPlane", "Foundation",
+                "GatewayCore", "HTTPSemantics", "Logging", "SessionTasks", "StreamTransport", "Synchronization",
+                "TLSEngine", "URLLoading", "UnixSignals", "WebSocketProtocol",
             ],
             "TestSupport": ["ByteKernels", "COpenSSL", "StreamTransport", "Synchronization", "Testing"],
         ],

@@ -26,16 +26,16 @@ extension WebSocketTask {
         while used < bytes.byteCount, self.takesInput, let event = self.engine.nextEvent(&bytes, at: &used) {
             switch event {
             case .data(let chunk):
-                if chunk.endsFrame { self.record.countFramesReceived() }
+                if chunk.endsFrame, !chunk.endsMessage { self.record.countMoreFramesReceived() }
                 self.received(chunk, bytes, taker)
             case .ping(let payload):
-                self.record.countFramesReceived()
+                self.record.countMoreFramesReceived()
                 self.answerPing(payload)
             case .pong(let payload):
-                self.record.countFramesReceived()
+                self.record.countMoreFramesReceived()
                 self.pongReceived(payload)
             case .close(let code, let reason):
-                self.record.countFramesReceived()
+                self.record.countMoreFramesReceived()
                 self.endCame(.close(code, reason: reason))
             case .violation(let violation): self.endCame(.violation(violation))
             }
@@ -71,8 +71,11 @@ extension WebSocketTask {
 
     @inline(__always)
     private func tallied(_ count: Int, endsMessage: Bool) {
-        guard endsMessage else { return self.receivedOfMessage += count }
-        self.tally.received(messageOf: self.receivedOfMessage + count)
+        guard endsMessage else {
+            self.receivedOfMessage &+= UInt32(truncatingIfNeeded: count)
+            return
+        }
+        self.tally.received(messageOf: Int(self.receivedOfMessage) + count)
         self.receivedOfMessage = 0
     }
 

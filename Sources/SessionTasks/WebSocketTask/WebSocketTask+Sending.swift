@@ -38,7 +38,7 @@ extension WebSocketTask {
     private func write(
         _ opcode: Opcode, isFinal: Bool, isCompressed: Bool, _ payload: RawSpan, to transport: any Transport
     ) {
-        self.record.countFramesSent()
+        if !isFinal || opcode.isControl { self.record.countMoreFramesSent() }
         let size = self.role.frameSize(payloadCount: payload.byteCount)
         self.unseenOutput &+= size
         transport.write(reserving: size) { target in
