@@ -10,6 +10,16 @@ let house: [SwiftSetting] = [
 /// The four rooms that hold unsafe code say so at each use.
 let room = house + [.strictMemorySafety()]
 
+/// Programs as an application's developer writes them for Foundation's URLSession, each in one file: built as they would
+/// be, and with the toolchain's own URL loading by the scenarios.
+func application(
+    _ name: String, in folder: String = "Tests/Programs/Compatibility", mode: SwiftLanguageMode = .v6
+) -> Target {
+    .executableTarget(
+        name: name, dependencies: ["URLLoading"], path: "\(folder)/\(name)",
+        swiftSettings: [.treatAllWarnings(as: .error), .swiftLanguageMode(mode)])
+}
+
 let package = Package(
     name: "sluice",
     products: [
@@ -35,6 +45,7 @@ let package = Package(
     ],
     targets: [
         .systemLibrary(name: "CLinux"),
+        .systemLibrary(name: "CRunLoop"),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .target(name: "ByteKernels", swiftSettings: room),
@@ -71,7 +82,10 @@ let package = Package(
         .target(
             name: "URLLoading",
             dependencies: [
-                "HTTPSemantics", "TLSEngine",
+                "CRunLoop",
+                "HTTPTransport", "SessionTasks", "StreamTransport", "HTTPSemantics", "TLSEngine", "Deflate",
+                "ByteKernels", "WebSocketProtocol",
+                .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             swiftSettings: house),
@@ -82,7 +96,10 @@ let package = Package(
                 .product(name: "DequeModule", package: "swift-collections"),
             ],
             swiftSettings: house),
+        .target(name: "CommandLineText", swiftSettings: house),
         .target(name: "ControlAPI", swiftSettings: house),
+        .target(
+            name: "ControlClient", dependencies: ["CommandLineText", "ControlAPI", "URLLoading"], swiftSettings: house),
         .target(
             name: "ControlPlane",
             dependencies: [
@@ -105,7 +122,8 @@ let package = Package(
         .executableTarget(
             name: "sluice",
             dependencies: [
-                "ControlPlane", "GatewayCore", "StreamTransport",
+                "CommandLineText", "ControlAPI", "ControlClient", "ControlPlane", "GatewayCore", "HTTPSemantics",
+                "SessionTasks", "StreamTransport", "TLSEngine", "URLLoading", "WebSocketProtocol",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
@@ -117,6 +135,30 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Tests/Programs/TaskClient", swiftSettings: house),
+        .executableTarget(
+            name: "Loader",
+            dependencies: ["URLLoading", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            path: "Tests/Programs/Loader", swiftSettings: house),
+        application("AsyncStyle"),
+        application("CompletionStyle", mode: .v5),
+        application("CookiesAndCache"),
+        application("DelegateStyle", mode: .v5),
+        application("DownloadResume"),
+        application("LineStyle"),
+        application("MailClient"),
+        application("SignIn"),
+        application("TransferBenchmark", in: "Tests/Benchmarks"),
+        application("UploadProgress"),
+        application("WebSocketChat"),
+        .executableTarget(
+            name: "SessionBenchmark",
+            dependencies: [
+                "URLLoading", "SessionTasks", "StreamTransport", "WebSocketProtocol",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Tests/Benchmarks/SessionBenchmark", swiftSettings: house),
+        .executableTarget(
+            name: "Articles", dependencies: ["URLLoading"], path: "Tests/Programs/Articles", swiftSettings: house),
         .target(
             name: "TestSupport", dependencies: ["ByteKernels", "COpenSSL", "StreamTransport"],
             path: "Sources/TestSupport", swiftSettings: house),
@@ -154,8 +196,11 @@ let package = Package(
         .testTarget(
             name: "URLLoadingTests",
             dependencies: [
-                "URLLoading", "HTTPSemantics", "TLSEngine",
+                "URLLoading", "HTTPTransport", "SessionTasks", "StreamTransport", "HTTPSemantics", "TLSEngine",
+                "Deflate", "ByteKernels", "TestSupport", "WebSocketProtocol",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: house),
         .testTarget(
@@ -173,10 +218,16 @@ let package = Package(
                 .product(name: "HummingbirdCore", package: "hummingbird"),
             ],
             swiftSettings: house),
+        .testTarget(name: "CommandLineTextTests", dependencies: ["CommandLineText"], swiftSettings: house),
+        .testTarget(
+            name: "ControlClientTests", dependencies: ["ControlClient", "ControlAPI", "CommandLineText"],
+            swiftSettings: house),
         .target(
             name: "FuzzTargets",
             dependencies: [
                 "GatewayCore", "StreamTransport", "WebSocketProtocol", "TLSEngine", "Deflate", "ByteKernels",
+                "HTTPSemantics", "HTTPTransport", "URLLoading",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: house),
         .executableTarget(

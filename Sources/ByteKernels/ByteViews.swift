@@ -29,6 +29,14 @@ extension [UInt8] {
     }
 }
 
+extension RangeReplaceableCollection<UInt8> {
+    /// Appends a copy of `bytes`; in one piece for collections that keep their bytes together.
+    @inlinable
+    package mutating func append(copying bytes: RawSpan) {
+        unsafe bytes.withUnsafeBytes { unsafe self.append(contentsOf: $0) }
+    }
+}
+
 extension RawSpan {
     /// The byte at `offset`; traps outside `0..<byteCount`, as an array does.
     @inlinable

@@ -34,9 +34,9 @@ enum Announcement {
             "try, each in a terminal of its own:",
             "  \(program) bridge tcp://127.0.0.1:7000 ws://\(web.address)/echo",
             "      a TCP port in front of it: what you send to port 7000 comes back",
-            "  python3 -m websockets ws://\(web.address)/echo",
-            "      what you type comes back (after: python3 -m pip install websockets)",
-            "  python3 -m websockets ws://\(web.address)/chat/lobby",
+            "  \(program) connect ws://\(web.address)/echo",
+            "      what you type comes back",
+            "  \(program) connect ws://\(web.address)/chat/lobby",
             "      in two terminals: one hears the other",
             "",
         ]

@@ -17,6 +17,14 @@ struct Sluice: AsyncParsableCommand {
 
               sluice serve --config /etc/sluice/sluice.yaml
 
+            Or talk to a server yourself, from a terminal or a pipe:
+
+              sluice connect wss://echo.example/
+
+            Shells complete commands and options with the script that this prints; the last word is bash, zsh or fish:
+
+              sluice --generate-completion-script bash
+
             EXIT CODES
               0   ended as asked
               64  wrong usage of the command line
@@ -26,5 +34,5 @@ struct Sluice: AsyncParsableCommand {
               78  a problem in the configuration or the files it names
             """,
         version: Version.text,
-        subcommands: [ServeCommand.self, CheckCommand.self, BridgeCommand.self])
+        subcommands: [ServeCommand.self, CheckCommand.self, BridgeCommand.self, ConnectCommand.self])
 }

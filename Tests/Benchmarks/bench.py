@@ -11,16 +11,20 @@ import json
 import os
 import sys
 import time
+from pathlib import Path
 
+import loading
 import peers
 import rows
+
+ROWS = {row.__name__: (bench, row) for bench in (rows.Bench, loading.Loading) for row in bench.ROWS}
 
 
 def arguments():
     parser = argparse.ArgumentParser(prog="deploy/bench", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    names = ", ".join(row.__name__ for row in rows.Bench.ROWS)
+    names = ", ".join(ROWS)
     parser.add_argument("--sluice", metavar="BINARY", help="the binary to measure")
-    parser.add_argument("--quick", action="store_true", help="shorter and fewer runs: two to three minutes, less certain")
+    parser.add_argument("--quick", action="store_true", help="shorter and fewer runs: some minutes, less certain")
     parser.add_argument("--only", action="append", metavar="ROW", help=f"only this row; may be given again: {names}")
     parser.add_argument("--json", metavar="FILE", help="also writes every result to FILE")
     parser.add_argument("--self-check", action="store_true", help="measures the floor against itself: ratios must be near 1")
@@ -43,21 +47,26 @@ def main():
         sys.exit("deploy/bench: two cores are needed, one for the server and one for the load")
     if not options.self_check and not (options.sluice and os.access(options.sluice, os.X_OK)):
         sys.exit(f"deploy/bench: no binary at {options.sluice}")
-    known = {row.__name__: row for row in rows.Bench.ROWS}
-    wanted = options.only or list(known)
+    # The floor can stand in for the gateway, and for nothing else.
+    wanted = options.only or [row.__name__ for row in rows.Bench.ROWS] + [
+        row.__name__ for row in loading.Loading.ROWS if not options.self_check]
     for name in wanted:
-        if name not in known:
-            sys.exit(f"deploy/bench: no row '{name}'; there are {', '.join(known)}")
+        if name not in ROWS:
+            sys.exit(f"deploy/bench: no row '{name}'; there are {', '.join(ROWS)}")
 
     peers.raise_descriptor_limit()
     peers.build()
     peers.Sluice.binary = options.sluice
-    bench = rows.Bench(rows.QUICK if options.quick else rows.FULL, stand_in=options.self_check)
+    size = rows.QUICK if options.quick else rows.FULL
+    if options.sluice:
+        loading.Loading.programs = Path(options.sluice).resolve().parent
+    benches = {kind: kind(size, stand_in=options.self_check) for kind in (rows.Bench, loading.Loading)}
     began = time.monotonic()
     results, failures = [], []
     for name in wanted:
+        kind, row = ROWS[name]
         try:
-            for result in known[name](bench):
+            for result in row(benches[kind]):
                 print(line(result), flush=True)
                 results.append(result)
         except peers.MeasurementFailed as failure:

@@ -19,13 +19,20 @@ class Size:
     warmup: float
     idle: int
     handshakes: int
+    # Of the rows in loading.py: how many requests, bytes of a file, bytes of a text, tasks.
+    requests: int
+    bulk: int
+    text: int
+    tasks: int
 
     def timing(self):
         return ["-t", self.seconds, "-w", self.warmup]
 
 
-FULL = Size(runs=5, seconds=2.0, warmup=0.5, idle=10_000, handshakes=15_000)
-QUICK = Size(runs=3, seconds=0.6, warmup=0.2, idle=4_000, handshakes=6_000)
+FULL = Size(runs=5, seconds=2.0, warmup=0.5, idle=10_000, handshakes=15_000, requests=20_000, bulk=4 << 30, text=1 << 30,
+            tasks=10_000)
+QUICK = Size(runs=3, seconds=0.6, warmup=0.2, idle=4_000, handshakes=6_000, requests=4_000, bulk=512 << 20, text=64 << 20,
+             tasks=10_000)
 
 
 @dataclass

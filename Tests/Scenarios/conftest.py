@@ -9,6 +9,7 @@ from support import gateway  # noqa: E402
 from support.certificates import Authority  # noqa: E402
 from support.subjects import ClientSubject, ServerSubject  # noqa: E402
 from support.task_client import TaskClient  # noqa: E402
+from support.web import Apache, Nginx, Origin  # noqa: E402
 from support.websocket import Listener  # noqa: E402
 
 
@@ -100,3 +101,31 @@ def task_client():
     finally:
         for one in started:
             one.kill()
+
+
+@pytest.fixture(scope="session")
+def nginx(tmp_path_factory):
+    one = Nginx(tmp_path_factory.mktemp("nginx"))
+    yield one
+    one.end()
+
+
+@pytest.fixture(scope="session")
+def secure_nginx(tmp_path_factory, server_certificate):
+    one = Nginx(tmp_path_factory.mktemp("nginx"), server_certificate)
+    yield one
+    one.end()
+
+
+@pytest.fixture(scope="session")
+def apache(nginx):
+    one = Apache(nginx.content)
+    yield one
+    one.end()
+
+
+@pytest.fixture
+def origin():
+    one = Origin()
+    yield one
+    one.end()

@@ -259,7 +259,7 @@ extension ConnectionsResource {
         try await self.steer(call) { link in
             switch link {
             case .stream(let task): task.resumeOnLoop()
-            case .webSocket(let task): task.resumeSuspended()
+            case .webSocket(let task): task.resumeOnLoop()
             }
         }
     }

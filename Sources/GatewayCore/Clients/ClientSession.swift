@@ -115,7 +115,7 @@ extension ClientSession: LiveConnection {
     private func finish(_ signal: CloseSignal) {
         switch self.task {
         case .webSocket(let task):
-            task.resumeSuspended()
+            task.resumeOnLoop()
             task.close(signal.closeCode, reason: signal.reason)
         case .stream(let task): task.closeOnLoop()
         }

@@ -20,7 +20,7 @@ extension SocketAddress {
 }
 
 extension EndpointURL {
-    var connectTarget: ConnectTarget {
+    package var connectTarget: ConnectTarget {
         switch self.location {
         case .name(let name, let port): .host(name, port: port)
         case .address(let address, let port): .address(SocketAddress(address, port: port))

@@ -2,7 +2,7 @@ import StreamTransport
 import TLSEngine
 
 /// Makes TLS contexts from what the configuration says, reading the files it names.
-enum TLSMaterial {
+package enum TLSMaterial {
     static let passwordFileLimit = 4096
 
     /// A listener's side.
@@ -22,7 +22,7 @@ enum TLSMaterial {
     }
 
     /// An upstream's side.
-    static func configuration(_ settings: ClientTLSSettings, speaksWebSocket: Bool) throws(PlanFault)
+    package static func configuration(_ settings: ClientTLSSettings, speaksWebSocket: Bool) throws(PlanFault)
         -> TLSConfiguration
     {
         var configuration = TLSConfiguration.client()
@@ -41,7 +41,7 @@ enum TLSMaterial {
         lists.isEmpty ? .off : .wholeChain(lists: lists.map { .file($0) })
     }
 
-    static func context(_ configuration: TLSConfiguration) throws(PlanFault) -> TLSContext {
+    package static func context(_ configuration: TLSConfiguration) throws(PlanFault) -> TLSContext {
         do throws(TLSFailure) {
             return try TLSContext(configuration)
         } catch {

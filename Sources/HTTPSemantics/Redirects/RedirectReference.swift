@@ -12,7 +12,7 @@ package enum RedirectReference: Equatable, Sendable {
     /// Longer references are not followed.
     package static let limit = 65_536
 
-    /// 300, 304, 305 and 306 are results, whatever they name.
+    /// 300 and 304 are results, whatever they name.
     package init(status: Int, fields: HTTPFields) {
         guard RedirectRule.isRedirect(status) else {
             self = .none

@@ -44,16 +44,18 @@ final class ConnectionAttempt: @unchecked Sendable {
                 channel.eventLoop.makeCompletedFuture { try self.equip(channel) }
             }
         self.timings.connectStart = .now
+        self.connect(bootstrap).assumeIsolated().whenComplete { self.connectEnded($0) }
+    }
+
+    private func connect(_ bootstrap: ClientBootstrap) -> EventLoopFuture<any Channel> {
         let origin = self.order.origin
-        let future: EventLoopFuture<any Channel>
+        if let path = origin.socketPath { return bootstrap.connect(unixDomainSocketPath: path) }
         if let literal = StreamTransport.SocketAddress(literal: origin.host, port: origin.port),
             let address = NIOCore.SocketAddress(literal)
         {
-            future = bootstrap.connect(to: address)
-        } else {
-            future = bootstrap.connect(host: origin.host, port: Int(origin.port))
+            return bootstrap.connect(to: address)
         }
-        future.assumeIsolated().whenComplete { self.connectEnded($0) }
+        return bootstrap.connect(host: origin.host, port: Int(origin.port))
     }
 
     /// Several channels may be made, of which one wins.

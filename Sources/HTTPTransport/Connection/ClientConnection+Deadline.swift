@@ -40,6 +40,7 @@ extension ClientConnection {
     }
 
     private func awaitsNetwork(_ exchange: Exchange) -> Bool {
+        if exchange.isHeld { return false }
         if self.isWritingPiece { return true }
         if exchange.progress.sending == .body { return false }
         return exchange.wantsBytes

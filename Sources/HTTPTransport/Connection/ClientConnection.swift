@@ -31,6 +31,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     var facts = ConnectionFacts()
     var phase: Phase
     var context: ChannelHandlerContext?
+    var exchangesServed = 0
     /// Since when it rests.
     var idleSince = NIODeadline.now()
     /// What the system said before the connection ended.
@@ -61,6 +62,11 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
 
     func handlerRemoved(context: ChannelHandlerContext) {
         self.context = nil
+    }
+
+    /// Whether the server has left it open behind a response, for another one or for a while.
+    var hasProvenToStay: Bool {
+        self.exchangesServed > 1 || NIODeadline.now() - self.idleSince >= .milliseconds(100)
     }
 
     var isActive: Bool { self.context?.channel.isActive ?? false }

@@ -26,6 +26,8 @@ package final class Exchange: @unchecked Sendable {
     private var isStarted = false
     /// Whether this is the second try.
     var isRepeated = false
+    /// Whether its owner wants nothing to happen for now.
+    private(set) var isHeld = false
     /// Bytes of content that the consumer still wants; `Int.max` is without end.
     private var credit = 0
     /// Content that the consumer has not pulled.
@@ -68,6 +70,9 @@ package final class Exchange: @unchecked Sendable {
         if case .ended = self.phase { true } else { false }
     }
 
+    /// What it took until now; on the event loop.
+    package var metricsSoFar: ExchangeMetrics { self.metrics }
+
     // MARK: From any thread
 
     /// Begins; a second call does nothing. Everything the consumer is told comes after.
@@ -101,6 +106,16 @@ package final class Exchange: @unchecked Sendable {
         }
     }
 
+    /// Holds the exchange back: no clock of its open connection runs, and nothing is read, until it is let go on. A body
+    /// source that must not go on answers `.later` by itself.
+    package func hold(_ isHeld: Bool) {
+        self.onLoop { exchange in
+            guard exchange.isHeld != isHeld else { return }
+            exchange.isHeld = isHeld
+            if !isHeld { exchange.creditGiven(0) }
+        }
+    }
+
     /// Changes its place among those that wait for a connection.
     package func setPriority(_ priority: Float) {
         self.onLoop { $0.pool.reorder($0, priority: priority) }
@@ -116,7 +131,8 @@ package final class Exchange: @unchecked Sendable {
 
     /// Whether more may be read from the connection.
     var wantsBytes: Bool {
-        switch self.progress.receiving {
+        guard !self.isHeld else { return false }
+        return switch self.progress.receiving {
         case .awaitingHead, .complete: true
         case .content(.none, _): true
         case .content: self.credit > 0 && self.held.isEmpty
@@ -124,9 +140,10 @@ package final class Exchange: @unchecked Sendable {
     }
 
     private func creditGiven(_ count: Int) {
-        guard count > 0, !self.isEnded else { return }
+        guard !self.isEnded, !self.isHeld || count > 0 else { return }
         let (sum, overflow) = self.credit.addingReportingOverflow(count)
         self.credit = overflow ? .max : sum
+        guard !self.isHeld else { return }
         while self.credit > 0, let bytes = self.held.popFirst() { self.deliver(bytes) }
         guard self.held.isEmpty else { return }
         switch self.phase {
@@ -138,7 +155,7 @@ package final class Exchange: @unchecked Sendable {
 
     func contentReceived(_ bytes: ByteBuffer) {
         self.metrics.responseContentBytes += Int64(bytes.readableBytes)
-        if self.credit > 0, self.held.isEmpty { self.deliver(bytes) } else { self.held.append(bytes) }
+        if self.credit > 0, self.held.isEmpty, !self.isHeld { self.deliver(bytes) } else { self.held.append(bytes) }
     }
 
     private func deliver(_ bytes: ByteBuffer) {

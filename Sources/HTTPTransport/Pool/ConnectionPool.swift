@@ -24,6 +24,22 @@ package final class ConnectionPool: @unchecked Sendable {
         self.eventLoop = eventLoop
     }
 
+    /// Does `work` on the pool's event loop: the place where all that a session's loads do is in order, so that none of it
+    /// needs a lock. At once if this is that loop.
+    package func execute(_ work: @escaping @Sendable () -> Void) {
+        if self.eventLoop.inEventLoop { work() } else { self.eventLoop.execute(work) }
+    }
+
+    /// As `execute`, but never at once.
+    package func executeLater(_ work: @escaping @Sendable () -> Void) {
+        self.eventLoop.execute(work)
+    }
+
+    /// Does `work` on the pool's event loop when `delay` has passed.
+    package func schedule(after delay: Duration, _ work: @escaping @Sendable () -> Void) -> PoolTimer {
+        PoolTimer(self.eventLoop.scheduleTask(in: .bounded(delay), work))
+    }
+
     /// Prepares an exchange; nothing happens before its `start`. Content is delivered as far as the exchange is asked to
     /// pull it.
     package func exchange(_ order: ExchangeOrder, consumer: any ExchangeConsumer) -> Exchange {
@@ -69,6 +85,7 @@ package final class ConnectionPool: @unchecked Sendable {
 
     private func place(_ exchange: Exchange, needsFresh: Bool, inFront: Bool) {
         let key = PoolKey(exchange.order)
+        let needsFresh = needsFresh || self.distrusts(self.ledgers[key]?.idle.last, for: exchange)
         switch self.change(key, { $0.place(needsFresh: needsFresh) }) {
         case .wait:
             self.lastTicket += 1
@@ -80,6 +97,13 @@ package final class ConnectionPool: @unchecked Sendable {
             }
         case let placement: self.perform(placement, for: exchange)
         }
+    }
+
+    /// What cannot be repeated does not go to a connection that the server may be about to close behind its first
+    /// response: many announce it by nothing else.
+    private func distrusts(_ connection: ClientConnection?, for exchange: Exchange) -> Bool {
+        guard let connection, !exchange.plan.head.isIdempotent else { return false }
+        return !connection.hasProvenToStay
     }
 
     private func perform(_ placement: HostLedger<ClientConnection, Exchange>.Placement, for exchange: Exchange) {
@@ -133,6 +157,7 @@ package final class ConnectionPool: @unchecked Sendable {
 
     func connectionFreed(_ connection: ClientConnection) {
         guard !self.isClosed, connection.generation == self.generation else { return connection.close() }
+        connection.exchangesServed += 1
         self.change(connection.key) { $0.freed(connection) }
         self.serveWaiting(connection.key)
         self.boundIdle()

@@ -10,6 +10,8 @@ package struct OpeningTarget: Sendable {
     package var preamble: [UInt8] = []
     /// TLS from the first byte (after the preamble); `nil` for none.
     package var secure: SecureSettings?
+    /// Told of each step, on the loop, before who opens learns of it.
+    package var watch: (@Sendable (OpeningStep) -> Void)?
 
     package init(_ place: ConnectTarget) {
         self.place = place

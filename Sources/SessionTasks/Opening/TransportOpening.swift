@@ -19,9 +19,14 @@ final class TransportOpening {
         self.attempt = ConnectAttempt(
             target.place, on: loop, options: target.socket, timeout: target.connectTimeout
         ) { result in
+            let resolvedAt = self.attempt?.resolvedAt
             self.attempt = nil
             switch result {
-            case .success(let connection): self.connected(connection)
+            case .success(let connection):
+                self.target.watch?(
+                    .connected(
+                        resolvedAt: resolvedAt, local: connection.localAddress, peer: connection.peerAddress))
+                self.connected(connection)
             case .failure(let failure): self.finish(.failure(failure))
             }
         }
@@ -31,13 +36,18 @@ final class TransportOpening {
         self.record.isConnected = true
         if !self.target.preamble.isEmpty { self.target.preamble.withRawSpan { connection.write($0) } }
         guard let settings = self.target.secure else { return self.finish(.success(connection)) }
+        self.target.watch?(.securing)
         self.securing = SecureTransport.upgrade(connection, settings: settings, received: []) { result in
             self.securing = nil
+            if case .success(let transport) = result, let facts = transport.facts {
+                self.target.watch?(.secured(facts))
+            }
             self.finish(result.map { $0 as any Transport })
         }
     }
 
     private func finish(_ result: Result<any Transport, TransportFailure>) {
+        if case .failure(let failure) = result { self.target.watch?(.failed(failure)) }
         let completion = self.completion
         self.completion = nil
         completion?(result)

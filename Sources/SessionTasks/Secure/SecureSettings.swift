@@ -12,13 +12,15 @@ package struct SecureSettings: Sendable {
     /// Client: sessions are kept and resumed under this key; `nil` resumes none. Equal keys must mean the same server
     /// and purpose.
     package var resumptionKey: String?
-    /// For the whole handshake.
+    /// For the handshake, without the time that `decide` and `chooseIdentity` take.
     package var timeout: Duration = .seconds(10)
     /// Asked when the context's configuration says `asksForDecision`; may answer at any time, from any thread. `nil`
     /// rejects.
     package var decide: Decide?
     /// Asked for a client certificate when the configuration says `asksForClientCertificate`; `nil` gives none.
     package var chooseIdentity: ChooseIdentity?
+    /// Told what TLS itself found wrong, on the loop, before the connection fails in words.
+    package var failed: (@Sendable (TLSFailure) -> Void)?
 
     package init(context: TLSContext, serverName: String? = nil) {
         self.context = context

@@ -67,6 +67,7 @@ package final class SecureTransport {
             transport.begin()
             return transport
         } catch {
+            settings.failed?(error)
             plain.reset()
             completion(.failure(.tls(error.description)))
             return nil
@@ -128,7 +129,7 @@ package final class SecureTransport {
         case .inputClosed: self.inputClosedCleanly()
         case .failed(let failure):
             self.sendRecords()
-            self.fail(.tls(failure.description))
+            self.fail(failure)
             return false
         }
         return true
@@ -196,14 +197,18 @@ package final class SecureTransport {
         self.goOnAnswered()
     }
 
-    /// A peer must not fill our memory while somebody thinks.
+    /// A peer must not fill our memory while somebody thinks, nor be blamed for the time that takes.
     private func waitForAnswer() {
         self.awaitsAnswer = true
+        self.loop.disarm(self.timer)
         self.lower.pauseReading()
     }
 
     private func goOnAnswered() {
-        if self.awaitsAnswer { self.lower.resumeReading() }
+        if self.awaitsAnswer {
+            self.lower.resumeReading()
+            self.loop.arm(self.timer, after: self.settings.timeout, target: self)
+        }
         self.awaitsAnswer = false
         self.workLater()
     }
@@ -243,7 +248,7 @@ package final class SecureTransport {
             self.marks.append(
                 (plain: self.confirmedOrMarked &+ UInt64(bytes.byteCount), below: self.lower.writtenBytes))
         } catch {
-            self.fail(.tls(error.description))
+            self.fail(error)
         }
     }
 
@@ -276,6 +281,11 @@ package final class SecureTransport {
     }
 
     // MARK: Ending
+
+    private func fail(_ failure: TLSFailure) {
+        self.settings.failed?(failure)
+        self.fail(.tls(failure.description))
+    }
 
     /// Ends below with a reset (after the alert, if one waits) and tells the owner at the end of the turn.
     func fail(_ failure: TransportFailure) {

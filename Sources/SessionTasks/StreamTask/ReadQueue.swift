@@ -94,6 +94,20 @@ package struct ReadQueue {
         return count
     }
 
+    /// Whether bytes are taken that nobody has asked for: while fewer than `limit` are here.
+    package func takesAhead(_ limit: Int) -> Bool {
+        self.gathered.count < limit && !self.inputEnded && self.failure == nil
+    }
+
+    /// Takes what nobody has asked for, until `limit` bytes are here.
+    /// - Returns: how many bytes of `bytes` were taken.
+    package mutating func takeAhead(_ bytes: RawSpan, limit: Int) -> Int {
+        guard self.takesAhead(limit) else { return 0 }
+        let count = min(bytes.byteCount, limit - self.gathered.count)
+        self.gathered.append(bytes.extracting(0..<count))
+        return count
+    }
+
     package mutating func inputClosed() {
         self.inputEnded = true
     }

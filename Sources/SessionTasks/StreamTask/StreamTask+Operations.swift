@@ -59,6 +59,18 @@ extension StreamTask {
         self.finish(nil)
     }
 
+    /// Reads up to `limit` bytes that nobody has asked for yet, and tells when a direction is shut in order: reading by
+    /// either end, be there bytes that nobody has read, and writing by ours. Each at most once for each end.
+    package func watchDirections(
+        readAhead limit: Int, inputClosed: @escaping () -> Void, outputClosed: @escaping () -> Void
+    ) {
+        self.queues.readAhead = limit
+        self.queues.inputObserver = inputClosed
+        self.queues.outputObserver = outputClosed
+        if self.inputWasClosed { inputClosed() }
+        self.advance()
+    }
+
     /// Starts TLS in the role of the settings' context when everything asked for before is done; what is asked for
     /// later waits, and fails if TLS does not begin.
     /// - Returns: a number by which it can be withdrawn.

@@ -15,12 +15,17 @@ extension StreamTask {
             return self.finish(nil)
         }
         guard !self.ended, self.relay == nil, let transport = self.transport else { return self.armTimer() }
-        if self.isRunning, self.queues.reads.wantsBytes, self.securing == nil {
+        if self.isRunning, self.wantsBytes, self.securing == nil {
             transport.resumeReading()
         } else if self.securing == nil {
             transport.pauseReading()
         }
         self.armTimer()
+    }
+
+    private var wantsBytes: Bool {
+        let queues = self.queues
+        return queues.reads.wantsBytes || queues.reads.takesAhead(queues.readAhead)
     }
 
     /// The queues if there are any, and they may run: the connection stands, or nothing will ever come of them.
@@ -42,6 +47,7 @@ extension StreamTask {
         case .closeInput:
             self.readingIsOver = true
             self.transport?.shutdownInput()
+            self.queues.inputObserver?()
         case .reachedBarrier(let number): self.reachedBarrier(number)
         case .failedBarrier(let number, let failure): self.failBarrier(number, failure)
         }
@@ -60,6 +66,7 @@ extension StreamTask {
         case .closeOutput:
             self.writingIsOver = true
             self.transport?.shutdownOutput()
+            self.queues.outputObserver?()
         case .reachedBarrier(let number): self.reachedBarrier(number)
         case .failedBarrier(let number, let failure): self.failBarrier(number, failure)
         }
@@ -163,6 +170,10 @@ extension StreamTask: TransportConsumer {
             self.runReads()
             if taken == 0 { break }
         }
+        if used < bytes.byteCount, !self.ended, self.queues.readAhead > 0 {
+            let rest = bytes.bytes.extracting(used..<bytes.byteCount)
+            used += self.queues.reads.takeAhead(rest, limit: self.queues.readAhead)
+        }
         self.record.countReceived(bytes: used, at: self.loop.now)
         self.advance()
         return used
@@ -171,6 +182,7 @@ extension StreamTask: TransportConsumer {
     package func inputClosed() {
         self.inputWasClosed = true
         if let relay = self.relay { return relay.inputClosed() }
+        self.queues.inputObserver?()
         self.queues.reads.inputClosed()
         self.advance()
     }

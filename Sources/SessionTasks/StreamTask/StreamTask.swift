@@ -188,6 +188,7 @@ public final class StreamTask: @unchecked Sendable {
         self.record.update { $0.failure = failure }
         self.securing?.transport?.reset()
         self.failWaiting(failure ?? .ended)
+        self.madeQueues?.forgetObservers()
         self.record.state = .completed
         if let transport = self.transport {
             self.transport = nil

@@ -9,6 +9,8 @@ final class MessageQueues {
     /// The message that is being received.
     var gathered: [UInt8] = []
     var heldEnd: HeldEnd?
+    /// Told that the peer's Close frame came, before the end.
+    var closeObserver: ((CloseCode?, [UInt8]) -> Void)?
 
     func takeMessage(_ kind: MessageKind) -> WebSocketTask.Message {
         var bytes: [UInt8] = []

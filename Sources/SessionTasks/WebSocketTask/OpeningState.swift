@@ -8,6 +8,10 @@ final class OpeningState {
     var parser: ResponseParser? = ResponseParser()
     /// The 16 bytes that the server must answer.
     var nonce: [UInt8] = []
+    /// Of the answer's heads, so far.
+    var headBytes = 0
+    /// The answer is being judged: nothing more is read of it.
+    var isJudged = false
 
     init(_ opening: ClientOpening) {
         self.opening = opening

@@ -58,7 +58,12 @@ extension WebSocketTask {
         self.loop.execute { self.cancelOnLoop() }
     }
 
-    /// Starts the task: connects and shakes hands.
+    /// Lets the task rest: nothing is read or sent until it is resumed.
+    public func suspend() {
+        self.loop.execute { self.suspendOnLoop() }
+    }
+
+    /// Starts the task, which connects and shakes hands; or ends its rest.
     public func resume() {
         self.loop.execute { self.resumeOnLoop() }
     }

@@ -65,7 +65,10 @@ extension WebSocketTask {
         self.phase = .draining
         // No ping is due any more; whoever answers the Close bounds the wait.
         self.loop.disarm(self.timer)
-        if self.relay == nil { self.failReceivers(.closed) }
+        if self.relay == nil {
+            self.queuesIfMade?.closeObserver?(code, reason)
+            self.failReceivers(.closed)
+        }
         self.owesClose = wasOpen
         let answers = self.relay?.peerClosed(code, reason: reason) ?? true
         guard wasOpen else { return self.endTransport() }
@@ -159,6 +162,10 @@ extension WebSocketTask {
         self.holdsEnd = true
         if case .close(let code, let reason) = end { self.publishClose(code, reason: reason) }
         self.updateReading()
+        self.waitForReceivers()
+    }
+
+    func waitForReceivers() {
         self.loop.arm(self.timer, after: Self.patienceWithReceivers, target: self)
     }
 

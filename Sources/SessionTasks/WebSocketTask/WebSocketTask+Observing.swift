@@ -35,23 +35,6 @@ extension WebSocketTask {
     package var unreadBytes: Int {
         self.queuesIfMade?.inbox.bytes ?? 0
     }
-
-    /// Reads no more and begins no message of our own until `resumeSuspended`; what a relay writes still goes out.
-    /// Before the connection is open, only what follows the handshake waits.
-    package func suspendOnLoop() {
-        guard self.phase != .ended, !self.isSuspended else { return }
-        self.isSuspended = true
-        if self.phase == .open { self.record.state = .suspended }
-        self.updateReading()
-    }
-
-    package func resumeSuspended() {
-        guard self.isSuspended else { return }
-        self.isSuspended = false
-        if self.phase == .open { self.record.state = .running }
-        self.updateReading()
-        self.sendWaiting()
-    }
 }
 
 extension WebSocketTask {

@@ -7,11 +7,21 @@ import WebSocketProtocol
 extension WebSocketTask {
     /// Bytes of a refusal's body that are kept.
     static let responseBodyLimit = 16 << 10
+    /// How long the body of a refusal may take that was judged before.
+    private static let patienceWithRefusals = Duration.seconds(1)
+
+    /// Gives a task its opening that was made without, and starts it unless it is suspended.
+    package func open(_ opening: ClientOpening) {
+        guard self.phase == .opening, self.client == nil else { return }
+        self.client = OpeningState(opening)
+        if !self.isSuspended { self.resumeOnLoop() }
+    }
 
     package func resumeOnLoop() {
-        guard self.phase == .opening, let client = self.client, client.connecting == nil, self.transport == nil else {
-            return
-        }
+        self.endSuspension()
+        guard self.phase == .opening, let client = self.client, client.connecting == nil, self.transport == nil,
+            !client.isJudged
+        else { return }
         self.record.state = .running
         client.connecting = TransportOpening(client.opening.target, of: self.record, on: self.loop) { result in
             client.connecting = nil
@@ -29,7 +39,9 @@ extension WebSocketTask {
         client.nonce = self.loop.system.randomWords(2).flatMap { word in
             (0..<8).map { UInt8(truncatingIfNeeded: word >> UInt64(8 * $0)) }
         }
-        client.opening.handshake.rendered(nonce: client.nonce).withRawSpan { transport.write($0) }
+        let request = client.opening.handshake.rendered(nonce: client.nonce)
+        request.withRawSpan { transport.write($0) }
+        client.opening.target.watch?(.requested(bytes: request.count))
         self.loop.arm(self.timer, after: self.options.handshakeTimeout, target: self)
         transport.resumeReading()
     }
@@ -41,6 +53,7 @@ extension WebSocketTask {
             while let head = try parser.parse(bytes.bytes, consumed: &used) {
                 guard head.isInterim else {
                     client.parser = nil
+                    client.opening.target.watch?(.answered(bytes: client.headBytes + used))
                     self.answered(head)
                     break
                 }
@@ -49,7 +62,10 @@ extension WebSocketTask {
             self.endOpening(.protocolViolation(closeCode: 1002, error.explanation))
             return bytes.byteCount
         }
+        client.headBytes += used
         if client.parser != nil { client.parser = parser }
+        // What is left belongs to whoever reads on, if anybody does.
+        if client.isJudged { return used }
         if self.phase == .opening, used < bytes.byteCount, client.parser == nil {
             return used + self.collectBody(bytes.bytes.extracting(used..<bytes.byteCount))
         }
@@ -69,12 +85,54 @@ extension WebSocketTask {
             let policy = client.opening.deflate ?? DeflatePolicy()
             self.opened(agreement.deflate.map { NegotiatedDeflate($0, policy: policy) })
         case .failure(.refused(let refusal)):
-            self.failure = .handshakeRefused(status: refusal.status)
-            // The body says why; as much of it as fits is kept until the server is done or the deadline comes.
-            if refusal.fields["Content-Length"] == "0" { self.endOpening(.handshakeRefused(status: refusal.status)) }
+            guard let judge = client.opening.judge else { return self.refused(refusal) }
+            self.submit(refusal, to: judge, client)
         case .failure(.invalid(_, let violation)):
             self.endOpening(.protocolViolation(closeCode: 1002, violation.explanation))
         }
+    }
+
+    private func refused(_ refusal: ResponseHead) {
+        self.failure = .handshakeRefused(status: refusal.status)
+        // The body says why; as much of it as fits is kept until the server is done or the deadline comes.
+        if refusal.fields["Content-Length"] == "0" { self.endOpening(.handshakeRefused(status: refusal.status)) }
+    }
+
+    /// Waits for the judgement without reading on, and without blaming the server for the time that takes.
+    private func submit(_ refusal: ResponseHead, to judge: ClientOpening.Judge, _ client: OpeningState) {
+        client.isJudged = true
+        self.loop.disarm(self.timer)
+        self.transport?.pauseReading()
+        // That the server ends the connection meanwhile is its right.
+        self.transport?.consumer = nil
+        let (loop, reference) = (self.loop, LoopBound((task: self, client: client)))
+        judge(refusal) { opening in
+            loop.execute { reference.value.task.judged(refusal, opening, reference.value.client) }
+        }
+    }
+
+    private func judged(_ refusal: ResponseHead, _ opening: ClientOpening?, _ client: OpeningState) {
+        guard self.phase == .opening, self.client === client, client.isJudged else { return }
+        client.isJudged = false
+        guard let opening else {
+            self.refused(refusal)
+            guard self.phase == .opening, let transport = self.transport else { return }
+            self.loop.arm(
+                self.timer, after: min(self.options.handshakeTimeout, Self.patienceWithRefusals), target: self)
+            transport.consumer = self
+            return transport.resumeReading()
+        }
+        self.leaveTransport()
+        self.client = OpeningState(opening)
+        if !self.isSuspended { self.resumeOnLoop() }
+    }
+
+    /// Another connection takes the place of this one, of which nothing more is wanted.
+    func leaveTransport() {
+        let transport = self.transport
+        self.transport = nil
+        transport?.consumer = nil
+        transport?.close(linger: .zero)
     }
 
     private func collectBody(_ bytes: RawSpan) -> Int {

@@ -50,10 +50,10 @@ public final class WebSocketTask: @unchecked Sendable {
 
     package let record: TaskRecord
     package let loop: Loop
-    package let options: WebSocketOptions
     private let published = Mutex<Apart<Published>?>(nil)
 
     // Everything below belongs to the loop's thread.
+    package private(set) var options: WebSocketOptions
     var transport: (any Transport)?
     var engine: WebSocketEngine
     var phase = Phase.opening
@@ -95,15 +95,17 @@ public final class WebSocketTask: @unchecked Sendable {
     private var endObserver: ((WebSocketEnd) -> Void)?
 
     /// A task that will connect and shake hands when first resumed. To be made on the loop.
-    /// - Parameter startsPaused: no frame is read before `resumeReading`, for a relay that has yet to be attached.
+    /// - Parameters:
+    ///   - opening: `nil` for a task that learns by `open` where to connect to.
+    ///   - startsPaused: no frame is read before `resumeReading`, for a relay that has yet to be attached.
     package init(
-        opening: ClientOpening, on loop: Loop, options: WebSocketOptions = WebSocketOptions(),
+        opening: ClientOpening?, on loop: Loop, options: WebSocketOptions = WebSocketOptions(),
         startsPaused: Bool = false
     ) {
         self.record = TaskRecord(state: .suspended)
         self.loop = loop
         self.options = options
-        self.client = OpeningState(opening)
+        self.client = opening.map { OpeningState($0) }
         self.wantsReading = !startsPaused
         self.tally = LoopTally.shared(on: loop)
         self.role = .client
@@ -131,6 +133,12 @@ public final class WebSocketTask: @unchecked Sendable {
         response.withRawSpan { transport.write($0) }
         if subprotocol != nil { self.publish { $0.subprotocol = subprotocol } }
         self.opened(deflate)
+    }
+
+    /// Changes what may be set: the message limit at once, all else as far as it has not been used yet.
+    package func set(_ options: WebSocketOptions) {
+        self.options = options
+        self.engine.limitMessages(to: options.maximumMessageSize)
     }
 
     /// From any thread.
@@ -213,6 +221,11 @@ public final class WebSocketTask: @unchecked Sendable {
         }
     }
 
+    /// Calls `observer` once, on the loop, when the peer's Close frame takes effect; before `whenEnded`. Not for relays.
+    package func whenPeerClosed(_ observer: @escaping (CloseCode?, [UInt8]) -> Void) {
+        self.queues.closeObserver = observer
+    }
+
     private var end: WebSocketEnd {
         WebSocketEnd(
             isClean: self.failure == nil, code: self.peerCloseCode, reason: self.peerCloseReason, failure: self.failure)
@@ -236,6 +249,7 @@ public final class WebSocketTask: @unchecked Sendable {
         self.openObserver = nil
         self.record.update { $0.failure = self.failure }
         self.failWaiting()
+        self.madeQueues?.closeObserver = nil
         self.record.state = .completed
         let relay = self.relay
         self.relay = nil

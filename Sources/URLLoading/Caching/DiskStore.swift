@@ -45,6 +45,11 @@ struct DiskStore: Sendable {
         return (entry.record.response(with: entry.content), entry.record.stored)
     }
 
+    /// Whether there is a file of that name, of this process or another.
+    func mayHave(_ key: String) -> Bool {
+        self.capacity > 0 && FileManager.default.fileExists(atPath: self.url(Self.name(for: key)).path)
+    }
+
     /// What is larger than the whole capacity is not kept, nor is what it would replace.
     mutating func store(_ response: CachedURLResponse, for key: String, stored: Date) {
         guard self.capacity > 0 else { return }

@@ -24,6 +24,8 @@ struct MemoryStore: Sendable {
         return self.entries[key]?.response
     }
 
+    func has(_ key: String) -> Bool { self.entries[key] != nil }
+
     /// What is larger than the whole capacity is not kept, nor is what it would replace.
     mutating func store(_ response: CachedURLResponse, for key: String, stored: Date) {
         let cost = response.data.count + Self.overhead

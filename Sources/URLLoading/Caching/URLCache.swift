@@ -64,6 +64,12 @@ open class URLCache: NSObject, @unchecked Sendable {
         }
     }
 
+    /// Whether something may be kept for the request; tells without waiting for others and without reading a file.
+    func mayHave(_ request: URLRequest) -> Bool {
+        guard let key = Self.key(for: request) else { return false }
+        return self.stores.withLockIfAvailable { $0.memory.has(key) || $0.disk.mayHave(key) } ?? true
+    }
+
     /// Keeps the response in place of the one for the same URL, as far as its policy, the method and the capacities
     /// let it. What has not been used for longest makes room.
     open func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {

@@ -115,6 +115,20 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
         }
     }
 
+    /// Keeps the cookies of the answer that a task was given, as `setCookies(_:for:mainDocumentURL:)` does.
+    open func storeCookies(_ cookies: [HTTPCookie], for task: URLSessionTask) {
+        let request = task.currentRequest
+        self.setCookies(cookies, for: request?.url, mainDocumentURL: request?.mainDocumentURL)
+    }
+
+    /// - Parameter completionHandler: takes what goes along with the task's current request; at once.
+    open func getCookiesFor(
+        _ task: URLSessionTask, completionHandler: @escaping @Sendable ([HTTPCookie]?) -> Void
+    ) {
+        let request = task.currentRequest
+        completionHandler(request?.url.map { self.cookies(for: $0, mainDocumentURL: request?.mainDocumentURL) })
+    }
+
     /// All cookies in the order of the descriptors, the first of which counts most.
     open func sortedCookies(using sortOrder: [NSSortDescriptor]) -> [HTTPCookie] {
         (self.cookies ?? []).sorted { one, other in
@@ -142,6 +156,15 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
 
     private func post(_ name: Notification.Name) {
         NotificationCenter.default.post(name: name, object: self)
+    }
+}
+
+extension HTTPCookieStorage {
+    /// As `getCookiesFor(_:completionHandler:)`.
+    public func cookies(for task: URLSessionTask) async -> [HTTPCookie]? {
+        await withCheckedContinuation { continuation in
+            self.getCookiesFor(task) { continuation.resume(returning: $0) }
+        }
     }
 }
 

@@ -1,7 +1,7 @@
-/// Protocols of a protection space.
-public let NSURLProtectionSpaceHTTP = "NSURLProtectionSpaceHTTP"
-public let NSURLProtectionSpaceHTTPS = "NSURLProtectionSpaceHTTPS"
-public let NSURLProtectionSpaceFTP = "NSURLProtectionSpaceFTP"
+/// Protocols of a protection space: the schemes, so that a space that a program makes with either is the same.
+public let NSURLProtectionSpaceHTTP = "http"
+public let NSURLProtectionSpaceHTTPS = "https"
+public let NSURLProtectionSpaceFTP = "ftp"
 
 /// Types of a proxy.
 public let NSURLProtectionSpaceHTTPProxy = "NSURLProtectionSpaceHTTPProxy"

@@ -9,7 +9,7 @@ public struct URLRequest: @unchecked Sendable {
     /// The timeout of a request that names none, in seconds: 60.
     public static let standardTimeout: TimeInterval = 60
 
-    /// `nil` only when set so; loading such a request fails with `URLError.badURL`.
+    /// `nil` only when set so; loading such a request fails with `URLError.unsupportedURL`.
     public var url: URL?
     /// How the stored answers of caches may be used.
     public var cachePolicy: CachePolicy

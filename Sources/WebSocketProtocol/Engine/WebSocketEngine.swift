@@ -16,7 +16,7 @@ public struct WebSocketEngine: ~Copyable {
     /// Ours; the peer has the other.
     public let role: Role
     /// Longest message in bytes after inflation; `Int.max` for no limit.
-    let messageLimit: Int
+    private(set) var messageLimit: Int
     private var course = Course.open
 
     // What is being received.
@@ -45,6 +45,11 @@ public struct WebSocketEngine: ~Copyable {
     ///   failed with 1009. `nil` for no limit; negative counts as 0.
     public init(role: Role, maximumMessageSize: Int?) {
         self.role = role
+        self.messageLimit = max(maximumMessageSize ?? .max, 0)
+    }
+
+    /// Changes the limit for what comes from now on, the rest of a message that has begun included.
+    package mutating func limitMessages(to maximumMessageSize: Int?) {
         self.messageLimit = max(maximumMessageSize ?? .max, 0)
     }
 

@@ -25,11 +25,13 @@ extension SurfaceEntry {
         .proven(
             "M11", "currentMemoryUsage, currentDiskUsage",
             by: "URLCacheTests.stayWithinTheirCapacityHoweverMuchTheyAreUsed", "URLCacheTests.makeRoomOnDiskToo"),
-        .open("M12", "storeCachedResponse(_:for: task)", because: "Needs the tasks, which are still to be declared."),
-        .open(
+        .proven(
+            "M12", "storeCachedResponse(_:for: task)", by: "CacheLoadingTests.isFilledByTheHandOfTheProgramForATask"),
+        .proven(
             "M13", "getCachedResponse(for:completionHandler:)",
-            because: "Needs the tasks, which are still to be declared."),
-        .open("M14", "removeCachedResponse(for: task)", because: "Needs the tasks, which are still to be declared."),
+            by: "CacheLoadingTests.isFilledByTheHandOfTheProgramForATask"),
+        .proven(
+            "M14", "removeCachedResponse(for: task)", by: "CacheLoadingTests.isFilledByTheHandOfTheProgramForATask"),
         .proven("M15", "StoragePolicy", by: "URLCacheTests.obeyTheStoragePolicy"),
         .proven(
             "M16", "CachedURLResponse", by: "CachedURLResponseTests.areEqualWhenResponseContentAndPolicyAre",
@@ -40,8 +42,10 @@ extension SurfaceEntry {
             by: "CachedURLResponseTests.giveBackWhatTheyWereMadeWith"),
         .proven(
             "M19", "response, data, userInfo, storagePolicy", by: "CachedURLResponseTests.giveBackWhatTheyWereMadeWith"),
-        .open(
-            "M20", "serving and storing by RFC 9111",
-            because: "The rules are proven and stored responses answer them; the loader is still to ask."),
+        .proven(
+            "M20", "serving and storing by RFC 9111", by: "CacheLoadingTests.answersWhileFresh",
+            "CacheLoadingTests.validatesWhatIsStale", "CacheLoadingTests.heedsWhatAnswersVaryBy",
+            "CacheLoadingTests.followsThePoliciesOfRequests", "CacheLoadingTests.asksTheServerWhereItMust",
+            "CacheLoadingTests.forgetsWhatAChangeMadeOld"),
     ]
 }

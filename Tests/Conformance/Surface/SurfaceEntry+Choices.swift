@@ -1,27 +1,21 @@
 extension SurfaceEntry {
-    /// Of sections E, J and K, what needs no session.
+    /// Section J: what delegates choose among, and constants.
     static let choices: [SurfaceEntry] = [
-        .open(
-            "E18", "URLSessionTask.State",
-            because: "The values are there; the session is still to name them as its own."),
-        .open("E24", "defaultPriority", because: "The values are there; the session is still to name them as its own."),
-        .open("E25", "lowPriority", because: "The values are there; the session is still to name them as its own."),
-        .open("E26", "highPriority", because: "The values are there; the session is still to name them as its own."),
-        .open(
-            "J1", "AuthChallengeDisposition",
-            because: "The values are there; the session is still to name them as its own."),
-        .open(
-            "J4", "ResponseDisposition", because: "The values are there; the session is still to name them as its own."),
-        .open("J5", "becomeDownload", because: "The values are there; the session is still to name them as its own."),
-        .open("J6", "becomeStream", because: "The values are there; the session is still to name them as its own."),
-        .open(
-            "J7", "DelayedRequestDisposition",
-            because: "The values are there; the session is still to name them as its own."),
+        .proven("J1", "AuthChallengeDisposition", by: "TaskStateTests.numberTheirValuesAsFoundationDoes"),
+        .proven("J2", "useCredential without one", by: "BasicAuthenticationTests.goesOnWithoutACredential"),
+        .proven(
+            "J3", "rejectProtectionSpace", by: "BasicAuthenticationTests.triesTheNextSchemeWhereOneIsRejected",
+            "BasicAuthenticationTests.givesTheRefusalWhereEverySchemeIsRejected"),
+        .proven("J4", "ResponseDisposition", by: "TaskStateTests.numberTheirValuesAsFoundationDoes"),
+        .proven("J5", "becomeDownload", by: "ResponseDispositionTests.canBeAFile"),
+        .open("J6", "becomeStream", because: "The stream task is under way."),
+        .proven("J7", "DelayedRequestDisposition", by: "TaskStateTests.numberTheirValuesAsFoundationDoes"),
         .proven(
             "J8", "NSURLSessionTransferSizeUnknown",
             by: "URLSessionConfigurationTests.numberTheirChoicesAsFoundationDoes"),
-        .proven("J9", "NSURLSessionDownloadTaskResumeData", by: "URLErrorTests.carryWhatATransferGoesOnWith"),
+        .proven(
+            "J9", "NSURLSessionDownloadTaskResumeData", by: "URLErrorTests.carryWhatATransferGoesOnWith",
+            "ResumedDownloadTests.handOverWhatGoesOnWhenTheConnectionBreaks"),
         .proven("J10", "NSURLSessionUploadTaskResumeData", by: "URLErrorTests.carryWhatATransferGoesOnWith"),
-        .proven("K8", "tls_protocol_version_t", by: "URLSessionConfigurationTests.numberTheirChoicesAsFoundationDoes"),
     ]
 }

@@ -10,15 +10,13 @@ extension SurfaceEntry {
         .deviation("D5", "backgroundSessionConfiguration(_:)", because: "As D4."),
         .proven("D6", "init()", by: "URLSessionConfigurationTests.beginWithWhatFoundationBeginsWith"),
         .proven("D7", "identifier", by: "URLSessionConfigurationTests.nameABackgroundSession"),
-        .open(
-            "D8", "requestCachePolicy",
-            because: "The value is kept and copied; the engine of the sessions is still to obey it."),
-        .open(
-            "D9", "timeoutIntervalForRequest",
-            because: "The value is kept and copied; the engine of the sessions is still to obey it."),
-        .open(
-            "D10", "timeoutIntervalForResource",
-            because: "The value is kept and copied; the engine of the sessions is still to obey it."),
+        .proven("D8", "requestCachePolicy", by: "CacheLoadingTests.followsThePolicyOfTheConfiguration"),
+        .proven(
+            "D9", "timeoutIntervalForRequest", by: "TimeoutTests.endATaskOnWhichNothingMoves",
+            "TimeoutTests.areTheRequestsWhereItHasOne", "TimeoutTests.countFromTheLastByteEitherWay"),
+        .proven(
+            "D10", "timeoutIntervalForResource", by: "TimeoutTests.endAWholeTaskThoughSomethingMoves",
+            "TimeoutTests.rangeOverAllAttempts"),
         .open(
             "D11", "networkServiceType",
             because: "The value is kept and copied; the engine of the sessions is still to obey it."),
@@ -37,37 +35,32 @@ extension SurfaceEntry {
             "D22", "proxyConfigurations", because: "The framework that its type belongs to does not exist on Linux."),
         .open("D23", "tlsMinimumSupportedProtocol", because: "Maps onto D25; deprecated, so no test of ours names it."),
         .open("D24", "tlsMaximumSupportedProtocol", because: "Maps onto D26; deprecated, so no test of ours names it."),
-        .open(
-            "D25", "tlsMinimumSupportedProtocolVersion",
-            because: "The value is kept and copied; the engine of the sessions is still to obey it."),
-        .open(
-            "D26", "tlsMaximumSupportedProtocolVersion",
-            because: "The value is kept and copied; the engine of the sessions is still to obey it."),
+        .proven(
+            "D25", "tlsMinimumSupportedProtocolVersion", by: "SecureLoadingTests.keepsToTheVersionsOfTheConfiguration"),
+        .proven(
+            "D26", "tlsMaximumSupportedProtocolVersion", by: "SecureLoadingTests.keepsToTheVersionsOfTheConfiguration"),
         .deviation("D27", "httpShouldUsePipelining", because: "Kept, copied, and without effect on Linux."),
-        .open(
-            "D28", "httpShouldSetCookies",
-            because: "The value is kept and copied; the engine of the sessions is still to obey it."),
-        .open(
-            "D29", "httpCookieAcceptPolicy",
-            because: "The value is kept and copied; the engine of the sessions is still to obey it."),
-        .open(
-            "D30", "httpAdditionalHeaders",
-            because: "The value is kept and copied; the engine of the sessions is still to obey it."),
-        .open(
-            "D31", "httpMaximumConnectionsPerHost",
-            because: "The value is kept and copied; the engine of the sessions is still to obey it."),
-        .open(
-            "D32", "httpCookieStorage",
-            because: "The value is kept and copied; the engine of the sessions is still to obey it."),
-        .open(
-            "D33", "urlCredentialStorage",
-            because: "The value is kept and copied; the engine of the sessions is still to obey it."),
-        .open(
-            "D34", "urlCache", because: "The value is kept and copied; the engine of the sessions is still to obey it."),
+        .proven(
+            "D28", "httpShouldSetCookies", by: "CookieLoadingTests.areNotSentWhereTheConfigurationOrTheRequestForbidsIt"
+        ),
+        .proven(
+            "D29", "httpCookieAcceptPolicy", by: "CookieLoadingTests.areNotKeptWhereThePolicyForbidsIt",
+            "CookieLoadingTests.ofOtherDocumentsAreNotKept"),
+        .proven(
+            "D30", "httpAdditionalHeaders", by: "RequestFieldTests.areTheRequestsBeforeTheSessions",
+            "LocalFaultTests.leaveWhatTheLoaderSaysToTheLoader"),
+        .proven("D31", "httpMaximumConnectionsPerHost", by: "ConnectionUseTests.areNoMoreThanTheConfigurationAllows"),
+        .proven(
+            "D32", "httpCookieStorage", by: "CookieLoadingTests.areKeptAndSentBack",
+            "SessionStoresTests.areNotThereWhereTheConfigurationHasNone"),
+        .proven(
+            "D33", "urlCredentialStorage", by: "BasicAuthenticationTests.takesTheDefaultCredentialOfTheStorage",
+            "SessionStoresTests.areNotThereWhereTheConfigurationHasNone"),
+        .proven(
+            "D34", "urlCache", by: "CacheLoadingTests.answersWhileFresh",
+            "SessionStoresTests.areNotThereWhereTheConfigurationHasNone"),
         .deviation("D35", "shouldUseExtendedBackgroundIdleMode", because: "Kept, copied, and without effect on Linux."),
-        .open(
-            "D36", "protocolClasses",
-            because: "The value is kept and copied; the engine of the sessions is still to obey it."),
+        .proven("D36", "protocolClasses", by: "ProtocolClassTests.areAskedInTheirOrderBeforeTheSessionsOwn"),
         .deviation("D37", "multipathServiceType", because: "Kept, copied, and without effect on Linux."),
         .proven("D38", "MultipathServiceType", by: "URLSessionConfigurationTests.numberTheirChoicesAsFoundationDoes"),
         .deviation("D39", "usesClassicLoadingMode", because: "Kept, copied, and without effect on Linux."),

@@ -39,9 +39,8 @@ extension SurfaceEntry {
             "HTTPCookieStorageTests.holdTheServerToWhatTheNamePromises"),
         .proven("N17", "cookieAcceptPolicy", by: "HTTPCookieStorageTests.askTheDocumentWhoseCookiesTheyTake"),
         .proven("N18", "sortedCookies(using:)", by: "HTTPCookieStorageTests.sortByDescriptors"),
-        .open("N19", "storeCookies(_:for: task)", because: "Needs the tasks, which are still to be declared."),
-        .open(
-            "N20", "getCookiesFor(_:completionHandler:)", because: "Needs the tasks, which are still to be declared."),
+        .proven("N19", "storeCookies(_:for: task)", by: "CookieLoadingTests.areAskedOfAStorageForTheTask"),
+        .proven("N20", "getCookiesFor(_:completionHandler:)", by: "CookieLoadingTests.areAskedOfAStorageForTheTask"),
         .proven("N21", "NSHTTPCookieManagerCookiesChanged", by: "HTTPCookieStorageTests.tellOfChangesAlone"),
         .proven("N22", "NSHTTPCookieManagerAcceptPolicyChanged", by: "HTTPCookieStorageTests.tellOfChangesAlone"),
     ]

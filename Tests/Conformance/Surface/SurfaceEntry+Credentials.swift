@@ -15,8 +15,8 @@ extension SurfaceEntry {
         .proven("L8", "error", by: "URLAuthenticationChallengeTests.carryWhatTheyWereMadeWith"),
         .proven("L9", "sender", by: "URLAuthenticationChallengeTests.carryWhatTheyWereMadeWith"),
         .proven(
-            "L10", "URLAuthenticationChallengeSender",
-            by: "URLAuthenticationChallengeTests.goOnWithoutACredentialWhereTheSenderKnowsNoBetter"),
+            "L10", "URLAuthenticationChallengeSender", by: "BasicAuthenticationTests.isAnsweredThroughTheSenderToo",
+            "URLAuthenticationChallengeTests.goOnWithoutACredentialWhereTheSenderKnowsNoBetter"),
         .proven(
             "L11", "URLProtectionSpace", by: "URLProtectionSpaceTests.areEqualWhenAllPartsAre",
             "URLProtectionSpaceTests.describeThemselves", "URLProtectionSpaceTests.comeBackFromAnArchive"),
@@ -72,11 +72,9 @@ extension SurfaceEntry {
             "L34", "URLCredential", by: "URLCredentialTests.comeBackFromAnArchive",
             "URLCredentialTests.differWhenAnythingDiffers", "URLCredentialTests.neverTellThePassword"),
         .proven("L35", "init(user:password:persistence:)", by: "URLCredentialTests.giveBackWhatTheyWereMadeWith"),
-        .open(
-            "L36", "init(identity:certificates:persistence:)",
-            because: "Broken material is refused; no test has shown a good identity to a server yet."),
+        .proven("L36", "init(identity:certificates:persistence:)", by: "SecureLoadingTests.showsACertificateToWhoAsks"),
         .proven("L37", "init(trust:)", by: "ServerTrustTests.isWhatACredentialAndASpaceCarry"),
-        .open("L38", "identity, certificates", because: "As L36."),
+        .proven("L38", "identity, certificates", by: "SecureLoadingTests.showsACertificateToWhoAsks"),
         .proven("L39", "user, password, hasPassword", by: "URLCredentialTests.giveBackWhatTheyWereMadeWith"),
         .proven("L40", "persistence", by: "URLCredentialTests.giveBackWhatTheyWereMadeWith"),
         .proven("L41", "Persistence", by: "URLCredentialTests.numberTheirPersistenceAsFoundationDoes"),
@@ -94,16 +92,12 @@ extension SurfaceEntry {
             "L48", "remove(_:for:options:)", by: "URLCredentialStorageTests.takeASynchronizableOneAwayWhenToldSoAlone"),
         .proven("L49", "defaultCredential(for:)", by: "URLCredentialStorageTests.tryTheFirstUntilToldOtherwise"),
         .proven("L50", "setDefaultCredential(_:for:)", by: "URLCredentialStorageTests.tryTheFirstUntilToldOtherwise"),
-        .open(
-            "L51", "getCredentials(for:task:completionHandler:)",
-            because: "Needs the tasks, which are still to be declared."),
-        .open("L52", "credentials(for:task:)", because: "Needs the tasks, which are still to be declared."),
-        .open("L53", "set(_:for:task:)", because: "Needs the tasks, which are still to be declared."),
-        .open("L54", "remove(_:for:options:task:)", because: "Needs the tasks, which are still to be declared."),
-        .open(
-            "L55", "getDefaultCredential(for:task:completionHandler:)",
-            because: "Needs the tasks, which are still to be declared."),
-        .open("L56", "setDefaultCredential(_:for:task:)", because: "Needs the tasks, which are still to be declared."),
+        .proven("L51", "getCredentials(for:task:completionHandler:)", by: "TaskCredentialTests.setFindAndRemove"),
+        .proven("L52", "credentials(for:task:)", by: "TaskCredentialTests.setFindAndRemove"),
+        .proven("L53", "set(_:for:task:)", by: "TaskCredentialTests.setFindAndRemove"),
+        .proven("L54", "remove(_:for:options:task:)", by: "TaskCredentialTests.setFindAndRemove"),
+        .proven("L55", "getDefaultCredential(for:task:completionHandler:)", by: "TaskCredentialTests.haveADefault"),
+        .proven("L56", "setDefaultCredential(_:for:task:)", by: "TaskCredentialTests.haveADefault"),
         .proven("L57", "NSURLCredentialStorageChanged", by: "URLCredentialStorageTests.tellOfChangesAlone"),
         .proven(
             "L58", "NSURLCredentialStorageRemoveSynchronizableCredentials",

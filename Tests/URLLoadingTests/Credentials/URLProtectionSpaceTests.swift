@@ -66,12 +66,15 @@ struct URLProtectionSpaceTests {
 
     @Test func haveConstantsThatAreNamedLikeThemselves() {
         let names = [
-            NSURLProtectionSpaceHTTP, NSURLProtectionSpaceHTTPS, NSURLProtectionSpaceFTP, NSURLProtectionSpaceHTTPProxy,
-            NSURLProtectionSpaceHTTPSProxy, NSURLProtectionSpaceFTPProxy, NSURLProtectionSpaceSOCKSProxy,
+            NSURLProtectionSpaceHTTPProxy, NSURLProtectionSpaceHTTPSProxy, NSURLProtectionSpaceFTPProxy,
+            NSURLProtectionSpaceSOCKSProxy,
             NSURLAuthenticationMethodDefault, NSURLAuthenticationMethodHTTPBasic, NSURLAuthenticationMethodHTTPDigest,
             NSURLAuthenticationMethodHTMLForm, NSURLAuthenticationMethodNTLM, NSURLAuthenticationMethodNegotiate,
             NSURLAuthenticationMethodClientCertificate, NSURLAuthenticationMethodServerTrust,
         ]
-        #expect(Set(names).count == 15 && names.allSatisfy { $0.hasPrefix("NSURL") })
+        #expect(Set(names).count == 12 && names.allSatisfy { $0.hasPrefix("NSURL") })
+        // Of protocols they are the schemes.
+        let protocols = [NSURLProtectionSpaceHTTP, NSURLProtectionSpaceHTTPS, NSURLProtectionSpaceFTP]
+        #expect(protocols == ["http", "https", "ftp"])
     }
 }

@@ -60,4 +60,15 @@ struct NSURLRequestTests {
         request.url = nil
         #expect(request.description.contains("(null)"))
     }
+
+    @Test func areBridgedToValuesAndBack() throws {
+        let url = try #require(URL(string: "http://a.test/"))
+        let object = NSMutableURLRequest(url: url)
+        object.httpMethod = "PUT"
+        let value = object as URLRequest
+        #expect(value.httpMethod == "PUT" && value.url == url)
+        #expect((value as NSURLRequest).httpMethod == "PUT")
+        let anything: Any = object
+        #expect((anything as? URLRequest)?.httpMethod == "PUT")
+    }
 }

@@ -2,7 +2,7 @@
 package struct ConfigurationProblems: Error, Sendable, Equatable {
     package let all: [ConfigurationProblem]
 
-    init(_ problems: [ConfigurationProblem]) {
+    package init(_ problems: [ConfigurationProblem]) {
         self.all = problems
     }
 }

@@ -1,12 +1,12 @@
 /// Text of a configuration as it may stand in a message of one line.
-enum QuotedText {
+package enum QuotedText {
     /// In quotation marks, at most 60 characters of it, control characters as `\u{…}`.
-    static func quoted(_ text: String) -> String {
+    package static func quoted(_ text: String) -> String {
         "\"\(Self.shortened(text))\""
     }
 
     /// The same without the quotation marks.
-    static func shortened(_ text: String) -> String {
+    package static func shortened(_ text: String) -> String {
         var shown = ""
         for (index, scalar) in text.unicodeScalars.enumerated() {
             guard index < 60 else { return shown + "…" }

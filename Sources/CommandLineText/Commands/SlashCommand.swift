@@ -1,0 +1,66 @@
+/// What is typed to the client itself, not to its peer: a line that begins with `/`.
+package enum SlashCommand: Sendable, Equatable {
+    /// Sends a Ping with this payload, at most 125 bytes of UTF-8; empty lets the client choose one.
+    case ping(String)
+    /// A message of these bytes; on a stream just the bytes.
+    case binary([UInt8])
+    /// Begins the closing handshake; on a stream ends our direction.
+    case close(code: UInt16?, reason: String)
+    case status
+    case help
+
+    /// How each is written and what it does, for `/help`.
+    package static let summary: [(form: String, effect: String)] = [
+        ("/ping [TEXT]", "send a Ping, and tell when its Pong is there"),
+        ("/binary HEX", "send bytes, written like 00 ff 7f"),
+        ("/close [CODE [REASON]]", "close with 1000, or with another code and a reason"),
+        ("/status", "tell what is known of the connection"),
+        ("/help", "tell this"),
+        ("//TEXT", "send a text that begins with /"),
+    ]
+
+    private static let words = ["ping", "binary", "close", "status", "help"]
+}
+
+extension SlashCommand {
+    /// Reads what stands behind the slash.
+    init(_ text: Substring) throws(CommandFault) {
+        let word = text.prefix { $0 != " " }
+        let rest = text.dropFirst(word.count).drop { $0 == " " }
+        switch word {
+        case "ping":
+            guard rest.utf8.count <= 125 else { throw CommandFault("a Ping has at most 125 bytes") }
+            self = .ping(String(rest))
+        case "binary":
+            guard let bytes = HexText.bytes(rest), !bytes.isEmpty else {
+                throw CommandFault("/binary needs pairs of hexadecimal digits, like /binary 00 ff 7f")
+            }
+            self = .binary(bytes)
+        case "close", "quit": self = try Self.close(rest)
+        case "status": self = .status
+        case "help", "?": self = .help
+        default:
+            let known = Self.words.map { "/\($0)" }.joined(separator: ", ")
+            throw CommandFault("there is no /\(word); known: \(known). To send it as a text, write //\(word)")
+        }
+    }
+
+    private static func close(_ text: Substring) throws(CommandFault) -> SlashCommand {
+        let digits = text.prefix { $0 != " " }
+        let reason = text.dropFirst(digits.count).drop { $0 == " " }
+        guard !digits.isEmpty else { return .close(code: nil, reason: "") }
+        guard let code = UInt16(digits), Self.mayBeSent(code) else {
+            throw CommandFault("a close code is 1000 to 1003, 1007 to 1014 or 3000 to 4999, like /close 4001 bye")
+        }
+        guard reason.utf8.count <= 123 else { throw CommandFault("a close reason has at most 123 bytes") }
+        return .close(code: code, reason: String(reason))
+    }
+
+    /// Whether a Close frame may carry this code (RFC 6455 §7.4).
+    package static func mayBeSent(_ code: UInt16) -> Bool {
+        switch code {
+        case 1000...1003, 1007...1014, 3000...4999: true
+        default: false
+        }
+    }
+}

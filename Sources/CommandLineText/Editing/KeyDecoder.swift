@@ -1,0 +1,122 @@
+/// Turns what a terminal sends into keys: UTF-8, control characters, and the escape sequences of ECMA-48 that terminals
+/// send for the keys beside the letters. Fed in any pieces.
+package struct KeyDecoder: Sendable {
+    private enum State {
+        case plain
+        /// Bytes of one character so far, and how many it has.
+        case character([UInt8], count: Int)
+        case escape
+        /// Behind ESC [ or ESC O; the bytes between that and the last one.
+        case sequence([UInt8])
+    }
+
+    /// A longer sequence is no key of any terminal; it is dropped.
+    private static let sequenceLimit = 32
+
+    private var state = State.plain
+
+    package init() {}
+
+    package mutating func keys(_ bytes: [UInt8]) -> [Key] {
+        bytes.flatMap { self.keys($0) }
+    }
+
+    private mutating func keys(_ byte: UInt8) -> [Key] {
+        switch self.state {
+        case .plain: return self.plain(byte)
+        case .character(let bytes, let count): return self.continued(bytes, count: count, byte)
+        case .escape: return self.escaped(byte)
+        case .sequence(let bytes): return self.sequence(bytes, byte)
+        }
+    }
+
+    private mutating func plain(_ byte: UInt8) -> [Key] {
+        switch byte {
+        case 0x1B:
+            self.state = .escape
+            return []
+        case 0x0D, 0x0A: return [.enter]
+        case 0x09: return [.tab]
+        case 0x08, 0x7F: return [.backspace]
+        case 0x01...0x1A: return [.control(Character(Unicode.Scalar(byte + 0x60)))]
+        case 0x00, 0x1C...0x1F: return [.unknown]
+        case 0x20...0x7E: return [.character(Unicode.Scalar(byte))]
+        case 0xC2...0xDF: self.state = .character([byte], count: 2)
+        case 0xE0...0xEF: self.state = .character([byte], count: 3)
+        case 0xF0...0xF4: self.state = .character([byte], count: 4)
+        default: return [.character("\u{FFFD}")]
+        }
+        return []
+    }
+
+    private mutating func continued(_ bytes: [UInt8], count: Int, _ byte: UInt8) -> [Key] {
+        guard byte & 0xC0 == 0x80 else {
+            // Cut off in its middle: what came instead begins anew.
+            self.state = .plain
+            return [.character("\u{FFFD}")] + self.plain(byte)
+        }
+        let all = bytes + [byte]
+        guard all.count == count else {
+            self.state = .character(all, count: count)
+            return []
+        }
+        self.state = .plain
+        return String(decoding: all, as: UTF8.self).unicodeScalars.map { scalar in
+            // C1 control characters have no place in a line.
+            scalar.properties.generalCategory == .control ? .unknown : .character(scalar)
+        }
+    }
+
+    private mutating func escaped(_ byte: UInt8) -> [Key] {
+        self.state = .plain
+        switch byte {
+        case UInt8(ascii: "["), UInt8(ascii: "O"):
+            self.state = .sequence([])
+            return []
+        case 0x1B:
+            self.state = .escape
+            return []
+        case UInt8(ascii: "b"): return [.wordLeft]
+        case UInt8(ascii: "f"): return [.wordRight]
+        // As many shells have it: Alt with Backspace takes a word.
+        case 0x7F: return [.control("w")]
+        // Escape alone, and then a key of its own.
+        case 0x00...0x1F: return self.plain(byte)
+        default: return [.unknown]
+        }
+    }
+
+    private mutating func sequence(_ bytes: [UInt8], _ byte: UInt8) -> [Key] {
+        guard byte >= 0x20, byte < 0x7F else {
+            self.state = .plain
+            return self.plain(byte)
+        }
+        guard byte >= 0x40 else {
+            self.state = bytes.count < Self.sequenceLimit ? .sequence(bytes + [byte]) : .plain
+            return []
+        }
+        self.state = .plain
+        return [Self.key(parameters: String(decoding: bytes, as: UTF8.self), final: byte)]
+    }
+
+    private static func key(parameters: String, final: UInt8) -> Key {
+        // `1;5` is the key together with Control, `1;3` with Alt.
+        let byWord = parameters.hasSuffix(";5") || parameters.hasSuffix(";3")
+        switch final {
+        case UInt8(ascii: "A"): return .up
+        case UInt8(ascii: "B"): return .down
+        case UInt8(ascii: "C"): return byWord ? .wordRight : .right
+        case UInt8(ascii: "D"): return byWord ? .wordLeft : .left
+        case UInt8(ascii: "H"): return .home
+        case UInt8(ascii: "F"): return .end
+        case UInt8(ascii: "~"):
+            switch parameters {
+            case "1", "7": return .home
+            case "4", "8": return .end
+            case "3": return .delete
+            default: return .unknown
+            }
+        default: return .unknown
+        }
+    }
+}

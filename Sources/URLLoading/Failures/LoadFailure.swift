@@ -1,0 +1,155 @@
+import Foundation
+import HTTPTransport
+import StreamTransport
+import TLSEngine
+
+/// From what went wrong below to the codes of the URL loading system: the one place where this is decided.
+enum LoadFailure {
+    /// What Foundation calls `NSURLErrorFailingURLStringErrorKey`.
+    private static let failingURLText = "NSErrorFailingURLStringKey"
+
+    /// An error as tasks tell it.
+    /// - Parameters:
+    ///   - url: that failed.
+    ///   - cause: goes into `NSUnderlyingErrorKey`.
+    ///   - text: for `localizedDescription`.
+    static func error(
+        _ code: URLError.Code, url: URL?, cause: (any Error)? = nil, text: String? = nil, more: [String: Any] = [:]
+    ) -> URLError {
+        var details = more
+        details[NSURLErrorFailingURLErrorKey] = url
+        details[Self.failingURLText] = url?.absoluteString
+        details[NSUnderlyingErrorKey] = cause
+        details[NSLocalizedDescriptionKey] = text ?? (code == .cancelled ? "cancelled" : nil)
+        return URLError(code, userInfo: details)
+    }
+
+    static func error(_ failure: ExchangeFailure, url: URL?) -> URLError {
+        switch failure {
+        case .cancelled, .poolClosed: self.error(URLError.Code.cancelled, url: url)
+        case .request(let fault): self.error(self.code(fault), url: url, cause: failure, text: self.text(fault))
+        case .connecting(let cause): self.error(cause, url: url)
+        case .securing(let cause): self.error(self.code(cause), url: url, cause: cause, text: cause.description)
+        case .idle: self.error(.timedOut, url: url, text: "The request timed out.")
+        case .connectionLost(let loss):
+            self.error(
+                .networkConnectionLost, url: url, cause: loss.cause.map(self.cause) ?? failure,
+                text: "The server ended the connection before it answered.")
+        case .truncated(let received, let expected, let cause):
+            self.error(
+                .networkConnectionLost, url: url, cause: cause.map(self.cause) ?? failure,
+                text: "The content broke off after \(received) bytes"
+                    + (expected.map { " of \($0)." } ?? ", before its end was told."))
+        case .violation(let violation):
+            self.error(
+                self.code(violation), url: url, cause: failure,
+                text: "The server broke a rule of HTTP: \(violation).")
+        case .body: self.error(.requestBodyStreamExhausted, url: url, cause: failure)
+        case .proxyUnsupported:
+            self.error(
+                .unsupportedURL, url: url, cause: failure,
+                text: "Proxies are not supported yet: take them out of connectionProxyDictionary.")
+        }
+    }
+
+    static func error(_ failure: TransportFailure, url: URL?) -> URLError {
+        self.error(self.code(failure), url: url, cause: self.cause(failure), text: self.text(failure))
+    }
+
+    // MARK: Codes
+
+    static func code(_ failure: TransportFailure) -> URLError.Code {
+        switch failure {
+        case .reset, .truncated: .networkConnectionLost
+        case .peerUnresponsive, .deadlinePassed: .timedOut
+        case .nameResolution(.nameNotFound): .cannotFindHost
+        case .nameResolution: .dnsLookupFailed
+        case .refused: .cannotConnectToHost
+        case .unreachable: .cannotConnectToHost
+        case .tls: .secureConnectionFailed
+        case .system(let error): self.isOffline(error) ? .notConnectedToInternet : .cannotConnectToHost
+        }
+    }
+
+    private static func isOffline(_ error: SystemError) -> Bool {
+        error.number == ENETDOWN
+    }
+
+    static func code(_ failure: TLSFailure) -> URLError.Code {
+        switch failure.kind {
+        case .verification(let verdict): ServerTrust.failure(verdict.code)
+        case .pinMismatch, .rejected: .serverCertificateUntrusted
+        case .peerAlert:
+            self.asksForCertificate(failure.alert) ? .clientCertificateRequired : self.alerted(failure.alert)
+        case .unreadableMaterial, .wrongPassword, .keyMismatch: .clientCertificateRejected
+        case .handshake, .record, .closedDuringHandshake, .excessiveInput, .configuration, .outputClosed, .engine:
+            .secureConnectionFailed
+        }
+    }
+
+    /// RFC 8446 §6.2: certificate_required.
+    private static func asksForCertificate(_ alert: TLSAlert?) -> Bool { alert?.code == 116 }
+
+    /// Alerts about the certificate that we showed: 42 to 46, and 48 for an unknown authority.
+    private static func alerted(_ alert: TLSAlert?) -> URLError.Code {
+        switch alert?.code {
+        case 42?, 43?, 44?, 45?, 46?, 48?: .clientCertificateRejected
+        default: .secureConnectionFailed
+        }
+    }
+
+    private static func code(_ violation: ResponseViolation) -> URLError.Code {
+        switch violation {
+        case .headTooLarge, .tooManyInformationalHeads, .framingWithoutContent: .dataLengthExceedsMaximum
+        case .statusLine, .syntax, .unsolicited: .badServerResponse
+        case .bareLineBreak, .foldedField, .fieldName, .fieldValue, .contentLength, .twoFramings, .transferCoding,
+            .chunk, .upgrade:
+            .cannotParseResponse
+        }
+    }
+
+    private static func code(_ fault: RequestFault) -> URLError.Code {
+        switch fault {
+        case .origin, .target: .badURL
+        case .method, .fieldName, .fieldValue, .bodyLength: .unsupportedURL
+        }
+    }
+
+    // MARK: Words and causes
+
+    private static func text(_ fault: RequestFault) -> String {
+        switch fault {
+        case .method: "The request's method is no token."
+        case .target: "The URL's path or query cannot be sent."
+        case .fieldName: "A header field of the request has a name that is no token."
+        case .fieldValue: "A header field of the request holds a control character."
+        case .bodyLength: "Content-Length or Transfer-Encoding of the request contradict its body."
+        case .origin: "The URL has no host, or a port that does not exist."
+        }
+    }
+
+    private static func text(_ failure: TransportFailure) -> String? {
+        switch failure {
+        case .nameResolution(.nameNotFound): "A server with the specified hostname could not be found."
+        case .deadlinePassed: "The request timed out."
+        case .refused: "Could not connect to the server."
+        case .tls(let words): words
+        case .nameResolution(.failed(let words)): words
+        case .nameResolution, .reset, .peerUnresponsive, .truncated, .unreachable, .system: nil
+        }
+    }
+
+    /// What the system said, as an error that programs know.
+    static func cause(_ failure: TransportFailure) -> any Error {
+        let number: Int32? =
+            switch failure {
+            case .reset: ECONNRESET
+            case .refused: ECONNREFUSED
+            case .peerUnresponsive: ETIMEDOUT
+            case .unreachable(let error), .system(let error): error.number
+            case .truncated, .deadlinePassed, .nameResolution, .tls: nil
+            }
+        guard let code = number.flatMap(POSIXErrorCode.init) else { return failure }
+        return POSIXError(code)
+    }
+}

@@ -1,0 +1,100 @@
+import Foundation
+import HTTPTransport
+import TLSEngine
+
+/// One exchange of a load, which may take several: what comes of it once the load has moved on is thrown away.
+final class HTTPAttempt: @unchecked Sendable {
+    /// Bytes of a content nobody wants that are read, so that its connection can be used again.
+    private static let wasteLimit = 64 << 10
+
+    /// Broken when the load has moved on.
+    private var load: HTTPLoad?
+    private(set) var exchange: Exchange?
+    private var wasted = 0
+    /// Whether its metrics are told.
+    var isNoted = false
+    let request: URLRequest
+    /// As they were sent.
+    let head: RequestHead
+    let startedAt = Date()
+    var connection: ConnectionFacts?
+
+    /// What is being sent.
+    let body: (any UploadBody)?
+
+    init(_ load: HTTPLoad, request: URLRequest, head: RequestHead, body: (any UploadBody)?) {
+        self.load = load
+        self.request = request
+        self.head = head
+        self.body = body
+    }
+
+    func start(_ order: ExchangeOrder, in pool: ConnectionPool) {
+        let exchange = pool.exchange(order, consumer: self)
+        self.exchange = exchange
+        self.body?.whenAvailable { exchange.bodyAvailable() }
+        exchange.start()
+    }
+
+    /// Ends it; nothing more is heard.
+    func stop() {
+        self.load = nil
+        self.exchange?.cancel()
+        self.exchange = nil
+        self.body?.close()
+    }
+
+    /// The load goes on with another: what little is left is read, much is cut off.
+    func waste() {
+        self.load = nil
+        self.exchange?.pull(Self.wasteLimit)
+    }
+}
+
+extension HTTPAttempt: ExchangeConsumer {
+    func connectionReady(_ facts: ConnectionFacts) {
+        self.connection = facts
+    }
+
+    func verificationRequested(
+        _ request: VerificationRequest, answer: @escaping @Sendable (VerificationDecision) -> Void
+    ) {
+        guard let load = self.load else { return answer(.reject) }
+        load.verify(request, answer: answer)
+    }
+
+    func identityRequested(issuers: [[UInt8]], answer: @escaping @Sendable (TLSIdentity?) -> Void) {
+        guard let load = self.load else { return answer(nil) }
+        load.chooseIdentity(issuers, answer: answer)
+    }
+
+    func bodySent(_ count: Int) {
+        self.load?.bodySent(count)
+    }
+
+    func informationalHeadReceived(_ head: ResponseHead) {
+        self.load?.informationalReceived(head, self)
+    }
+
+    func headReceived(_ head: ResponseHead, framing: ResponseFraming) {
+        self.load?.headReceived(head, framing: framing, self)
+    }
+
+    func contentReceived(_ bytes: RawSpan) {
+        guard let load = self.load else {
+            self.wasted += bytes.byteCount
+            if self.wasted >= Self.wasteLimit { self.exchange?.cancel() }
+            return
+        }
+        load.contentReceived(bytes)
+    }
+
+    func exchangeEnded(_ end: ExchangeEnd, metrics: ExchangeMetrics) {
+        self.exchange = nil
+        let load = self.load
+        self.load = nil
+        defer { self.body?.close() }
+        if let load { return load.exchangeEnded(end, metrics: metrics, self) }
+        if case .upgraded(let connection) = end { connection.close() }
+    }
+}

@@ -1,0 +1,143 @@
+import Foundation
+import HTTPSemantics
+import HTTPTransport
+import TLSEngine
+
+extension HTTPLoad {
+    /// The value of `Authorization` for the request that is about to be sent; `nil` for none.
+    func authorizationField(method: String, target: String, url: URL) -> String? {
+        guard let origin = HTTPSemantics.Origin(url) else { return nil }
+        let path = url.path(percentEncoded: true)
+        let authorization = self.authorization ?? self.core.authorizations.value.find(origin, path: path)
+        self.authorization = authorization
+        return authorization?.fieldValue(
+            method: method, target: target, contentHash: self.contentHash(authorization?.contentHasher))
+    }
+
+    private func contentHash(_ hasher: DigestHasher?) -> String? {
+        guard var hasher else { return nil }
+        switch self.body {
+        case .none: break
+        case .data(let data): hasher.update([UInt8](data))
+        // Streams cannot be read twice; of a file as much is read at once as memory can map.
+        case .file(let url):
+            if let data = try? Data(contentsOf: url, options: .mappedIfSafe) { hasher.update([UInt8](data)) }
+        case .stream: return nil
+        }
+        return hasher.finalize()
+    }
+
+    // MARK: 401
+
+    /// - Returns: whether the response is taken care of.
+    func authenticate(_ response: HTTPURLResponse, _ head: HTTPTransport.ResponseHead) -> Bool {
+        let lines = head.fields.filter { $0.isNamed("www-authenticate") }.map(\.value)
+        let challenges = Challenge.ranked(Challenge.parse(lines), supporting: [.basic, .digest])
+        guard !challenges.isEmpty else { return false }
+        if let authorization = self.authorization {
+            if challenges.contains(where: authorization.answersAgain) {
+                self.sendAgain()
+                return true
+            }
+            self.core.authorizations.value.forget(authorization)
+            self.lastCredential = authorization.credential
+            self.refusedCredentials += 1
+            self.authorization = nil
+        }
+        self.ask(challenges[...], response)
+        return true
+    }
+
+    private func sendAgain() {
+        self.moveOn()
+        self.send()
+    }
+
+    private func ask(_ challenges: ArraySlice<Challenge>, _ response: HTTPURLResponse) {
+        guard let challenge = challenges.first, let url = self.request.url else { return self.give(response) }
+        let space = URLProtectionSpace(challenge, at: url)
+        let proposed = self.proposedCredential(space, url)
+        let question = URLAuthenticationChallenge(
+            protectionSpace: space, proposedCredential: proposed, previousFailureCount: self.refusedCredentials,
+            failureResponse: response, error: nil, sender: ChallengeSender())
+        self.transfer.askChallenge(
+            question,
+            self.awaiting { load, answer in
+                switch answer.disposition {
+                case .useCredential: load.answer(challenge, with: answer.credential, space, response)
+                case .performDefaultHandling:
+                    load.answer(challenge, with: load.refusedCredentials == 0 ? proposed : nil, space, response)
+                case .cancelAuthenticationChallenge:
+                    load.fail(LoadFailure.error(.cancelled, url: load.request.url))
+                case .rejectProtectionSpace: load.ask(challenges.dropFirst(), response)
+                }
+            })
+    }
+
+    /// From the URL, else from the store; after a refusal, what was refused.
+    private func proposedCredential(_ space: URLProtectionSpace, _ url: URL) -> URLCredential? {
+        if let last = self.lastCredential { return last }
+        if let user = url.user(percentEncoded: false), let password = url.password(percentEncoded: false) {
+            return URLCredential(user: user, password: password, persistence: .forSession)
+        }
+        return self.core.configuration.urlCredentialStorage?.defaultCredential(for: space)
+    }
+
+    private func answer(
+        _ challenge: Challenge, with credential: URLCredential?, _ space: URLProtectionSpace,
+        _ response: HTTPURLResponse
+    ) {
+        guard let credential, let url = self.request.url, let origin = HTTPSemantics.Origin(url),
+            let authorization = Authorization(
+                challenge, credential: credential, space: space, url: url, origin: origin)
+        else { return self.give(response) }
+        if credential.persistence != .none {
+            self.core.configuration.urlCredentialStorage?.set(credential, for: space)
+        }
+        self.core.authorizations.value.keep(authorization)
+        self.authorization = authorization
+        self.sendAgain()
+    }
+
+    // MARK: TLS
+
+    func verify(_ request: VerificationRequest, answer: @escaping @Sendable (VerificationDecision) -> Void) {
+        guard let url = self.request.url else { return answer(.reject) }
+        self.transfer.askTrust(request, at: url) { decision, refusal in
+            self.core.pool.execute {
+                self.refusal = refusal
+                answer(decision)
+            }
+        }
+    }
+
+    func chooseIdentity(_ issuers: [[UInt8]], answer: @escaping @Sendable (TLSIdentity?) -> Void) {
+        guard let url = self.request.url else { return answer(nil) }
+        self.transfer.askIdentity(issuers, at: url) { identity, refusal in
+            self.core.pool.execute {
+                if let refusal { return self.fail(refusal) }
+                answer(identity)
+            }
+        }
+    }
+}
+
+extension URLProtectionSpace {
+    /// The space of a challenge that came over HTTP.
+    convenience init(_ challenge: Challenge, at url: URL) {
+        let scheme = url.scheme?.withLoweredLetters ?? "http"
+        let isSecure = ["https", "wss"].contains(scheme)
+        let method =
+            switch challenge.scheme {
+            case .basic: NSURLAuthenticationMethodHTTPBasic
+            case .digest: NSURLAuthenticationMethodHTTPDigest
+            case .ntlm: NSURLAuthenticationMethodNTLM
+            case .negotiate: NSURLAuthenticationMethodNegotiate
+            case .other: NSURLAuthenticationMethodDefault
+            }
+        self.init(
+            host: url.serverName ?? "", port: url.port ?? (isSecure ? 443 : 80),
+            protocol: isSecure ? NSURLProtectionSpaceHTTPS : NSURLProtectionSpaceHTTP, realm: challenge.realm,
+            authenticationMethod: method)
+    }
+}

@@ -1,0 +1,237 @@
+import Foundation
+import HTTPSemantics
+import HTTPTransport
+import HTTPTypes
+import TLSEngine
+
+/// Loads over HTTP: one exchange after the other, until there is a response that redirects nowhere and asks for nothing.
+final class HTTPLoad: Loader, @unchecked Sendable {
+    let core: SessionCore
+    let transfer: Transfer
+    /// As the program made it, or as redirects and their delegate left it.
+    var request: URLRequest
+    var body: TaskBody
+    var attempt: HTTPAttempt?
+    private var isStopped = false
+    private var isHeld = false
+    /// Counts what was begun, so that an answer that comes late is known as such.
+    private var step = 0
+
+    var redirects = 0
+    /// What was sent with the attempt, if anything.
+    var authorization: Authorization?
+    var refusedCredentials = 0
+    var lastCredential: URLCredential?
+    /// Kept answers and their conditions.
+    var stored: CachedURLResponse?
+    var conditions = HTTPFields()
+    var keeping: CacheKeeping?
+    /// What a storage of the program's own gave for the request; `nil` where none was asked.
+    var cookies: [HTTPCookie]?
+
+    /// Of the response that is being given out.
+    var decoder: ContentDecoder?
+    var decodedBytes: Int64 = 0
+    var wireBytes = 0
+    var credit = 0
+    /// How the exchange ended, while decoded content still waits, or while it is not known yet whether its response is
+    /// the result.
+    var end: ExchangeEnd?
+    /// Whether the response is the result.
+    var isGiven = false
+    var response: HTTPURLResponse?
+    /// What a download had before is of no use.
+    var beginsAgain = false
+    /// Why the connection was given up, where a delegate wished it.
+    var refusal: URLError?
+
+    init(_ request: URLRequest, body: TaskBody, for transfer: Transfer) {
+        self.core = transfer.core
+        self.transfer = transfer
+        self.request = request
+        self.body = body
+    }
+
+    // MARK: Loader
+
+    func start() {
+        guard let url = self.request.url, HTTPTransport.Origin(url) != nil else {
+            return self.fail(.badURL, "The URL has no host, or a port that does not exist.")
+        }
+        if !self.body.isNone, self.request.httpMethod == "GET" {
+            // Who gives streams is asked for one even here, as Foundation does it; the answer comes to the same.
+            guard case .stream(nil) = self.body else { return self.refuseBody() }
+            return self.send()
+        }
+        if let resumption = self.transfer.resumption, !self.beginsAgain {
+            self.conditions = resumption.resumption.requestFields
+            return self.send()
+        }
+        self.consultCache()
+    }
+
+    private func refuseBody() { self.fail(.dataLengthExceedsMaximum, "resource exceeds maximum size") }
+
+    func stop() {
+        self.isStopped = true
+        self.attempt?.stop()
+        self.attempt = nil
+        self.decoder = nil
+    }
+
+    func pull(_ count: Int) {
+        guard !self.isStopped else { return }
+        if self.decoder == nil {
+            if let end { return self.complete(end) }
+            self.attempt?.exchange?.pull(count)
+        } else {
+            let (sum, overflow) = self.credit.addingReportingOverflow(count)
+            self.credit = overflow ? .max : sum
+            self.decode()
+        }
+    }
+
+    func hold(_ isHeld: Bool) {
+        self.isHeld = isHeld
+        self.attempt?.exchange?.hold(isHeld)
+        if !isHeld, self.decoder != nil { self.decode() }
+    }
+
+    func setPriority(_ priority: Float) {
+        self.attempt?.exchange?.setPriority(priority)
+    }
+
+    /// Does `work` with an answer that comes back on the loop, if the load still waits for it.
+    func awaiting<Answer: Sendable>(_ work: @escaping @Sendable (HTTPLoad, Answer) -> Void)
+        -> @Sendable (Answer) -> Void
+    {
+        self.step += 1
+        let step = self.step
+        return { answer in
+            self.core.pool.execute {
+                guard !self.isStopped, self.step == step else { return }
+                work(self, answer)
+            }
+        }
+    }
+
+    // MARK: Sending
+
+    /// Sends the request as it is now, once its body is there.
+    func sendBody() {
+        switch self.body {
+        case .none: self.send(.none, nil)
+        case .data(let data):
+            let body = DataBody(data)
+            self.send(.source(body, length: body.length), body)
+        case .file(let url): self.sendFile(url)
+        case .stream(let first?):
+            self.body = .stream(first: nil)
+            self.send(first)
+        case .stream(nil):
+            self.transfer.askBodyStream(
+                self.awaiting { load, stream in
+                    guard load.request.httpMethod != "GET" else { return load.refuseBody() }
+                    // A request may have a stream of its own, which serves once.
+                    guard let stream = stream.value ?? load.ownStream() else {
+                        return load.fail(.requestBodyStreamExhausted, "The body is needed, and nobody gives a stream.")
+                    }
+                    load.send(stream)
+                })
+        }
+    }
+
+    private func ownStream() -> InputStream? {
+        defer { self.request.httpBodyStream = nil }
+        return self.request.httpBodyStream
+    }
+
+    private func sendFile(_ url: URL) {
+        do throws(FileBodyFailure) {
+            let (body, length) = try ReadAheadBody.file(url)
+            self.send(.source(body, length: length), body)
+        } catch {
+            self.fail(
+                LoadFailure.error(error.code, url: self.request.url, cause: error.underlying, text: error.description))
+        }
+    }
+
+    private func send(_ stream: InputStream) {
+        let body = ReadAheadBody(Carried(stream).value)
+        let length = self.body.length(for: self.request)
+        self.send(.source(body, length: length >= 0 ? length : nil), body)
+    }
+
+    private func send(_ body: HTTPTransport.RequestBody, _ source: (any UploadBody)?) {
+        guard let url = self.request.url, let origin = HTTPTransport.Origin(url) else {
+            return self.fail(.badURL, "The URL has no host, or a port that does not exist.")
+        }
+        var order = ExchangeOrder(origin)
+        order.origin.socketPath = self.core.configuration.socketPath
+        order.body = body
+        if origin.scheme == .https {
+            switch self.secureOrder(origin) {
+            case .success(let secure): order.secure = secure
+            case .failure(let error): return self.fail(error)
+            }
+        }
+        order.head = self.head(at: url, origin)
+        order.priority = self.transfer.priority
+        let timeout = self.transfer.timeout(of: self.request)
+        order.connectTimeout = timeout
+        order.idleTimeout = timeout
+        let attempt = HTTPAttempt(self, request: self.request, head: order.head, body: source)
+        self.attempt = attempt
+        self.response = nil
+        self.isGiven = false
+        self.end = nil
+        self.transfer.requestChanged(self.request)
+        attempt.start(order, in: self.core.pool)
+        if self.isHeld { attempt.exchange?.hold(true) }
+    }
+
+    private func head(at url: URL, _ origin: HTTPTransport.Origin) -> RequestHead {
+        var dressing = RequestDressing(self.core.configuration)
+        dressing.hasBody = !self.body.isNone
+        dressing.added = self.conditions
+        dressing.cookies = self.cookies
+        let method = self.request.httpMethod ?? "GET"
+        let target = url.requestTarget
+        if self.request.value(forHTTPHeaderField: "Authorization") == nil || self.authorization != nil {
+            dressing.authorization = self.authorizationField(method: method, target: target, url: url)
+        }
+        return RequestHead(method: method, target: target, fields: dressing.fields(of: self.request))
+    }
+
+    private func secureOrder(_ origin: HTTPTransport.Origin) -> Result<SecureOrder, URLError> {
+        switch self.core.secureContext() {
+        case .success(let context):
+            var secure = SecureOrder(context: context)
+            secure.resumptionKey = "\(origin.host):\(origin.port)"
+            secure.timeout = self.transfer.timeout(of: self.request)
+            return .success(secure)
+        case .failure(let failure):
+            return .failure(
+                LoadFailure.error(
+                    .secureConnectionFailed, url: self.request.url, cause: failure, text: failure.description))
+        }
+    }
+
+    // MARK: Ending
+
+    func fail(_ code: URLError.Code, _ text: String) {
+        self.fail(LoadFailure.error(code, url: self.request.url, text: text))
+    }
+
+    func fail(_ error: URLError) {
+        guard !self.isStopped else { return }
+        self.stop()
+        self.transfer.failed(error)
+    }
+
+    func finish() {
+        guard !self.isStopped else { return }
+        self.stop()
+        self.transfer.finished()
+    }
+}

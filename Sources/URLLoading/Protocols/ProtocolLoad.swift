@@ -1,0 +1,197 @@
+import Foundation
+import HTTPTransport
+
+/// Loads by a `URLProtocol` of the program. What that tells, from any thread, is told on by the loop.
+final class ProtocolLoad: NSObject, Loader, @unchecked Sendable {
+    private let transfer: Transfer
+    private let type: URLProtocol.Type
+    let request: URLRequest
+    private let queue = DispatchQueue(label: "URLLoading.protocol")
+    private var loading: URLProtocol?
+    private var isStopped = false
+    /// Content that came before the response was answered for.
+    private var waiting: [Data] = []
+    private var mayGive = false
+    private var isHeld = false
+    private var hasResponse = false
+    private var ending: Result<Void, any Error>?
+    private var keeping: (policy: URLCache.StoragePolicy, response: URLResponse, content: Data)?
+
+    private init(_ type: URLProtocol.Type, request: URLRequest, transfer: Transfer) {
+        self.type = type
+        self.request = request
+        self.transfer = transfer
+        super.init()
+    }
+
+    /// - Returns: `nil` where no protocol of the program takes the request.
+    static func loader(for request: URLRequest, transfer: Transfer) -> ProtocolLoad? {
+        let own = (transfer.core.configuration.protocolClasses ?? []).compactMap { $0 as? URLProtocol.Type }
+        let classes = own + (transfer.core.isShared ? URLProtocol.registeredClasses : [])
+        guard let type = classes.first(where: { $0.canInit(with: transfer.task) }) else { return nil }
+        return ProtocolLoad(type, request: type.canonicalRequest(for: request), transfer: transfer)
+    }
+
+    // MARK: Loader
+
+    func start() {
+        self.transfer.requestChanged(self.request)
+        let (cache, request, task, type) = (
+            self.transfer.core.configuration.urlCache, self.request, self.transfer.task, self.type
+        )
+        self.queue.async {
+            let loading = type.init(task: task, cachedResponse: cache?.cachedResponse(for: request), client: self)
+            self.transfer.core.pool.execute {
+                if !self.isStopped { self.loading = loading }
+                self.queue.async { if self.begins(loading) { loading.startLoading() } }
+            }
+        }
+    }
+
+    /// On the protocol's queue: one that was stopped before it began never begins.
+    private func begins(_ loading: URLProtocol) -> Bool { self.loading === loading }
+
+    func stop() {
+        guard !self.isStopped else { return }
+        self.isStopped = true
+        self.waiting = []
+        let loading = self.loading
+        self.queue.async { loading?.stopLoading() }
+    }
+
+    func pull(_ count: Int) {
+        self.mayGive = true
+        self.transfer.core.pool.executeLater { self.giveOut() }
+    }
+
+    func hold(_ isHeld: Bool) {
+        self.isHeld = isHeld
+        if !isHeld { self.giveOut() }
+    }
+
+    func setPriority(_ priority: Float) {}
+
+    // MARK: On the loop
+
+    private func onLoop(_ work: @escaping @Sendable (ProtocolLoad) -> Void) {
+        self.transfer.core.pool.execute {
+            guard !self.isStopped, self.ending == nil else { return }
+            work(self)
+        }
+    }
+
+    private func giveOut() {
+        guard self.mayGive, !self.isHeld, !self.isStopped else { return }
+        while !self.waiting.isEmpty {
+            let data = self.waiting.removeFirst()
+            self.keeping?.content.append(data)
+            self.transfer.received(data, wireBytes: data.count)
+            if self.isStopped { return }
+        }
+        guard let ending = self.ending else { return }
+        switch ending {
+        case .success: self.keep()
+        case .failure(let error): self.transfer.failed(error)
+        }
+    }
+
+    private func keep() {
+        guard let keeping = self.keeping, keeping.policy != .notAllowed, self.transfer.mayBeKept,
+            let cache = self.transfer.core.configuration.urlCache
+        else { return self.transfer.finished() }
+        self.keeping = nil
+        let proposal = CachedURLResponse(
+            response: keeping.response, data: keeping.content, storagePolicy: keeping.policy)
+        let request = self.request
+        self.transfer.askToKeep(
+            proposal,
+            self.transfer.awaiting { transfer, chosen in
+                guard let chosen else { return transfer.finished() }
+                DiskQueue.shared.async {
+                    cache.storeCachedResponse(chosen, for: request)
+                    transfer.core.pool.execute { transfer.finished() }
+                }
+            })
+    }
+
+    private func respond(_ response: URLResponse, _ policy: URLCache.StoragePolicy) {
+        guard !self.hasResponse else { return }
+        self.hasResponse = true
+        self.keeping = (policy, response, Data())
+        self.transfer.noteLocal(response, bytes: 0)
+        self.transfer.responded(response)
+    }
+}
+
+extension ProtocolLoad: URLProtocolClient {
+    func urlProtocol(
+        _ protocol: URLProtocol, wasRedirectedTo request: URLRequest, redirectResponse: URLResponse
+    ) {
+        self.onLoop { load in
+            guard let response = redirectResponse as? HTTPURLResponse else {
+                return load.transfer.restart(with: request)
+            }
+            load.transfer.redirected()
+            load.transfer.askRedirect(
+                response, to: request,
+                load.transfer.awaiting { transfer, chosen in
+                    if let chosen { return transfer.restart(with: chosen) }
+                    load.respond(response, .notAllowed)
+                })
+        }
+    }
+
+    func urlProtocol(_ protocol: URLProtocol, cachedResponseIsValid cachedResponse: CachedURLResponse) {
+        self.onLoop { load in
+            load.respond(cachedResponse.response, .notAllowed)
+            load.waiting.append(cachedResponse.data)
+            load.ending = .success(())
+            load.giveOut()
+        }
+    }
+
+    func urlProtocol(
+        _ protocol: URLProtocol, didReceive response: URLResponse, cacheStoragePolicy policy: URLCache.StoragePolicy
+    ) {
+        self.onLoop { $0.respond(response, policy) }
+    }
+
+    func urlProtocol(_ protocol: URLProtocol, didLoad data: Data) {
+        self.onLoop { load in
+            load.waiting.append(data)
+            load.giveOut()
+        }
+    }
+
+    func urlProtocolDidFinishLoading(_ protocol: URLProtocol) {
+        self.onLoop { load in
+            load.ending = .success(())
+            if !load.hasResponse { return load.transfer.finished() }
+            load.giveOut()
+        }
+    }
+
+    func urlProtocol(_ protocol: URLProtocol, didFailWithError error: any Error) {
+        self.onLoop { load in
+            load.ending = .failure(error)
+            load.transfer.failed(error)
+        }
+    }
+
+    func urlProtocol(_ protocol: URLProtocol, didReceive challenge: URLAuthenticationChallenge) {
+        self.onLoop { load in
+            load.transfer.askChallenge(challenge) { answer in
+                let sender = challenge.sender
+                switch (answer.disposition, answer.credential) {
+                case (.useCredential, let credential?): sender?.use(credential, for: challenge)
+                case (.useCredential, nil): sender?.continueWithoutCredential(for: challenge)
+                case (.performDefaultHandling, _): sender?.performDefaultHandling(for: challenge)
+                case (.cancelAuthenticationChallenge, _): sender?.cancel(challenge)
+                case (.rejectProtectionSpace, _): sender?.rejectProtectionSpaceAndContinue(with: challenge)
+                }
+            }
+        }
+    }
+
+    func urlProtocol(_ protocol: URLProtocol, didCancel challenge: URLAuthenticationChallenge) {}
+}

@@ -1,0 +1,93 @@
+import Foundation
+import HTTPTransport
+import Synchronization
+import TLSEngine
+
+/// What the tasks of one session share.
+///
+/// All that loads do happens on the event loop of `pool`, in order; what is here besides may be used from any thread.
+final class SessionCore: Sendable {
+    /// Whether tasks may be made, and what becomes of the delegate.
+    enum Phase {
+        case open
+        /// No new tasks; when the last has ended the delegate is told and dropped.
+        case finishing
+        case invalid
+    }
+
+    struct State {
+        var phase = Phase.open
+        var delegate: DelegateFace?
+        var tasks: [Int: URLSessionTask] = [:]
+        var lastIdentifier = 0
+        var label: String?
+        var secureContext: Result<TLSContext, TLSFailure>?
+        var streamContext: Result<TLSContext, TLSFailure>?
+    }
+
+    /// The session's own: nobody changes it.
+    let configuration: URLSessionConfiguration
+    let pool: ConnectionPool
+    let line: DelegateLine
+    /// The session of the program, which cannot be invalidated and asks the protocols that were registered.
+    let isShared: Bool
+    /// On the loop: what was proven good for which part of which server.
+    let authorizations = LoopState(AuthorizationMemory())
+    let state: Mutex<State>
+
+    init(
+        _ configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?, queue: OperationQueue?,
+        isShared: Bool
+    ) {
+        self.configuration = configuration
+        self.line = DelegateLine(queue)
+        self.isShared = isShared
+        var settings = PoolSettings()
+        settings.connectionsPerHost = max(1, configuration.httpMaximumConnectionsPerHost)
+        self.pool = ConnectionPool(settings: settings)
+        self.state = Mutex(State(delegate: delegate.map { DelegateFace($0) }))
+    }
+
+    var delegate: DelegateFace? { self.state.withLock { $0.delegate } }
+
+    /// The task's delegate, then the session's.
+    func faces(for task: URLSessionTask) -> [DelegateFace] {
+        let own = task.facts.withLock { $0.delegate }
+        return [own, self.delegate].compactMap(\.self)
+    }
+
+    /// One context for all connections of the session, until it forgets them.
+    func secureContext() -> Result<TLSContext, TLSFailure> {
+        self.state.withLock { state in
+            if let made = state.secureContext { return made }
+            let made = Result { () throws(TLSFailure) in try TLSContext(TLSConfiguration.of(self.configuration)) }
+            state.secureContext = made
+            return made
+        }
+    }
+
+    /// The next request uses a new connection, and is verified anew.
+    func forgetConnections() {
+        self.pool.retireConnections()
+        self.state.withLock { state in
+            state.secureContext = nil
+            state.streamContext = nil
+        }
+        self.pool.execute { self.authorizations.value = AuthorizationMemory() }
+    }
+}
+
+extension TLSConfiguration {
+    /// What a session asks of TLS: versions below 1.2 are not spoken, whatever the configuration allows.
+    static func of(_ configuration: URLSessionConfiguration) -> TLSConfiguration {
+        var result = TLSConfiguration.client()
+        result.minimumVersion = configuration.tlsMinimumSupportedProtocolVersion == .TLSv13 ? .tls13 : .tls12
+        result.maximumVersion = configuration.tlsMaximumSupportedProtocolVersion == .TLSv13 ? .tls13 : .tls12
+        if result.maximumVersion < result.minimumVersion { result.maximumVersion = result.minimumVersion }
+        result.applicationProtocols = ["http/1.1"]
+        if let authorities = configuration.authorities { result.trust = .only([.pem(authorities)]) }
+        result.asksForDecision = true
+        result.asksForClientCertificate = true
+        return result
+    }
+}

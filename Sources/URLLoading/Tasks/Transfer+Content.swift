@@ -1,0 +1,168 @@
+import Foundation
+import HTTPTransport
+import Synchronization
+
+extension Transfer {
+    /// Whether the content may go into the cache: downloads do not, nor do parts of a stream of parts.
+    var mayBeKept: Bool { self.task is URLSessionDataTask && !(self.task is URLSessionUploadTask) }
+
+    func requestChanged(_ request: URLRequest) {
+        self.task.change(\.currentRequest) { $0.currentRequest = request }
+    }
+
+    func redirected() { self.record.redirected() }
+
+    /// - Parameter transaction: made only where somebody could want it.
+    func note(_ transaction: @autoclosure () -> TransactionRecord) {
+        if self.isMeasured { self.record.add(transaction()) }
+    }
+
+    // MARK: The response
+
+    /// The response is known; its content comes as it is pulled.
+    func responded(_ response: URLResponse) {
+        guard self.stage == .loading else { return }
+        if let splitting = PartsSplitting(response), self.result.isDelegate, self.task is URLSessionDataTask {
+            self.parts = splitting
+        }
+        self.show(response)
+    }
+
+    /// One response of several, or the only one: tells it, and goes on as it is answered.
+    func show(_ response: URLResponse) {
+        self.task.change(\.countOfBytesExpectedToReceive) { $0.expectedToReceive = response.expectedContentLength }
+        self.task.change(\.response) { $0.response = response }
+        self.showProgress()
+        switch self.result {
+        case .data, .awaitedData:
+            let count = max(0, min(response.expectedContentLength, 16 << 20))
+            self.sink = .memory(Data(capacity: Int(count)))
+            self.loader?.pull(.max)
+        case .bytes(let channel, let answer):
+            self.sink = .channel(channel)
+            answer(.success(response))
+            self.loader?.pull(DeliveryWindow.limit)
+        case .file, .lastingFile: self.beginFile(response)
+        case .delegate: self.askDisposition(response)
+        }
+    }
+
+    private func askDisposition(_ response: URLResponse) {
+        guard self.task is URLSessionDataTask else { return self.beginFile(response) }
+        self.awaitsAnswer = true
+        self.ask(response) { transfer, disposition in
+            transfer.awaitsAnswer = false
+            switch disposition {
+            case .allow:
+                transfer.sink = .delegate
+                transfer.goOnPulling()
+            case .cancel: transfer.failed(LoadFailure.error(.cancelled, url: response.url))
+            case .becomeDownload: transfer.becomeDownload(response)
+            case .becomeStream: transfer.becomeStream()
+            }
+        }
+    }
+
+    private func goOnPulling() {
+        if self.upgradedConnection != nil { return self.settleUpgrade() }
+        guard !self.finishWaits else { return self.finished() }
+        if self.parts?.goOn(self) ?? true { self.loader?.pull(DeliveryWindow.limit) }
+    }
+
+    // MARK: The content
+
+    /// - Parameter wireBytes: that it was before it was decoded.
+    func received(_ data: Data, wireBytes: Int) {
+        guard self.stage == .loading else { return }
+        if self.parts != nil, self.parts?.received(data, self) == true { return }
+        self.give(data, wireBytes: wireBytes)
+    }
+
+    func give(_ data: Data, wireBytes: Int) {
+        switch self.sink {
+        case .none: break
+        case .memory(var all):
+            self.sink = .none
+            all.append(data)
+            self.sink = .memory(all)
+            self.count(wireBytes)
+        case .delegate:
+            guard self.window.add(data, wireBytes: wireBytes, joins: self.joinsPieces) else { return }
+            self.core.line.add { self.deliver() }
+        case .file(let file):
+            self.count(wireBytes)
+            file.append(data, for: self)
+        case .channel(let channel):
+            self.count(wireBytes)
+            // What the reader has no room for is asked for when it has.
+            if channel.offer(data) { self.loader?.pull(data.count) } else { self.owedToChannel += data.count }
+        }
+    }
+
+    func channelHasRoom() {
+        let owed = self.owedToChannel
+        self.owedToChannel = 0
+        if owed > 0 { self.loader?.pull(owed) }
+    }
+
+    /// On the delegate queue.
+    private func deliver() {
+        for piece in self.window.take() where !piece.data.isEmpty {
+            self.count(piece.wireBytes)
+            self.tell(piece.data)
+            let more = self.window.done(piece.data.count)
+            if more > 0 { self.core.pool.execute { self.loader?.pull(more) } }
+        }
+    }
+
+    private func tell(_ data: Data) {
+        guard let task = self.task as? URLSessionDataTask else { return }
+        for face in self.faces where face.mayAnswer(.data) {
+            if face.tell(.data, { face.data?.urlSession(self.session, dataTask: task, didReceive: data) }) { return }
+        }
+    }
+
+    /// From any thread.
+    func count(_ received: Int) {
+        guard received > 0 else { return }
+        self.task.change(\.countOfBytesReceived) { $0.received += Int64(received) }
+        self.showProgress()
+    }
+
+    /// From any thread; nothing is done unless somebody has asked for the progress.
+    func showProgress() {
+        let (progress, facts) = self.task.facts.withLock { ($0.progress, $0) }
+        progress?.show(facts)
+    }
+
+    /// An answer that was kept: all of it at once.
+    func give(_ response: URLResponse, _ data: Data) {
+        let loader = StoredLoad(data, for: self)
+        self.loader = loader
+        self.responded(response)
+    }
+
+    // MARK: The body
+
+    func sent(_ count: Int) {
+        guard self.stage == .loading else { return }
+        var (total, expected) = (Int64(0), Int64(0))
+        self.task.change(\.countOfBytesSent) { facts in
+            facts.sent += Int64(count)
+            (total, expected) = (facts.sent, facts.expectedToSend)
+        }
+        self.showProgress()
+        let (task, session, sent, all) = (self.task, self.session, total, expected)
+        self.core.line.tell(self.faces, .sentBody) { face in
+            face.task?.urlSession(
+                session, task: task, didSendBodyData: Int64(count), totalBytesSent: sent, totalBytesExpectedToSend: all)
+        }
+    }
+
+    func informed(_ response: HTTPURLResponse) {
+        let (task, session) = (self.task, self.session)
+        self.core.line.tell(self.faces, .informationalResponse) { face in
+            face.task?.urlSession(session, task: task, didReceiveInformationalResponse: response)
+        }
+    }
+}

@@ -1,0 +1,29 @@
+import Foundation
+
+/// Loads what a URL stands for into a file.
+open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
+    var transfer: Transfer? { self.driver as? Transfer }
+
+    /// Cancels the task, and keeps what has come so that another can go on with it.
+    /// - Parameter completionHandler: on the delegate queue, before the end of the task is told; gets `nil` where that
+    ///   is not possible: the request is no GET over HTTP, the server named no entity tag and no date of change, or it
+    ///   takes no ranges.
+    open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
+        guard self.beginCancelling(), let transfer = self.transfer else {
+            if let line = self.session?.core.line {
+                line.add { completionHandler(nil) }
+            } else {
+                completionHandler(nil)
+            }
+            return
+        }
+        transfer.cancelled(producingResumeData: completionHandler)
+    }
+
+    /// As `cancel(byProducingResumeData:)`.
+    open func cancelByProducingResumeData() async -> Data? {
+        await withCheckedContinuation { continuation in
+            self.cancel { continuation.resume(returning: $0) }
+        }
+    }
+}

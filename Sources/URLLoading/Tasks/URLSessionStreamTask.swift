@@ -1,0 +1,88 @@
+import Foundation
+import SessionTasks
+
+/// A byte stream over TCP, or a Unix socket: reads and writes that queue, each kind in its order.
+///
+/// What is asked for before the connection stands waits for it. Handlers run on the delegate queue. When one read fails,
+/// so do all that wait behind it and all that come later; writes likewise. The task ends when both directions are closed
+/// and the end of input was read, when the connection fails, or when it is cancelled or captured.
+open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
+    var connection: StreamConnection? { self.driver as? StreamConnection }
+
+    /// Why nothing can be done with a task that has no connection.
+    var refusal: URLError { (self.driver as? RefusedTask)?.error ?? LoadFailure.error(of: .ended, url: nil) }
+
+    private func answer(_ work: @escaping @Sendable () -> Void) {
+        if let line = self.session?.core.line { line.add(work) } else { work() }
+    }
+
+    open override var countOfBytesReceived: Int64 {
+        self.connection?.record.map { Int64(clamping: $0.bytesReceived) } ?? super.countOfBytesReceived
+    }
+
+    open override var countOfBytesSent: Int64 {
+        self.connection?.record.map { Int64(clamping: $0.bytesSent) } ?? super.countOfBytesSent
+    }
+
+    /// Reads the next bytes.
+    /// - Parameters:
+    ///   - minBytes: the read waits for so many, or the end of the stream; 0 counts as 1.
+    ///   - maxBytes: at least 1, and not below `minBytes`; else the read fails.
+    ///   - timeout: in seconds, from the resumption on; 0 for none. When it passes, this read and all behind it fail
+    ///     with `URLError.timedOut`.
+    ///   - completionHandler: gets the bytes, and whether the stream is at its end. After `closeRead()` it gets
+    ///     `URLError.networkConnectionLost`.
+    open func readData(
+        ofMinLength minBytes: Int, maxLength maxBytes: Int, timeout: TimeInterval,
+        completionHandler: @escaping @Sendable (Data?, Bool, (any Error)?) -> Void
+    ) {
+        guard let connection, let line = self.session?.core.line else {
+            let error = self.refusal
+            return self.answer { completionHandler(nil, false, error) }
+        }
+        connection.read(minBytes, maxBytes, timeout: timeout) { result in
+            line.add {
+                switch result {
+                case .success(let chunk): completionHandler(Data(chunk.bytes), chunk.isAtEnd, nil)
+                case .failure(let error): completionHandler(nil, false, error)
+                }
+            }
+        }
+    }
+
+    /// Writes all of `data`.
+    /// - Parameters:
+    ///   - timeout: as for a read.
+    ///   - completionHandler: called when the system has taken every byte, which does not mean that the peer has. After
+    ///     `closeWrite()` it gets `URLError.networkConnectionLost`.
+    open func write(
+        _ data: Data, timeout: TimeInterval, completionHandler: @escaping @Sendable ((any Error)?) -> Void
+    ) {
+        guard let connection, let line = self.session?.core.line else {
+            let error = self.refusal
+            return self.answer { completionHandler(error) }
+        }
+        connection.write(data, timeout: timeout) { error in
+            line.add { completionHandler(error) }
+        }
+    }
+
+    /// Hands the connection over when all that was asked for is done: the delegate gets two streams, which are not open,
+    /// as the task's last message.
+    open func captureStreams() { self.connection?.capture() }
+
+    /// Ends our sending when all writes so far are done; reading goes on. The delegate is told.
+    open func closeWrite() { self.connection?.closeWrite() }
+
+    /// Ends our reading when all reads so far are answered; writing goes on. The delegate is told.
+    open func closeRead() { self.connection?.closeRead() }
+
+    /// Starts TLS when all that was asked for is done; what is asked for later waits for it. The delegate is asked about
+    /// the server's certificate and for one of ours, as in any load; when TLS does not come about, the task fails.
+    open func startSecureConnection() { self.connection?.startSecure() }
+
+    /// Ends the connection in both directions when all that was asked for is done: TLS cannot be taken off a connection
+    /// that goes on.
+    @available(*, deprecated, message: "TLS cannot be taken off a connection: this closes it.")
+    open func stopSecureConnection() { self.connection?.close() }
+}

@@ -1,0 +1,61 @@
+import Foundation
+import Synchronization
+
+/// The terminal that standard input and output are, if they are one.
+enum Terminal {
+    /// The settings that were there before ours; given back at the end, whatever ends the process in order.
+    private static let former = Mutex<termios?>(nil)
+    /// Registers once, when first asked for.
+    private static let isGivenBackAtExit = atexit { Terminal.giveBack() } == 0
+
+    static var isInteractive: Bool {
+        isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1 && self.environment("TERM") != "dumb"
+    }
+
+    static var showsOutput: Bool { isatty(STDOUT_FILENO) == 1 }
+
+    /// See no-color.org: any text but the empty one says no.
+    static var wantsColors: Bool {
+        self.showsOutput && (self.environment("NO_COLOR") ?? "").isEmpty && self.environment("TERM") != "dumb"
+    }
+
+    /// Cells in a row.
+    static var columns: Int {
+        var size = winsize()
+        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
+        return Int(size.ws_col)
+    }
+
+    /// From here on keys come one by one, unprinted, Ctrl-C and the like among them.
+    static func takeKeys() {
+        self.former.withLock { former in
+            var settings = termios()
+            guard former == nil, tcgetattr(STDIN_FILENO, &settings) == 0 else { return }
+            former = settings
+            cfmakeraw(&settings)
+            // What is written still gets a carriage return with each end of line.
+            settings.c_oflag |= tcflag_t(OPOST | ONLCR)
+            tcsetattr(STDIN_FILENO, TCSADRAIN, &settings)
+        }
+        _ = self.isGivenBackAtExit
+    }
+
+    static func giveBack() {
+        self.former.withLock { former in
+            guard var settings = former else { return }
+            tcsetattr(STDIN_FILENO, TCSADRAIN, &settings)
+            former = nil
+        }
+    }
+
+    /// Ctrl-Z: gives the terminal back and stops until somebody continues us.
+    static func suspend() {
+        self.giveBack()
+        kill(getpid(), SIGTSTP)
+        self.takeKeys()
+    }
+
+    private static func environment(_ name: String) -> String? {
+        ProcessInfo.processInfo.environment[name]
+    }
+}

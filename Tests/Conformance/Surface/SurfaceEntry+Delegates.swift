@@ -1,0 +1,92 @@
+extension SurfaceEntry {
+    /// Section I: delegates.
+    static let delegates: [SurfaceEntry] = [
+        .proven(
+            "I1", "URLSessionDelegate", by: "ChallengeDispatchTests.isTheSessionForTheServersTrust",
+            "AsWrittenForFoundationTests.hearUnderTheNamesOfFoundation"),
+        .proven(
+            "I2", "didBecomeInvalidWithError", by: "SessionTests.finishWhatRunsBeforeTheyAreInvalid",
+            "SessionTests.holdTheirDelegateUntilTheyAreInvalid"),
+        .proven(
+            "I3", "didReceive challenge of the session", by: "ChallengeDispatchTests.isTheSessionForTheServersTrust",
+            "ChallengeDispatchTests.isNeverTheSessionForAPassword"),
+        .proven("I4", "didReceive challenge of the session, async", by: "AsyncDelegateTests.answerInPlaceOfHandlers"),
+        .deviation(
+            "I5", "urlSessionDidFinishEvents",
+            because: "Of background sessions, which are left for later: never called."),
+        .proven(
+            "I6", "URLSessionTaskDelegate", by: "TaskDelegateTests.areAskedBeforeTheSessions",
+            "TaskDelegateTests.needNotKnowAnything"),
+        .proven("I7", "didCreateTask", by: "MessageOrderTests.isToldWhereTheTaskIsMadeAtOnce"),
+        .deviation(
+            "I8", "willBeginDelayedRequest", because: "Of background sessions, which are left for later: never called."),
+        .deviation(
+            "I9", "willBeginDelayedRequest, async",
+            because: "Of background sessions, which are left for later: never called."),
+        .deviation(
+            "I10", "taskIsWaitingForConnectivity", because: "Waiting for connectivity is left for later: never called."),
+        .proven(
+            "I11", "willPerformHTTPRedirection", by: "MessageOrderTests.hasTheRedirectFirst",
+            "MessageOrderTests.doesNotFollow300", "RedirectTests.changeAPostIntoAGetWithoutItsBody",
+            "RedirectTests.takeMethodAndBodyAlong", "RedirectTests.endAfterTwenty",
+            "RedirectTests.keepSecretsFromOtherServers"),
+        .proven("I12", "willPerformHTTPRedirection, async", by: "AsyncDelegateTests.answerInPlaceOfHandlers"),
+        .proven(
+            "I13", "didReceive challenge of a task", by: "BasicAuthenticationTests.answersAChallenge",
+            "ChallengeDispatchTests.isTheTaskForAPassword",
+            "ChallengeDispatchTests.isTheTaskForTheServersTrustWhereTheSessionHasNoSay"),
+        .proven("I14", "didReceive challenge of a task, async", by: "AsyncDelegateTests.answerInPlaceOfHandlers"),
+        .proven(
+            "I15", "needNewBodyStream", by: "UploadTaskTests.askForTheirStream",
+            "UploadTaskTests.failWithoutTheirStream", "MessageOrderTests.asksForTheBodyAgainBehindAChallenge"),
+        .proven("I16", "needNewBodyStreamForTask", by: "AsyncDelegateTests.answerInPlaceOfHandlers"),
+        .deviation(
+            "I17", "needNewBodyStreamFrom", because: "Of resumable uploads, which are left for later: never called."),
+        .deviation(
+            "I18", "needNewBodyStreamForTask from",
+            because: "Of resumable uploads, which are left for later: never called."),
+        .proven(
+            "I19", "didSendBodyData", by: "UploadTaskTests.sendDataInPlaceOfTheRequestsBody",
+            "MessageOrderTests.hasTheBodyBeforeTheResponse"),
+        .proven("I20", "didReceiveInformationalResponse", by: "MessageOrderTests.hasInformationBeforeTheResponse"),
+        .proven(
+            "I21", "didFinishCollecting metrics", by: "MessageOrderTests.isThatOfAPlainLoad",
+            "MessageOrderTests.isThatOfAFailure"),
+        .proven(
+            "I22", "didCompleteWithError", by: "BrokenConnectionTests.tellADelegateOnceAndLast",
+            "DataTaskTests.useTheHandlerAloneForTheResult"),
+        .proven("I23", "URLSessionDataDelegate", by: "MessageOrderTests.isThatOfAPlainLoad"),
+        .proven(
+            "I24", "didReceive response", by: "ResponseDispositionTests.isKeptBackUntilTheAnswer",
+            "ResponseDispositionTests.isTheEndWhereItIsCancelled",
+            "ResponseDispositionTests.comesAgainForEachPartOfAMixedContent"),
+        .proven("I25", "didReceive response, async", by: "AsyncDelegateTests.decideOverTheResponse"),
+        .proven("I26", "didBecome downloadTask", by: "ResponseDispositionTests.canBeAFile"),
+        .open("I27", "didBecome streamTask", because: "The stream task is under way."),
+        .proven(
+            "I28", "didReceive data", by: "MessageOrderTests.isThatOfAPlainLoad",
+            "ProtocolClassTests.giveADelegateEachPieceAsItIs"),
+        .proven(
+            "I29", "willCacheResponse", by: "CacheLoadingTests.asksTheDelegateWhatItMayKeep",
+            "CacheLoadingTests.asksOnlyOfWhatMayBeKept"),
+        .proven("I30", "willCacheResponse, async", by: "AsyncDelegateTests.decideOverTheCache"),
+        .proven("I31", "URLSessionDownloadDelegate", by: "DownloadTaskTests.tellADelegateWhereTheFileIsWhileItIs"),
+        .proven(
+            "I32", "didFinishDownloadingTo", by: "DownloadTaskTests.letTheProgramTakeTheFile",
+            "DownloadTaskTests.takeTheBodyOfARefusalForTheContent"),
+        .proven(
+            "I33", "didWriteData", by: "DownloadTaskTests.tellADelegateWhereTheFileIsWhileItIs",
+            "DownloadTaskTests.countWhatIsDecoded"),
+        .proven("I34", "didResumeAtOffset", by: "ResumedDownloadTests.askForTheRestAndTellWhereItBegins"),
+        .open("I35", "URLSessionStreamDelegate", because: "The stream task is under way."),
+        .open("I36", "readClosedFor", because: "The stream task is under way."),
+        .open("I37", "writeClosedFor", because: "The stream task is under way."),
+        .deviation(
+            "I38", "betterRouteDiscoveredFor",
+            because: "What watches the routes of the network is left for later: never called."),
+        .open("I39", "didBecome inputStream, outputStream", because: "The stream task is under way."),
+        .open("I40", "URLSessionWebSocketDelegate", because: "The WebSocket task is under way."),
+        .open("I41", "didOpenWithProtocol", because: "The WebSocket task is under way."),
+        .open("I42", "didCloseWith", because: "The WebSocket task is under way."),
+    ]
+}

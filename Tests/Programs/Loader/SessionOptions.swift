@@ -1,0 +1,59 @@
+import ArgumentParser
+import Foundation
+import URLLoading
+
+/// What a session is made of, and how it answers challenges.
+struct SessionOptions: ParsableArguments {
+    @Option(help: "NAME:PASSWORD for whoever asks.") var user: String?
+    @Option(help: "Times that a wrong password is offered again.") var tries = 1
+    @Option(help: ArgumentHelp("PEM of a certificate for servers that ask for one.", valueName: "file"))
+    var certificate: String?
+    @Option(help: ArgumentHelp("PEM of its key.", valueName: "file")) var key: String?
+    @Flag(help: "Accept every server.") var trustAnyone = false
+    @Option(help: ArgumentHelp("DER of the only certificate that is accepted.", valueName: "file")) var pin: String?
+    @Option(help: "Seconds without a byte.") var idleTimeout: Double?
+    @Option(help: "Seconds for the whole task.") var resourceTimeout: Double?
+    @Option(help: "Connections to one host.") var connections: Int?
+    @Option(help: "NAME=VALUE, for the host of the first URL.") var cookie: [String] = []
+    @Option(help: ArgumentHelp("A folder for a cache on disk.", valueName: "folder")) var cache: String?
+    @Flag(help: "Do not speak TLS 1.3.") var tls12 = false
+
+    func configuration(for url: URL) -> URLSessionConfiguration {
+        let configuration = URLSessionConfiguration.ephemeral
+        if let idleTimeout { configuration.timeoutIntervalForRequest = idleTimeout }
+        if let resourceTimeout { configuration.timeoutIntervalForResource = resourceTimeout }
+        if let connections { configuration.httpMaximumConnectionsPerHost = connections }
+        if self.tls12 { configuration.tlsMaximumSupportedProtocolVersion = .TLSv12 }
+        if let cache {
+            let folder = URL(fileURLWithPath: cache, isDirectory: true)
+            configuration.urlCache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 64 << 20, directory: folder)
+        }
+        for cookie in self.cookie.compactMap({ self.made($0, for: url) }) {
+            configuration.httpCookieStorage?.setCookie(cookie)
+        }
+        return configuration
+    }
+
+    private func made(_ text: String, for url: URL) -> HTTPCookie? {
+        let parts = text.split(separator: "=", maxSplits: 1).map(String.init)
+        guard parts.count == 2, let host = url.host else { return nil }
+        return HTTPCookie(properties: [.name: parts[0], .value: parts[1], .domain: host, .path: "/"])
+    }
+
+    func answers() throws -> ChallengeAnswers {
+        let parts = self.user?.split(separator: ":", maxSplits: 1).map(String.init) ?? []
+        var identity: ClientIdentity?
+        if let certificate, let key {
+            identity = try ClientIdentity(
+                certificates: Data(contentsOf: URL(fileURLWithPath: certificate)),
+                key: Data(contentsOf: URL(fileURLWithPath: key)))
+        }
+        return ChallengeAnswers(
+            password: parts.count == 2
+                ? URLCredential(user: parts[0], password: parts[1], persistence: .forSession) : nil,
+            tries: self.tries,
+            identity: identity.map { URLCredential(identity: $0, certificates: nil, persistence: .forSession) },
+            trustsAnyone: self.trustAnyone,
+            pin: try self.pin.map { try Data(contentsOf: URL(fileURLWithPath: $0)) })
+    }
+}

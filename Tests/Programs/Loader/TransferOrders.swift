@@ -1,0 +1,14 @@
+import URLLoading
+
+/// What is done with one transfer beside loading it.
+struct TransferOrders: Sendable {
+    /// The file that the content goes to.
+    let output: String?
+    /// The file that a streamed body comes from.
+    let stream: String?
+    let disposition: URLSession.ResponseDisposition
+    let stayHere: Bool
+    let cancelAfter: Int64?
+    /// The file that resume data go to.
+    let resumeData: String?
+}

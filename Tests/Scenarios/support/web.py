@@ -1,0 +1,224 @@
+"""Web servers that are not ours, configured for one test: nginx, and Apache's httpd."""
+
+import hashlib
+import os
+import shutil
+import tempfile
+import textwrap
+import threading
+from http.cookies import SimpleCookie
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from .programs import Program, find, free_port, unprivileged
+
+TEXT = "".join(f"line {number} of a text that shrinks well when it is packed\n" for number in range(5000))
+
+
+class Nginx:
+    """nginx over a folder of files:
+
+    /file, /text (with gzip), /slow/file (limited), /moved → /file, /upload/… (PUT, DELETE), /private/file (Basic, ada:secret),
+    /brief/… (idle connections are closed very soon), /sparse (10 GiB of nothing, with a mark at its end).
+    """
+
+    MARK = b"the end of ten gibibytes"
+    SPARSE_SIZE = 10 << 30
+    SLOW_RATE = 2 << 20
+
+    def __init__(self, folder, server_certificate=None, client_authority=None, content=None, slow_rate=SLOW_RATE):
+        self.folder = folder
+        self.files = folder / "files"
+        self.uploads = folder / "upload"
+        for one in (self.files, self.uploads, folder / "temporary"):
+            one.mkdir(parents=True, exist_ok=True)
+        self.content = os.urandom(4 << 20) if content is None else content
+        self.file, self.text = self.files / "file", self.files / "text"
+        self.file.write_bytes(self.content)
+        self.text.write_text(TEXT)
+        with open(self.files / "sparse", "wb") as sparse:
+            sparse.seek(self.SPARSE_SIZE - len(self.MARK))
+            sparse.write(self.MARK)
+        (folder / "users").write_text("ada:{PLAIN}secret\n")
+        self.port = free_port()
+        self.log = folder / "access.log"
+        self.scheme = "https" if server_certificate else "http"
+        self.base = f"{self.scheme}://{'localhost' if server_certificate else '127.0.0.1'}:{self.port}"
+        configuration = folder / "nginx.conf"
+        configuration.write_text(self._configuration(server_certificate, client_authority, slow_rate))
+        self.program = Program(find("nginx"), "-c", configuration, "-p", folder, "-e", "stderr")
+        self.program.wait_listening(self.port)
+
+    def _configuration(self, certificate, client_authority, slow_rate):
+        secure = ""
+        if certificate:
+            secure = f"ssl_protocols TLSv1.2 TLSv1.3; ssl_certificate {certificate[0]}; ssl_certificate_key {certificate[1]};"
+        if client_authority:
+            secure += f" ssl_verify_client on; ssl_client_certificate {client_authority.certificate};"
+        temporary = " ".join(f"{kind}_temp_path {self.folder}/temporary;"
+                             for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+        user = "user root;" if os.getuid() == 0 else ""
+        return textwrap.dedent(f"""\
+            daemon off;
+            {user}
+            worker_processes 1;
+            pid {self.folder}/nginx.pid;
+            events {{ worker_connections 1024; }}
+            http {{
+                log_format wire '$connection $connection_requests $status $request_method $request_uri $bytes_sent';
+                access_log {self.log} wire;
+                {temporary}
+                default_type application/octet-stream;
+                client_max_body_size 0;
+                sendfile on;
+                server {{
+                    listen 127.0.0.1:{self.port}{' ssl' if certificate else ''};
+                    {secure}
+                    root {self.files};
+                    location = /moved {{ return 302 /file; }}
+                    location = /text {{ default_type text/plain; gzip on; gzip_types text/plain; gzip_min_length 1; }}
+                    location /slow/ {{ alias {self.files}/; limit_rate {slow_rate}; }}
+                    location /brief/ {{ alias {self.files}/; keepalive_timeout 50ms; }}
+                    location /upload/ {{
+                        alias {self.uploads}/; dav_methods PUT DELETE; create_full_put_path on;
+                    }}
+                    location /private/ {{
+                        alias {self.files}/; auth_basic "The cellar"; auth_basic_user_file {self.folder}/users;
+                    }}
+                }}
+            }}
+            """)
+
+    def requests(self):
+        """(connection, method, path, status) of each request so far, in the order in which they ended."""
+        lines = [line.split() for line in self.log.read_text().splitlines()]
+        return [(words[0], words[3], words[4], int(words[2])) for words in lines]
+
+    def end(self):
+        self.program.end()
+
+
+def own(folder):
+    """Gives the folder and all in it to the user that `unprivileged` names, which it returns."""
+    user = unprivileged()
+    if user:
+        for path in (folder, *folder.rglob("*")):
+            os.chown(path, user["user"], user["group"])
+    return user
+
+
+class Apache:
+    """httpd with Digest authentication (ada:secret) and with PUT and DELETE (DAV): /private/file, /dav/…, and both at once:
+    /vault/…"""
+
+    REALM = "The attic"
+
+    def __init__(self, content):
+        # It refuses to be root, and nobody else sees the folders that the tests are given.
+        self.folder = folder = Path(tempfile.mkdtemp(prefix="httpd-"))
+        for one in ("private", "dav", "vault"):
+            (folder / one).mkdir(parents=True, exist_ok=True)
+        (folder / "private" / "file").write_bytes(content)
+        self.uploads, self.vault = folder / "dav", folder / "vault"
+        secret = hashlib.md5(f"ada:{self.REALM}:secret".encode()).hexdigest()
+        (folder / "users").write_text(f"ada:{self.REALM}:{secret}\n")
+        self.port = free_port()
+        self.base = f"http://127.0.0.1:{self.port}"
+        self.log = folder / "access.log"
+        modules = ["mpm_event", "alias", "authn_core", "authn_file", "authz_core", "authz_user", "auth_digest", "dav", "dav_fs", "dav_lock"]
+        load = "\n".join(f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so" for name in modules)
+        configuration = folder / "httpd.conf"
+        configuration.write_text(load + textwrap.dedent(f"""
+            ServerName localhost
+            Listen 127.0.0.1:{self.port}
+            PidFile {folder}/httpd.pid
+            DefaultRuntimeDir {folder}
+            Mutex file:{folder}
+            DavLockDB {folder}/locks
+            ErrorLog {folder}/error.log
+            LogFormat "%>s %m %U" short
+            CustomLog {self.log} short
+            Alias /private {folder}/private
+            Alias /dav {folder}/dav
+            Alias /vault {folder}/vault
+            <LocationMatch "^/(private|vault)/">
+                AuthType Digest
+                AuthName "{self.REALM}"
+                AuthDigestProvider file
+                AuthUserFile {folder}/users
+                Require valid-user
+            </LocationMatch>
+            <Location /dav>
+                Dav On
+                Require all granted
+            </Location>
+            <Location /vault>
+                Dav On
+            </Location>
+            """))
+        self.program = Program(find("apache2", "httpd"), "-X", "-f", configuration, "-d", folder, **own(folder))
+        self.program.wait_listening(self.port)
+
+    def requests(self):
+        """(status, method, path) of each request so far."""
+        lines = [line.split() for line in self.log.read_text().splitlines()]
+        return [(int(words[0]), words[1], words[2]) for words in lines]
+
+    def end(self):
+        self.program.end()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Origin:
+    """A server of the tests' own, for what needs a few lines of behaviour: /login, /name, /count, /echo."""
+
+    def __init__(self):
+        self.requests = []
+        self.visits = 0
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self.server.daemon_threads = True
+        self.port = self.server.server_address[1]
+        self.base = f"http://127.0.0.1:{self.port}"
+        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        self.thread.start()
+
+    def _handler(self):
+        origin = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def answer(self):
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                origin.requests.append((self.command, self.path, dict(self.headers), body))
+                text, fields = origin.answer(self.command, self.path, self.headers, body)
+                self.send_response(200)
+                for name, value in {"Content-Length": len(text), **fields}.items():
+                    self.send_header(name, str(value))
+                self.end_headers()
+                self.wfile.write(text)
+
+            do_GET = do_POST = do_PUT = answer
+
+            def log_message(self, *_):
+                pass
+
+        return Handler
+
+    def answer(self, method, path, headers, body):
+        """(body, fields)."""
+        if path == "/login":
+            return b"welcome", {"Set-Cookie": "user=ada; Path=/; HttpOnly"}
+        if path == "/name":
+            cookies = SimpleCookie(headers.get("Cookie", ""))
+            name = cookies["user"].value if "user" in cookies else "nobody"
+            return name.encode(), {"Cache-Control": "no-store"}
+        if path == "/count":
+            self.visits += 1
+            return str(self.visits).encode(), {"Cache-Control": "max-age=600"}
+        return body, {"Content-Type": headers.get("Content-Type", "application/octet-stream"), "Cache-Control": "no-store"}
+
+    def end(self):
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()

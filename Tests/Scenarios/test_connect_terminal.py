@@ -1,0 +1,205 @@
+"""`sluice connect` at a terminal: the line editor, commands, what is shown, and the terminal as it was afterwards."""
+
+import signal
+
+import pytest
+
+from support.connect import Terminal
+from support.gateway import BINARY
+from support.websocket import CLOSE, PING, PONG, close_payload
+
+
+@pytest.fixture
+def terminal(listener):
+    """A client at a terminal that is connected, and our end of the connection."""
+    started = []
+
+    def start(*words, kind="ws", **more):
+        one = Terminal(listener.url(kind, "/chat" if kind == "ws" else ""), *words, **more)
+        started.append(one)
+        peer = listener.accept_websocket() if kind == "ws" else listener.accept()
+        one.wait_for("connected to").wait_raw()
+        return one, peer
+
+    yield start
+    for one in started:
+        one.close()
+
+
+def end(one, peer, code=1000):
+    """The user leaves with Ctrl-D."""
+    one.type("\x04")
+    peer.expect_close(1000)
+    peer.write(CLOSE, close_payload(code))
+    peer.expect_end_behind_close()
+    assert one.wait() == 0
+
+
+def test_a_conversation(terminal):
+    one, peer = terminal("--wait", "0s")
+    one.type("hello\r")
+    peer.expect_text("hello")
+    peer.text("good day")
+    one.wait_for("< good day")
+    peer.binary(b"\x00\xff")
+    one.wait_for(r"< \(2 bytes\) 00 ff")
+    end(one, peer)
+    assert one.restored() and "closed by us with 1000" in one.text
+
+
+@pytest.mark.parametrize("keys, line", [
+    ("helo\x1b[Dl\r", "hello"), ("world\x01hello \r", "hello world"), ("one two\x17three\r", "one three"),
+    ("wrong\x15right\r", "right"), ("abc\x7f\x7fx\r", "ax"), ("漢字é\r", "漢字é"), ("scrap\x03kept\r", "kept"),
+    ("a b\x1bb\x0bc\r", "a c"), ("x" * 300 + "\x01y\r", "y" + "x" * 300)])
+def test_the_line_is_edited(terminal, keys, line):
+    one, peer = terminal(columns=40)
+    one.type(keys)
+    peer.expect_text(line)
+
+
+def test_up_and_down_go_through_what_was_entered(terminal):
+    one, peer = terminal()
+    one.type("first\r").type("second\r").type("\x1b[A\x1b[A\r").type("\x1b[A\x1b[A\x1b[B!\r")
+    for line in ["first", "second", "first", "first!"]:
+        peer.expect_text(line)
+
+
+def test_a_message_does_not_disturb_the_line_being_written(terminal):
+    one, peer = terminal()
+    one.type("half")
+    one.wait_for("half")
+    peer.text("in between")
+    one.wait_for(r"< in between\r?\n\r?> half")
+    one.type(" whole\r")
+    peer.expect_text("half whole")
+
+
+def test_what_comes_cannot_steer_the_terminal(terminal):
+    one, peer = terminal()
+    peer.text("\x1b]0;title\x07\x1b[2Jred")
+    one.wait_for(r"< \\u\{1B\}\]0;title\\u\{7\}\\u\{1B\}\[2Jred")
+    assert b"\x1b]0" not in one.shown and b"\x1b[2J" not in one.shown
+
+
+def test_commands(terminal):
+    one, peer = terminal()
+    one.type("/ping hi\r")
+    got = peer.read()
+    assert (got.opcode, got.payload) == (PING, b"hi")
+    peer.write(PONG, b"hi")
+    one.wait_for(r'pong "hi" after [0-9.]+ ms')
+    one.type("/binary 00 ff\r")
+    peer.expect_binary(b"\x00\xff")
+    one.type("//slash\r")
+    peer.expect_text("/slash")
+    one.type("/nonsense\r").wait_for("there is no /nonsense; known: /ping")
+    one.type("/help\r").wait_for(r"/close \[CODE \[REASON\]\]")
+    one.type("/status\r").wait_for("bytes received, 8 sent")
+    one.type("/close 4001 see you\r")
+    assert peer.expect_close(4001).payload[2:] == b"see you"
+    peer.write(CLOSE, close_payload(4001))
+    peer.expect_end_behind_close()
+    assert one.wait() == 0 and one.restored()
+
+
+@pytest.mark.parametrize("code, status", [(1000, 0), (4002, 80)])
+def test_the_peers_end_is_shown_and_gives_the_terminal_back(terminal, code, status):
+    one, peer = terminal()
+    one.type("unfinished")
+    one.wait_for("unfinished")
+    peer.close_cleanly(code, "good bye")
+    assert one.wait() == status
+    assert one.restored() and f'closed by the peer with {code} "good bye"' in one.text
+
+
+def test_control_c_closes_and_a_second_one_ends_at_once(terminal):
+    one, peer = terminal()
+    one.type("\x03")
+    peer.expect_close(1000)
+    one.type("\x03")
+    assert one.wait(within=4) == 130 and one.restored()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_gives_the_terminal_back(terminal, number):
+    one, peer = terminal()
+    one.process.send_signal(number)
+    peer.expect_close(1000)
+    peer.write(CLOSE, close_payload(1000))
+    peer.expect_end_behind_close()
+    assert one.wait() == 0 and one.restored()
+
+
+def test_control_z_gives_the_terminal_to_the_shell_until_it_goes_on(listener):
+    one = Terminal(program=["bash", "--norc", "--noprofile", "-i"], environment={"PS1": "SHELL$ ", "SLUICE": str(BINARY)})
+    try:
+        one.wait_for(r"SHELL\$ ").type(f"$SLUICE connect {listener.url('ws', '/')}\n")
+        peer = listener.accept_websocket()
+        one.wait_for("connected to")
+        one.type("kept").wait_for("> kept")
+        one.type("\x1a").wait_for(r"Stopped.*\n.*SHELL\$ ")
+        one.type("stty -a; fg\n").wait_for(r" icanon .*> kept\r*$")
+        one.type("!\r")
+        peer.expect_text("kept!")
+        peer.close_cleanly()
+        one.wait_for(r"closed by the peer with 1000.*SHELL\$ ")
+    finally:
+        one.close()
+
+
+def test_a_close_comes_behind_the_lines_before_it(terminal):
+    one, peer = terminal()
+    one.type("x\r" * 20 + "/close 3000\r")
+    for _ in range(20):
+        peer.expect_text("x")
+    peer.expect_close(3000)
+    peer.write(CLOSE, close_payload(3000))
+    peer.expect_end_behind_close()
+    assert one.wait() == 0
+
+
+@pytest.mark.parametrize("environment, colored", [({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True)])
+def test_colours_are_left_out_where_they_are_not_wanted(terminal, environment, colored):
+    one, peer = terminal(environment=environment)
+    peer.text("hello")
+    one.wait_for("< hello")
+    assert (b"\x1b[32m< \x1b[0m" in one.shown) == colored
+    assert colored or b"m" not in b"".join(part[:4] for part in one.shown.split(b"\x1b[")[1:] if part[:1].isdigit() and b"m" in part[:3])
+
+
+def test_a_dumb_terminal_is_a_pipe(listener):
+    one = Terminal(listener.url("ws", "/"), environment={"TERM": "dumb"})
+    try:
+        peer = listener.accept_websocket()
+        one.type("plain\n")
+        peer.expect_text("plain")
+        assert not one.is_raw()
+        peer.text("answer")
+        one.wait_for("answer")
+        peer.close_cleanly()
+        assert one.wait() == 0 and one.restored()
+    finally:
+        one.close()
+
+
+def test_a_stream_by_hand(terminal):
+    one, peer = terminal("--crlf", kind="tcp")
+    peer.send(b"220 ready\r\n")
+    one.wait_for("< 220 ready")
+    assert "\\u{D}" not in one.text
+    one.type("NOOP\r")
+    assert peer.receive(6) == b"NOOP\r\n"
+    one.type("/ping\r").wait_for("no pong: there are no Pings on a stream")
+    peer.close()
+    assert one.wait() == 0 and one.restored()
+
+
+def test_a_connection_that_does_not_come_about_leaves_the_terminal_alone(listener):
+    url = listener.url("ws", "/")
+    listener.close()
+    one = Terminal(url)
+    try:
+        assert one.wait() == 69 and one.restored()
+        assert "connection refused" in one.text
+    finally:
+        one.close()

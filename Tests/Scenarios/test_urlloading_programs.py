@@ -1,0 +1,146 @@
+"""Programs as they are written for Foundation's URLSession, on the library, and the same sources on the toolchain's own."""
+
+import functools
+import subprocess
+import threading
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.server import serve
+
+from support import loading
+from support.deadlines import seconds
+from support.programs import find
+from support.web import TEXT
+from test_mail import MESSAGE, mail_server  # noqa: F401
+
+# What the toolchain's URL loading has no entry for at all.
+WITHOUT_ENTRY = {"LineStyle": "has no member 'bytes'", "MailClient": "is unavailable"}
+SWIFT_5 = {"DelegateStyle", "CompletionStyle"}
+
+
+def succeed(name, *words, **more):
+    ended = loading.run(name, *words, **more)
+    assert ended.code == 0 and not ended.errors, f"{ended}: {ended.output[-2000:]} {ended.errors[-2000:]}"
+    return ended.output
+
+
+# -- on the library
+
+def test_the_delegate_style(nginx):
+    output = succeed("DelegateStyle", nginx.base, nginx.file)
+    assert output == "redirection 302, response 200, data, metrics of 2, completed, invalid\n"
+
+
+@pytest.mark.parametrize("name", ["CompletionStyle", "AsyncStyle"])
+def test_styles_without_a_delegate(nginx, tmp_path, name):
+    succeed(name, nginx.base, nginx.file, home=tmp_path)
+    uploaded = nginx.uploads / name.removesuffix("Style").lower()
+    assert uploaded.read_bytes() == nginx.content
+
+
+def test_lines_of_a_text(nginx, tmp_path):
+    assert succeed("LineStyle", nginx.base, nginx.text, home=tmp_path) == f"{len(TEXT.splitlines())} lines\n"
+
+
+def test_a_download_goes_on_where_it_was_broken_off(nginx, tmp_path):
+    output = succeed("DownloadResume", nginx.base, nginx.file, home=tmp_path)
+    assert "goes on at" in output
+    assert [request[3] for request in nginx.requests() if request[2] == "/slow/file"][-1] == 206
+
+
+def test_an_upload_tells_its_progress(nginx, tmp_path):
+    succeed("UploadProgress", nginx.base, nginx.file, home=tmp_path)
+    assert (nginx.uploads / "progress").read_bytes() == nginx.content
+
+
+def test_cookies_and_cache(origin, tmp_path):
+    assert succeed("CookiesAndCache", origin.base, home=tmp_path) == "cookies and cache are right\n"
+    assert origin.visits == 2
+
+
+@pytest.mark.parametrize("scheme", ["Basic", "Digest"])
+def test_a_server_that_asks_who_it_is(nginx, apache, scheme):
+    server, realm = (nginx, "The cellar") if scheme == "Basic" else (apache, apache.REALM)
+    output = succeed("SignIn", f"{server.base}/private/file", "ada", "secret")
+    assert output == f"NSURLAuthenticationMethodHTTP{scheme} {realm}\n"
+
+
+def chat(connection):
+    """Answers one guest as a room would in which nobody else is."""
+    try:
+        name = connection.recv()
+        connection.send(f"{name} joined")
+        for message in connection:
+            connection.send(message if isinstance(message, bytes) else f"{name}: {message}")
+    except ConnectionClosed:
+        pass
+
+
+@pytest.mark.parametrize("secure", [False, True], ids=["ws", "wss"])
+def test_a_chat(authority, server_certificate, secure, tmp_path):
+    context = authority.server_context(server_certificate) if secure else None
+    with serve(chat, "127.0.0.1", 0, subprotocols=["chat"], ssl=context) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        port = server.socket.getsockname()[1]
+        url = f"{'wss' if secure else 'ws'}://localhost:{port}/room"
+        output = succeed("WebSocketChat", url, "Ada", authority=authority, home=tmp_path)
+        server.shutdown()
+        thread.join(seconds(10))
+    assert output == "open chat, close 1000 bye, complete\n"
+
+
+def test_mail_behind_starttls(mail_server, authority, server_certificate, tmp_path):  # noqa: F811
+    mailbox, port = mail_server(tls_context=authority.server_context(server_certificate), require_starttls=True)
+    text = "".join(f"{line}\n" for line in MESSAGE)
+    assert succeed("MailClient", "localhost", port, authority=authority, text=text, home=tmp_path) == "delivered\n"
+    envelope, = mailbox.envelopes
+    assert mailbox.secured == [True] and envelope.content.decode().split("\r\n") == [*MESSAGE, ""]
+
+
+def test_mail_is_not_handed_to_a_server_that_nobody_vouches_for(mail_server, authority, server_certificate, tmp_path):  # noqa: F811
+    mailbox, port = mail_server(tls_context=authority.server_context(server_certificate), require_starttls=True)
+    ended = loading.run("MailClient", "localhost", port, text="Subject: secret\n", home=tmp_path)
+    assert ended.code == 1 and "-1203" in ended.output, ended.output
+    assert mailbox.envelopes == []
+
+
+# -- on the toolchain's own URL loading
+
+@pytest.fixture(scope="session")
+def foundation(tmp_path_factory):
+    """Builds a program's source with the import changed and nothing else: (exit code, what the compiler said, binary)."""
+    folder = tmp_path_factory.mktemp("foundation")
+
+    @functools.cache
+    def build(name):
+        text = (loading.SOURCES / name / "main.swift").read_text()
+        assert text.count("import URLLoading\n") == 1
+        place = folder / name
+        place.mkdir()
+        (place / "main.swift").write_text(text.replace("import URLLoading\n", "import FoundationNetworking\n"))
+        mode = "5" if name in SWIFT_5 else "6"
+        got = subprocess.run(
+            [find("swiftc"), "-swift-version", mode, place / "main.swift", "-o", place / name], capture_output=True, text=True,
+            timeout=seconds(150))
+        return got.returncode, got.stdout + got.stderr, place / name
+
+    return build
+
+
+@pytest.mark.parametrize("name", loading.COMPATIBILITY)
+def test_the_same_source_builds_with_the_toolchains_own(foundation, name):
+    code, said, _ = foundation(name)
+    if name in WITHOUT_ENTRY:
+        assert code != 0 and WITHOUT_ENTRY[name] in said, said
+    else:
+        assert code == 0, said
+
+
+def test_the_programs_are_as_right_on_the_toolchains_own(foundation, nginx):
+    """That these end with 0 there too shows that they ask for nothing of ours."""
+    for name in ("DelegateStyle", "CompletionStyle", "AsyncStyle"):
+        place = foundation(name)[2].parent
+        ended = loading.Ended([place / name, nginx.base, nginx.file], loading.environment(), 60)
+        assert ended.code == 0, f"{ended}: {ended.output[-2000:]} {ended.errors[-2000:]}"

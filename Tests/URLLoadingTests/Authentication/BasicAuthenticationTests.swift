@@ -1,0 +1,243 @@
+import Foundation
+import Testing
+import URLLoading
+
+@Suite("Basic authentication", .loading, .timeLimit(.minutes(5)))
+struct BasicAuthenticationTests {
+    /// Lets in who says `user:passwd`.
+    static func guarded(_ realm: String = "r") -> WebServer.Script {
+        { request in
+            request["Authorization"] == "Basic dXNlcjpwYXNzd2Q="
+                ? .text("in") : .text("no", ["WWW-Authenticate: Basic realm=\"\(realm)\""], status: 401)
+        }
+    }
+
+    static func server() async throws -> WebServer {
+        let server = try await WebServer()
+        server.on("/", self.guarded())
+        server.on("/more/deep", self.guarded())
+        return server
+    }
+
+    @Test func answersAChallenge() async throws {
+        let server = try await Self.server()
+        let recorder = DataRecorder(.credential("user", "passwd"))
+        let notes = try await recorder.run(server.url())
+        #expect(notes.data == Data("in".utf8) && notes.error == nil)
+        let challenge = try #require(notes.challenges.first)
+        let space = challenge.protectionSpace
+        #expect(space.authenticationMethod == NSURLAuthenticationMethodHTTPBasic && space.realm == "r")
+        #expect(space.host == "127.0.0.1" && space.port == server.port && space.protocol == "http" && !space.isProxy())
+        #expect(challenge.previousFailureCount == 0 && challenge.proposedCredential == nil)
+        #expect((challenge.failureResponse as? HTTPURLResponse)?.statusCode == 401 && notes.challenges.count == 1)
+    }
+
+    @Test func asksAgainWhereTheAnswerWasWrong() async throws {
+        let server = try await Self.server()
+        var policies = Policies()
+        policies.challenge = { challenge, answer in
+            guard challenge.previousFailureCount < 3 else { return answer(.performDefaultHandling, nil) }
+            answer(.useCredential, URLCredential(user: "user", password: "wrong", persistence: .forSession))
+        }
+        let recorder = DataRecorder(policies)
+        let notes = try await recorder.run(server.url())
+        #expect((notes.response as? HTTPURLResponse)?.statusCode == 401 && notes.error == nil)
+        #expect(notes.challenges.map(\.previousFailureCount) == [0, 1, 2, 3])
+        #expect(notes.challenges[1].proposedCredential?.user == "user" && server.requests.count == 4)
+    }
+
+    @Test func endsWhereItIsCancelled() async throws {
+        let server = try await Self.server()
+        var policies = Policies()
+        policies.challenge = { $1(.cancelAuthenticationChallenge, nil) }
+        let recorder = DataRecorder(policies)
+        let error = try #require(try await recorder.run(server.url()).error as? URLError)
+        #expect([.cancelled, .userCancelledAuthentication].contains(error.code) && error.failingURL == server.url())
+    }
+
+    @Test func goesOnWithoutACredential() async throws {
+        let server = try await Self.server()
+        var policies = Policies()
+        policies.challenge = { $1(.useCredential, nil) }
+        let recorder = DataRecorder(policies)
+        let notes = try await recorder.run(server.url())
+        #expect((notes.response as? HTTPURLResponse)?.statusCode == 401 && notes.data == Data("no".utf8))
+        #expect(notes.error == nil)
+    }
+
+    @Test func triesTheNextSchemeWhereOneIsRejected() async throws {
+        let server = try await WebServer()
+        server.on("/") { request in
+            if request["Authorization"]?.hasPrefix("Basic") == true { return .text("in") }
+            let digest = "WWW-Authenticate: Digest realm=\"d\", nonce=\"n\", qop=\"auth\", algorithm=MD5"
+            return .text("no", [digest, "WWW-Authenticate: Basic realm=\"b\""], status: 401)
+        }
+        var policies = Policies()
+        policies.challenge = { challenge, answer in
+            guard challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodHTTPBasic else {
+                return answer(.rejectProtectionSpace, nil)
+            }
+            answer(.useCredential, URLCredential(user: "u", password: "p", persistence: .none))
+        }
+        let recorder = DataRecorder(policies)
+        let notes = try await recorder.run(server.url())
+        #expect(notes.data == Data("in".utf8))
+        #expect(notes.challenges.map(\.protectionSpace.realm) == ["d", "b"])
+    }
+
+    @Test func givesTheRefusalWhereEverySchemeIsRejected() async throws {
+        let server = try await Self.server()
+        var policies = Policies()
+        policies.challenge = { $1(.rejectProtectionSpace, nil) }
+        let recorder = DataRecorder(policies)
+        let notes = try await recorder.run(server.url())
+        #expect((notes.response as? HTTPURLResponse)?.statusCode == 401 && notes.error == nil)
+    }
+
+    @Test func isNotAskedForWithoutAKnownScheme() async throws {
+        let server = try await WebServer([
+            "/": .text("", status: 401), "/odd": .text("", ["WWW-Authenticate: Odd realm=\"r\""], status: 401),
+            "/broken": .text("", ["WWW-Authenticate: ,,=\"\","], status: 401),
+        ])
+        for path in ["/", "/odd", "/broken"] {
+            let recorder = DataRecorder(.credential("u", "p"))
+            let notes = try await recorder.run(server.url(path))
+            #expect(notes.challenges.isEmpty && (notes.response as? HTTPURLResponse)?.statusCode == 401)
+            #expect(notes.error == nil)
+        }
+    }
+
+    @Test func takesTheCredentialOfTheURL() async throws {
+        let server = try await Self.server()
+        let url = try #require(URL(string: "http://user:passwd@127.0.0.1:\(server.port)/"))
+        let session = URLSession.test()
+        let loaded = try await session.load(url)
+        #expect(loaded.text == "in")
+        #expect(server.requests.allSatisfy { $0.target == "/" && $0["Host"] == "127.0.0.1:\(server.port)" })
+        session.invalidateAndCancel()
+    }
+
+    @Test func readsTheCredentialOfTheURLAsItIsMeant() async throws {
+        let server = try await WebServer()
+        // "me@home" and "a:b/c".
+        server.on("/") { request in
+            request["Authorization"] == "Basic bWVAaG9tZTphOmIvYw=="
+                ? .text("in") : .text("no", ["WWW-Authenticate: Basic realm=\"r\""], status: 401)
+        }
+        let url = try #require(URL(string: "http://me%40home:a%3Ab%2Fc@127.0.0.1:\(server.port)/"))
+        let session = URLSession.test()
+        #expect(try await session.load(url).text == "in")
+        session.invalidateAndCancel()
+    }
+
+    @Test func proposesTheCredentialOfTheURL() async throws {
+        let server = try await Self.server()
+        let url = try #require(URL(string: "http://user:wrong@127.0.0.1:\(server.port)/"))
+        let recorder = DataRecorder(.credential("user", "passwd"))
+        let notes = try await recorder.run(url)
+        #expect(notes.data == Data("in".utf8))
+        #expect(notes.challenges.last?.proposedCredential?.user == "user")
+    }
+
+    @Test func takesTheDefaultCredentialOfTheStorage() async throws {
+        let server = try await Self.server()
+        let session = URLSession.test()
+        let space = URLProtectionSpace(
+            host: "127.0.0.1", port: server.port, protocol: "http", realm: "r",
+            authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
+        session.configuration.urlCredentialStorage?.setDefaultCredential(
+            URLCredential(user: "user", password: "passwd", persistence: .forSession), for: space)
+        #expect(try await session.load(server.url()).text == "in")
+        session.invalidateAndCancel()
+    }
+
+    @Test func doesNotTryAStoredCredentialForEver() async throws {
+        let server = try await Self.server()
+        let session = URLSession.test()
+        let space = URLProtectionSpace(
+            host: "127.0.0.1", port: server.port, protocol: "http", realm: "r",
+            authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
+        session.configuration.urlCredentialStorage?.setDefaultCredential(
+            URLCredential(user: "user", password: "old", persistence: .forSession), for: space)
+        #expect(try await session.load(server.url()).status == 401)
+        #expect(server.requests.count <= 3)
+        session.invalidateAndCancel()
+    }
+
+    @Test func keepsACredentialOfTheSession() async throws {
+        let server = try await Self.server()
+        let recorder = DataRecorder(.credential("user", "passwd", .forSession))
+        let session = URLSession.test(recorder)
+        #expect(try await session.load(server.url("/")).text == "in")
+        #expect(try await session.load(server.url("/more/deep")).text == "in")
+        #expect(recorder.notes.challenges.count == 1)
+        #expect(session.configuration.urlCredentialStorage?.allCredentials.count == 1)
+        session.invalidateAndCancel()
+    }
+
+    @Test func keepsNoOtherCredential() async throws {
+        let server = try await Self.server()
+        let recorder = DataRecorder(.credential("user", "passwd", .none))
+        let session = URLSession.test(recorder)
+        #expect(try await session.load(server.url("/")).text == "in")
+        #expect(session.configuration.urlCredentialStorage?.allCredentials.isEmpty == true)
+        session.invalidateAndCancel()
+    }
+
+    @Test func repeatsTheBody() async throws {
+        let server = try await Self.server()
+        let folder = try TemporaryFolder()
+        let file = folder.url.appendingPathComponent("f")
+        try Data(repeating: 3, count: 70_000).write(to: file)
+        let recorder = DataRecorder(.credential("user", "passwd"))
+        let session = URLSession.test(recorder)
+        let (data, _) = try await session.upload(for: .to(server.url(), "PUT"), fromFile: file)
+        #expect(data == Data("in".utf8) && server.requests.map(\.bodyCount) == [70_000, 70_000])
+        session.invalidateAndCancel()
+    }
+
+    @Test func leavesTheProgramsOwnFieldAlone() async throws {
+        let server = try await Self.server()
+        let session = URLSession.test()
+        let loaded = try await session.load(.to(server.url(), "GET", ["Authorization": "Basic dXNlcjpwYXNzd2Q="]))
+        #expect(loaded.text == "in" && server.requests.count == 1)
+        session.invalidateAndCancel()
+    }
+
+    @Test func isAnsweredFromAnyThread() async throws {
+        let server = try await Self.server()
+        var policies = Policies()
+        policies.challenge = { _, answer in
+            DispatchQueue.global().async {
+                answer(.useCredential, URLCredential(user: "user", password: "passwd", persistence: .none))
+            }
+        }
+        let recorder = DataRecorder(policies)
+        #expect(try await recorder.run(server.url()).data == Data("in".utf8))
+    }
+
+    @Test func isAnsweredThroughTheSenderToo() async throws {
+        let server = try await Self.server()
+        var policies = Policies()
+        policies.challenge = { challenge, _ in
+            challenge.sender?.use(
+                URLCredential(user: "user", password: "passwd", persistence: .none), for: challenge)
+        }
+        let recorder = DataRecorder(policies)
+        #expect(try await recorder.run(server.url()).data == Data("in".utf8))
+        for verb in 0..<4 {
+            var policies = Policies()
+            policies.challenge = { challenge, _ in
+                switch verb {
+                case 0: challenge.sender?.continueWithoutCredential(for: challenge)
+                case 1: challenge.sender?.cancel(challenge)
+                case 2: challenge.sender?.performDefaultHandling(for: challenge)
+                default: challenge.sender?.rejectProtectionSpaceAndContinue(with: challenge)
+                }
+            }
+            let recorder = DataRecorder(policies)
+            let notes = try await recorder.run(server.url())
+            #expect(notes.completions == 1 && (verb == 1) == (notes.error != nil))
+        }
+    }
+}

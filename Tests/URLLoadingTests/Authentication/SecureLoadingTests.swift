@@ -1,0 +1,154 @@
+import Foundation
+import TLSEngine
+import Testing
+import TestSupport
+import URLLoading
+
+@Suite("Loading over TLS", .loading, .timeLimit(.minutes(5)))
+struct SecureLoadingTests {
+    @Test func asksOfEveryNewConnection() async throws {
+        let server = try await WebServer(
+            tls: Certificates.server(), ["/": .text("hello"), "/last": .text("bye").closing])
+        let recorder = DataRecorder(.trusting)
+        let session = URLSession.test(recorder)
+        for path in ["/", "/", "/last", "/"] { #expect(try await session.load(server.url(path)).status == 200) }
+        // A resumed session of TLS shows no certificate again.
+        let handshakes = (0..<server.connections).count { server.facts($0)?.resumed == false }
+        #expect(recorder.log.count("session challenge ServerTrust") == handshakes && server.connections == 2)
+        let space = try #require(recorder.notes.challenges.first?.protectionSpace)
+        #expect(space.host == "127.0.0.1" && space.port == server.port && space.protocol == "https")
+        #expect(space.receivesCredentialSecurely && space.realm == nil)
+        let trust = try #require(space.serverTrust)
+        #expect(trust.certificates.first == (try Certificates.serverDER()) && !trust.isTrusted)
+        session.invalidateAndCancel()
+    }
+
+    @Test func refusesAnUnknownRootByDefault() async throws {
+        let server = try await WebServer(tls: Certificates.server(), ["/": .text("hello")])
+        let session = URLSession.test()
+        let error = try #require(try await session.load(server.url()).error as? URLError)
+        #expect(error.code == .serverCertificateHasUnknownRoot && error.failingURL == server.url())
+        #expect(error.userInfo[NSUnderlyingErrorKey] != nil && server.requests.isEmpty)
+        session.invalidateAndCancel()
+    }
+
+    enum Flaw: String, CaseIterable { case expired, future, otherName, selfSigned, purpose }
+
+    @Test(arguments: Flaw.allCases)
+    func namesWhatIsWrongWithACertificate(_ flaw: Flaw) async throws {
+        let authority = try Certificates.authority()
+        var profile = TestCertificateProfile("localhost", names: ["localhost"], addresses: ["127.0.0.1"])
+        switch flaw {
+        case .expired: (profile.validFrom, profile.validUntil) = (-7200, -3600)
+        case .future: (profile.validFrom, profile.validUntil) = (3600, 7200)
+        case .otherName: (profile.names, profile.addresses) = (["other.test"], [])
+        case .purpose: profile.usage = "clientAuth"
+        case .selfSigned: break
+        }
+        let certificate = flaw == .selfSigned ? try TestCertificate(profile) : try authority.issue(profile)
+        let server = try await WebServer(tls: Certificates.server(certificate), ["/": .text("hello")])
+        let session = URLSession.test()
+        let code = try #require(try await session.load(server.url()).code)
+        let codes: [URLError.Code] = [
+            .serverCertificateHasBadDate, .serverCertificateNotYetValid, .serverCertificateUntrusted,
+            .serverCertificateHasUnknownRoot,
+        ]
+        #expect(codes.contains(code) && server.requests.isEmpty)
+        // It can be taken all the same, by who says so.
+        let trusting = URLSession.test(DataRecorder(.trusting))
+        #expect(try await trusting.load(server.url()).text == "hello")
+        session.invalidateAndCancel()
+        trusting.invalidateAndCancel()
+    }
+
+    @Test func failsWhereTheTrustIsRefused() async throws {
+        let server = try await WebServer(tls: Certificates.server(), ["/": .text("hello")])
+        for disposition in [
+            URLSession.AuthChallengeDisposition.cancelAuthenticationChallenge, .rejectProtectionSpace,
+        ] {
+            var policies = Policies()
+            policies.sessionChallenge = { $1(disposition, nil) }
+            let recorder = DataRecorder(policies)
+            let notes = try await recorder.run(server.url())
+            #expect(notes.error is URLError && server.requests.isEmpty)
+            if disposition == .cancelAuthenticationChallenge {
+                #expect((notes.error as? URLError)?.code == .cancelled)
+            }
+        }
+    }
+
+    @Test func pinsACertificate() async throws {
+        let server = try await WebServer(tls: Certificates.server(), ["/": .text("hello")])
+        let pinned = try Certificates.serverDER()
+        for isRight in [true, false] {
+            var policies = Policies()
+            policies.sessionChallenge = { challenge, answer in
+                guard let trust = challenge.protectionSpace.serverTrust,
+                    (trust.certificates.first == pinned) == isRight
+                else { return answer(.cancelAuthenticationChallenge, nil) }
+                answer(.useCredential, URLCredential(trust: trust))
+            }
+            let recorder = DataRecorder(policies)
+            let notes = try await recorder.run(server.url())
+            #expect((notes.error == nil) == isRight)
+        }
+    }
+
+    @Test func showsACertificateToWhoAsks() async throws {
+        let server = try await WebServer(tls: Certificates.serverAskingForCertificate(), ["/": .text("hello")])
+        let identity = try Certificates.clientIdentity()
+        var policies = Policies()
+        policies.sessionChallenge = { challenge, answer in
+            guard challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodClientCertificate else {
+                return Policies.trust(challenge, answer)
+            }
+            answer(.useCredential, URLCredential(identity: identity, certificates: nil, persistence: .forSession))
+        }
+        let recorder = DataRecorder(policies)
+        let notes = try await recorder.run(server.url())
+        #expect(notes.data == Data("hello".utf8) && notes.error == nil)
+        let asked = notes.challenges.first {
+            $0.protectionSpace.authenticationMethod == NSURLAuthenticationMethodClientCertificate
+        }
+        #expect(asked?.protectionSpace.distinguishedNames?.count == 1 && asked?.previousFailureCount == 0)
+        #expect(server.facts(0)?.peerChain.isEmpty == false)
+    }
+
+    @Test func failsWithoutACertificateWhereOneIsRequired() async throws {
+        let server = try await WebServer(tls: Certificates.serverAskingForCertificate(), ["/": .text("hello")])
+        let recorder = DataRecorder(.trusting)
+        let code = (try await recorder.run(server.url()).error as? URLError)?.code
+        #expect([.clientCertificateRequired, .clientCertificateRejected, .secureConnectionFailed].contains(code))
+        #expect(server.requests.isEmpty)
+    }
+
+    @Test func keepsToTheVersionsOfTheConfiguration() async throws {
+        let old = try await WebServer(tls: Certificates.server { $0.maximumVersion = .tls12 }, ["/": .text("old")])
+        let new = try await WebServer(tls: Certificates.server { $0.minimumVersion = .tls13 }, ["/": .text("new")])
+        let onlyNew = URLSession.test(DataRecorder(.trusting)) { $0.tlsMinimumSupportedProtocolVersion = .TLSv13 }
+        #expect(try await onlyNew.load(new.url()).text == "new")
+        #expect(try await onlyNew.load(old.url()).code == .secureConnectionFailed)
+        let onlyOld = URLSession.test(DataRecorder(.trusting)) { $0.tlsMaximumSupportedProtocolVersion = .TLSv12 }
+        #expect(try await onlyOld.load(old.url()).text == "old")
+        #expect(try await onlyOld.load(new.url()).code == .secureConnectionFailed)
+        onlyNew.invalidateAndCancel()
+        onlyOld.invalidateAndCancel()
+    }
+
+    @Test func failsWhereTheServerSpeaksNoTLS() async throws {
+        let server = try await WebServer(["/": .text("plain")])
+        let url = try #require(URL(string: "https://127.0.0.1:\(server.port)/"))
+        let session = URLSession.test(DataRecorder(.trusting))
+        #expect(try await session.load(url).code == .secureConnectionFailed)
+        session.invalidateAndCancel()
+    }
+
+    @Test func takesNoCutForAnEnd() async throws {
+        let server = try await WebServer(
+            tls: Certificates.server(), ["/": .head(200).then(.send(Array("half".utf8)), .cut)])
+        let session = URLSession.test(DataRecorder(.trusting))
+        let loaded = try await session.load(server.url())
+        #expect(loaded.code == .networkConnectionLost && loaded.data == nil)
+        session.invalidateAndCancel()
+    }
+}

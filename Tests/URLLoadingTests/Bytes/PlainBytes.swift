@@ -1,0 +1,12 @@
+/// Bytes that come one by one and never fail.
+struct PlainBytes: AsyncSequence {
+    struct AsyncIterator: AsyncIteratorProtocol {
+        var bytes: IndexingIterator<[UInt8]>
+
+        mutating func next(isolation actor: isolated (any Actor)?) async -> UInt8? { self.bytes.next() }
+    }
+
+    let bytes: [UInt8]
+
+    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(bytes: self.bytes.makeIterator()) }
+}

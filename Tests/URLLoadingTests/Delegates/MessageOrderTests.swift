@@ -1,0 +1,167 @@
+import Foundation
+import Testing
+import URLLoading
+
+@Suite("Order of a task's messages", .loading, .timeLimit(.minutes(5)))
+struct MessageOrderTests {
+    static let methods = ["HEAD", "GET", "PUT", "POST", "DELETE"]
+
+    private static let location: Answer = .text("there")
+
+    private func events(_ request: URLRequest, _ recorder: DataRecorder = DataRecorder()) async throws -> [String] {
+        let notes = try await recorder.run(request) { $0.urlCache = nil }
+        #expect(notes.completions == 1)
+        return recorder.events.filter { $0 != "invalid" }
+    }
+
+    private static func content(_ method: String) -> [String] { method == "HEAD" ? [] : ["data"] }
+
+    @Test(arguments: methods)
+    func isThatOfAPlainLoad(_ method: String) async throws {
+        // A body comes even with HEAD: that is what careless servers do.
+        let server = try await WebServer(["/": .text("hello")])
+        let expected = ["created", "response 200"] + Self.content(method) + ["metrics", "complete"]
+        #expect(try await self.events(.to(server.url(), method)) == expected)
+    }
+
+    @Test(arguments: ["PUT", "POST", "DELETE", "HEAD"])
+    func hasTheBodyBeforeTheResponse(_ method: String) async throws {
+        let server = try await WebServer(["/": .text("hello")])
+        let expected = ["created", "sent", "response 200"] + Self.content(method) + ["metrics", "complete"]
+        #expect(try await self.events(.to(server.url(), method, body: "a body")) == expected)
+    }
+
+    @Test(arguments: methods)
+    func doesNotFollow300(_ method: String) async throws {
+        let server = try await WebServer(["/": .redirect(300, to: "/there"), "/there": Self.location])
+        let expected = ["created", "response 300"] + Self.content(method) + ["metrics", "complete"]
+        #expect(try await self.events(.to(server.url(), method)) == expected)
+    }
+
+    @Test(arguments: methods, [301, 302, 303, 305, 306, 307, 308])
+    func hasTheRedirectFirst(_ method: String, _ status: Int) async throws {
+        let server = try await WebServer(["/": .redirect(status, to: "/there"), "/there": Self.location])
+        // 303 asks for the answer by GET, and that has a content.
+        let final = status == 303 || method == "POST" && status < 303 ? "GET" : method
+        let expected =
+            ["created", "redirect \(status)", "response 200"] + Self.content(final) + ["metrics", "complete"]
+        #expect(try await self.events(.to(server.url(), method)) == expected)
+        #expect(server.requests.last?.method == final && server.requests.last?.path == "/there")
+    }
+
+    @Test(arguments: methods)
+    func hasNoContentWith304(_ method: String) async throws {
+        // With a content behind the head all the same, which is nobody's.
+        let server = try await WebServer(["/": .text("not for you", status: 304).closing])
+        #expect(
+            try await self.events(.to(server.url(), method)) == ["created", "response 304", "metrics", "complete"])
+    }
+
+    @Test(arguments: methods)
+    func endsWithARedirectThatIsNotWanted(_ method: String) async throws {
+        let server = try await WebServer(["/": .redirect(to: "/there")])
+        var policies = Policies()
+        policies.redirect = { _, _, answer in answer(nil) }
+        let recorder = DataRecorder(policies)
+        let expected = ["created", "redirect 302", "response 302"] + Self.content(method) + ["metrics", "complete"]
+        #expect(try await self.events(.to(server.url(), method), recorder) == expected)
+        #expect(recorder.notes.data == Data(method == "HEAD" ? "".utf8 : "moved".utf8))
+    }
+
+    @Test func hasInformationBeforeTheResponse() async throws {
+        let server = try await WebServer([
+            "/": .head(100).then(.head(103, ["Link: </a.css>; rel=preload"])).then(.head(102)).then(.text("hello"))
+        ])
+        let recorder = DataRecorder()
+        let expected = [
+            "created", "informational 100", "informational 103", "informational 102", "response 200", "data", "metrics",
+            "complete",
+        ]
+        #expect(try await self.events(.to(server.url()), recorder) == expected)
+        #expect(recorder.notes.informational[1].value(forHTTPHeaderField: "Link") == "</a.css>; rel=preload")
+    }
+
+    @Test func hasTheChallengeBeforeTheResponse() async throws {
+        let server = try await WebServer()
+        server.on("/") { request in
+            request["Authorization"] == nil
+                ? .text("no", ["WWW-Authenticate: Basic realm=\"r\""], status: 401) : .text("yes")
+        }
+        let recorder = DataRecorder(.credential("u", "p"))
+        let expected = ["created", "challenge HTTPBasic", "response 200", "data", "metrics", "complete"]
+        #expect(try await self.events(.to(server.url()), recorder) == expected)
+    }
+
+    @Test func asksForTheBodyAgainBehindAChallenge() async throws {
+        let server = try await WebServer()
+        server.on("/") { request in
+            request["Authorization"] == nil
+                ? .text("no", ["WWW-Authenticate: Basic realm=\"r\""], status: 401) : .text("yes")
+        }
+        var policies = Policies.credential("u", "p")
+        policies.stream = { $0(InputStream(data: Data("body".utf8))) }
+        let recorder = DataRecorder(policies)
+        let session = URLSession.test(recorder)
+        session.uploadTask(withStreamedRequest: .to(server.url(), "PUT")).resume()
+        _ = try await recorder.end()
+        let expected = [
+            "created", "needs body", "sent", "challenge HTTPBasic", "needs body", "sent", "response 200", "data",
+            "metrics", "complete",
+        ]
+        #expect(recorder.events == expected && server.requests.map(\.text) == ["body", "body"])
+        session.invalidateAndCancel()
+    }
+
+    @Test func asksForCachingBehindTheContent() async throws {
+        let server = try await WebServer(["/": .text("hello", ["Cache-Control: max-age=60"])])
+        let recorder = DataRecorder()
+        try await recorder.run(server.url())
+        #expect(
+            recorder.events.filter { $0 != "invalid" } == [
+                "created", "response 200", "data", "will cache", "metrics", "complete",
+            ])
+    }
+
+    @Test func asksOfTheServersTrustFirst() async throws {
+        let server = try await WebServer(tls: Certificates.server(), ["/": .text("hello")])
+        let recorder = DataRecorder(.trusting)
+        let expected = ["created", "session challenge ServerTrust", "response 200", "data", "metrics", "complete"]
+        #expect(try await self.events(.to(server.url()), recorder) == expected)
+    }
+
+    @Test func isThatOfADownload() async throws {
+        let server = try await WebServer(["/": .redirect(to: "/there"), "/there": .text("hello")])
+        let recorder = DataRecorder()
+        let session = URLSession.test(recorder)
+        session.downloadTask(with: server.url()).resume()
+        _ = try await recorder.end()
+        #expect(recorder.events == ["created", "redirect 302", "written", "downloaded", "metrics", "complete"])
+        session.invalidateAndCancel()
+    }
+
+    @Test func isThatOfAFailure() async throws {
+        let server = try await WebServer(["/": .close])
+        let recorder = DataRecorder()
+        #expect(try await self.events(.to(server.url(), "POST"), recorder) == ["created", "metrics", "complete"])
+        #expect(recorder.notes.error is URLError && recorder.notes.metrics?.transactionMetrics.count == 1)
+    }
+
+    @Test func isToldWhereTheTaskIsMadeAtOnce() {
+        let recorder = DataRecorder()
+        let session = URLSession.test(recorder)
+        let task = session.dataTask(with: URL(filePath: "/"))
+        #expect(recorder.notes.created == [task] && recorder.notes.queues.isEmpty)
+        session.invalidateAndCancel()
+    }
+
+    @Test func isOneAtATimeForAllTasks() async throws {
+        let server = try await WebServer()
+        server.on("/") { .chunked(["a", "b", $0.query]) }
+        let probe = OverlapProbe()
+        let session = URLSession.test(probe)
+        for index in 0..<60 { session.dataTask(with: server.url("/?\(index)")).resume() }
+        #expect(try await probe.finished(60))
+        #expect(probe.overlaps == 0)
+        session.invalidateAndCancel()
+    }
+}

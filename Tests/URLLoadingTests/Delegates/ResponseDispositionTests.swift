@@ -1,0 +1,108 @@
+import Foundation
+import Testing
+import URLLoading
+
+@Suite("What becomes of a response", .loading, .timeLimit(.minutes(5)))
+struct ResponseDispositionTests {
+    private func answering(_ disposition: URLSession.ResponseDisposition) -> DataRecorder {
+        var policies = Policies()
+        policies.response = { _, answer in answer(disposition) }
+        return DataRecorder(policies)
+    }
+
+    @Test func isTheEndWhereItIsCancelled() async throws {
+        let server = try await WebServer(["/": .text("never seen")])
+        let recorder = self.answering(.cancel)
+        let notes = try await recorder.run(server.url())
+        #expect((notes.error as? URLError)?.code == .cancelled && notes.data.isEmpty)
+        #expect(recorder.events == ["created", "response 200", "metrics", "complete"])
+    }
+
+    @Test func isKeptBackUntilTheAnswer() async throws {
+        let server = try await WebServer(["/": .text("hello")])
+        let kept = Outcome<@Sendable () -> Void>()
+        var policies = Policies()
+        policies.response = { _, answer in kept.give { answer(.allow) } }
+        let recorder = DataRecorder(policies)
+        let session = URLSession.test(recorder)
+        session.dataTask(with: server.url()).resume()
+        let goOn = try await kept.value()
+        for _ in 0..<100 { await Task.yield() }
+        #expect(recorder.events == ["created", "response 200"])
+        goOn()
+        #expect(try await recorder.end().data == Data("hello".utf8))
+        session.invalidateAndCancel()
+    }
+
+    @Test func canBeAFile() async throws {
+        let body = String(repeating: "to a file ", count: 30_000)
+        let server = try await WebServer(["/": .text(body)])
+        let recorder = self.answering(.becomeDownload)
+        let session = URLSession.test(recorder)
+        let task = session.dataTask(with: server.url())
+        task.resume()
+        let notes = try await recorder.end()
+        #expect(notes.error == nil && notes.fileContent == Data(body.utf8))
+        #expect(notes.download?.taskIdentifier == task.taskIdentifier)
+        #expect((notes.download?.response as? HTTPURLResponse)?.statusCode == 200)
+        #expect(notes.written.last?.total == 300_000)
+        let expected = ["created", "response 200", "became download", "written", "downloaded", "metrics", "complete"]
+        #expect(recorder.events == expected && notes.completions == 1)
+        session.invalidateAndCancel()
+    }
+
+    @Test func canBeAStreamBehindAnUpgrade() async throws {
+        let gate = Gate()
+        let server = try await WebServer([
+            "/": .raw("HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+                .then(.send(Array("first".utf8)), .wait(gate), .send(Array("second".utf8)), .close)
+        ])
+        let recorder = self.answering(.becomeStream)
+        let session = URLSession.test(recorder)
+        session.dataTask(with: .to(server.url(), "GET", ["Connection": "Upgrade", "Upgrade": "echo"])).resume()
+        #expect(await recorder.log.has("became stream"))
+        let stream = try #require(recorder.notes.streamTask)
+        let (first, _) = try await stream.readData(ofMinLength: 5, maxLength: 100, timeout: 10)
+        #expect(first == Data("first".utf8))
+        gate.open()
+        let (second, _) = try await stream.readData(ofMinLength: 6, maxLength: 100, timeout: 10)
+        #expect(second == Data("second".utf8))
+        stream.cancel()
+        session.invalidateAndCancel()
+    }
+
+    @Test func isAskedOfTasksWithoutAHandlerAlone() async throws {
+        let server = try await WebServer(["/": .text("hello")])
+        let recorder = self.answering(.cancel)
+        let session = URLSession.test(recorder)
+        #expect(try await session.load(server.url()).text == "hello")
+        session.invalidateAndCancel()
+    }
+
+    @Test func takesOneAnswerAlone() async throws {
+        let server = try await WebServer(["/": .text("hello")])
+        var policies = Policies()
+        policies.response = { _, answer in
+            answer(.allow)
+            answer(.cancel)
+            DispatchQueue.global().async { answer(.becomeDownload) }
+        }
+        let recorder = DataRecorder(policies)
+        let notes = try await recorder.run(server.url())
+        #expect(notes.error == nil && notes.data == Data("hello".utf8) && notes.completions == 1)
+    }
+
+    @Test func comesAgainForEachPartOfAMixedContent() async throws {
+        let text =
+            "--b\r\nContent-Type: text/plain\r\n\r\none\r\n--b\r\nContent-Type: text/html\r\n\r\ntwo\r\n--b--\r\n"
+        let server = try await WebServer([
+            "/": .response(200, ["Content-Type: multipart/x-mixed-replace; boundary=b"], text.utf8)
+        ])
+        let recorder = DataRecorder()
+        let notes = try await recorder.run(server.url())
+        #expect(notes.error == nil && notes.data == Data("onetwo".utf8))
+        let types = notes.responses.compactMap(\.mimeType)
+        #expect(types.suffix(2) == ["text/plain", "text/html"])
+        #expect(recorder.log.count("data") >= 2 && notes.completions == 1)
+    }
+}

@@ -1,0 +1,111 @@
+import Foundation
+import Testing
+import URLLoading
+
+@Suite("Delegates of single tasks", .loading, .timeLimit(.minutes(5)))
+struct TaskDelegateTests {
+    /// Knows of redirects alone.
+    final class Redirecting: NSObject, URLSessionTaskDelegate, Sendable {
+        let log = EventLog()
+
+        func urlSession(
+            _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+            newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+        ) {
+            self.log.add("redirect")
+            completionHandler(request)
+        }
+    }
+
+    /// Knows of nothing.
+    final class Silent: NSObject, URLSessionDataDelegate, Sendable {}
+
+    @Test func areAskedBeforeTheSessions() async throws {
+        let server = try await WebServer(["/": .redirect(to: "/there"), "/there": .text("hello")])
+        let recorder = DataRecorder()
+        let session = URLSession.test(recorder) { $0.urlCache = nil }
+        let own = Redirecting()
+        let task = session.dataTask(with: server.url())
+        task.delegate = own
+        task.resume()
+        let notes = try await recorder.end()
+        #expect(own.log.names == ["redirect"] && notes.redirects.isEmpty)
+        // What the task's delegate does not know the session's is told.
+        #expect(recorder.events == ["created", "response 200", "data", "metrics", "complete"])
+        #expect(task.delegate == nil)
+        session.invalidateAndCancel()
+    }
+
+    @Test func takeEverythingThatTheyKnow() async throws {
+        let server = try await WebServer(["/": .text("hello")])
+        let recorder = DataRecorder()
+        let own = DataRecorder()
+        let session = URLSession.test(recorder) { $0.urlCache = nil }
+        let task = session.dataTask(with: server.url())
+        task.delegate = own
+        task.resume()
+        #expect(try await own.end().data == Data("hello".utf8))
+        #expect(own.events == ["response 200", "data", "metrics", "complete"] && recorder.events == ["created"])
+        session.invalidateAndCancel()
+    }
+
+    @Test func areHeldUntilTheEnd() async throws {
+        let server = try await WebServer(["/": .text("hello")])
+        let session = URLSession.test()
+        weak var held: DataRecorder?
+        let log: EventLog
+        let task = session.dataTask(with: server.url())
+        do {
+            let own = DataRecorder()
+            held = own
+            log = own.log
+            task.delegate = own
+        }
+        #expect(held != nil)
+        task.resume()
+        #expect(await log.has("complete"))
+        let settled = Gate()
+        session.delegateQueue.addOperation { settled.open() }
+        await settled.pass()
+        #expect(task.delegate == nil && held == nil)
+        session.invalidateAndCancel()
+    }
+
+    @Test func areNotTakenOnceTheTaskRuns() async throws {
+        let gate = Gate()
+        let server = try await WebServer(["/": .text("hello").after(gate)])
+        let recorder = DataRecorder()
+        let session = URLSession.test(recorder) { $0.urlCache = nil }
+        let late = DataRecorder()
+        let task = session.dataTask(with: server.url())
+        task.resume()
+        await server.hasHeard(1)
+        task.delegate = late
+        gate.open()
+        #expect(try await recorder.end().completions == 1)
+        #expect(late.events.isEmpty && task.delegate == nil)
+        session.invalidateAndCancel()
+    }
+
+    @Test func needNotKnowAnything() async throws {
+        let server = try await WebServer()
+        server.on("/") { request in
+            request["Authorization"] == nil
+                ? .text("no", ["WWW-Authenticate: Basic realm=\"r\""], status: 401) : .text("yes")
+        }
+        server.on("/moved", .redirect(to: "/"))
+        let session = URLSession.test(Silent())
+        #expect(try await session.load(server.url("/moved")).status == 401)
+        session.invalidateAndCancel()
+    }
+
+    @Test func areToldOfAsyncFunctionsBesideTheSessions() async throws {
+        let server = try await WebServer(["/": .redirect(to: "/there"), "/there": .text("hello")])
+        let recorder = DataRecorder()
+        let own = Redirecting()
+        let session = URLSession.test(recorder) { $0.urlCache = nil }
+        let (data, _) = try await session.data(from: server.url(), delegate: own)
+        #expect(data == Data("hello".utf8) && own.log.names == ["redirect"] && recorder.notes.redirects.isEmpty)
+        session.invalidateAndCancel()
+    }
+}

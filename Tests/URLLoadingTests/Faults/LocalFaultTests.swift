@@ -1,0 +1,110 @@
+import Foundation
+import Testing
+import URLLoading
+
+@Suite("Faults at home", .loading, .timeLimit(.minutes(5)))
+struct LocalFaultTests {
+    @Test func failAnUploadWhoseFileShrinks() async throws {
+        let folder = try TemporaryFolder()
+        let file = folder.url.appendingPathComponent("f")
+        try Data(count: 64 << 20).write(to: file)
+        let reading = Gate()
+        let server = try await WebServer()
+        server.onHead("/") { _ in Answer([.stopReading(reading), .wait(reading)]).then(.text("taken")) }
+        let recorder = DataRecorder()
+        let session = URLSession.test(recorder)
+        session.uploadTask(with: .to(server.url(), "PUT"), fromFile: file).resume()
+        #expect(await recorder.log.has("sent"))
+        let handle = try FileHandle(forWritingTo: file)
+        try handle.truncate(atOffset: 1000)
+        try handle.close()
+        reading.open()
+        let notes = try await recorder.end()
+        #expect(notes.error is URLError && notes.completions == 1)
+        session.invalidateAndCancel()
+    }
+
+    @Test func finishAnUploadWhoseFileIsTakenAway() async throws {
+        // Who has it open keeps it: the body is whole, or the task fails, and nothing between.
+        let folder = try TemporaryFolder()
+        let file = folder.url.appendingPathComponent("f")
+        try Data(count: 8 << 20).write(to: file)
+        let server = try await WebServer(["/": .text("taken")])
+        let recorder = DataRecorder()
+        let session = URLSession.test(recorder)
+        session.uploadTask(with: .to(server.url(), "PUT"), fromFile: file).resume()
+        try FileManager.default.removeItem(at: file)
+        let notes = try await recorder.end()
+        #expect(notes.error != nil || server.requests.first?.bodyCount == 8 << 20)
+        session.invalidateAndCancel()
+    }
+
+    @Test(arguments: ["", "relative", "foobar://127.0.0.1/Nepal", "mailto:a@b.test", "http:///nohost", "ftp://h.test/"])
+    func refuseURLsThatCannotBeLoaded(_ text: String) async throws {
+        let session = URLSession.test()
+        var request = URLRequest(url: URL(filePath: "/"))
+        request.url = text.isEmpty ? nil : URL(string: text)
+        let loaded = try await session.load(request)
+        let code = try #require(loaded.code)
+        #expect([.unsupportedURL, .badURL, .cannotFindHost].contains(code))
+        #expect(loaded.data == nil && loaded.response == nil)
+        session.invalidateAndCancel()
+    }
+
+    @Test func nameNoURLAsFoundationDoes() async throws {
+        let session = URLSession.test()
+        var request = URLRequest(url: URL(filePath: "/"))
+        request.url = nil
+        #expect(try await session.load(request).code == .unsupportedURL)
+        let unknown = try #require(URL(string: "foobar://127.0.0.1:1/Nepal"))
+        #expect(try await session.load(unknown).code == .unsupportedURL)
+        if let odd = URL(string: "http://127.0.0.1:-1/Nepal") { #expect(try await session.load(odd).code == .badURL) }
+        for port in ["0", "65536", "99999999999999999999"] {
+            guard let url = URL(string: "http://127.0.0.1:\(port)/") else { continue }
+            #expect(try await session.load(url).error is URLError)
+        }
+        session.invalidateAndCancel()
+    }
+
+    @Test func refuseRequestsThatWouldSayMoreThanTheyAre() async throws {
+        let server = try await WebServer(["/": .text("hello")])
+        let session = URLSession.test()
+        for (name, value) in [("X-A", "b\r\nX-Evil: 1"), ("X-A\r\nX-Evil", "1"), ("X A", "b"), ("X-A", "b\0c")] {
+            let request = URLRequest.to(server.url(), "GET", [name: value])
+            _ = try await session.load(request)
+        }
+        for method in ["GET / HTTP/1.1\r\nX-Evil: 1\r\n\r\nGET", "G ET", ""] {
+            _ = try await session.load(.to(server.url(), method))
+        }
+        #expect(server.requests.allSatisfy { $0["X-Evil"] == nil && ["GET"].contains($0.method) })
+        session.invalidateAndCancel()
+    }
+
+    @Test func sayWhatIsNotThereYet() async throws {
+        let server = try await WebServer(["/": .text("hello")])
+        let proxied = URLSession.test {
+            $0.connectionProxyDictionary = ["HTTPEnable": 1, "HTTPProxy": "127.0.0.1", "HTTPPort": 1]
+        }
+        #expect(try await proxied.load(server.url()).code == .unsupportedURL)
+        let background = URLSession(configuration: .background(withIdentifier: "test"))
+        #expect(try await background.load(server.url()).error is URLError)
+        #expect(server.requests.isEmpty)
+        proxied.invalidateAndCancel()
+        background.invalidateAndCancel()
+    }
+
+    @Test func leaveWhatTheLoaderSaysToTheLoader() async throws {
+        let server = try await WebServer(["/": .text("hello")])
+        let session = URLSession.test {
+            $0.httpAdditionalHeaders = [
+                "Host": "evil.test", "Authorization": "Basic x", "Connection": "close", "Content-Length": "9",
+                "Transfer-Encoding": "chunked", "Proxy-Authorization": "x", "X-Kept": "1", 7: "odd", "X-Number": 7,
+            ]
+        }
+        #expect(try await session.load(server.url()).text == "hello")
+        let heard = try #require(server.requests.first)
+        #expect(heard["Host"] == "127.0.0.1:\(server.port)" && heard["Authorization"] == nil)
+        #expect(heard["X-Kept"] == "1" && heard["Content-Length"] == nil && heard["Transfer-Encoding"] == nil)
+        session.invalidateAndCancel()
+    }
+}

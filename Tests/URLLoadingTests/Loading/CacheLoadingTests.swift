@@ -1,0 +1,222 @@
+import Foundation
+import Testing
+import URLLoading
+
+@Suite("The cache within transfers, RFC 9111", .loading, .timeLimit(.minutes(5)))
+struct CacheLoadingTests {
+    private func session(_ policy: URLRequest.CachePolicy = .useProtocolCachePolicy) -> URLSession {
+        URLSession.test { $0.requestCachePolicy = policy }
+    }
+
+    private func fresh(_ fields: [String] = ["Cache-Control: max-age=600"]) async throws -> WebServer {
+        let server = try await WebServer()
+        server.on("/", oneByOne: [.text("first", fields), .text("second", fields)])
+        return server
+    }
+
+    @Test func answersWhileFresh() async throws {
+        let server = try await self.fresh()
+        let session = self.session()
+        for _ in 0..<3 {
+            let loaded = try await session.load(server.url())
+            #expect(loaded.text == "first" && loaded.status == 200)
+        }
+        #expect(server.requests.count == 1)
+        session.invalidateAndCancel()
+    }
+
+    @Test func tellsOfItselfInTheMetrics() async throws {
+        let server = try await self.fresh()
+        let recorder = DataRecorder()
+        let session = URLSession.test(recorder)
+        _ = try await session.load(server.url())
+        session.dataTask(with: server.url()).resume()
+        let notes = try await recorder.end()
+        #expect(notes.data == Data("first".utf8))
+        #expect(notes.metrics?.transactionMetrics.last?.resourceFetchType == .localCache)
+        session.invalidateAndCancel()
+    }
+
+    @Test(arguments: [
+        "Cache-Control: no-store", "Cache-Control: no-cache", "Cache-Control: max-age=0", "Pragma: no-cache",
+        "Expires: Thu, 01 Jan 1970 00:00:00 GMT",
+    ])
+    func asksTheServerWhereItMust(_ field: String) async throws {
+        let server = try await self.fresh([field])
+        let session = self.session()
+        #expect(try await session.load(server.url()).text == "first")
+        #expect(try await session.load(server.url()).text == "second")
+        session.invalidateAndCancel()
+    }
+
+    @Test(arguments: ["ETag: \"v1\"", "Last-Modified: Tue, 15 Nov 1994 12:45:26 GMT"])
+    func validatesWhatIsStale(_ validator: String) async throws {
+        let server = try await WebServer()
+        server.on("/") { request in
+            let isKnown =
+                request["If-None-Match"] == "\"v1\""
+                || request["If-Modified-Since"] == "Tue, 15 Nov 1994 12:45:26 GMT"
+            return isKnown
+                ? .head(304, ["X-Checked: yes", "Cache-Control: max-age=0"])
+                : .text("kept", [validator, "Cache-Control: max-age=0"])
+        }
+        let session = self.session()
+        #expect(try await session.load(server.url()).text == "kept")
+        let again = try await session.load(server.url())
+        #expect(again.text == "kept" && again.status == 200 && server.requests.count == 2)
+        #expect(again.http?.value(forHTTPHeaderField: "X-Checked") == "yes")
+        session.invalidateAndCancel()
+    }
+
+    @Test func takesTheNewWhereTheOldIsOver() async throws {
+        let server = try await WebServer()
+        server.on(
+            "/",
+            oneByOne: [
+                .text("one", ["ETag: \"v1\"", "Cache-Control: max-age=0"]),
+                .text("two", ["ETag: \"v2\"", "Cache-Control: max-age=0"]), .head(304, []),
+            ])
+        let session = self.session()
+        for text in ["one", "two", "two"] { #expect(try await session.load(server.url()).text == text) }
+        #expect(server.requests.map { $0["If-None-Match"] } == [nil, "\"v1\"", "\"v2\""])
+        session.invalidateAndCancel()
+    }
+
+    @Test func leavesTheProgramsConditionsToTheProgram() async throws {
+        let server = try await WebServer(["/": .head(304, ["ETag: \"v1\""])])
+        let session = self.session()
+        let loaded = try await session.load(.to(server.url(), "GET", ["If-None-Match": "\"v1\""]))
+        #expect(loaded.status == 304 && loaded.data == Data())
+        session.invalidateAndCancel()
+    }
+
+    @Test func heedsWhatAnswersVaryBy() async throws {
+        let server = try await WebServer()
+        server.on("/") { .text($0["Accept-Language"] ?? "", ["Vary: Accept-Language", "Cache-Control: max-age=600"]) }
+        let session = self.session()
+        for language in ["de", "de", "en"] {
+            let loaded = try await session.load(.to(server.url(), "GET", ["Accept-Language": language]))
+            #expect(loaded.text == language)
+        }
+        #expect(server.requests.count == 2)
+        session.invalidateAndCancel()
+    }
+
+    @Test func followsThePoliciesOfRequests() async throws {
+        let server = try await self.fresh()
+        let session = self.session()
+        func load(_ policy: URLRequest.CachePolicy) async throws -> Loaded {
+            try await session.load(URLRequest(url: server.url(), cachePolicy: policy))
+        }
+        let nothing = try await load(.returnCacheDataDontLoad)
+        #expect(nothing.code == .resourceUnavailable && server.requests.isEmpty)
+        #expect(try await load(.returnCacheDataElseLoad).text == "first")
+        #expect(try await load(.returnCacheDataElseLoad).text == "first")
+        #expect(try await load(.returnCacheDataDontLoad).text == "first")
+        #expect(server.requests.count == 1)
+        #expect(try await load(.reloadIgnoringLocalCacheData).text == "second")
+        #expect(try await load(.reloadIgnoringLocalAndRemoteCacheData).text == "second")
+        #expect(server.requests.last?["Cache-Control"] == "no-cache" && server.requests.count == 3)
+        #expect(try await load(.reloadRevalidatingCacheData).text == "second")
+        #expect(server.requests.count == 4)
+        #expect(try await load(.useProtocolCachePolicy).text == "second" && server.requests.count == 4)
+        session.invalidateAndCancel()
+    }
+
+    @Test func followsThePolicyOfTheConfiguration() async throws {
+        let server = try await self.fresh()
+        let session = self.session(.reloadIgnoringLocalCacheData)
+        #expect(try await session.load(server.url()).text == "first")
+        #expect(try await session.load(server.url()).text == "second")
+        session.invalidateAndCancel()
+    }
+
+    @Test func asksTheDelegateWhatItMayKeep() async throws {
+        let server = try await self.fresh()
+        for keeps in [true, false] {
+            var policies = Policies()
+            policies.caching = { proposed in
+                keeps ? CachedURLResponse(response: proposed.response, data: Data("mine".utf8)) : nil
+            }
+            let recorder = DataRecorder(policies)
+            let session = URLSession.test(recorder)
+            session.dataTask(with: server.url()).resume()
+            let notes = try await recorder.end()
+            #expect(notes.cached.count == 1 && notes.cached.first?.data == notes.data)
+            let kept = session.configuration.urlCache?.cachedResponse(for: URLRequest(url: server.url()))
+            #expect(kept?.data == (keeps ? Data("mine".utf8) : nil))
+            session.invalidateAndCancel()
+        }
+    }
+
+    @Test func asksOnlyOfWhatMayBeKept() async throws {
+        let server = try await WebServer([
+            "/no": .text("x", ["Cache-Control: no-store"]),
+            "/error": .text("x", status: 500),
+        ])
+        for (path, method) in [("/no", "GET"), ("/error", "GET"), ("/no", "POST")] {
+            let recorder = DataRecorder()
+            try await recorder.run(.to(server.url(path), method))
+            #expect(recorder.log.count("will cache") == 0)
+        }
+    }
+
+    @Test func forgetsWhatAChangeMadeOld() async throws {
+        let server = try await self.fresh()
+        let session = self.session()
+        #expect(try await session.load(server.url()).text == "first")
+        _ = try await session.load(.to(server.url(), "POST", body: "change"))
+        #expect(try await session.load(server.url()).text == "second")
+        session.invalidateAndCancel()
+    }
+
+    @Test func keepsNothingThatBrokeOff() async throws {
+        let server = try await WebServer()
+        let whole = Answer.text("whole", ["Cache-Control: max-age=600"])
+        server.on("/", oneByOne: [whole.broken(at: whole.bytes.count - 1, by: .close), whole])
+        let session = self.session()
+        #expect(try await session.load(server.url()).error != nil)
+        #expect(try await session.load(server.url()).text == "whole" && server.requests.count == 2)
+        session.invalidateAndCancel()
+    }
+
+    @Test func keepsRedirectsAndWhereTheyLead() async throws {
+        let server = try await WebServer([
+            "/": .redirect(301, to: "/there", ["Cache-Control: max-age=600"]),
+            "/there": .text("hello", ["Cache-Control: max-age=600"]),
+        ])
+        let session = self.session()
+        for _ in 0..<2 { #expect(try await session.load(server.url()).text == "hello") }
+        #expect(server.requests("/there").count == 1)
+        session.invalidateAndCancel()
+    }
+
+    @Test func isFilledByTheHandOfTheProgramForATask() async throws {
+        let server = try await self.fresh()
+        let session = self.session()
+        let cache = try #require(session.configuration.urlCache)
+        let task = session.dataTask(with: server.url())
+        let response = try #require(
+            HTTPURLResponse(
+                url: server.url(), statusCode: 200, httpVersion: "HTTP/1.1",
+                headerFields: ["Cache-Control": "max-age=600"]))
+        cache.storeCachedResponse(CachedURLResponse(response: response, data: Data("mine".utf8)), for: task)
+        let found = Outcome<Data?>()
+        cache.getCachedResponse(for: task) { found.give($0?.data) }
+        #expect(try await found.value() == Data("mine".utf8))
+        cache.removeCachedResponse(for: task)
+        let gone = Outcome<Data?>()
+        cache.getCachedResponse(for: task) { gone.give($0?.data) }
+        #expect(try await gone.value() == nil)
+        session.invalidateAndCancel()
+    }
+
+    @Test func isNotAskedOfDownloads() async throws {
+        let server = try await self.fresh()
+        let session = self.session()
+        let (url, _) = try await session.download(from: server.url())
+        try FileManager.default.removeItem(at: url)
+        #expect(session.configuration.urlCache?.cachedResponse(for: URLRequest(url: server.url())) == nil)
+        session.invalidateAndCancel()
+    }
+}

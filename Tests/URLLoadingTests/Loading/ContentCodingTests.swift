@@ -1,0 +1,59 @@
+import Deflate
+import Foundation
+import Testing
+import URLLoading
+
+@Suite("Coded contents of responses", .loading, .timeLimit(.minutes(5)))
+struct ContentCodingTests {
+    @Test func areUndone() async throws {
+        let text = String(repeating: "The quick brown fox. ", count: 5000)
+        let server = try await WebServer([
+            "/gzip": Coded.gzip(text), "/deflate": Coded.deflate(text), "/raw": Coded.rawDeflate(text),
+            "/none": .text(text, ["Content-Encoding: identity"]),
+            "/two": .response(
+                200, ["Content-Encoding: deflate, gzip"],
+                Coded.deflated(Coded.deflated(Array(text.utf8), .zlib), .gzip)),
+        ])
+        let session = URLSession.test()
+        for path in ["/gzip", "/deflate", "/raw", "/none", "/two"] {
+            let loaded = try await session.load(server.url(path))
+            #expect(loaded.text == text && loaded.error == nil, "\(path)")
+            #expect((loaded.response?.expectedContentLength == -1) == (path != "/none"), "\(path)")
+        }
+        session.invalidateAndCancel()
+    }
+
+    @Test func areLeftAloneWhereTheyAreUnknown() async throws {
+        let server = try await WebServer(["/": .text("as it is", ["Content-Encoding: x-own"])])
+        let session = URLSession.test()
+        #expect(try await session.load(server.url()).text == "as it is")
+        session.invalidateAndCancel()
+    }
+
+    @Test func areUndoneWhereverTheyAreCut() async throws {
+        let coded = Coded.gzip("Hello World!").bytes
+        let body = Array(coded.drop { $0 != 0x1F })
+        let server = try await WebServer()
+        server.on(
+            "/",
+            Answer(
+                Answer.head(200, ["Content-Encoding: gzip", "Transfer-Encoding: chunked"]).steps
+                    + body.map { .send(Answer.chunk([$0])) } + [.send(Array("0\r\n\r\n".utf8))]))
+        let session = URLSession.test()
+        #expect(try await session.load(server.url()).text == "Hello World!")
+        session.invalidateAndCancel()
+    }
+
+    @Test func makeNothingOfAnswersWithoutContent() async throws {
+        let server = try await WebServer([
+            "/": .head(204, ["Content-Encoding: gzip"]), "/empty": .response(200, ["Content-Encoding: gzip"], []),
+            "/head": .head(200, ["Content-Encoding: gzip", "Content-Length: 40"]),
+        ])
+        let session = URLSession.test()
+        for (path, method) in [("/", "GET"), ("/empty", "GET"), ("/head", "HEAD")] {
+            let loaded = try await session.load(.to(server.url(path), method))
+            #expect(loaded.error == nil && loaded.data == Data(), "\(path)")
+        }
+        session.invalidateAndCancel()
+    }
+}

@@ -1,0 +1,135 @@
+import Foundation
+import Testing
+import URLLoading
+
+@Suite("Cookies of transfers", .loading, .timeLimit(.minutes(5)))
+struct CookieLoadingTests {
+    private func server() async throws -> WebServer {
+        let server = try await WebServer()
+        server.on(
+            "/set",
+            .text(
+                "",
+                [
+                    "Set-Cookie: fr=anjd&232; Max-Age=7776000; path=/",
+                    "Set-Cookie: nm=sddf&232; Max-Age=7776000; path=/; domain=.swift.org; secure; httponly",
+                ]))
+        server.on("/get", .text(""))
+        server.on("/moved", .redirect(to: "/get", ["Set-Cookie: redirect=true; Max-Age=7776000; path=/"]))
+        return server
+    }
+
+    @Test func areKeptAndSentBack() async throws {
+        let server = try await self.server()
+        let session = URLSession.test()
+        let loaded = try await session.load(.to(server.url("/set"), "POST"))
+        #expect(loaded.http?.allHeaderFields["Set-Cookie"] != nil)
+        // That for another site is not kept.
+        #expect(session.configuration.httpCookieStorage?.cookies?.map(\.name) == ["fr"])
+        _ = try await session.load(.to(server.url("/get"), "POST"))
+        #expect(server.requests.last?["Cookie"] == "fr=anjd&232")
+        session.invalidateAndCancel()
+    }
+
+    @Test func areThereBeforeAnybodyIsTold() async throws {
+        let server = try await self.server()
+        let configuration = URLSessionConfiguration.ephemeral
+        let storage = try #require(configuration.httpCookieStorage)
+        var policies = Policies()
+        let had = Outcome<Int?>()
+        policies.response = { _, answer in
+            had.give(storage.cookies?.count)
+            answer(.allow)
+        }
+        let session = URLSession(configuration: configuration, delegate: DataRecorder(policies), delegateQueue: nil)
+        session.dataTask(with: server.url("/set")).resume()
+        #expect(try await had.value() == 1)
+        session.invalidateAndCancel()
+    }
+
+    @Test func ofARedirectGoAlongWithIt() async throws {
+        let server = try await self.server()
+        let session = URLSession.test()
+        _ = try await session.load(server.url("/moved"))
+        #expect(server.requests("/get").first?["Cookie"] == "redirect=true")
+        session.invalidateAndCancel()
+    }
+
+    @Test func areNotSentWhereTheConfigurationOrTheRequestForbidsIt() async throws {
+        let server = try await self.server()
+        let session = URLSession.test { $0.httpShouldSetCookies = false }
+        _ = try await session.load(server.url("/set"))
+        _ = try await session.load(server.url("/get"))
+        #expect(server.requests.last?["Cookie"] == nil)
+        let other = URLSession.test()
+        _ = try await other.load(server.url("/set"))
+        var request = URLRequest(url: server.url("/get"))
+        request.httpShouldHandleCookies = false
+        _ = try await other.load(request)
+        #expect(server.requests.last?["Cookie"] == nil)
+        session.invalidateAndCancel()
+        other.invalidateAndCancel()
+    }
+
+    @Test func areNotKeptWhereThePolicyForbidsIt() async throws {
+        let server = try await self.server()
+        let session = URLSession.test { $0.httpCookieAcceptPolicy = .never }
+        _ = try await session.load(server.url("/set"))
+        #expect(session.configuration.httpCookieStorage?.cookies ?? [] == [])
+        var request = URLRequest(url: server.url("/set"))
+        request.httpShouldHandleCookies = false
+        let other = URLSession.test()
+        _ = try await other.load(request)
+        #expect(other.configuration.httpCookieStorage?.cookies ?? [] == [])
+        session.invalidateAndCancel()
+        other.invalidateAndCancel()
+    }
+
+    @Test func ofOtherDocumentsAreNotKept() async throws {
+        let server = try await self.server()
+        let session = URLSession.test { $0.httpCookieAcceptPolicy = .onlyFromMainDocumentDomain }
+        var request = URLRequest(url: server.url("/set"))
+        request.mainDocumentURL = URL(string: "http://elsewhere.test/")
+        _ = try await session.load(request)
+        #expect(session.configuration.httpCookieStorage?.cookies ?? [] == [])
+        session.invalidateAndCancel()
+    }
+
+    @Test func setByTheProgramGoBeforeTheStores() async throws {
+        let server = try await self.server()
+        let session = URLSession.test()
+        _ = try await session.load(server.url("/set"))
+        _ = try await session.load(.to(server.url("/get"), "GET", ["Cookie": "own=1"]))
+        let sent = try #require(server.requests.last?["Cookie"])
+        #expect(sent.contains("own=1"))
+        session.invalidateAndCancel()
+    }
+
+    @Test func areAskedOfAStorageForTheTask() async throws {
+        let server = try await self.server()
+        let storage = AskedStorage()
+        let session = URLSession.test { $0.httpCookieStorage = storage }
+        _ = try await session.load(server.url("/set"))
+        _ = try await session.load(server.url("/get"))
+        #expect(storage.log.count("store") == 1 && storage.log.count("get") == 2)
+        let task = session.dataTask(with: server.url("/get"))
+        #expect(await storage.cookies(for: task)?.map(\.name) == ["fr"])
+        session.invalidateAndCancel()
+    }
+
+    final class AskedStorage: HTTPCookieStorage, @unchecked Sendable {
+        let log = EventLog()
+
+        override func storeCookies(_ cookies: [HTTPCookie], for task: URLSessionTask) {
+            self.log.add("store")
+            super.storeCookies(cookies, for: task)
+        }
+
+        override func getCookiesFor(
+            _ task: URLSessionTask, completionHandler: @escaping @Sendable ([HTTPCookie]?) -> Void
+        ) {
+            self.log.add("get")
+            super.getCookiesFor(task, completionHandler: completionHandler)
+        }
+    }
+}

@@ -1,0 +1,150 @@
+import Foundation
+import Testing
+import URLLoading
+
+@Suite("Protocols of the program within a session", .loading, .timeLimit(.minutes(5)))
+struct ProtocolClassTests {
+    /// Answers by the last part of the path.
+    class Answering: URLProtocol, @unchecked Sendable {
+        override class func canInit(with request: URLRequest) -> Bool { request.url?.host() == "answers.test" }
+        override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
+
+        static func pieces(_ path: String) -> [Data] {
+            switch path {
+            case "empty": []
+            case "single": [Data([0x00, 0x66, 0xFF, 0x41])]
+            default: [Data([0x00, 0x66]), Data([0xFF, 0x41])]
+            }
+        }
+
+        override func startLoading() {
+            guard let url = self.request.url,
+                let response = HTTPURLResponse(
+                    url: url, statusCode: 203, httpVersion: "HTTP/1.1",
+                    headerFields: ["X-By": "class", "Cache-Control": "max-age=60"])
+            else { return }
+            let path = url.lastPathComponent
+            let policy: URLCache.StoragePolicy = path == "kept" ? .allowed : .notAllowed
+            self.client?.urlProtocol(self, didReceive: response, cacheStoragePolicy: policy)
+            for piece in Self.pieces(path) { self.client?.urlProtocol(self, didLoad: piece) }
+            if path == "failure" {
+                self.client?.urlProtocol(self, didFailWithError: URLError(.networkConnectionLost))
+            }
+            self.client?.urlProtocolDidFinishLoading(self)
+        }
+
+        override func stopLoading() {}
+    }
+
+    /// Takes another scheme, and answers for another place.
+    final class OtherScheme: URLProtocol, @unchecked Sendable {
+        override class func canInit(with request: URLRequest) -> Bool { request.url?.scheme == "ssh" }
+        override func startLoading() {
+            guard let url = URL(string: "http://elsewhere.test"),
+                let response = HTTPURLResponse(url: url, statusCode: 200, httpVersion: "HTTP/1.1", headerFields: [:])
+            else { return }
+            self.client?.urlProtocol(self, didReceive: response, cacheStoragePolicy: .notAllowed)
+            self.client?.urlProtocolDidFinishLoading(self)
+        }
+        override func stopLoading() {}
+    }
+
+    /// Says the property that was attached to the request.
+    final class Echoing: URLProtocol, @unchecked Sendable {
+        override class func canInit(with request: URLRequest) -> Bool { true }
+        override func startLoading() {
+            let marker = URLProtocol.property(forKey: "marker", in: self.request) as? String ?? "none"
+            guard let url = self.request.url else { return }
+            self.client?.urlProtocol(
+                self,
+                didReceive: URLResponse(
+                    url: url, mimeType: nil, expectedContentLength: -1, textEncodingName: nil),
+                cacheStoragePolicy: .notAllowed)
+            self.client?.urlProtocol(self, didLoad: Data(marker.utf8))
+            self.client?.urlProtocolDidFinishLoading(self)
+        }
+        override func stopLoading() {}
+    }
+
+    /// Fails at once, with an error that is not of URL loading.
+    final class Failing: URLProtocol, @unchecked Sendable {
+        struct Fault: Error {}
+        override class func canInit(with request: URLRequest) -> Bool { request.url?.scheme == "failfast" }
+        override class func canInit(with task: URLSessionTask) -> Bool {
+            task.currentRequest.map { self.canInit(with: $0) } ?? false
+        }
+        override func startLoading() { self.client?.urlProtocol(self, didFailWithError: Fault()) }
+        override func stopLoading() {}
+    }
+
+    private func url(_ text: String) throws -> URL { try #require(URL(string: text)) }
+
+    @Test(arguments: ["empty", "single", "multiple"])
+    func giveAllTheirPiecesToAHandler(_ path: String) async throws {
+        let session = URLSession.test { $0.protocolClasses = [Answering.self] }
+        let loaded = try await session.load(self.url("http://answers.test/\(path)"))
+        #expect(loaded.data == Answering.pieces(path).reduce(Data(), +) && loaded.error == nil)
+        #expect(loaded.status == 203 && loaded.http?.value(forHTTPHeaderField: "x-by") == "class")
+        let (data, _) = try await session.data(from: self.url("http://answers.test/\(path)"))
+        #expect(data == loaded.data)
+        session.invalidateAndCancel()
+    }
+
+    @Test func giveADelegateEachPieceAsItIs() async throws {
+        let recorder = DataRecorder()
+        let notes = try await recorder.run(self.url("http://answers.test/multiple")) {
+            $0.protocolClasses = [Answering.self]
+        }
+        #expect(notes.pieces == [Data([0x00, 0x66]), Data([0xFF, 0x41])] && notes.error == nil)
+        #expect(recorder.events.filter { $0 != "metrics" } == ["created", "response 203", "data", "complete"])
+    }
+
+    @Test func giveNothingOfWhatFailed() async throws {
+        let session = URLSession.test { $0.protocolClasses = [Answering.self] }
+        let loaded = try await session.load(self.url("http://answers.test/failure"))
+        #expect(loaded.data == nil && loaded.response == nil && loaded.code == .networkConnectionLost)
+        session.invalidateAndCancel()
+    }
+
+    @Test func mayBeKeptByTheCache() async throws {
+        let session = URLSession.test { $0.protocolClasses = [Answering.self] }
+        let loaded = try await session.load(self.url("http://answers.test/kept"))
+        #expect(loaded.data == Data([0x00, 0x66, 0xFF, 0x41]) && loaded.status == 203)
+        session.invalidateAndCancel()
+    }
+
+    @Test func areAskedInTheirOrderBeforeTheSessionsOwn() async throws {
+        let session = URLSession.test { $0.protocolClasses = [OtherScheme.self, Answering.self] }
+        #expect(try await session.load(self.url("http://answers.test/single")).status == 203)
+        let other = try await session.load(self.url("ssh://127.0.0.1/USA"))
+        #expect(other.status == 200 && other.response?.url == URL(string: "http://elsewhere.test"))
+        let server = try await WebServer(["/": .text("own")])
+        #expect(try await session.load(server.url()).text == "own")
+        session.invalidateAndCancel()
+    }
+
+    @Test func seeWhatWasAttachedToTheRequest() async throws {
+        let session = URLSession.test { $0.protocolClasses = [Echoing.self] }
+        let request = NSMutableURLRequest(url: try self.url("https://example.invalid/"))
+        URLProtocol.setProperty("present", forKey: "marker", in: request)
+        #expect(try await session.load(request as URLRequest).text == "present")
+        session.invalidateAndCancel()
+    }
+
+    @Test func failWithTheirError() async throws {
+        let session = URLSession.test { $0.protocolClasses = [Failing.self] }
+        let loaded = try await session.load(self.url("failfast://bogus"))
+        #expect(loaded.error != nil && loaded.data == nil)
+        session.invalidateAndCancel()
+    }
+
+    @Test func endOnceThoughTheyFailAndAreCancelled() async throws {
+        for _ in 0..<100 {
+            let session = URLSession.test { $0.protocolClasses = [Failing.self] }
+            let outcome = Outcome<Bool>()
+            session.dataTask(with: try self.url("failfast://bogus")) { outcome.give($2 != nil) }.resume()
+            session.invalidateAndCancel()
+            #expect(try await outcome.value() && outcome.count == 1)
+        }
+    }
+}

@@ -1,0 +1,64 @@
+import Foundation
+import Testing
+import URLLoading
+
+@Suite("Fields of requests on the wire", .loading, .timeLimit(.minutes(5)))
+struct RequestFieldTests {
+    @Test func areTheRequestsBeforeTheSessions() async throws {
+        let server = try await WebServer(["/": .text("hello")])
+        let session = URLSession.test {
+            $0.httpAdditionalHeaders = ["header2": "svalue2", "header3": "svalue3", "header4": "svalue4"]
+        }
+        let own = ["header1": "rvalue1", "header2": "rvalue2", "Header4": "rvalue4"]
+        _ = try await session.load(.to(server.url(), "POST", own))
+        let heard = try #require(server.requests.first)
+        #expect(heard.head.contains("header1: rvalue1\n") && heard.head.contains("header2: rvalue2\n"))
+        #expect(heard.head.contains("header3: svalue3\n") && heard.head.contains("Header4: rvalue4\n"))
+        #expect(!heard.head.contains("header4: svalue"))
+        session.invalidateAndCancel()
+    }
+
+    @Test func sayWhatEveryRequestNeeds() async throws {
+        let server = try await WebServer()
+        let session = URLSession.test()
+        _ = try await session.load(server.url("/a%20b/c?d=e%26f#g"))
+        let heard = try #require(server.requests.first)
+        #expect(heard.target == "/a%20b/c?d=e%26f" && heard["Host"] == "127.0.0.1:\(server.port)")
+        #expect(heard["Accept-Encoding"]?.contains("gzip") == true && heard["User-Agent"] != nil)
+        #expect(heard["Accept"] == "*/*" && heard["Accept-Language"] != nil)
+        _ = try await session.load(
+            .to(server.url(), "GET", ["Accept": "a/b", "User-Agent": "me", "Accept-Encoding": "identity"]))
+        let other = try #require(server.requests.last)
+        #expect(other["Accept"] == "a/b" && other["User-Agent"] == "me" && other["Accept-Encoding"] == "identity")
+        session.invalidateAndCancel()
+    }
+
+    @Test func asForTheRootWhereTheURLHasNoPath() async throws {
+        let server = try await WebServer(["/": .text("root")])
+        let session = URLSession.test()
+        for text in ["http://127.0.0.1:\(server.port)", "http://127.0.0.1:\(server.port)?q=1"] {
+            #expect(try await session.load(try #require(URL(string: text))).text == "root")
+        }
+        #expect(server.requests.map(\.target) == ["/", "/?q=1"])
+        session.invalidateAndCancel()
+    }
+
+    @Test func carryAnyMethod() async throws {
+        let server = try await WebServer(["/": .text("hello")])
+        let session = URLSession.test()
+        for method in ["OPTIONS", "PROPFIND", "PATCH", "custom"] {
+            #expect(try await session.load(.to(server.url(), method)).text == "hello")
+            #expect(server.requests.last?.method == method)
+        }
+        session.invalidateAndCancel()
+    }
+
+    @Test func waitForTheServersWordWhereTheyExpectIt() async throws {
+        let server = try await WebServer()
+        server.onHead("/") { _ in Answer.head(100).then(.text("taken")) }
+        let session = URLSession.test()
+        let loaded = try await session.load(.to(server.url(), "PUT", ["Expect": "100-continue"], body: "a body"))
+        #expect(loaded.text == "taken" && loaded.error == nil)
+        session.invalidateAndCancel()
+    }
+}

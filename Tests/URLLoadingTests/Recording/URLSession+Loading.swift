@@ -1,0 +1,65 @@
+import Foundation
+import URLLoading
+
+extension URLSession {
+    /// A session that shares nothing with others.
+    static func test(
+        _ delegate: (any URLSessionDelegate)? = nil, _ change: (URLSessionConfiguration) -> Void = { _ in }
+    ) -> URLSession {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.timeoutIntervalForRequest = 15
+        change(configuration)
+        return URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+    }
+
+    /// Makes a data task with a completion handler, runs it, and waits for its end.
+    func load(_ request: URLRequest, _ prepare: (URLSessionDataTask) -> Void = { _ in }) async throws -> Loaded {
+        let outcome = Outcome<Loaded>()
+        let task = self.dataTask(with: request) { outcome.give(Loaded(data: $0, response: $1, error: $2)) }
+        prepare(task)
+        task.resume()
+        return try await outcome.value()
+    }
+
+    func load(_ url: URL, _ prepare: (URLSessionDataTask) -> Void = { _ in }) async throws -> Loaded {
+        try await self.load(URLRequest(url: url), prepare)
+    }
+
+    /// What a task handler is given of the tasks that there are.
+    func liveTasks() async throws -> [URLSessionTask] {
+        let outcome = Outcome<[URLSessionTask]>()
+        self.getAllTasks { outcome.give($0) }
+        return try await outcome.value()
+    }
+}
+
+extension Recorder {
+    /// Runs a data task of a session of its own to its end.
+    @discardableResult
+    func run(
+        _ request: URLRequest, _ change: (URLSessionConfiguration) -> Void = { _ in }
+    ) async throws -> Notes {
+        let session = URLSession.test(self, change)
+        defer { session.finishTasksAndInvalidate() }
+        session.dataTask(with: request).resume()
+        return try await self.end()
+    }
+
+    @discardableResult
+    func run(_ url: URL, _ change: (URLSessionConfiguration) -> Void = { _ in }) async throws -> Notes {
+        try await self.run(URLRequest(url: url), change)
+    }
+}
+
+extension URLRequest {
+    /// With what a test wants to say about it.
+    static func to(
+        _ url: URL, _ method: String = "GET", _ fields: [String: String] = [:], body: String? = nil
+    ) -> URLRequest {
+        var request = URLRequest(url: url)
+        request.httpMethod = method
+        for (name, value) in fields { request.setValue(value, forHTTPHeaderField: name) }
+        if let body { request.httpBody = Data(body.utf8) }
+        return request
+    }
+}

@@ -1,0 +1,51 @@
+import Foundation
+import TLSEngine
+import TestSupport
+import URLLoading
+
+/// TLS settings of a test's servers, and what a client needs to know of them; made once.
+enum Certificates {
+    private struct Made: Sendable {
+        let authority: TestCertificateAuthority
+        let server: TestCertificate
+        let client: TestCertificate
+    }
+
+    private static let made = Result { () throws -> Made in
+        let authority = try TestCertificateAuthority("Test Root")
+        let profile = TestCertificateProfile("localhost", names: ["localhost"], addresses: ["127.0.0.1"])
+        return Made(
+            authority: authority, server: try authority.issue(profile), client: try authority.issue("client.test"))
+    }
+
+    /// A server with a certificate of the private authority, for `localhost` and 127.0.0.1.
+    static func server(_ change: (inout TLSConfiguration) -> Void = { _ in }) throws -> TLSContext {
+        try self.server(self.made.get().server, change)
+    }
+
+    static func server(
+        _ certificate: TestCertificate, _ change: (inout TLSConfiguration) -> Void = { _ in }
+    ) throws -> TLSContext {
+        var configuration = TLSConfiguration.server([try self.identity(certificate)])
+        configuration.trust = .only([.pem(Array(try self.made.get().authority.pem.utf8))])
+        change(&configuration)
+        return try TLSContext(configuration)
+    }
+
+    /// A server that wants to see a certificate of ours, and takes none but the authority's.
+    static func serverAskingForCertificate() throws -> TLSContext {
+        try self.server { $0.peerVerification = .required }
+    }
+
+    static func authority() throws -> TestCertificateAuthority { try self.made.get().authority }
+    static func serverDER() throws -> Data { Data(try self.made.get().server.der) }
+
+    static func clientIdentity() throws -> ClientIdentity {
+        let client = try self.made.get().client
+        return try ClientIdentity(certificates: Data(client.chainPEM.utf8), key: Data(try client.keyPEM().utf8))
+    }
+
+    private static func identity(_ certificate: TestCertificate) throws -> TLSIdentity {
+        try TLSIdentity(certificates: Array(certificate.chainPEM.utf8), key: Array(try certificate.keyPEM().utf8))
+    }
+}

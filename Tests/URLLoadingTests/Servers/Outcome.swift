@@ -1,0 +1,32 @@
+import Dispatch
+import Synchronization
+
+/// A value that somebody else is to give, once; further ones are counted and dropped.
+final class Outcome<Value: Sendable>: Sendable {
+    struct NeverCame: Error {}
+
+    private struct State {
+        var value: Value?
+        var count = 0
+    }
+
+    private let state = Mutex(State())
+    private let gate = Gate()
+
+    /// How often it was given.
+    var count: Int { self.state.withLock { $0.count } }
+    var now: Value? { self.state.withLock { $0.value } }
+
+    func give(_ value: Value) {
+        self.state.withLock { state in
+            state.count += 1
+            if state.value == nil { state.value = value }
+        }
+        self.gate.open()
+    }
+
+    func value(within patience: DispatchTimeInterval = Gate.patience) async throws -> Value {
+        guard await self.gate.pass(within: patience), let value = self.now else { throw NeverCame() }
+        return value
+    }
+}

@@ -1,0 +1,119 @@
+import Foundation
+import Testing
+import URLLoading
+
+@Suite("Transfers by async functions", .loading, .timeLimit(.minutes(5)))
+struct AsyncTransferTests {
+    @Test func giveDataAndResponse() async throws {
+        let server = try await WebServer(["/": .text("hello")])
+        let session = URLSession.test()
+        let (byURL, response) = try await session.data(from: server.url())
+        #expect(byURL == Data("hello".utf8) && (response as? HTTPURLResponse)?.statusCode == 200)
+        let (byRequest, _) = try await session.data(for: .to(server.url(), "GET", ["X-A": "b"]))
+        #expect(byRequest == Data("hello".utf8) && server.requests.last?["X-A"] == "b")
+        session.invalidateAndCancel()
+    }
+
+    @Test func uploadDataAndFiles() async throws {
+        let server = try await WebServer()
+        server.on("/") { .response(200, [], $0.body) }
+        let session = URLSession.test()
+        let (echo, _) = try await session.upload(for: .to(server.url(), "POST"), from: Data("from data".utf8))
+        #expect(echo == Data("from data".utf8))
+        let folder = try TemporaryFolder()
+        let file = folder.url.appendingPathComponent("f")
+        try Data("from file".utf8).write(to: file)
+        let (other, _) = try await session.upload(for: .to(server.url(), "PUT"), fromFile: file)
+        #expect(other == Data("from file".utf8))
+        await #expect(throws: URLError.self) { try await session.upload(resumeFrom: Data([1])) }
+        session.invalidateAndCancel()
+    }
+
+    @Test func leaveADownloadedFileWithTheProgram() async throws {
+        let server = try await WebServer(["/": .text("yours")])
+        let session = URLSession.test()
+        let recorder = DataRecorder()
+        let (byURL, response) = try await session.download(from: server.url(), delegate: recorder)
+        let (byRequest, _) = try await session.download(for: .to(server.url()))
+        for url in [byURL, byRequest] {
+            #expect(try Data(contentsOf: url) == Data("yours".utf8))
+            try FileManager.default.removeItem(at: url)
+        }
+        #expect((response as? HTTPURLResponse)?.statusCode == 200 && recorder.log.count("downloaded") == 0)
+        session.invalidateAndCancel()
+    }
+
+    @Test func tellTheirDelegateOfEverythingButTheResult() async throws {
+        let server = try await WebServer(["/": .redirect(to: "/there"), "/there": .text("hello")])
+        let recorder = DataRecorder()
+        let session = URLSession.test()
+        _ = try await session.data(from: server.url(), delegate: recorder)
+        #expect(await recorder.log.has("metrics"))
+        #expect(recorder.events.filter { ["response 200", "data"].contains($0) } == [])
+        #expect(recorder.events.contains("redirect 302") && recorder.notes.metrics?.redirectCount == 1)
+        session.invalidateAndCancel()
+    }
+
+    @Test func throwWhatATaskFailsWith() async throws {
+        let server = try await WebServer(["/": .close])
+        let session = URLSession.test()
+        let error = await #expect(throws: URLError.self) { try await session.data(from: server.url()) }
+        #expect(error?.code == .networkConnectionLost && error?.failingURL == server.url())
+        session.invalidateAndCancel()
+    }
+
+    @Test func endWhenTheSwiftTaskIsCancelled() async throws {
+        let server = try await WebServer(["/": .hang])
+        let session = URLSession.test()
+        let works: [@Sendable () async throws -> Void] = [
+            { _ = try await session.data(from: server.url()) },
+            { _ = try await session.upload(for: .to(server.url(), "PUT"), from: Data([1])) },
+            { _ = try await session.download(from: server.url()) },
+            { _ = try await session.bytes(from: server.url()) },
+        ]
+        for (index, work) in works.enumerated() {
+            let running = Task { try await work() }
+            await server.hasHeard(index + 1)
+            running.cancel()
+            let error = await #expect(throws: URLError.self) { try await running.value }
+            #expect(error?.code == .cancelled)
+        }
+        #expect(try await session.liveTasks().isEmpty)
+        session.invalidateAndCancel()
+    }
+
+    @Test func endWheneverTheyAreCancelled() async throws {
+        let server = try await WebServer(["/": .redirect(307, to: "/there")])
+        server.on("/there", .chunked(["one", "two"]))
+        let session = URLSession.test { $0.urlCache = nil }
+        for patience in 0..<150 {
+            let running = Task { try await session.data(for: .to(server.url(), "PUT", body: "up")).0 }
+            for _ in 0..<patience { await Task.yield() }
+            running.cancel()
+            switch await running.result {
+            case .success(let data): #expect(data == Data("onetwo".utf8))
+            case .failure(let error): #expect((error as? URLError)?.code == .cancelled)
+            }
+        }
+        let settled = Gate()
+        session.delegateQueue.addOperation { settled.open() }
+        await settled.pass()
+        #expect(try await session.liveTasks().isEmpty)
+        session.invalidateAndCancel()
+    }
+
+    @Test func beginNothingInASwiftTaskThatIsCancelledAlready() async throws {
+        let server = try await WebServer(["/": .text("hello")])
+        let session = URLSession.test()
+        let gate = Gate()
+        let running = Task {
+            await gate.pass()
+            return try await session.data(from: server.url())
+        }
+        running.cancel()
+        gate.open()
+        let error = await #expect(throws: URLError.self) { _ = try await running.value }
+        #expect(error?.code == .cancelled)
+        session.invalidateAndCancel()
+    }
+}

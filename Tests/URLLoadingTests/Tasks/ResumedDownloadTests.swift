@@ -1,0 +1,187 @@
+import Foundation
+import Testing
+import URLLoading
+
+@Suite("Downloads that go on", .loading, .timeLimit(.minutes(5)))
+struct ResumedDownloadTests {
+    static let whole = String(repeating: "0123456789", count: 10_000)
+
+    private static let good = ["ETag: \"v1\"", "Accept-Ranges: bytes"]
+
+    /// Half of the content, and then nothing.
+    static func half(_ fields: [String] = good) -> Answer {
+        .head(200, ["Content-Length: 100000"] + fields).then(.send(Array(self.whole.utf8.prefix(50_000))), .hang)
+    }
+
+    /// Serves the part that is asked for.
+    static func part(_ request: ReceivedRequest) -> Answer {
+        let start = request["Range"].flatMap { Int($0.dropFirst("bytes=".count).dropLast()) } ?? 0
+        let bytes = Array(self.whole.utf8.dropFirst(start))
+        return .response(206, self.good + ["Content-Range: bytes \(start)-99999/100000"], bytes)
+    }
+
+    /// Downloads half, cancels, and hands over what goes on with it.
+    static func resumeData(_ server: WebServer, _ session: URLSession, _ path: String = "/") async throws -> Data? {
+        let hasHalf = Gate()
+        var policies = Policies()
+        policies.written = { if $1 >= 50_000 { hasHalf.open() } }
+        let recorder = DataRecorder(policies)
+        let task = session.downloadTask(with: server.url(path))
+        task.delegate = recorder
+        task.resume()
+        #expect(await hasHalf.pass())
+        let outcome = Outcome<Data?>()
+        task.cancel { outcome.give($0) }
+        let data = try await outcome.value()
+        let notes = try await recorder.end()
+        #expect((notes.error as? URLError)?.code == .cancelled)
+        #expect((notes.error as? URLError)?.downloadTaskResumeData == data)
+        return data
+    }
+
+    @Test func askForTheRestAndTellWhereItBegins() async throws {
+        let server = try await WebServer(["/": Self.half()])
+        let recorder = DataRecorder()
+        let session = URLSession.test(recorder)
+        let data = try #require(try await Self.resumeData(server, session))
+        server.on("/") { Self.part($0) }
+        let task = session.downloadTask(withResumeData: data)
+        #expect(task.originalRequest?.url == server.url("/"))
+        task.resume()
+        let notes = try await recorder.end()
+        #expect(notes.error == nil && notes.fileContent == Data(Self.whole.utf8))
+        #expect(notes.resumes.map(\.offset) == [50_000] && notes.resumes.map(\.expected) == [100_000])
+        #expect(notes.written.last?.total == 100_000 && notes.written.last?.expected == 100_000)
+        let heard = try #require(server.requests.last)
+        #expect(heard["Range"] == "bytes=50000-" && heard["If-Range"] == "\"v1\"")
+        #expect(recorder.events.suffix(4) == ["written", "downloaded", "metrics", "complete"])
+        session.invalidateAndCancel()
+    }
+
+    @Test func beginAgainWhereTheContentChanged() async throws {
+        let server = try await WebServer(["/": Self.half()])
+        let recorder = DataRecorder()
+        let session = URLSession.test(recorder)
+        let data = try #require(try await Self.resumeData(server, session))
+        server.on("/", .text("quite another", ["ETag: \"v2\"", "Accept-Ranges: bytes"]))
+        session.downloadTask(withResumeData: data).resume()
+        let notes = try await recorder.end()
+        #expect(notes.error == nil && notes.fileContent == Data("quite another".utf8))
+        #expect(notes.resumes.map(\.offset) == [0] || notes.resumes.isEmpty)
+        #expect(notes.written.last?.total == 13)
+        session.invalidateAndCancel()
+    }
+
+    @Test(arguments: [
+        ["Content-Range: bytes 0-99999/100000", "ETag: \"v1\""],
+        ["Content-Range: bytes 50000-99999/100000", "ETag: \"v2\""],
+        ["Content-Range: lines 50000-99999/100000", "ETag: \"v1\""], ["ETag: \"v1\""],
+    ])
+    func takeNoPartThatDoesNotFit(_ fields: [String]) async throws {
+        let server = try await WebServer(["/": Self.half()])
+        let recorder = DataRecorder()
+        let session = URLSession.test(recorder)
+        let data = try #require(try await Self.resumeData(server, session))
+        server.on("/") { request in
+            if request["Range"] == nil { return .response(200, Self.good, Self.whole.utf8) }
+            return .response(206, fields, Array(Self.whole.utf8.dropFirst(50_000)))
+        }
+        session.downloadTask(withResumeData: data).resume()
+        let notes = try await recorder.end()
+        #expect(notes.error != nil || notes.fileContent == Data(Self.whole.utf8))
+        session.invalidateAndCancel()
+    }
+
+    @Test(arguments: [
+        ["Accept-Ranges: bytes"], ["ETag: W/\"weak\"", "Accept-Ranges: bytes"],
+        ["ETag: \"v1\"", "Accept-Ranges: none"],
+    ])
+    func cannotWhereTheServerGivesNothingToGoOnBy(_ fields: [String]) async throws {
+        let server = try await WebServer(["/": Self.half(fields)])
+        let session = URLSession.test()
+        #expect(try await Self.resumeData(server, session) == nil)
+        session.invalidateAndCancel()
+    }
+
+    @Test func goOnByADate() async throws {
+        let fields = [
+            "Last-Modified: Tue, 15 Nov 1994 12:45:26 GMT", "Date: Wed, 16 Nov 1994 12:45:26 GMT",
+            "Accept-Ranges: bytes",
+        ]
+        let server = try await WebServer(["/": Self.half(fields)])
+        let session = URLSession.test()
+        let data = try #require(try await Self.resumeData(server, session))
+        server.on("/") { Self.part($0) }
+        let outcome = Outcome<Data?>()
+        session.downloadTask(withResumeData: data) { url, _, _ in
+            outcome.give(url.flatMap { try? Data(contentsOf: $0) })
+        }.resume()
+        #expect(try await outcome.value() == Data(Self.whole.utf8))
+        #expect(server.requests.last?["If-Range"] == "Tue, 15 Nov 1994 12:45:26 GMT")
+        session.invalidateAndCancel()
+    }
+
+    @Test func handOverWhatGoesOnWhenTheConnectionBreaks() async throws {
+        let broken = Answer.head(200, ["Content-Length: 100000"] + Self.good)
+            .then(.send(Array(Self.whole.utf8.prefix(50_000))), .close)
+        let server = try await WebServer(["/": broken])
+        let recorder = DataRecorder()
+        let session = URLSession.test(recorder)
+        session.downloadTask(with: server.url()).resume()
+        let error = try #require(try await recorder.end().error as? URLError)
+        #expect(error.code == .networkConnectionLost)
+        let data = try #require(error.downloadTaskResumeData)
+        #expect(error.userInfo[NSURLSessionDownloadTaskResumeData] as? Data == data)
+        server.on("/") { Self.part($0) }
+        let (url, _) = try await session.download(resumeFrom: data)
+        #expect(try Data(contentsOf: url) == Data(Self.whole.utf8))
+        try FileManager.default.removeItem(at: url)
+        session.invalidateAndCancel()
+    }
+
+    @Test(arguments: [Data(), Data([1, 2, 3]), Data("bplist00 and so on".utf8)])
+    func refuseWhatIsNoResumeData(_ data: Data) async throws {
+        let recorder = DataRecorder()
+        let session = URLSession.test(recorder)
+        let outcome = Outcome<Loaded>()
+        session.downloadTask(withResumeData: data) { url, response, error in
+            outcome.give(Loaded(data: url.map { _ in Data() }, response: response, error: error))
+        }.resume()
+        let loaded = try await outcome.value()
+        #expect(loaded.code == .unsupportedURL && loaded.data == nil && loaded.response == nil)
+        session.downloadTask(withResumeData: data).resume()
+        #expect((try await recorder.end().error as? URLError)?.code == .unsupportedURL)
+        await #expect(throws: URLError.self) { try await session.download(resumeFrom: data) }
+        session.invalidateAndCancel()
+    }
+
+    @Test func refuseResumeDataThatWasChangedAnywhere() async throws {
+        let server = try await WebServer(["/": Self.half()])
+        let session = URLSession.test()
+        let data = try #require(try await Self.resumeData(server, session))
+        server.on("/") { Self.part($0) }
+        for index in stride(from: data.startIndex, to: data.endIndex, by: max(1, data.count / 40)) {
+            var changed = data
+            changed[index] ^= 0x15
+            // Whatever it comes to, it comes to an end, and a file is a whole one.
+            let outcome = Outcome<Int?>()
+            session.downloadTask(withResumeData: changed) { url, _, error in
+                let content = error == nil ? url.flatMap { try? Data(contentsOf: $0) } : nil
+                outcome.give(content?.count)
+            }.resume()
+            _ = try await outcome.value()
+        }
+        session.invalidateAndCancel()
+    }
+
+    @Test func makeNoneTwiceAndNoneForWhatHasNotBegun() async throws {
+        let server = try await WebServer(["/": .hang])
+        let session = URLSession.test()
+        let task = session.downloadTask(with: server.url())
+        #expect(await task.cancelByProducingResumeData() == nil)
+        let again = Outcome<Bool>()
+        task.cancel { again.give($0 == nil) }
+        #expect(try await again.value())
+        session.invalidateAndCancel()
+    }
+}

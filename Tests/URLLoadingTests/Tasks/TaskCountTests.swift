@@ -1,0 +1,128 @@
+import Foundation
+import Observation
+import Testing
+import URLLoading
+
+@Suite("Counts and progress of tasks", .loading, .timeLimit(.minutes(5)))
+struct TaskCountTests {
+    @Test func areRightAtEveryCallback() async throws {
+        let server = try await WebServer()
+        server.on("/", .chunked(["abc", "defg"]))
+        server.on("/length", .text("0123456789"))
+        var policies = Policies()
+        let wrong = EventLog()
+        policies.data = { task, data in
+            if task.countOfBytesReceived != Int64(data.count) { wrong.add("received \(task.countOfBytesReceived)") }
+        }
+        for (path, expected) in [("/", Int64(-1)), ("/length", 10)] {
+            let recorder = DataRecorder(policies)
+            let session = URLSession.test(recorder)
+            let task = session.dataTask(with: .to(server.url(path), "POST", body: "up up"))
+            #expect(task.countOfBytesExpectedToSend == 5 && task.countOfBytesSent == 0)
+            task.resume()
+            let notes = try await recorder.end()
+            #expect(task.countOfBytesReceived == Int64(notes.data.count) && task.countOfBytesSent == 5)
+            #expect(task.countOfBytesExpectedToReceive == expected)
+            session.invalidateAndCancel()
+        }
+        #expect(wrong.names == [])
+    }
+
+    @Test func areThereWithoutADelegate() async throws {
+        let server = try await WebServer(["/": .text("0123456789")])
+        let session = URLSession.test()
+        let outcome = Outcome<Bool>()
+        let task = session.uploadTask(with: .to(server.url(), "PUT"), from: Data(count: 1000)) { _, _, _ in
+            outcome.give(true)
+        }
+        task.resume()
+        _ = try await outcome.value()
+        #expect(task.countOfBytesSent == 1000 && task.countOfBytesReceived == 10)
+        session.invalidateAndCancel()
+    }
+
+    @Test func expectNothingKnownOfACodedContent() async throws {
+        let server = try await WebServer(["/": Coded.gzip("Hello World!")])
+        let recorder = DataRecorder()
+        let session = URLSession.test(recorder)
+        let task = session.dataTask(with: server.url())
+        task.resume()
+        let notes = try await recorder.end()
+        #expect(notes.data == Data("Hello World!".utf8) && notes.response?.expectedContentLength == -1)
+        #expect(task.countOfBytesExpectedToReceive == -1)
+        session.invalidateAndCancel()
+    }
+
+    @Test func haveNothingToSendWithoutABody() {
+        let session = URLSession.test()
+        #expect(session.dataTask(with: URL(filePath: "/")).countOfBytesExpectedToSend == 0)
+        session.invalidateAndCancel()
+    }
+
+    @Test func finishTheirProgress() async throws {
+        let server = try await WebServer(["/": .text("0123456789")])
+        let session = URLSession.test()
+        let parent = Progress(totalUnitCount: 10)
+        let outcome = Outcome<Bool>()
+        let task = session.uploadTask(with: .to(server.url(), "PUT"), from: Data(count: 1000)) { _, _, _ in
+            outcome.give(true)
+        }
+        #expect(task.progress === task.progress && !task.progress.isFinished)
+        parent.addChild(task.progress, withPendingUnitCount: 10)
+        task.resume()
+        _ = try await outcome.value()
+        #expect(task.progress.isFinished && task.progress.fractionCompleted == 1 && parent.isFinished)
+        session.invalidateAndCancel()
+    }
+
+    @Test func finishTheirProgressWithoutAContent() async throws {
+        let server = try await WebServer(["/": .head(204), "/unknown": .chunked(["abc"])])
+        let session = URLSession.test()
+        for path in ["/", "/unknown"] {
+            let outcome = Outcome<Bool>()
+            let task = session.dataTask(with: server.url(path)) { _, _, _ in outcome.give(true) }
+            task.resume()
+            _ = try await outcome.value()
+            #expect(task.progress.isFinished)
+        }
+        session.invalidateAndCancel()
+    }
+
+    @Test func obeyTheirProgress() async throws {
+        let server = try await WebServer(["/": .hang])
+        let session = URLSession.test()
+        let outcome = Outcome<URLError.Code?>()
+        let task = session.dataTask(with: server.url()) { outcome.give(($2 as? URLError)?.code) }
+        #expect(task.progress.isCancellable && task.progress.isPausable)
+        // Its handlers run where and when the progress likes.
+        func comes(to state: URLSessionTask.State) async -> Bool {
+            for await now in Observations({ task.state }) where now == state { return true }
+            return false
+        }
+        task.progress.resume()
+        #expect(await comes(to: .running))
+        task.progress.pause()
+        #expect(await comes(to: .suspended))
+        task.progress.resume()
+        #expect(await comes(to: .running))
+        task.progress.cancel()
+        #expect(try await outcome.value() == .cancelled)
+        session.invalidateAndCancel()
+    }
+
+    @Test func cancelWithTheProgressThatTheyArePartOf() async throws {
+        let server = try await WebServer(["/": .hang])
+        let session = URLSession.test()
+        let parent = Progress(totalUnitCount: 2)
+        let outcomes = (0..<2).map { _ in Outcome<URLError.Code?>() }
+        for outcome in outcomes {
+            let task = session.dataTask(with: server.url()) { outcome.give(($2 as? URLError)?.code) }
+            parent.addChild(task.progress, withPendingUnitCount: 1)
+            task.resume()
+        }
+        await server.hasHeard(2)
+        parent.cancel()
+        for outcome in outcomes { #expect(try await outcome.value() == .cancelled) }
+        session.invalidateAndCancel()
+    }
+}

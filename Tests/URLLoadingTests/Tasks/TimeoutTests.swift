@@ -1,0 +1,133 @@
+import Foundation
+import Testing
+import URLLoading
+
+@Suite("Timeouts", .loadingAlone, .timeLimit(.minutes(5)))
+struct TimeoutTests {
+    @Test func endATaskOnWhichNothingMoves() async throws {
+        let server = try await WebServer([
+            "/": .hang, "/half": .head(200, ["Content-Length: 9"]).then(.send([1]), .hang),
+        ])
+        let session = URLSession.test { $0.timeoutIntervalForRequest = 0.3 }
+        for path in ["/", "/half"] {
+            let loaded = try await session.load(server.url(path))
+            #expect(loaded.code == .timedOut, "\(path)")
+            #expect((loaded.error as? URLError)?.failingURL == server.url(path))
+        }
+        session.invalidateAndCancel()
+    }
+
+    @Test func areTheRequestsWhereItHasOne() async throws {
+        let server = try await WebServer(["/": .hang])
+        let session = URLSession.test { $0.timeoutIntervalForRequest = 600 }
+        var request = URLRequest(url: server.url())
+        request.timeoutInterval = 0.3
+        #expect(try await session.load(request).code == .timedOut)
+        session.invalidateAndCancel()
+    }
+
+    @Test func countFromTheLastByteEitherWay() async throws {
+        let server = try await WebServer()
+        let gates = (0..<6).map { _ in Gate() }
+        var steps = Answer.head(200, ["Content-Length: 6"]).steps
+        for gate in gates { steps += [.wait(gate), .send([UInt8(ascii: "x")])] }
+        server.on("/", Answer(steps))
+        var policies = Policies()
+        policies.data = { _, data in
+            // In steps that are each shorter than the timeout, and together longer.
+            guard data.count < gates.count else { return }
+            DispatchQueue.global().asyncAfter(deadline: .now() + 0.4) { gates[data.count].open() }
+        }
+        let recorder = DataRecorder(policies)
+        let session = URLSession.test(recorder) { $0.timeoutIntervalForRequest = 1.2 }
+        session.dataTask(with: server.url()).resume()
+        await server.hasHeard(1)
+        gates[0].open()
+        let notes = try await recorder.end()
+        #expect(notes.error == nil && notes.data.count == 6)
+        session.invalidateAndCancel()
+    }
+
+    @Test func endAWholeTaskThoughSomethingMoves() async throws {
+        let server = try await WebServer()
+        let gates = (0..<40).map { _ in Gate() }
+        var steps = Answer.head(200, ["Content-Length: 40"]).steps
+        for gate in gates { steps += [.wait(gate), .send([1])] }
+        server.on("/", Answer(steps))
+        var policies = Policies()
+        policies.data = { _, data in
+            guard data.count < gates.count else { return }
+            DispatchQueue.global().asyncAfter(deadline: .now() + 0.1) { gates[data.count].open() }
+        }
+        let recorder = DataRecorder(policies)
+        let session = URLSession.test(recorder) { $0.timeoutIntervalForResource = 0.8 }
+        session.dataTask(with: server.url()).resume()
+        await server.hasHeard(1)
+        gates[0].open()
+        let notes = try await recorder.end()
+        #expect((notes.error as? URLError)?.code == .timedOut && notes.data.count < 40)
+        session.invalidateAndCancel()
+    }
+
+    @Test func rangeOverAllAttempts() async throws {
+        let server = try await WebServer()
+        server.on("/") { request in
+            let gate = Gate()
+            DispatchQueue.global().asyncAfter(deadline: .now() + 0.1) { gate.open() }
+            return Answer.redirect(to: "/?\(request.query.count % 5)").after(gate)
+        }
+        let session = URLSession.test { $0.timeoutIntervalForResource = 0.6 }
+        #expect(try await session.load(server.url()).code == .timedOut)
+        session.invalidateAndCancel()
+    }
+
+    @Test func standStillWhileATaskIsSuspended() async throws {
+        let gate = Gate()
+        let server = try await WebServer(["/": .text("late").after(gate)])
+        let recorder = DataRecorder()
+        let session = URLSession.test(recorder) { $0.timeoutIntervalForRequest = 1 }
+        let task = session.dataTask(with: server.url())
+        let begun = ContinuousClock.now
+        task.resume()
+        await server.hasHeard(1)
+        task.suspend()
+        // On a machine that is too slow for this the clock has run out before.
+        let isInTime = begun.duration(to: .now) < .seconds(1)
+        let passed = Gate()
+        DispatchQueue.global().asyncAfter(deadline: .now() + 2) { passed.open() }
+        await passed.pass()
+        #expect(!isInTime || recorder.notes.completions == 0)
+        gate.open()
+        task.resume()
+        let notes = try await recorder.end()
+        #expect(!isInTime || notes.data == Data("late".utf8))
+        session.invalidateAndCancel()
+    }
+
+    @Test func comeToNothingWhereADelegateThinks() async throws {
+        let server = try await WebServer(["/": .redirect(to: "/asks")])
+        server.on("/asks", BasicAuthenticationTests.guarded())
+        var policies = Policies()
+        let later = { @Sendable (work: @escaping @Sendable () -> Void) in
+            DispatchQueue.global().asyncAfter(deadline: .now() + 0.9, execute: work)
+        }
+        policies.redirect = { _, request, answer in later { answer(request) } }
+        policies.challenge = { _, answer in
+            later { answer(.useCredential, URLCredential(user: "user", password: "passwd", persistence: .none)) }
+        }
+        policies.response = { _, answer in later { answer(.allow) } }
+        let recorder = DataRecorder(policies)
+        let notes = try await recorder.run(server.url()) { $0.timeoutIntervalForRequest = 0.3 }
+        #expect(notes.error == nil && notes.data == Data("in".utf8))
+    }
+
+    @Test func goAlongWithARedirect() async throws {
+        let server = try await WebServer(["/": .redirect(to: "/there"), "/there": .hang])
+        var request = URLRequest(url: server.url())
+        request.timeoutInterval = 0.4
+        let recorder = DataRecorder()
+        let notes = try await recorder.run(request)
+        #expect((notes.error as? URLError)?.code == .timedOut)
+        #expect(notes.redirects.first?.request.timeoutInterval == 0.4)
+    }
+}

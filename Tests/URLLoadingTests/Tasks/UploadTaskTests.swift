@@ -1,0 +1,177 @@
+import Foundation
+import Testing
+import URLLoading
+
+@Suite("Upload tasks", .loading, .timeLimit(.minutes(5)))
+struct UploadTaskTests {
+    private func server() async throws -> WebServer { try await WebServer(["/": .text("taken")]) }
+
+    @Test func sendDataInPlaceOfTheRequestsBody() async throws {
+        let server = try await self.server()
+        let recorder = DataRecorder()
+        let session = URLSession.test(recorder)
+        let bytes = Data(repeating: 7, count: 16_384)
+        let task = session.uploadTask(with: .to(server.url(), "PUT", body: "ignored"), from: bytes)
+        #expect(task.countOfBytesExpectedToSend == 16_384)
+        task.resume()
+        let notes = try await recorder.end()
+        #expect(notes.error == nil && notes.data == Data("taken".utf8))
+        #expect(server.requests.first.map { Data($0.body) } == bytes)
+        #expect(server.requests.first?["Content-Length"] == "16384")
+        #expect(notes.sent.last?.total == 16_384 && notes.sent.allSatisfy { $0.expected == 16_384 })
+        #expect(notes.sent.map(\.now).reduce(0, +) == 16_384 && task.countOfBytesSent == 16_384)
+        session.invalidateAndCancel()
+    }
+
+    @Test func sendAFile() async throws {
+        let server = try await self.server()
+        let folder = try TemporaryFolder()
+        let file = folder.url.appendingPathComponent("up")
+        let bytes = Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0) })
+        try bytes.write(to: file)
+        let session = URLSession.test()
+        let outcome = Outcome<Loaded>()
+        let task = session.uploadTask(with: .to(server.url(), "POST", body: "ignored"), fromFile: file) {
+            outcome.give(Loaded(data: $0, response: $1, error: $2))
+        }
+        task.resume()
+        #expect(try await outcome.value().text == "taken")
+        let heard = try #require(server.requests.first)
+        #expect(Data(heard.body) == bytes && heard["Content-Length"] == "200000" && heard["Transfer-Encoding"] == nil)
+        #expect(task.countOfBytesSent == 200_000 && task.countOfBytesExpectedToSend == 200_000)
+        session.invalidateAndCancel()
+    }
+
+    @Test func failWithoutTheirFile() async throws {
+        let server = try await self.server()
+        let folder = try TemporaryFolder()
+        let session = URLSession.test()
+        for missing in [folder.url.appendingPathComponent("not there"), folder.url] {
+            let outcome = Outcome<Loaded>()
+            session.uploadTask(with: .to(server.url(), "PUT"), fromFile: missing) {
+                outcome.give(Loaded(data: $0, response: $1, error: $2))
+            }.resume()
+            let expected: [URLError.Code] = [.fileDoesNotExist, .fileIsDirectory]
+            let code = try #require(try await outcome.value().code)
+            #expect(expected.contains(code))
+        }
+        #expect(server.requests.isEmpty)
+        session.invalidateAndCancel()
+    }
+
+    @Test func sendAnEmptyBodyForNoData() async throws {
+        let server = try await self.server()
+        let session = URLSession.test()
+        for body in [nil, Data()] {
+            let outcome = Outcome<Loaded>()
+            session.uploadTask(with: .to(server.url(), "PUT"), from: body) {
+                outcome.give(Loaded(data: $0, response: $1, error: $2))
+            }.resume()
+            #expect(try await outcome.value().text == "taken")
+            #expect(server.requests.last?["Content-Length"] == "0" && server.requests.last?.bodyCount == 0)
+        }
+        session.invalidateAndCancel()
+    }
+
+    @Test(arguments: ["PUT", "POST", "DELETE", "HEAD"])
+    func askForTheirStream(_ method: String) async throws {
+        let server = try await self.server()
+        let bytes = Data(repeating: 9, count: 16_384)
+        var policies = Policies()
+        policies.stream = { $0(InputStream(data: bytes)) }
+        let recorder = DataRecorder(policies)
+        let session = URLSession.test(recorder)
+        let task = session.uploadTask(withStreamedRequest: .to(server.url(), method))
+        #expect(task.countOfBytesExpectedToSend == -1)
+        task.resume()
+        let notes = try await recorder.end()
+        #expect(notes.error == nil && notes.sent.last?.total == 16_384 && notes.sent.last?.expected == -1)
+        let body = method == "HEAD" ? [] : ["data"]
+        #expect(
+            recorder.events.filter { $0 != "created" && $0 != "metrics" }
+                == ["needs body", "sent", "response 200"] + body + ["complete"])
+        let heard = try #require(server.requests.first)
+        #expect(Data(heard.body) == bytes && heard["Transfer-Encoding"] == "chunked")
+        #expect(heard["Content-Type"] == (method == "POST" ? "application/x-www-form-urlencoded" : nil))
+        session.invalidateAndCancel()
+    }
+
+    @Test func refuseAStreamForAGET() async throws {
+        let server = try await self.server()
+        var policies = Policies()
+        policies.stream = { $0(InputStream(data: Data([1]))) }
+        let recorder = DataRecorder(policies)
+        let session = URLSession.test(recorder)
+        session.uploadTask(withStreamedRequest: .to(server.url(), "GET")).resume()
+        let error = try #require(try await recorder.end().error as? URLError)
+        #expect(error.code == .dataLengthExceedsMaximum && error.failingURL == server.url())
+        #expect(
+            recorder.events.filter { $0 != "created" && $0 != "metrics" } == ["needs body", "complete"])
+        session.invalidateAndCancel()
+    }
+
+    @Test func failWithoutTheirStream() async throws {
+        let server = try await self.server()
+        var policies = Policies()
+        policies.stream = { $0(nil) }
+        let recorder = DataRecorder(policies)
+        let session = URLSession.test(recorder)
+        session.uploadTask(withStreamedRequest: .to(server.url(), "PUT")).resume()
+        #expect(try await recorder.end().error is URLError)
+        session.invalidateAndCancel()
+    }
+
+    @Test func areAskedAgainForAStreamWhereTheRequestIsRepeated() async throws {
+        let server = try await self.server()
+        server.on("/moved", .redirect(307, to: "/"))
+        var policies = Policies()
+        policies.stream = { $0(InputStream(data: Data("again".utf8))) }
+        let recorder = DataRecorder(policies)
+        let session = URLSession.test(recorder)
+        session.uploadTask(withStreamedRequest: .to(server.url("/moved"), "POST")).resume()
+        #expect(try await recorder.end().error == nil)
+        #expect(recorder.log.count("needs body") == 2)
+        #expect(server.requests.map(\.text) == ["again", "again"])
+        session.invalidateAndCancel()
+    }
+
+    @Test func failWithTheErrorOfTheirStream() async throws {
+        let server = try await self.server()
+        var policies = Policies()
+        policies.stream = { $0(InputStream(url: URL(filePath: "/nowhere/at/all"))) }
+        let recorder = DataRecorder(policies)
+        let session = URLSession.test(recorder)
+        session.uploadTask(withStreamedRequest: .to(server.url(), "PUT")).resume()
+        #expect(try await recorder.end().error != nil)
+        session.invalidateAndCancel()
+    }
+
+    @Test func cannotGoOnWithWhatIsNoResumeData() async throws {
+        let session = URLSession.test()
+        let outcome = Outcome<Loaded>()
+        session.uploadTask(withResumeData: Data([1, 2, 3])) {
+            outcome.give(Loaded(data: $0, response: $1, error: $2))
+        }.resume()
+        #expect(try await outcome.value().error is URLError)
+        let recorder = Recorder()
+        let told = URLSession.test(recorder)
+        told.uploadTask(withResumeData: Data()).resume()
+        #expect(try await recorder.end().error is URLError)
+        session.invalidateAndCancel()
+        told.invalidateAndCancel()
+    }
+
+    @Test func giveNoResumeDataWhereTheServerKnowsNothingOfIt() async throws {
+        let server = try await WebServer(["/": .hang])
+        let session = URLSession.test()
+        let task = session.uploadTask(with: .to(server.url(), "PUT"), from: Data([1]))
+        task.resume()
+        await server.hasHeard(1)
+        #expect(await task.cancelByProducingResumeData() == nil)
+        let other = session.uploadTask(with: .to(server.url(), "PUT"), from: Data([1]))
+        let outcome = Outcome<Bool>()
+        other.cancel { outcome.give($0 == nil) }
+        #expect(try await outcome.value())
+        session.invalidateAndCancel()
+    }
+}
