@@ -12,6 +12,7 @@ struct ControlResponder: HTTPResponder {
     let gatekeeper: any Gatekeeper
     let audit: any AuditTrail
     let figures: RequestFigures
+    let idempotency = Idempotency()
 
     func respond(to request: Request, context: ControlRequestContext) async throws -> Response {
         do {
@@ -62,7 +63,7 @@ struct ControlResponder: HTTPResponder {
 
     private func carryOut(_ call: ControlCall) async throws -> Response {
         do {
-            let response = try await self.perform(call)
+            let response = try await self.idempotency.once(call) { try await self.perform($0) }
             self.figures.answered(call.operation.name, status: response.status.code)
             return response
         } catch {

@@ -1,8 +1,10 @@
 extension OperationTable {
     /// The whole interface. Each resource lists its own.
     static func make(_ context: ControlContext) -> OperationTable {
-        OperationTable(
+        let connections = ConnectionsResource(context: context)
+        return OperationTable(
             HealthResource(context: context).operations + MetricsResource(context: context).operations
-                + ConnectionsResource(context: context).operations + EventsResource(context: context).operations)
+                + connections.operations + EventsResource(context: context).operations
+                + DrainsResource(context: context, connections: connections).operations)
     }
 }
