@@ -47,7 +47,7 @@ private func startControl(
     _ settings: ControlSettings, gateway: Gateway, log: TunnelLog
 ) async throws(PlanFault) -> (ControlServer?, String?) {
     guard settings.address != nil else { return (nil, nil) }
-    let server = ControlServer(settings, gateway: gateway, log: log, version: Version.text)
+    let server = try ControlServer(settings, gateway: gateway, log: log, version: Version.text)
     do throws(PlanFault) {
         return (server, try await server.start())
     } catch {

@@ -68,6 +68,7 @@ struct Service {
             try await self.gateway.reload(configuration)
             self.log.note("reloaded \(path)")
         } catch {
+            self.gateway.reloadFailed("\(error)")
             self.log.note("not reloaded, still running with the former configuration: \(error)", level: .error)
         }
     }

@@ -35,8 +35,9 @@ struct ImportTable {
             "CommandLineText": [],
             "ControlAPI": [],
             "ControlPlane": [
-                "ByteKernels", "ControlAPI", "DequeModule", "FoundationEssentials", "GatewayCore", "HTTPTransport",
-                "HTTPTypes", "Hummingbird", "HummingbirdCore", "Logging", "Metrics", "NIOCore", "NIOPosix",
+                "ByteKernels", "ControlAPI", "CoreMetrics", "DequeModule", "FoundationEssentials", "GatewayCore",
+                "HTTPTransport",
+                "HTTPTypes", "Hummingbird", "HummingbirdCore", "Logging", "NIOCore", "NIOPosix",
                 "ServiceLifecycle", "SessionTasks", "StreamTransport", "Synchronization", "TLSEngine", "URLLoading",
                 "WebSocketProtocol",
             ],

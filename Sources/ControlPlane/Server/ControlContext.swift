@@ -9,9 +9,13 @@ final class ControlContext: Sendable {
     let version: String
     let logger: Logger
     let anchor: TimeAnchor
+    /// For WebSockets of the control plane itself: none of the gateway's loops is to carry them.
+    let loop: Loop
+    let requests = RequestFigures()
     private let currentPhase = Mutex(ServicePhase.starting)
 
-    init(gateway: Gateway, version: String, logger: Logger) {
+    init(gateway: Gateway, version: String, logger: Logger, loop: Loop) {
+        self.loop = loop
         self.gateway = gateway
         self.version = version
         self.logger = logger

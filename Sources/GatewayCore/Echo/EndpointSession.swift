@@ -49,8 +49,7 @@ final class EndpointSession {
     }
 
     private func begun() {
-        self.gateway.shared.log.opened(self.passport)
-        self.gateway.replace(self)
+        self.gateway.opened(self, self.passport, isWebSocket: self.webSocket != nil)
         self.armLife()
     }
 

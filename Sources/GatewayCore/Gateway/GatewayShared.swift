@@ -11,16 +11,20 @@ package final class GatewayShared: Sendable {
     package let closedLimit: Int
     /// Whether opening handshakes are kept for the REST interface.
     package let keepsHandshakes: Bool
+    /// Where events go; `nil` where nobody could ever ask for them.
+    package let journal: EventJournal?
     private let admission: Mutex<Admission>
 
     package init(
-        log: TunnelLog, hub: ChatHub, admission: Admission, closedLimit: Int = 0, keepsHandshakes: Bool = false
+        log: TunnelLog, hub: ChatHub, admission: Admission, closedLimit: Int = 0, keepsHandshakes: Bool = false,
+        journal: EventJournal? = nil
     ) {
         self.log = log
         self.hub = hub
         self.admission = Mutex(admission)
         self.closedLimit = closedLimit
         self.keepsHandshakes = keepsHandshakes
+        self.journal = journal
     }
 
     var loopCount: Int { self.hub.loopCount }

@@ -15,6 +15,7 @@ package final class LoopGateway {
     /// Identifiers given out on this loop so far.
     private var sequence: UInt64 = 0
     var closed: ClosedConnections
+    var totals = LoopTotals()
     /// Of those few connections that have any.
     var labels: [ConnectionKey: [String: String]] = [:]
     /// Connections that ended with messages nobody has received yet, the oldest first.

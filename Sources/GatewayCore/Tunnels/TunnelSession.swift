@@ -29,8 +29,7 @@ final class TunnelSession {
             self.over(reason, downstream: downstream.record, upstream: upstream.record)
         }
         self.tunnel = tunnel
-        self.gateway.shared.log.opened(self.passport)
-        self.gateway.replace(self)
+        self.gateway.opened(self, self.passport, isWebSocket: downstream.kind == .webSocket)
         tunnel.start()
     }
 

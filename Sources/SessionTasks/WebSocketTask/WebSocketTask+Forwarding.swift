@@ -28,6 +28,7 @@ extension WebSocketTask {
             case .frames(let run):
                 self.record.countReceived(bytes: run.payloadCount, messages: run.messageCount, at: self.loop.now)
                 self.record.countFramesReceived(run.frameCount)
+                if run.messageCount > 0 { self.tally.received(messageOf: run.payloadCount / run.messageCount) }
                 forwarding.relay.received(run, bytes.bytes.extracting(run.range))
             case .ping(let payload):
                 self.record.countFramesReceived()

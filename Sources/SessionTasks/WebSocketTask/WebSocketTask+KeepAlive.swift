@@ -68,6 +68,7 @@ extension WebSocketTask {
         self.roundTrips = nil
         roundTrips.add(sent.duration(to: self.loop.now))
         self.roundTrips = roundTrips
+        self.tally.answered(after: sent.duration(to: self.loop.now))
     }
 
     func beginPing(_ number: UInt64, _ payload: [UInt8], _ completion: @escaping OutgoingMessages.Completion) {

@@ -60,11 +60,20 @@ extension WebSocketTask {
         switch chunk.payload {
         case .received(let range):
             self.record.countReceived(bytes: range.count, messages: messages, at: self.loop.now)
+            self.tallied(range.count, endsMessage: chunk.endsMessage)
             taker(mark, bytes.bytes.extracting(range))
         case .inflated(let count):
             self.record.countReceived(bytes: count, messages: messages, at: self.loop.now)
+            self.tallied(count, endsMessage: chunk.endsMessage)
             self.share?.withInflated(count) { taker(mark, $0) }
         }
+    }
+
+    @inline(__always)
+    private func tallied(_ count: Int, endsMessage: Bool) {
+        guard endsMessage else { return self.receivedOfMessage += count }
+        self.tally.received(messageOf: self.receivedOfMessage + count)
+        self.receivedOfMessage = 0
     }
 
     private func gather(_ mark: FrameMark, _ payload: RawSpan) {

@@ -67,6 +67,9 @@ public final class WebSocketTask: @unchecked Sendable {
     /// Bytes of frames written since `stopReadingIfBehind` last looked.
     var unseenOutput = 0
     let keys: MaskingKeys
+    let tally: LoopTally
+    /// Payload of the message that is being received in pieces.
+    var receivedOfMessage = 0
     let role: Role
     /// What only a task with a queue of messages needs; a relayed one never makes it.
     private var madeQueues: MessageQueues?
@@ -104,6 +107,7 @@ public final class WebSocketTask: @unchecked Sendable {
         self.client = opening.map { OpeningState($0) }
         self.wantsReading = !startsPaused
         self.keys = MaskingKeys.shared(on: loop)
+        self.tally = LoopTally.shared(on: loop)
         self.role = .client
         self.engine = WebSocketEngine(role: .client, maximumMessageSize: options.maximumMessageSize)
     }
@@ -123,6 +127,7 @@ public final class WebSocketTask: @unchecked Sendable {
         self.relay = relay
         self.wantsReading = !startsPaused
         self.keys = MaskingKeys.shared(on: transport.loop)
+        self.tally = LoopTally.shared(on: transport.loop)
         self.role = .server
         self.engine = WebSocketEngine(role: .server, maximumMessageSize: options.maximumMessageSize)
         self.adopt(transport)
