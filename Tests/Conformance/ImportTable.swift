@@ -36,9 +36,8 @@ struct ImportTable {
             "ControlAPI": [],
             "ControlPlane": [
                 "ByteKernels", "ControlAPI", "CoreMetrics", "DequeModule", "FoundationEssentials", "GatewayCore",
-                "HTTPTransport",
-                "HTTPTypes", "Hummingbird", "HummingbirdCore", "Logging", "NIOCore", "NIOPosix",
-                "ServiceLifecycle", "SessionTasks", "StreamTransport", "Synchronization", "TLSEngine", "URLLoading",
+                "HTTPSemantics", "HTTPTransport", "HTTPTypes", "Hummingbird", "HummingbirdCore", "Logging", "NIOCore",
+                "NIOHTTPTypes", "NIOPosix", "ServiceLifecycle", "SessionTasks", "StreamTransport", "Synchronization", "TLSEngine", "URLLoading",
                 "WebSocketProtocol",
             ],
             "sluice": [
