@@ -37,9 +37,8 @@ struct ImportTable {
             "ControlClient": ["CommandLineText", "ControlAPI", "Foundation", "URLLoading"],
             "ControlPlane": [
                 "ByteKernels", "ControlAPI", "CoreMetrics", "DequeModule", "FoundationEssentials", "GatewayCore",
-                "HTTPTransport",
-                "HTTPTypes", "Hummingbird", "HummingbirdCore", "Logging", "NIOCore", "NIOPosix",
-                "ServiceLifecycle", "SessionTasks", "StreamTransport", "Synchronization", "TLSEngine", "URLLoading",
+                "HTTPSemantics", "HTTPTransport", "HTTPTypes", "Hummingbird", "HummingbirdCore", "Logging", "NIOCore",
+                "NIOHTTPTypes", "NIOPosix", "ServiceLifecycle", "SessionTasks", "StreamTransport", "Synchronization", "TLSEngine", "URLLoading",
                 "WebSocketProtocol",
             ],
             "sluice": [

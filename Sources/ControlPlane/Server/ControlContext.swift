@@ -9,12 +9,15 @@ final class ControlContext: Sendable {
     let version: String
     let logger: Logger
     let anchor: TimeAnchor
+    /// Where connections opened by command may lead.
+    let targets: TargetRules
     /// For WebSockets of the control plane itself: none of the gateway's loops is to carry them.
     let loop: Loop
     let requests = RequestFigures()
     private let currentPhase = Mutex(ServicePhase.starting)
 
-    init(gateway: Gateway, version: String, logger: Logger, loop: Loop) {
+    init(gateway: Gateway, targets: TargetRules, version: String, logger: Logger, loop: Loop) {
+        self.targets = targets
         self.loop = loop
         self.gateway = gateway
         self.version = version

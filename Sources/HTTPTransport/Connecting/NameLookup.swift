@@ -8,12 +8,14 @@ import StreamTransport
 final class NameLookup: Resolver, @unchecked Sendable {
     typealias Answer = @Sendable (Result<[StreamTransport.SocketAddress], ResolutionFailure>) -> Void
     typealias Resolve = @Sendable (String, UInt16, @escaping Answer) -> Void
+    typealias Permission = @Sendable (String, StreamTransport.SocketAddress) -> Bool
 
     /// Addresses tried at most; the rest of a longer list is passed over.
     static let addressLimit = 16
 
     private let eventLoop: any EventLoop
     private let resolve: Resolve
+    private let permits: Permission?
     private struct Queries {
         let version4: EventLoopPromise<[NIOCore.SocketAddress]>
         let version6: EventLoopPromise<[NIOCore.SocketAddress]>
@@ -25,9 +27,12 @@ final class NameLookup: Resolver, @unchecked Sendable {
     private(set) var start: ContinuousClock.Instant?
     private(set) var end: ContinuousClock.Instant?
     private(set) var failure: ResolutionFailure?
+    /// An address that must not be tried; told where none is left.
+    private(set) var refused: StreamTransport.SocketAddress?
 
-    init(on eventLoop: any EventLoop, resolve: @escaping Resolve) {
+    init(on eventLoop: any EventLoop, permits: Permission?, resolve: @escaping Resolve) {
         self.eventLoop = eventLoop
+        self.permits = permits
         self.resolve = resolve
     }
 
@@ -54,9 +59,18 @@ final class NameLookup: Resolver, @unchecked Sendable {
         self.start = .now
         let eventLoop = self.eventLoop
         self.resolve(host, UInt16(clamping: port)) { result in
-            eventLoop.execute { self.received(result) }
+            eventLoop.execute { self.received(result.map { self.permitted($0, of: host) }) }
         }
         return queries
+    }
+
+    private func permitted(_ addresses: [StreamTransport.SocketAddress], of host: String)
+        -> [StreamTransport.SocketAddress]
+    {
+        guard let permits = self.permits else { return addresses }
+        let permitted = addresses.filter { permits(host, $0) }
+        if permitted.isEmpty { self.refused = addresses.first }
+        return permitted
     }
 
     private func received(_ result: Result<[StreamTransport.SocketAddress], ResolutionFailure>) {

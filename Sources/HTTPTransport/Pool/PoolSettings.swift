@@ -16,5 +16,8 @@ package struct PoolSettings: Sendable {
             ResolverThreads.shared.resolve($0, port: $1, answer: $2)
         }
 
+    /// Asked of each address before it is tried, with the host that was asked for; `nil` permits all.
+    package var permits: (@Sendable (_ host: String, SocketAddress) -> Bool)?
+
     package init() {}
 }
