@@ -100,7 +100,7 @@ let package = Package(
             name: "ControlPlane",
             dependencies: [
                 "ControlAPI", "GatewayCore", "HTTPTransport", "SessionTasks", "StreamTransport", "TLSEngine",
-                "WebSocketProtocol", "ByteKernels",
+                "URLLoading", "WebSocketProtocol", "ByteKernels",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),

@@ -35,7 +35,7 @@ struct ImportTable {
             "CommandLineText": [],
             "ControlAPI": [],
             "ControlPlane": [
-                "ByteKernels", "ControlAPI", "DequeModule", "FoundationEssentials", "GatewayCore", "HTTPTransport",
+                "ByteKernels", "ControlAPI", "DequeModule", "Foundation", "FoundationEssentials", "GatewayCore", "HTTPTransport",
                 "HTTPTypes", "Hummingbird", "HummingbirdCore", "Logging", "Metrics", "NIOCore", "NIOPosix",
                 "ServiceLifecycle", "SessionTasks", "StreamTransport", "Synchronization", "TLSEngine", "URLLoading",
                 "WebSocketProtocol",

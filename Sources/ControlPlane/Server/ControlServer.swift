@@ -22,12 +22,16 @@ package final class ControlServer: Sendable {
     private let loops: MultiThreadedEventLoopGroup
     private let running = Mutex<(group: ServiceGroup, task: Task<Void, Never>)?>(nil)
 
-    package init(_ settings: ControlSettings, gateway: Gateway, log: TunnelLog, version: String) {
+    package init(
+        _ settings: ControlSettings, gateway: Gateway, configuration: RunningConfiguration, log: TunnelLog,
+        version: String
+    ) {
         self.settings = settings
         self.log = log
         var logger = Logger(label: "control") { _ in GatewayLogHandler(log: log) }
         logger.logLevel = .warning
-        self.context = ControlContext(gateway: gateway, version: version, logger: logger)
+        self.context = ControlContext(
+            gateway: gateway, configuration: configuration, version: version, logger: logger)
         self.loops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     }
 
@@ -102,6 +106,7 @@ package final class ControlServer: Sendable {
         guard let running = self.running.withLock({ $0.take() }) else { return }
         await running.group.triggerGracefulShutdown()
         await running.task.value
+        self.context.transfers.stop()
         if case .unix(let path, _)? = self.settings.address {
             self.context.gateway.loops.first?.system.removeSocketFile(path)
         }

@@ -29,6 +29,7 @@ extension URLSessionConfiguration {
         copy.connectionProxyDictionary = self.connectionProxyDictionary
         copy.shouldUseExtendedBackgroundIdleMode = self.shouldUseExtendedBackgroundIdleMode
         copy.multipathServiceType = self.multipathServiceType
+        copy.admitsAddress = self.admitsAddress
     }
 }
 

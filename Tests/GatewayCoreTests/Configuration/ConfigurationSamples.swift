@@ -20,6 +20,17 @@ enum ConfigurationSamples {
           mode: 0660
           closed-connections: 50
           keep-handshakes: false
+          transfers:
+            directories: [/srv/files, /var/lib/sluice]
+            max-transfers: 20
+            max-running: 5
+            max-body: 1MiB
+            max-memory: 8MiB
+            credentials:
+              - {name: mirror, hosts: [mirror.example, "*.mirror.example"], user: ada, password-file: word.txt}
+              - {name: inner, hosts: [inner.example], user: ada, password: secret}
+              - {name: store, hosts: [store.example], token: abc}
+              - {name: vault, hosts: [vault.example], token-file: token.txt}
         max-connections: 1000
         loops: 2
         drain-timeout: 1m

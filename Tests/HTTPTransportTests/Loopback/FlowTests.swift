@@ -180,6 +180,27 @@ struct FlowTests {
         #expect(diary.failure == .connecting(.deadlinePassed(.resolving)))
     }
 
+    @Test func connectsToNoAddressThatIsNotAdmitted() async throws {
+        let server = try await RawServer([[.request, .send(Self.ok)]])
+        let asked = Mutex<[String]>([])
+        var settings = PoolSettings()
+        settings.resolve = { _, port, answer in
+            answer(.success([.ipv4(address: 0x7F00_0002, port: port), .ipv4(address: 0x7F00_0001, port: port)]))
+        }
+        settings.admits = { address, host in
+            asked.withLock { $0.append("\(host) \(address)") }
+            return address == .ipv4(address: 0x7F00_0001, port: server.port)
+        }
+        var order = server.order()
+        order.origin.host = "two.test"
+        #expect(await ConnectionPool(settings: settings).perform(order).text == "ok")
+        #expect(asked.withLock { $0 } == ["two.test 127.0.0.2:\(server.port)", "two.test 127.0.0.1:\(server.port)"])
+        settings.admits = { _, _ in false }
+        #expect(await ConnectionPool(settings: settings).perform(order).failure == .notAdmitted)
+        // Given in digits, nothing is looked up.
+        #expect(await ConnectionPool(settings: settings).perform(server.order()).failure == .notAdmitted)
+    }
+
     @Test func looksNamesUpAndTriesTheirAddresses() async throws {
         let server = try await RawServer([[.request, .send(Self.ok)]])
         var settings = PoolSettings()

@@ -18,6 +18,7 @@ package struct ControlSettings: Sendable, Equatable {
     package var closedConnections = 1000
     /// Whether opening handshakes of WebSockets are kept to be shown, at about half a KiB a connection.
     package var keepsHandshakes = true
+    package var transfers = TransferSettings()
 
     package init() {}
 }

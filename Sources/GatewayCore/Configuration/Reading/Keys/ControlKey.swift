@@ -4,4 +4,5 @@ package enum ControlKey: String, CaseIterable, Sendable {
     case mode
     case closedConnections = "closed-connections"
     case keepHandshakes = "keep-handshakes"
+    case transfers
 }
