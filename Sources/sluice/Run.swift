@@ -51,7 +51,7 @@ private func startControl(
     _ settings: ControlSettings, gateway: Gateway, configuration: RunningConfiguration, log: TunnelLog
 ) async throws(PlanFault) -> (ControlServer?, String?) {
     guard settings.address != nil else { return (nil, nil) }
-    let server = ControlServer(
+    let server = try ControlServer(
         settings, gateway: gateway, configuration: configuration, log: log, version: Version.text)
     do throws(PlanFault) {
         return (server, try await server.start())

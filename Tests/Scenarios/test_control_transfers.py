@@ -351,7 +351,10 @@ def test_failures_say_what_is_wrong(control):
     control.get("/v1/transfers?state=odd").problem(400, "invalid-parameter")
 
 
-def test_tls_is_verified(control, secure_nginx):
+def test_tls_is_verified(control, secure_nginx, authority):
+    trusted = make(control, f"{secure_nginx.base}/file", authorities=authority.certificate.read_text())
+    assert reaches(control, trusted, "finished")["response"]["status"] == 200
+    control.post("/v1/transfers", {"url": secure_nginx.base, "authorities": "nonsense"}).problem(422, "invalid-value")
     assert reaches(control, make(control, f"{secure_nginx.base}/file"), "failed")["error"]["code"] == "tls-failed"
     done = reaches(control, make(control, f"{secure_nginx.base}/file", insecure=True), "finished")
     assert done["metrics"]["transactions"][0]["tlsVersion"] == "TLS 1.3"

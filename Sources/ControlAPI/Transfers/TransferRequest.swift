@@ -25,6 +25,8 @@ package struct TransferRequest: Codable, Sendable, Equatable, StrictlyRead {
     package var followRedirects: Bool?
     /// Takes any certificate. Only for tests.
     package var insecure: Bool?
+    /// PEM: trusted in place of the system's roots.
+    package var authorities: String?
     /// For something to arrive or leave. Default: 60 s.
     package var idleTimeoutMs: Double?
     /// For the whole, time in suspension included. Default: 7 days.
@@ -44,6 +46,7 @@ package struct TransferRequest: Codable, Sendable, Equatable, StrictlyRead {
         url: String, method: String? = nil, headers: [String: String]? = nil, text: String? = nil,
         data: String? = nil, file: String? = nil, streamed: Bool? = nil, destination: String? = nil,
         overwrite: Bool? = nil, credential: String? = nil, followRedirects: Bool? = nil, insecure: Bool? = nil,
+        authorities: String? = nil,
         idleTimeoutMs: Double? = nil, timeoutMs: Double? = nil, maximumBodyBytes: Int? = nil, start: Bool? = nil,
         description: String? = nil, priority: Double? = nil, labels: [String: String]? = nil
     ) {
@@ -59,6 +62,7 @@ package struct TransferRequest: Codable, Sendable, Equatable, StrictlyRead {
         self.credential = credential
         self.followRedirects = followRedirects
         self.insecure = insecure
+        self.authorities = authorities
         self.idleTimeoutMs = idleTimeoutMs
         self.timeoutMs = timeoutMs
         self.maximumBodyBytes = maximumBodyBytes
@@ -70,7 +74,8 @@ package struct TransferRequest: Codable, Sendable, Equatable, StrictlyRead {
 
     package static let members = [
         "url", "method", "headers", "text", "data", "file", "streamed", "destination", "overwrite", "credential",
-        "followRedirects", "insecure", "idleTimeoutMs", "timeoutMs", "maximumBodyBytes", "start", "description",
+        "followRedirects", "insecure", "authorities", "idleTimeoutMs", "timeoutMs", "maximumBodyBytes", "start",
+        "description",
         "priority", "labels",
     ]
 }

@@ -232,6 +232,11 @@ extension ConnectionsResource {
         } catch {
             throw await self.problem(error, report.key)
         }
+        var event = GatewayEvent(.upgraded)
+        event.connection = report.key
+        event.url = report.url
+        event.reason = "tls"
+        self.gateway.journal?.publish(event)
         return try await self.shown(report.key)
     }
 

@@ -88,6 +88,7 @@ package struct ControlProblem: Error {
         case 416: "Range Not Satisfiable"
         case 421: "Misdirected Request"
         case 422: "Unprocessable Content"
+        case 426: "Upgrade Required"
         case 428: "Precondition Required"
         case 429: "Too Many Requests"
         case 502: "Bad Gateway"

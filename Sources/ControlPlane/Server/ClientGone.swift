@@ -1,7 +1,7 @@
 import NIOCore
 import Synchronization
 
-/// The moment in which a client goes away, to be waited for; the wait can be cancelled.
+/// The moment in which a client goes away, to be waited for by one at a time; the wait can be cancelled.
 final class ClientGone: Sendable {
     private struct State {
         var isOver = false
@@ -14,18 +14,22 @@ final class ClientGone: Sendable {
         future.whenComplete { [weak self] _ in self?.finish() }
     }
 
-    func wait() async {
+    /// - Returns: whether the client is gone; `false` when the wait was cancelled.
+    @discardableResult
+    func wait() async -> Bool {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let isOver = self.state.withLock { state in
-                    if !state.isOver { state.waiting = continuation }
-                    return state.isOver
+                let isDone = self.state.withLock { state in
+                    let isDone = state.isOver || Task.isCancelled
+                    if !isDone { state.waiting = continuation }
+                    return isDone
                 }
-                if isOver { continuation.resume() }
+                if isDone { continuation.resume() }
             }
         } onCancel: {
-            self.finish()
+            self.state.withLock { $0.waiting.take() }?.resume()
         }
+        return self.state.withLock { $0.isOver }
     }
 
     private func finish() {

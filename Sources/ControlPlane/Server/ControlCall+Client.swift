@@ -25,7 +25,7 @@ extension ControlCall {
         }.get()
     }
 
-    private func clientGone() async throws -> ClientGone {
+    func clientGone() async throws -> ClientGone {
         ClientGone(try await self.wire().clientGone)
     }
 }

@@ -10,18 +10,19 @@ final class ControlContext: Sendable {
     let version: String
     let logger: Logger
     let anchor: TimeAnchor
+    /// For WebSockets of the control plane itself: none of the gateway's loops is to carry them.
+    let loop: Loop
+    let requests = RequestFigures()
     let transfers: TransferShelf
     private let currentPhase = Mutex(ServicePhase.starting)
 
-    init(gateway: Gateway, configuration: RunningConfiguration, version: String, logger: Logger) {
+    init(gateway: Gateway, configuration: RunningConfiguration, version: String, logger: Logger, loop: Loop) {
+        self.loop = loop
         self.gateway = gateway
         self.configuration = configuration
         self.version = version
         self.logger = logger
-        let loop = gateway.loops.first
-        self.transfers = TransferShelf(targets: TransferTargets()) {
-            loop?.system.now() ?? MonotonicInstant(nanoseconds: 0)
-        }
+        self.transfers = TransferShelf(targets: TransferTargets()) { loop.system.now() }
         let now = gateway.loops.first?.system.now() ?? MonotonicInstant(nanoseconds: 0)
         self.anchor = TimeAnchor(instant: now, milliseconds: Machine.wallClockMilliseconds())
     }

@@ -11,6 +11,8 @@ struct ControlResponder: HTTPResponder {
     let table: OperationTable
     let gatekeeper: any Gatekeeper
     let audit: any AuditTrail
+    let figures: RequestFigures
+    let idempotency = Idempotency()
 
     func respond(to request: Request, context: ControlRequestContext) async throws -> Response {
         do {
@@ -60,6 +62,17 @@ struct ControlResponder: HTTPResponder {
     }
 
     private func carryOut(_ call: ControlCall) async throws -> Response {
+        do {
+            let response = try await self.idempotency.once(call) { try await self.perform($0) }
+            self.figures.answered(call.operation.name, status: response.status.code)
+            return response
+        } catch {
+            self.figures.answered(call.operation.name, status: (error as? ControlProblem)?.status ?? 500)
+            throw error
+        }
+    }
+
+    private func perform(_ call: ControlCall) async throws -> Response {
         guard call.operation.isWrite else { return try await call.operation.handler(call) }
         do {
             let response = try await call.operation.handler(call)

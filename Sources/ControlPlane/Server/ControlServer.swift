@@ -22,16 +22,25 @@ package final class ControlServer: Sendable {
     private let loops: MultiThreadedEventLoopGroup
     private let running = Mutex<(group: ServiceGroup, task: Task<Void, Never>)?>(nil)
 
+    private let ownLoops: LoopGroup
+
+    /// - Throws: `PlanFault` when there are not enough descriptors or threads.
     package init(
         _ settings: ControlSettings, gateway: Gateway, configuration: RunningConfiguration, log: TunnelLog,
         version: String
-    ) {
+    ) throws(PlanFault) {
         self.settings = settings
         self.log = log
         var logger = Logger(label: "control") { _ in GatewayLogHandler(log: log) }
         logger.logLevel = .warning
+        do throws(SystemError) {
+            self.ownLoops = try LoopGroup(count: 1)
+        } catch {
+            throw PlanFault("control plane: \(error)")
+        }
         self.context = ControlContext(
-            gateway: gateway, configuration: configuration, version: version, logger: logger)
+            gateway: gateway, configuration: configuration, version: version, logger: logger,
+            loop: self.ownLoops.loops[0])
         self.loops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     }
 
@@ -87,7 +96,7 @@ package final class ControlServer: Sendable {
         return Application(
             responder: ControlResponder(
                 table: OperationTable.make(self.context), gatekeeper: LocalGatekeeper(),
-                audit: LoggedAudit(log: self.log)),
+                audit: LoggedAudit(log: self.log), figures: self.context.requests),
             server: HTTPServerBuilder { ControlChannel(responder: $0) },
             configuration: ApplicationConfiguration(address: place, availableConnectionsDelegate: limit),
             onServerRunning: listening, eventLoopGroupProvider: .shared(self.loops), logger: self.context.logger)
@@ -104,6 +113,7 @@ package final class ControlServer: Sendable {
     /// Answers what is under way, and ends.
     package func stop() async {
         guard let running = self.running.withLock({ $0.take() }) else { return }
+        self.context.gateway.journal?.close()
         await running.group.triggerGracefulShutdown()
         await running.task.value
         self.context.transfers.stop()
@@ -111,6 +121,7 @@ package final class ControlServer: Sendable {
             self.context.gateway.loops.first?.system.removeSocketFile(path)
         }
         try? await self.loops.shutdownGracefully()
+        self.ownLoops.stop()
     }
 }
 

@@ -3,8 +3,11 @@ import GatewayCore
 extension OperationTable {
     /// The whole interface. Each resource lists its own.
     static func make(_ context: ControlContext) -> OperationTable {
-        OperationTable(
-            HealthResource(context: context).operations + ConnectionsResource(context: context).operations
+        let connections = ConnectionsResource(context: context)
+        return OperationTable(
+            HealthResource(context: context).operations + MetricsResource(context: context).operations
+                + connections.operations + EventsResource(context: context).operations
+                + DrainsResource(context: context, connections: connections).operations
                 + TransfersResource(context: context).operations + ConfigurationResource(context: context).operations
                 + ConfigurationSection.allCases.flatMap { EntriesResource(section: $0, context: context).operations })
     }

@@ -20,6 +20,8 @@ struct TransferOrder: Sendable {
     var credential: TransferCredential?
     var followsRedirects = true
     var trustsAnyone = false
+    /// Trusted in place of the system's roots: PEM.
+    var authorities: [UInt8]?
     var timeout = Duration.seconds(7 * 86_400)
     var bodyLimit: Int
     var memoryLimit: Int
@@ -44,5 +46,5 @@ struct TransferOrder: Sendable {
     }
 
     /// Whether nothing about its connections keeps others from using them.
-    var isPlain: Bool { self.credential == nil && !self.trustsAnyone }
+    var isPlain: Bool { self.credential == nil && !self.trustsAnyone && self.authorities == nil }
 }

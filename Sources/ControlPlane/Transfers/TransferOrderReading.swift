@@ -158,6 +158,12 @@ struct TransferOrderReading {
         order.credential = try self.credential(order.request)
         order.followsRedirects = self.wanted.followRedirects ?? true
         order.trustsAnyone = self.wanted.insecure ?? false
+        if let pem = self.wanted.authorities {
+            // Told now rather than by a handshake that fails.
+            _ = try TLSRequestReading(TLSRequest(authorities: pem), speaksWebSocket: false, pointer: "/authorities")
+                .context()
+            order.authorities = Array(pem.utf8)
+        }
         order.timeout =
             try ClientOrderReading.time(self.wanted.timeoutMs, "/timeoutMs", in: 1...Self.longest) ?? order.timeout
         order.startsAtOnce = self.wanted.start ?? true

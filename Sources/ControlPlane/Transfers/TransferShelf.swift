@@ -30,7 +30,7 @@ final class TransferShelf: Sendable {
 
     /// No transfer hears of another's cookies, credentials or kept answers.
     func session(for order: TransferOrder) -> URLSession {
-        guard order.isPlain else { return URLSession(configuration: self.configuration()) }
+        guard order.isPlain else { return URLSession(configuration: self.configuration(order.authorities)) }
         return self.state.withLock { state in
             if let session = state.session { return session }
             let session = URLSession(configuration: self.configuration())
@@ -39,7 +39,7 @@ final class TransferShelf: Sendable {
         }
     }
 
-    private func configuration() -> URLSessionConfiguration {
+    private func configuration(_ authorities: [UInt8]? = nil) -> URLSessionConfiguration {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.httpCookieStorage = nil
         configuration.httpShouldSetCookies = false
@@ -48,6 +48,7 @@ final class TransferShelf: Sendable {
         configuration.connectionProxyDictionary = [:]
         // Each transfer has a clock of its own.
         configuration.timeoutIntervalForResource = 366 * 86_400
+        configuration.authorities = authorities
         configuration.admitsAddress = self.targets.admits
         return configuration
     }

@@ -37,6 +37,8 @@ final class ClientSession {
 
     var key: ConnectionKey { ConnectionKey(self.identifier) }
 
+    var record: TaskRecord { self.task.record }
+
     var webSocket: WebSocketTask? {
         if case .webSocket(let task) = self.task { task } else { nil }
     }
@@ -63,6 +65,8 @@ final class ClientSession {
 
     private func isOpen() {
         self.gateway.shared.log.opened(self.key, url: self.url)
+        self.gateway.totals.handshakes.add(self.createdAt.duration(to: self.gateway.loop.now))
+        self.gateway.shared.journal?.publish(GatewayEvent(.opened, of: self))
         self.answer()
     }
 

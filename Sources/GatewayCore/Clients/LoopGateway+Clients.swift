@@ -19,6 +19,12 @@ extension LoopGateway {
     func ended(_ session: ClientSession, _ reason: TerminationReason, detail: String?) {
         self.shared.counters.count("ended/" + reason.name)
         self.shared.log.closed(session.key, url: session.url, reason, detail: detail)
+        self.totals.end(session.record, route: nil)
+        if let opened = session.record.openedAt { self.totals.lives.add(opened.duration(to: self.loop.now)) }
+        var event = GatewayEvent(.closed, of: session)
+        event.reason = reason.description
+        event.detail = detail
+        self.shared.journal?.publish(event)
         self.remember(session.identifier, reason, detail: detail)
         self.remove(session.identifier)
     }
@@ -28,5 +34,13 @@ extension LoopGateway {
         self.leftovers.removeAll { ($0.webSocket?.unreadMessages ?? 0) == 0 }
         if self.leftovers.count >= Self.leftoverLimit { self.leftovers.removeFirst() }
         self.leftovers.append(session)
+    }
+}
+
+extension GatewayEvent {
+    init(_ kind: Kind, of session: ClientSession) {
+        self.init(kind)
+        self.connection = session.key
+        self.url = session.url
     }
 }

@@ -32,7 +32,8 @@ package final class Gateway: Sendable {
         let shared = GatewayShared(
             log: log, hub: ChatHub(loops: loops), admission: Admission(configuration),
             closedLimit: control.address == nil ? 0 : control.closedConnections,
-            keepsHandshakes: control.address != nil && control.keepsHandshakes)
+            keepsHandshakes: control.address != nil && control.keepsHandshakes,
+            journal: control.address == nil ? nil : EventJournal())
         self.shared = shared
         self.parts = loops.enumerated().map { index, loop in
             LoopConfined(LoopGateway(loop: loop, index: index, shared: shared))
@@ -107,7 +108,18 @@ package final class Gateway: Sendable {
         for (listener, descriptors) in opened { try await self.serve(listener, on: descriptors) }
         self.shared.withAdmission { $0.reload(configuration) }
         self.state.withLock { $0.plan = plan }
+        self.shared.journal?.publish(GatewayEvent(.reloaded))
     }
+
+    /// Tells those who follow events that a new configuration was no right one.
+    package func reloadFailed(_ detail: String) {
+        var event = GatewayEvent(.reloadFailed)
+        event.detail = String(detail.prefix(1024))
+        self.shared.journal?.publish(event)
+    }
+
+    /// Where events go; `nil` without a control plane.
+    package var journal: EventJournal? { self.shared.journal }
 
     /// The file of a Unix socket that stays open takes the permission bits that it is to have now.
     private func setMode(_ listener: ListenerConfiguration) throws(PlanFault) {
@@ -189,6 +201,8 @@ package final class Gateway: Sendable {
     /// timeout. Returns when nothing is left.
     package func drain() async {
         let settings = self.state.withLock { $0.plan?.configuration.drain } ?? DrainSettings()
+        self.shared.journal?.publish(GatewayEvent(.drainStarted))
+        defer { self.shared.journal?.publish(GatewayEvent(.drainEnded)) }
         await withTaskGroup(of: Void.self) { group in
             for part in self.parts {
                 group.addTask {

@@ -1,6 +1,5 @@
 import StreamTransport
 import Synchronization
-import WebSocketProtocol
 
 /// What all loops of a gateway share. Touched when connections come and go, never for their bytes.
 package final class GatewayShared: Sendable {
@@ -11,16 +10,20 @@ package final class GatewayShared: Sendable {
     package let closedLimit: Int
     /// Whether opening handshakes are kept for the REST interface.
     package let keepsHandshakes: Bool
+    /// Where events go; `nil` where nobody could ever ask for them.
+    package let journal: EventJournal?
     private let admission: Mutex<Admission>
 
     package init(
-        log: TunnelLog, hub: ChatHub, admission: Admission, closedLimit: Int = 0, keepsHandshakes: Bool = false
+        log: TunnelLog, hub: ChatHub, admission: Admission, closedLimit: Int = 0, keepsHandshakes: Bool = false,
+        journal: EventJournal? = nil
     ) {
         self.log = log
         self.hub = hub
         self.admission = Mutex(admission)
         self.closedLimit = closedLimit
         self.keepsHandshakes = keepsHandshakes
+        self.journal = journal
     }
 
     var loopCount: Int { self.hub.loopCount }
@@ -29,10 +32,6 @@ package final class GatewayShared: Sendable {
     func closedLimit(onLoop index: Int) -> Int {
         let loops = max(1, self.loopCount)
         return self.closedLimit / loops + (index < self.closedLimit % loops ? 1 : 0)
-    }
-
-    func handshake(_ request: RequestHead, _ response: [UInt8]) -> HandshakeFacts? {
-        self.keepsHandshakes ? HandshakeFacts(request, response: response) : nil
     }
 
     package func withAdmission<R: Sendable>(_ body: (inout Admission) -> R) -> R {

@@ -29,6 +29,20 @@ extension LoopGateway {
         }
     }
 
+    /// A connection came to its endpoint: payload may flow.
+    func opened(_ connection: any LiveConnection, _ passport: ConnectionPassport, isWebSocket: Bool) {
+        self.shared.log.opened(passport)
+        self.totals.handshakes.add(passport.acceptedAt.duration(to: self.loop.now))
+        self.replace(connection)
+        guard let journal = self.shared.journal else { return }
+        if isWebSocket {
+            var event = GatewayEvent(.upgraded, of: passport)
+            event.reason = "websocket"
+            journal.publish(event)
+        }
+        journal.publish(GatewayEvent(.opened, of: passport))
+    }
+
     /// The last word on a connection: its log line, its counter, its place.
     func ended(
         _ passport: ConnectionPassport, _ reason: TerminationReason, detail: String? = nil, downstream: TaskRecord?,
@@ -37,7 +51,26 @@ extension LoopGateway {
         self.shared.counters.count("ended/" + reason.name)
         self.shared.log.closed(
             passport, reason, detail: detail, downstream: downstream, upstream: upstream, at: self.loop.now)
+        for record in [downstream, upstream].compactMap(\.self) { self.totals.end(record, route: passport.route) }
+        if let opened = downstream?.openedAt { self.totals.lives.add(opened.duration(to: self.loop.now)) }
+        if let journal = self.shared.journal {
+            var event = GatewayEvent(.closed, of: passport)
+            event.reason = reason.description
+            event.detail = detail
+            journal.publish(event)
+        }
         self.remember(passport.identifier, reason, detail: detail)
         self.remove(passport.identifier)
+    }
+}
+
+extension GatewayEvent {
+    init(_ kind: Kind, of passport: ConnectionPassport) {
+        self.init(kind)
+        self.connection = ConnectionKey(passport.identifier)
+        self.listener = passport.listener
+        self.route = passport.route
+        self.upstream = passport.upstream
+        self.peer = passport.client.description
     }
 }

@@ -66,6 +66,7 @@ final class InboundConnection {
         self.refusal = self.ticket.take(client: client, at: self.loop.now)
         if let refusal = self.refusal {
             self.gateway.shared.counters.count(refusal.rawValue)
+            self.gateway.shared.journal?.limitHit(refusal.rawValue, listener: self.passport.listener)
             guard self.plan.configuration.kind.speaksWebSocket, self.ticket.takeAnswer() else {
                 return self.end(TerminationReason(.gateway, .accepting, .refusedAdmission(refusal)), reset: true)
             }

@@ -59,8 +59,15 @@ package struct Balancer: Sendable {
     }
 
     /// Connecting succeeded, the opening handshake included: the endpoint's past is forgotten.
-    package mutating func succeeded(_ endpoint: Int) {
-        guard self.endpoints.indices.contains(endpoint) else { return }
+    /// - Returns: whether it had been ejected.
+    @discardableResult
+    package mutating func succeeded(_ endpoint: Int) -> Bool {
+        guard self.endpoints.indices.contains(endpoint) else { return false }
+        defer { self.forget(endpoint) }
+        return self.endpoints[endpoint].ejections > 0
+    }
+
+    private mutating func forget(_ endpoint: Int) {
         self.endpoints[endpoint].failures = 0
         self.endpoints[endpoint].ejections = 0
         self.endpoints[endpoint].ejectedUntil = nil
@@ -68,11 +75,13 @@ package struct Balancer: Sendable {
 
     /// Connecting failed. After the configured number in a row the endpoint is ejected; when it comes back, one more
     /// failure ejects it again, for twice as long.
-    package mutating func failed(_ endpoint: Int, now: MonotonicInstant) {
-        guard let limit = self.ejection.failures, self.endpoints.indices.contains(endpoint) else { return }
+    /// - Returns: whether it is ejected by that.
+    @discardableResult
+    package mutating func failed(_ endpoint: Int, now: MonotonicInstant) -> Bool {
+        guard let limit = self.ejection.failures, self.endpoints.indices.contains(endpoint) else { return false }
         var health = self.endpoints[endpoint]
         // Attempts that began before the ejection say nothing new.
-        guard !health.isEjected(at: now) else { return }
+        guard !health.isEjected(at: now) else { return false }
         health.failures = min(health.failures + 1, limit)
         if health.failures == limit {
             let factor = min(1 << min(health.ejections, 16), Self.longestEjection)
@@ -80,6 +89,7 @@ package struct Balancer: Sendable {
             health.ejections = min(health.ejections + 1, 16)
         }
         self.endpoints[endpoint] = health
+        return health.failures == limit
     }
 
     /// The smooth weighted round: everyone's claim grows by its weight, the largest claim wins and pays for all.

@@ -75,13 +75,15 @@ final class UpstreamSession {
         self.chosen = nil
         switch result {
         case .success(let upstream):
-            self.route.upstream?.balancer.withLock { $0.succeeded(endpoint) }
+            let isBack = self.route.upstream?.balancer.withLock { $0.succeeded(endpoint) }
+            if isBack == true { self.note(.upstreamUp) }
             self.join(upstream, endpoint: endpoint)
         case .failure(let failure):
-            self.route.upstream?.balancer.withLock {
-                if failure.kind.countsAgainstEndpoint { $0.failed(endpoint, now: now) }
-                $0.release(endpoint)
+            let isDown = self.route.upstream?.balancer.withLock { balancer in
+                defer { balancer.release(endpoint) }
+                return failure.kind.countsAgainstEndpoint && balancer.failed(endpoint, now: now)
             }
+            if isDown == true { self.note(.upstreamDown, detail: failure.detail) }
             var generator = LoopGenerator(self.loop)
             // An answer that is meant for the client is no reason to ask another endpoint.
             guard failure.kind.countsAgainstEndpoint,
@@ -89,6 +91,15 @@ final class UpstreamSession {
             else { return self.fail(failure.kind, answer: failure.response, detail: failure.detail) }
             self.loop.arm(self.timer, after: delay, target: self)
         }
+    }
+
+    /// Tells of the endpoint that was tried last.
+    private func note(_ kind: GatewayEvent.Kind, detail: String? = nil) {
+        var event = GatewayEvent(kind)
+        event.route = self.passport.route
+        event.upstream = self.passport.upstream
+        event.detail = detail
+        self.gateway.shared.journal?.publish(event)
     }
 
     // MARK: Joining
@@ -101,17 +112,15 @@ final class UpstreamSession {
         self.isOver = true
         self.transport = nil
         let downstream: TunnelLink
-        var handshake: HandshakeFacts?
         switch self.link {
         case .stream: downstream = .stream(StreamTask(adopting: transport))
         case .webSocket(_, let asked):
             let acceptance = self.acceptance(asked, upstream: upstream)
-            handshake = self.gateway.shared.handshake(asked.head, acceptance.response)
+            self.gateway.keepHandshake(self.identifier, asked.head, acceptance.response)
             downstream = .webSocket(self.accept(transport, acceptance))
         }
         let session = TunnelSession(
             self.passport, ticket: self.ticket, route: self.route, endpoint: endpoint, gateway: self.gateway)
-        session.handshake = handshake
         session.join(downstream, upstream)
     }
 

@@ -46,20 +46,21 @@ final class ConnectionAttempt: @unchecked Sendable {
                 channel.eventLoop.makeCompletedFuture { try self.equip(channel) }
             }
         self.timings.connectStart = .now
+        self.connect(bootstrap).assumeIsolated().whenComplete { self.connectEnded($0) }
+    }
+
+    private func connect(_ bootstrap: ClientBootstrap) -> EventLoopFuture<any Channel> {
         let origin = self.order.origin
-        let future: EventLoopFuture<any Channel>
+        if let path = origin.socketPath { return bootstrap.connect(unixDomainSocketPath: path) }
         if let literal = StreamTransport.SocketAddress(literal: origin.host, port: origin.port),
             let address = NIOCore.SocketAddress(literal)
         {
             guard self.pool.settings.admits(literal, origin.host) else {
-                // Not before whoever asks knows that it has begun.
-                return self.pool.eventLoop.execute { self.fail(.notAdmitted) }
+                return self.pool.eventLoop.submit { throw ExchangeFailure.notAdmitted }
             }
-            future = bootstrap.connect(to: address)
-        } else {
-            future = bootstrap.connect(host: origin.host, port: Int(origin.port))
+            return bootstrap.connect(to: address)
         }
-        future.assumeIsolated().whenComplete { self.connectEnded($0) }
+        return bootstrap.connect(host: origin.host, port: Int(origin.port))
     }
 
     /// Several channels may be made, of which one wins.
@@ -136,7 +137,7 @@ final class ConnectionAttempt: @unchecked Sendable {
 
     private func failure(_ error: any Error) -> ExchangeFailure {
         if let refused = self.refusedSettings { return .securing(refused) }
-        if self.lookup.isRefused { return .notAdmitted }
+        if self.lookup.isRefused || error as? ExchangeFailure == .notAdmitted { return .notAdmitted }
         if let failure = self.lookup.failure { return .connecting(.nameResolution(failure)) }
         let failure = TransportFailure(connecting: error)
         if failure == .deadlinePassed(.connecting), self.lookup.isUnderWay {

@@ -103,5 +103,16 @@ extension UpgradableWire {
         }
 
         package var clientGone: EventLoopFuture<Void> { self.wire.clientGone }
+
+        /// Makes the connection a transport of `loop`, paused; HTTP is over on it. Once, on that loop's thread.
+        package func transport(of channel: any Channel, on loop: Loop) -> any Transport {
+            var facts = ConnectionFacts()
+            facts.localAddress = channel.localAddress.flatMap { StreamTransport.SocketAddress($0) }
+            facts.peerAddress = channel.remoteAddress.flatMap { StreamTransport.SocketAddress($0) }
+            let flow = UpgradedFlow(channel, wire: self.wire)
+            let transport = UpgradedTransport(flow, on: loop, facts: facts)
+            flow.begin(transport)
+            return transport
+        }
     }
 }

@@ -86,6 +86,7 @@ extension TLSConfiguration {
         result.maximumVersion = configuration.tlsMaximumSupportedProtocolVersion == .TLSv13 ? .tls13 : .tls12
         if result.maximumVersion < result.minimumVersion { result.maximumVersion = result.minimumVersion }
         result.applicationProtocols = ["http/1.1"]
+        if let authorities = configuration.authorities { result.trust = .only([.pem(authorities)]) }
         result.asksForDecision = true
         result.asksForClientCertificate = true
         return result

@@ -64,6 +64,12 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     /// not ask it.
     package var admitsAddress: (@Sendable (SocketAddress, _ host: String) -> Bool)?
 
+    /// Of the Unix socket to which every connection for HTTP and WebSockets goes, whatever host its URL names; `nil`: to
+    /// the host.
+    package var socketPath: String?
+    /// PEM: trusted in place of the system's roots.
+    package var authorities: [UInt8]?
+
     /// As `default`.
     public override init() {
         self.httpCookieStorage = .shared

@@ -59,7 +59,7 @@ package actor RunningConfiguration {
         isDryRun: Bool = false, if condition: @escaping Condition = { _ in true }
     ) async -> Result<Outcome, ConfigurationRefusal> {
         guard let read = self.terms.read else { return .failure(.noFile) }
-        return await self.exclusively {
+        let result = await self.exclusively {
             await self.attempt(isDryRun: isDryRun, if: condition) { _ throws(ConfigurationRefusal) in
                 do {
                     return (try read(), .root)
@@ -70,6 +70,8 @@ package actor RunningConfiguration {
                 }
             }
         }
+        if !isDryRun, case .failure(let refusal) = result { self.gateway.reloadFailed("\(refusal)") }
+        return result
     }
 
     // MARK: One at a time

@@ -1,0 +1,28 @@
+/// Something that happened, as a Server-Sent Event's data or a text message. A `gap` stands for events that were missed.
+package struct Event: Codable, Sendable, Equatable {
+    /// From 1 up, without gaps; the `id` of the Server-Sent Event.
+    package var number: UInt64
+    /// `opened`, `closed`, `upgraded`, `limitHit`, `upstreamDown`, `upstreamUp`, `reloaded`, `reloadFailed`,
+    /// `drainStarted`, `drainProgressed`, `drainEnded` or `gap`.
+    package var type: String
+    package var at: String?
+    /// The id of a connection.
+    package var connection: String?
+    package var listener: String?
+    package var route: String?
+    package var upstream: String?
+    package var url: String?
+    package var peerAddress: String?
+    package var reason: String?
+    package var detail: String?
+    package var count: Int?
+    package var drain: String?
+    /// Of a gap: the numbers that are missing.
+    package var missedFrom: UInt64?
+    package var missedTo: UInt64?
+
+    package init(number: UInt64, type: String) {
+        self.number = number
+        self.type = type
+    }
+}

@@ -1,0 +1,36 @@
+/// Something that happened to the gateway, numbered in the order in which it was noted.
+package struct GatewayEvent: Sendable {
+    package enum Kind: String, CaseIterable, Sendable {
+        case opened, closed
+        /// A connection became a WebSocket, or secure.
+        case upgraded
+        /// A limit refused connections; at most one such event a second for each limit.
+        case limitHit
+        case upstreamDown, upstreamUp
+        case reloaded, reloadFailed
+        case drainStarted, drainProgressed, drainEnded
+    }
+
+    /// From 1 up, without gaps.
+    package internal(set) var number: UInt64 = 0
+    /// Milliseconds since 1970-01-01T00:00:00Z.
+    package internal(set) var at: Int64 = 0
+    package let kind: Kind
+    package var connection: ConnectionKey?
+    package var listener: String?
+    package var route: String?
+    package var upstream: String?
+    package var url: String?
+    package var peer: String?
+    /// Why it closed; which limit; to what it was upgraded.
+    package var reason: String?
+    package var detail: String?
+    /// How many were refused, or are told to end.
+    package var count: Int?
+    /// The drain that it belongs to.
+    package var drain: String?
+
+    package init(_ kind: Kind) {
+        self.kind = kind
+    }
+}

@@ -1,0 +1,67 @@
+import GatewayCore
+import Testing
+
+@Suite("The journal of events")
+struct EventJournalTests {
+    private func journal(of count: Int, limit: Int = 4) -> EventJournal {
+        let journal = EventJournal(limit: limit)
+        for _ in 0..<count { journal.publish(GatewayEvent(.opened)) }
+        return journal
+    }
+
+    @Test func numbersEventsWithoutGaps() {
+        let batch = self.journal(of: 3).events(after: 0)
+        #expect(batch.events.map(\.number) == [1, 2, 3])
+        #expect(batch.missed == nil)
+    }
+
+    @Test func givesWhatFollows() {
+        let journal = self.journal(of: 3)
+        #expect(journal.events(after: 2).events.map(\.number) == [3])
+        #expect(journal.events(after: 3).events.isEmpty)
+        #expect(journal.events(after: 0, count: 2).events.map(\.number) == [1, 2])
+    }
+
+    @Test func tellsWhatIsNotKept() {
+        let journal = self.journal(of: 10)
+        let batch = journal.events(after: 2)
+        #expect(batch.missed == 3...6)
+        #expect(batch.events.map(\.number) == [7, 8, 9, 10])
+        #expect(journal.events(after: 6).missed == nil)
+    }
+
+    @Test func knowsNothingOfAnotherLife() {
+        let batch = self.journal(of: 2).events(after: 7)
+        #expect(batch.missed == 7...7)
+        #expect(batch.events.isEmpty)
+    }
+
+    @Test func wakesWhoWaits() async {
+        let journal = self.journal(of: 1)
+        async let waited = journal.wait(after: 1)
+        journal.publish(GatewayEvent(.closed))
+        #expect(await waited == true)
+        #expect(await journal.wait(after: 1) == true)
+    }
+
+    @Test func letsWhoIsCancelledGo() async {
+        let journal = self.journal(of: 1)
+        let waiting = Task { await journal.wait(after: 1) }
+        waiting.cancel()
+        #expect(await waiting.value == nil)
+    }
+
+    @Test func tellsWhoWaitsOfItsEnd() async {
+        let journal = self.journal(of: 1)
+        async let waited = journal.wait(after: 1)
+        journal.close()
+        #expect(await waited == false)
+    }
+
+    @Test func tellsOfAFloodOnce() {
+        let journal = EventJournal()
+        for _ in 0..<100 { journal.limitHit("client-limit", listener: "web") }
+        journal.limitHit("accept-rate", listener: "web")
+        #expect(journal.events(after: 0).events.map(\.reason) == ["client-limit", "accept-rate"])
+    }
+}

@@ -1,0 +1,184 @@
+"""What happens is told as it happens, numbered, and told again to whoever was away; what is counted can be read."""
+
+import contextlib
+import json
+import signal
+import socket
+
+import pytest
+import websockets.sync.client
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+from support import configuration
+from support.control import Control
+from support.deadlines import eventually, seconds
+from support.events import Events
+
+
+@pytest.fixture
+def serve(sluice, tmp_path):
+    def start(listeners=(), routes=(), upstreams=(), **more):
+        listeners = list(listeners) or [configuration.listener("web", "ws://127.0.0.1:0")]
+        routes = list(routes) or [configuration.route("echo", "echo", path="/echo")]
+        file = configuration.write(tmp_path / "sluice.yaml", listeners, routes, upstreams, control={"address": "http://127.0.0.1:0"}, **more)
+        gateway = sluice("serve", "--config", file)
+        return gateway, Control.of(gateway)
+
+    return start
+
+
+def test_a_connection_is_told_of_from_its_opening_to_its_end(serve):
+    gateway, control = serve()
+    with Events(control, "/v1/events") as events:
+        with websockets.sync.client.connect(gateway.url()):
+            opened = events.wait_type("opened", listener="web", route="echo")
+            assert events.wait_type("upgraded", reason="websocket")["connection"] == opened["connection"]
+        closed = events.wait_type("closed", connection=opened["connection"])
+        assert closed["reason"] == "downstream/relaying/clean(1000)"
+        numbers = [event["number"] for event in events.all]
+        assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+
+
+def test_events_that_were_missed_are_told_after_a_disconnect(serve, listener):
+    _, control = serve()
+    with Events(control, "/v1/events") as events:
+        first = control.open(listener.url("tcp"))
+        seen = events.wait_type("opened", connection=first)["number"]
+    away = [control.open(listener.url("tcp")) for _ in range(5)]
+    with Events(control, "/v1/events?type=opened", {"Last-Event-ID": str(seen)}) as events:
+        events.wait_type("opened", connection=away[-1])
+        assert [event["connection"] for event in events.all] == away
+    with Events(control, "/v1/events?type=opened&after=0") as events:
+        events.wait_type("opened", connection=away[-1])
+        assert [event["connection"] for event in events.all] == [first, *away]
+
+
+def test_what_is_not_kept_any_more_is_a_gap(serve, listener):
+    _, control = serve()
+    name = control.open(listener.url("tcp"))
+    with Events(control, "/v1/events", {"Last-Event-ID": "999999"}) as events:
+        gap = events.wait_type("gap")
+        assert gap["missedTo"] == 999999
+        events.wait_type("opened", connection=name)
+
+
+def test_filters_choose_what_is_told(serve, listener):
+    _, control = serve()
+    name, other = control.open(listener.url("tcp")), control.open(listener.url("tcp"))
+    with Events(control, f"/v1/events?type=closed&connection={name}") as events:
+        control.close(other)
+        control.close(name)
+        assert events.wait_type("closed")["connection"] == name
+    control.get("/v1/events", type="nonsense").problem(400, "invalid-parameter")
+    control.request("GET", "/v1/events", headers={"Last-Event-ID": "x"}).problem(400, "invalid-header")
+
+
+def test_a_quiet_stream_beats(serve):
+    _, control = serve()
+    with Events(control, "/v1/events?heartbeatMs=20") as events:
+        eventually(lambda: events.comments >= 3, "heartbeats")
+        assert events.all == []
+
+
+def test_events_come_over_a_websocket_too(serve, listener):
+    _, control = serve()
+    url = control.url.replace("http://", "ws://") + "/v1/events?after=0"
+    name = control.open(listener.url("tcp"))
+    with websockets.sync.client.connect(url) as client:
+        opened = json.loads(client.recv(timeout=seconds(10)))
+        assert (opened["type"], opened["connection"]) == ("opened", name)
+        control.close(name)
+        assert json.loads(client.recv(timeout=seconds(10)))["type"] == "closed"
+        client.ping().wait(seconds(10))
+    # The gateway goes on, and so does its HTTP.
+    assert control.get("/livez").status == 200
+
+
+def test_the_end_is_told_and_ends_the_streams(serve):
+    gateway, control = serve([configuration.listener("raw", "tcp://127.0.0.1:0", route="echo")], [configuration.route("echo", "echo")])
+    with Events(control, "/v1/events") as events:
+        with socket.create_connection(gateway.address(), timeout=seconds(10)):
+            events.wait_type("opened")
+            gateway.signal(signal.SIGTERM)
+            events.wait_type("drainStarted")
+        eventually(lambda: events.ended, "the end of the stream")
+        assert events.all[-1]["type"] == "drainEnded"
+    assert gateway.wait() == 0
+
+
+def test_reloads_are_told(serve, tmp_path):
+    gateway, control = serve()
+    with Events(control, "/v1/events") as events:
+        gateway.signal(signal.SIGHUP)
+        events.wait_type("reloaded")
+        (tmp_path / "sluice.yaml").write_text("nonsense")
+        gateway.signal(signal.SIGHUP)
+        assert "expected a mapping" in events.wait_type("reloadFailed")["detail"]
+
+
+def test_limits_and_upstreams_are_told(serve, listener):
+    port = listener.port
+    gateway, control = serve(
+        [configuration.listener("web", "ws://127.0.0.1:0", max_connections_per_client=1)],
+        [configuration.route("echo", "echo", path="/echo"), configuration.route("up", "up", path="/up")],
+        [configuration.upstream("up", f"tcp://127.0.0.1:{port}", eject_failures=1, eject_duration="1s", retries=0)])
+    url = gateway.url().rstrip("/")
+    with Events(control, "/v1/events") as events:
+        with websockets.sync.client.connect(url + "/echo"):
+            for _ in range(3):
+                with pytest.raises(websockets.exceptions.InvalidStatus):
+                    websockets.sync.client.connect(url + "/echo")
+            events.wait_type("limitHit", listener="web", reason="client-limit")
+        listener.socket.close()
+
+        def try_upstream():
+            with contextlib.suppress(websockets.exceptions.InvalidStatus):
+                websockets.sync.client.connect(url + "/up")
+
+        eventually(lambda: try_upstream() or any(event["type"] == "upstreamDown" for event in events.all), "an endpoint down")
+        assert events.wait_type("upstreamDown")["upstream"] == f"tcp://127.0.0.1:{port}"
+        with socket.socket() as again:
+            again.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            again.bind(("127.0.0.1", port))
+            again.listen()
+            with websockets.sync.client.connect(url + "/up"):
+                events.wait_type("upstreamUp")
+
+
+def metrics(control):
+    answer = control.get("/metrics")
+    assert answer.headers["content-type"].startswith("application/openmetrics-text; version=1.0.0")
+    families = {family.name: family for family in text_string_to_metric_families(answer.body.decode())}
+    return lambda name, **labels: sum(
+        sample.value for family in families.values() for sample in family.samples
+        if sample.name == name and labels.items() <= sample.labels.items())
+
+
+def test_what_is_counted_can_be_read(serve, listener):
+    gateway, control = serve(routes=[configuration.route("echo", "echo", path="/echo", ping_interval="1s")])
+    with websockets.sync.client.connect(gateway.url()) as client:
+        for size in (1, 100, 1000):
+            client.send(b"x" * size)
+            client.recv()
+        value = metrics(control)
+        assert value("sluice_connections", kind="webSocket", state="open", route="echo") == 1
+        assert value("sluice_payload_bytes_total", route="echo", way="received") == 1101
+        assert value("sluice_messages_total", route="echo", way="sent") == 3
+        assert value("sluice_message_size_bytes_count") == 3 and value("sluice_message_size_bytes_sum") == 1101
+        assert value("sluice_message_size_bytes_bucket", le="1.0") == 1
+        assert value("sluice_message_size_bytes_bucket", le="128.0") == 2
+        assert value("sluice_handshake_seconds_count") == 1 and 0 < value("sluice_handshake_seconds_sum") < 10
+        eventually(lambda: metrics(control)("sluice_ping_rtt_seconds_count") >= 1, "a ping answered")
+    eventually(lambda: metrics(control)("sluice_connections") == 0, "the end of the connection")
+    value = metrics(control)
+    assert value("sluice_payload_bytes_total", route="echo", way="received") == 1101
+    assert value("sluice_connections_ended_total", party="downstream", phase="relaying", cause="clean") == 1
+    assert value("sluice_life_seconds_count") == 1
+    assert value("sluice_control_requests_total", operation="getMetrics", status="200") >= 3
+    assert value("sluice_events_total") == control_events(control)
+
+
+def control_events(control):
+    with Events(control, "/v1/events?after=0") as events:
+        events.wait_type("closed")
+        return events.all[-1]["number"]
