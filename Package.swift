@@ -104,7 +104,7 @@ let package = Package(
             name: "ControlPlane",
             dependencies: [
                 "ControlAPI", "GatewayCore", "HTTPSemantics", "HTTPTransport", "SessionTasks", "StreamTransport",
-                "TLSEngine", "WebSocketProtocol", "ByteKernels",
+                "TLSEngine", "URLLoading", "WebSocketProtocol", "ByteKernels",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),

@@ -36,9 +36,11 @@ struct ImportTable {
             "ControlAPI": [],
             "ControlClient": ["CommandLineText", "ControlAPI", "Foundation", "URLLoading"],
             "ControlPlane": [
-                "ByteKernels", "ControlAPI", "CoreMetrics", "DequeModule", "FoundationEssentials", "GatewayCore",
+                "ByteKernels", "ControlAPI", "CoreMetrics", "DequeModule", "Foundation", "FoundationEssentials",
+                "GatewayCore",
                 "HTTPSemantics", "HTTPTransport", "HTTPTypes", "Hummingbird", "HummingbirdCore", "Logging", "NIOCore",
-                "NIOHTTPTypes", "NIOPosix", "ServiceLifecycle", "SessionTasks", "StreamTransport", "Synchronization", "TLSEngine", "URLLoading",
+                "NIOHTTPTypes", "NIOPosix", "ServiceLifecycle", "SessionTasks", "StreamTransport", "Synchronization",
+                "TLSEngine", "URLLoading",
                 "WebSocketProtocol",
             ],
             "sluice": [
