@@ -1,4 +1,5 @@
 import ControlClient
+import FoundationEssentials
 import Testing
 
 @Suite("Addresses of a control plane")

@@ -20,5 +20,9 @@ package enum LabelText {
     /// What is no label.
     package struct Fault: Error, Equatable {
         package let text: String
+
+        package init(text: String) {
+            self.text = text
+        }
     }
 }

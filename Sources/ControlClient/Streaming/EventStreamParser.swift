@@ -1,7 +1,9 @@
 /// Reads Server-Sent Events from bytes in any pieces (WHATWG HTML §9.2.6).
 package struct EventStreamParser: Sendable {
     /// An event or a line is longer than the limit.
-    package struct Overflow: Error, Equatable {}
+    package struct Overflow: Error, Equatable {
+        package init() {}
+    }
 
     /// Longest event in bytes, and longest line.
     private let limit: Int

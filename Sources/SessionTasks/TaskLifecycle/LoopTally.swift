@@ -11,6 +11,9 @@ package final class LoopTally {
     /// Whether each connection remembers how long its own pings took: only where somebody may ask.
     package var keepsRoundTrips = false
 
+    /// Who looks on at which task; most tasks have nobody, and know it.
+    private var taps: [UInt64: [TaskTap]] = [:]
+
     private init(_ keys: MaskingKeys) {
         self.keys = keys
     }
@@ -28,5 +31,28 @@ package final class LoopTally {
 
     func answered(after duration: Duration) {
         self.roundTrips.add(duration)
+    }
+}
+
+extension LoopTally {
+    func add(_ tap: TaskTap, to record: TaskRecord) {
+        self.taps[record.identifier, default: []].append(tap)
+    }
+
+    /// - Returns: whether somebody else still looks on.
+    func remove(_ tap: TaskTap, from record: TaskRecord) -> Bool {
+        var rest = self.taps[record.identifier] ?? []
+        rest.removeAll { $0 === tap }
+        self.taps[record.identifier] = rest.isEmpty ? nil : rest
+        return !rest.isEmpty
+    }
+
+    func passed(
+        _ record: TaskRecord, _ way: TapPiece.Way, _ content: TapPiece.Content, _ bytes: RawSpan,
+        startsMessage: Bool = true, endsMessage: Bool = true
+    ) {
+        for tap in self.taps[record.identifier] ?? [] {
+            tap.passed(way, content, bytes, startsMessage: startsMessage, endsMessage: endsMessage)
+        }
     }
 }

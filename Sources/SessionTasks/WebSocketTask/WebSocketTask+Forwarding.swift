@@ -29,6 +29,9 @@ extension WebSocketTask {
                 self.record.countReceived(bytes: run.payloadCount, messages: run.messageCount, at: self.loop.now)
                 self.record.countMoreFramesReceived(run.frameCount - run.messageCount)
                 if run.messageCount > 0 { self.tally.received(messageOf: run.payloadCount / run.messageCount) }
+                if self.isTapped {
+                    self.tally.passed(self.record, .received, .frames, bytes.bytes.extracting(run.range))
+                }
                 forwarding.relay.received(run, bytes.bytes.extracting(run.range))
             case .ping(let payload):
                 self.record.countMoreFramesReceived()
@@ -65,6 +68,7 @@ extension WebSocketTask {
     private func write(_ run: FrameRun, _ bytes: RawSpan, _ forwarding: FrameForwarding, to transport: any Transport) {
         if forwarding.ping != nil, transport.queuedBytes == 0 { self.keepAlive?.asked(at: self.loop.now) }
         transport.writeThrough(bytes)
+        if self.isTapped { self.tally.passed(self.record, .sent, .frames, bytes) }
         self.record.countSent(bytes: run.payloadCount, messages: run.messageCount, at: self.loop.now)
         self.record.countMoreFramesSent(run.frameCount - run.messageCount)
         self.isInsideMessage = !run.endsMessage

@@ -61,11 +61,22 @@ extension WebSocketTask {
         case .received(let range):
             self.record.countReceived(bytes: range.count, messages: messages, at: self.loop.now)
             self.tallied(range.count, endsMessage: chunk.endsMessage)
+            if self.isTapped {
+                self.show(
+                    .received, mark.kind, bytes.bytes.extracting(range), startsMessage: mark.startsMessage,
+                    endsMessage: mark.endsMessage)
+            }
             taker(mark, bytes.bytes.extracting(range))
         case .inflated(let count):
             self.record.countReceived(bytes: count, messages: messages, at: self.loop.now)
             self.tallied(count, endsMessage: chunk.endsMessage)
-            self.share?.withInflated(count) { taker(mark, $0) }
+            self.share?.withInflated(count) { payload in
+                if self.isTapped {
+                    self.show(
+                        .received, mark.kind, payload, startsMessage: mark.startsMessage, endsMessage: mark.endsMessage)
+                }
+                taker(mark, payload)
+            }
         }
     }
 

@@ -19,6 +19,9 @@ extension WebSocketTask {
         } else {
             self.write(opcode, isFinal: endsMessage, isCompressed: false, payload, to: transport)
         }
+        if self.isTapped {
+            self.show(.sent, kind, payload, startsMessage: startsMessage, endsMessage: endsMessage)
+        }
         self.record.countSent(bytes: payload.byteCount, messages: endsMessage ? 1 : 0, at: self.loop.now)
         self.passed(endsMessage: endsMessage)
     }

@@ -86,6 +86,8 @@ public final class WebSocketTask: @unchecked Sendable {
     var readingStopped = false
     /// A message went out in part: until its rest has, none of another kind may begin.
     var isInsideMessage = false
+    /// Somebody looks on.
+    var isTapped = false
     package internal(set) var isSuspended = false
     var wantsReading = true
     let timer = LoopTimer()

@@ -44,6 +44,7 @@ final class SessionCore: Sendable {
         self.isShared = isShared
         var settings = PoolSettings()
         settings.connectionsPerHost = max(1, configuration.httpMaximumConnectionsPerHost)
+        if let admits = configuration.admitsAddress { settings.admits = admits }
         self.pool = ConnectionPool(settings: settings)
         self.state = Mutex(State(delegate: delegate.map { DelegateFace($0) }))
     }

@@ -31,6 +31,7 @@ extension URLSessionConfiguration {
         copy.multipathServiceType = self.multipathServiceType
         copy.socketPath = self.socketPath
         copy.authorities = self.authorities
+        copy.admitsAddress = self.admitsAddress
     }
 }
 
