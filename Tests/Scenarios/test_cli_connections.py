@@ -97,7 +97,7 @@ def test_messages_are_followed_to_the_end(client):
 
 
 def test_a_stream_is_written_read_and_ended_by_halves(client, listener):
-    got = []
+    got, may_end = [], threading.Event()
 
     def answer():
         peer, _ = listener.socket.accept()
@@ -105,17 +105,19 @@ def test_a_stream_is_written_read_and_ended_by_halves(client, listener):
             while data := peer.recv(4096):
                 got.append(data)
             peer.sendall(b"farewell")
+            assert may_end.wait(seconds(10))
 
     thread = threading.Thread(target=answer, daemon=True)
     thread.start()
     name = opened(client, url=f"tcp://127.0.0.1:{listener.port}")
     client("send", name, "--crlf", "EHLO")
     assert client("close", name, "--write") == f"{name} closed for writing\n"
-    thread.join(seconds(10))
-    assert b"".join(got) == b"EHLO\r\n"
     assert client("receive", name, "--min", "8") == "farewell"
-    assert client("receive", name) == ""
+    assert b"".join(got) == b"EHLO\r\n"
     assert "direction" in client.run("close", name, "--write").failed(81)
+    may_end.set()
+    thread.join(seconds(10))
+    assert client("receive", name, "--follow") == ""
 
 
 def test_lists_are_chosen_sorted_and_bounded(client):

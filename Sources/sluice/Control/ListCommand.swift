@@ -29,6 +29,7 @@ struct ListCommand: AsyncParsableCommand {
     var which: SelectionOptions
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp(
             "id, bytes, receivedBytes, sentBytes, queuedBytes, rtt, idle or age; -bytes is the largest first.",
             valueName: "key"))
