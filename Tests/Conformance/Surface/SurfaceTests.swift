@@ -6,7 +6,7 @@ struct SurfaceTests {
         SurfaceEntry.sessions + SurfaceEntry.transfers + SurfaceEntry.configurations + SurfaceEntry.tasks
         + SurfaceEntry.delegates + SurfaceEntry.choices + SurfaceEntry.credentials + SurfaceEntry.caches
         + SurfaceEntry.cookies + SurfaceEntry.requests + SurfaceEntry.errors + SurfaceEntry.metrics
-        + SurfaceEntry.protocols
+        + SurfaceEntry.protocols + SurfaceEntry.streams + SurfaceEntry.webSockets
 
     @Test func everyTestThatAnEntryNamesExists() throws {
         let tests = try NamedTests.all()
@@ -27,7 +27,8 @@ struct SurfaceTests {
     }
 
     @Test(arguments: [
-        ("A", 20), ("B", 22), ("C", 14), ("D", 40), ("E", 27), ("F", 8), ("I", 42), ("J", 10), ("K", 43), ("L", 58),
+        ("A", 20), ("B", 22), ("C", 14), ("D", 40), ("E", 27), ("F", 8), ("G", 10), ("H", 17), ("I", 42), ("J", 10),
+        ("K", 43), ("L", 58),
         ("M", 20), ("N", 22), ("O", 25), ("P", 13), ("Q", 9),
     ])
     func everyEntryOfASectionIsThereOnce(_ section: String, _ count: Int) {

@@ -15,7 +15,7 @@ enum Connections {
     }
 
     static func closeForAReasonOfOurOwn(_ socket: URLSessionWebSocketTask) {
-        socket.cancel(with: URLSessionWebSocketTask.CloseCode(rawValue: 4001), reason: nil)
+        if let code = URLSessionWebSocketTask.CloseCode(rawValue: 4001) { socket.cancel(with: code, reason: nil) }
     }
 
     static func askForTheTime(_ host: String) async throws -> String {

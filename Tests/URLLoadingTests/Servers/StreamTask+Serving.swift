@@ -43,7 +43,8 @@ extension StreamTask {
     ) async throws -> WebSocketTask {
         let head = try await self.head()
         told(head)
-        return try await self.accept(head, subprotocols: subprotocols, deflate: deflate, fields: fields, options: options)
+        return try await self.accept(
+            head, subprotocols: subprotocols, deflate: deflate, fields: fields, options: options)
     }
 
     func accept(

@@ -243,7 +243,8 @@ struct WebSocketOpeningTests {
         let heads = Heads()
         let server = try await Self.server(heads) { head in
             let field = head.fields["Authorization"] ?? ""
-            let isAnswer = field.hasPrefix("Digest ") && field.contains("uri=\"/ws?x=1\"")
+            let isAnswer =
+                field.hasPrefix("Digest ") && field.contains("uri=\"/ws?x=1\"")
                 && field.contains("username=\"user\"")
             return isAnswer ? nil : (401, ["WWW-Authenticate: Digest realm=\"a\", nonce=\"n\", qop=\"auth\""])
         }
