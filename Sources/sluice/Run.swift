@@ -53,6 +53,9 @@ private func startControl(
     guard settings.address != nil else { return (nil, nil) }
     let server = try ControlServer(
         settings, gateway: gateway, configuration: configuration, log: log, version: Version.text)
+    if !settings.isLocal, settings.tls == nil {
+        log.note("control plane without TLS: whoever is on the way can read its tokens", level: .warning)
+    }
     do throws(PlanFault) {
         return (server, try await server.start())
     } catch {

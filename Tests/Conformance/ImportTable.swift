@@ -38,9 +38,9 @@ struct ImportTable {
             "ControlPlane": [
                 "ByteKernels", "ControlAPI", "CoreMetrics", "DequeModule", "Foundation", "FoundationEssentials",
                 "GatewayCore",
-                "HTTPTransport",
-                "HTTPTypes", "Hummingbird", "HummingbirdCore", "Logging", "NIOCore", "NIOPosix",
-                "ServiceLifecycle", "SessionTasks", "StreamTransport", "Synchronization", "TLSEngine", "URLLoading",
+                "HTTPSemantics", "HTTPTransport", "HTTPTypes", "Hummingbird", "HummingbirdCore", "Logging", "NIOCore",
+                "NIOHTTPTypes", "NIOPosix", "ServiceLifecycle", "SessionTasks", "StreamTransport", "Synchronization",
+                "TLSEngine", "URLLoading",
                 "WebSocketProtocol",
             ],
             "sluice": [

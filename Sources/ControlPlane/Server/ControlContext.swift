@@ -10,19 +10,25 @@ final class ControlContext: Sendable {
     let version: String
     let logger: Logger
     let anchor: TimeAnchor
+    /// Where connections opened by command may lead.
+    let targets: TargetRules
     /// For WebSockets of the control plane itself: none of the gateway's loops is to carry them.
     let loop: Loop
     let requests = RequestFigures()
     let transfers: TransferShelf
     private let currentPhase = Mutex(ServicePhase.starting)
 
-    init(gateway: Gateway, configuration: RunningConfiguration, version: String, logger: Logger, loop: Loop) {
+    init(
+        gateway: Gateway, targets: TargetRules, configuration: RunningConfiguration, version: String, logger: Logger,
+        loop: Loop
+    ) {
+        self.targets = targets
         self.loop = loop
         self.gateway = gateway
         self.configuration = configuration
         self.version = version
         self.logger = logger
-        self.transfers = TransferShelf(targets: TransferTargets()) { loop.system.now() }
+        self.transfers = TransferShelf(targets: TransferTargets(targets)) { loop.system.now() }
         let now = gateway.loops.first?.system.now() ?? MonotonicInstant(nanoseconds: 0)
         self.anchor = TimeAnchor(instant: now, milliseconds: Machine.wallClockMilliseconds())
     }

@@ -68,7 +68,7 @@ enum LoadFailure {
         case .peerUnresponsive, .deadlinePassed: .timedOut
         case .nameResolution(.nameNotFound): .cannotFindHost
         case .nameResolution: .dnsLookupFailed
-        case .refused: .cannotConnectToHost
+        case .refused, .notPermitted: .cannotConnectToHost
         case .unreachable: .cannotConnectToHost
         case .tls: .secureConnectionFailed
         case .system(let error): self.isOffline(error) ? .notConnectedToInternet : .cannotConnectToHost
@@ -137,6 +137,7 @@ enum LoadFailure {
         case .nameResolution(.nameNotFound): "A server with the specified hostname could not be found."
         case .deadlinePassed: "The request timed out."
         case .refused: "Could not connect to the server."
+        case .notPermitted: "\(failure)."
         case .tls(let words): words
         case .nameResolution(.failed(let words)): words
         case .nameResolution, .reset, .peerUnresponsive, .truncated, .unreachable, .system: nil
@@ -151,7 +152,7 @@ enum LoadFailure {
             case .refused: ECONNREFUSED
             case .peerUnresponsive: ETIMEDOUT
             case .unreachable(let error), .system(let error): error.number
-            case .truncated, .deadlinePassed, .nameResolution, .tls: nil
+            case .truncated, .deadlinePassed, .nameResolution, .notPermitted, .tls: nil
             }
         guard let code = number.flatMap(POSIXErrorCode.init) else { return failure }
         return POSIXError(code)

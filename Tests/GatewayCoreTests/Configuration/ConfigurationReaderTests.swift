@@ -130,10 +130,15 @@ struct ConfigurationReaderTests {
         #expect(tls.keyLog == "up.log")
     }
 
+    @Test func theSampleOfASecureControlPlaneIsRight() {
+        #expect(ConfigurationSamples.problems(ConfigurationSamples.secureControl) == [])
+    }
+
     @Test func theSampleOfEverythingHoldsEveryKey() {
         for key in ConfigurationKeys.all {
             let name = key.split(separator: ".").last.map(String.init) ?? key
-            #expect(ConfigurationSamples.everything.contains("\(name):"), "\(key)")
+            let samples = [ConfigurationSamples.everything, ConfigurationSamples.secureControl]
+            #expect(samples.contains { $0.contains("\(name):") }, "\(key)")
         }
     }
 

@@ -222,6 +222,26 @@ struct FlowTests {
         #expect(timings.connectStart == timings.lookupEnd)
     }
 
+    @Test func triesOnlyAddressesThatMayBeTried() async throws {
+        let denied = StreamTransport.SocketAddress.ipv4(address: 0xA9FE_A9FE, port: 80)
+        var settings = PoolSettings()
+        settings.resolve = { _, _, answer in answer(.success([denied])) }
+        settings.admits = { address, host in host == "named.test" || address != denied }
+        for host in ["metadata.test", "169.254.169.254"] {
+            let order = ExchangeOrder(Origin(.http, host: host))
+            let diary = await ConnectionPool(settings: settings).perform(order)
+            #expect(diary.failure == .notAdmitted)
+        }
+        let server = try await RawServer([[.request, .send(Self.ok)]])
+        let port = UInt16(server.port)
+        settings.resolve = { _, _, answer in
+            answer(.success([denied, .ipv4(address: 0x7F00_0001, port: port)]))
+        }
+        var order = server.order()
+        order.origin.host = "two.test"
+        #expect(await ConnectionPool(settings: settings).perform(order).text == "ok")
+    }
+
     @Test func refusesWhatCannotBeSent() async throws {
         var order = ExchangeOrder(Origin(.http, host: "a.test"))
         order.head.fields = [HeaderField("A", "b\r\nC: d")]

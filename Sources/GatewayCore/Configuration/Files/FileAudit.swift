@@ -39,7 +39,10 @@ package struct FileAudit {
         let upstreams = located.configuration.upstreams.enumerated().flatMap { index, upstream in
             self.files(of: upstream.tls, at: ConfigurationValidator.upstreams.index(index).key(UpstreamKey.tls))
         }
-        return self.files(of: located.configuration.control.transfers) + listeners + upstreams
+        let control = located.configuration.control.tls.map { tls in
+            self.files(of: tls, at: ConfigurationValidator.control.key(ControlKey.tls), in: located)
+        }
+        return self.files(of: located.configuration.control.transfers) + listeners + upstreams + (control ?? [])
     }
 
     private static func files(of transfers: TransferSettings) -> [NamedFile] {
