@@ -103,8 +103,8 @@ let package = Package(
         .target(
             name: "ControlPlane",
             dependencies: [
-                "ControlAPI", "GatewayCore", "HTTPSemantics", "HTTPTransport", "SessionTasks", "StreamTransport",
-                "TLSEngine", "URLLoading", "WebSocketProtocol", "ByteKernels",
+                "CLinux", "ControlAPI", "GatewayCore", "HTTPSemantics", "HTTPTransport", "SessionTasks",
+                "StreamTransport", "TLSEngine", "URLLoading", "WebSocketProtocol", "ByteKernels",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),

@@ -53,6 +53,8 @@ struct ImportTable {
         folders: [
             "Sources/TLSEngine/OpenSSL/": ["COpenSSL", "Synchronization"],
             "Sources/StreamTransport/System/": ["CLinux", "Glibc"],
+            // The status of files, which the compiler takes for this module's wherever both are seen.
+            "Sources/ControlPlane/Transfers/": ["CLinux"],
             // What Foundation offers of run loops does not let one go on.
             "Sources/URLLoading/Streams/": ["CRunLoop"],
         ])

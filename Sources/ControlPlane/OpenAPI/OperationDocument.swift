@@ -29,7 +29,7 @@ package struct OperationDocument: Sendable {
 
     let summary: String
     /// Schemas of the parameters of the query, by name.
-    var parameters: [String: JSONValue] = [:]
+    var parameters: [String: DocumentValue] = [:]
     /// Header fields that it heeds, with what they say.
     var headers: [String: String] = [:]
     var body: [Content] = []
@@ -39,7 +39,7 @@ package struct OperationDocument: Sendable {
     var problems: [Int] = []
 
     init(
-        _ summary: String, parameters: [String: JSONValue] = [:], headers: [String: String] = [:],
+        _ summary: String, parameters: [String: DocumentValue] = [:], headers: [String: String] = [:],
         body: [Content] = [], isBodyRequired: Bool = false, answers: [Answer], problems: [Int] = []
     ) {
         self.summary = summary

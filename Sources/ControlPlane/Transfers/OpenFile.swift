@@ -1,3 +1,4 @@
+import CLinux
 import Foundation
 
 /// An open descriptor, closed when nobody holds it any more.

@@ -1,3 +1,4 @@
+import CLinux
 import Foundation
 
 /// A file that a transfer may touch: below a directory that the configuration names. Neither `..` nor a symbolic link
