@@ -37,7 +37,8 @@ struct ImportTable {
             "ControlPlane": [
                 "ByteKernels", "ControlAPI", "CoreMetrics", "DequeModule", "FoundationEssentials", "GatewayCore",
                 "HTTPSemantics", "HTTPTransport", "HTTPTypes", "Hummingbird", "HummingbirdCore", "Logging", "NIOCore",
-                "NIOHTTPTypes", "NIOPosix", "ServiceLifecycle", "SessionTasks", "StreamTransport", "Synchronization", "TLSEngine", "URLLoading",
+                "NIOHTTPTypes", "NIOPosix", "ServiceLifecycle", "SessionTasks", "StreamTransport", "Synchronization",
+                "TLSEngine", "URLLoading",
                 "WebSocketProtocol",
             ],
             "sluice": [

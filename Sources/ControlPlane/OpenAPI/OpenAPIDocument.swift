@@ -5,6 +5,7 @@ import HTTPTypes
 /// Describes the whole interface (OpenAPI 3.1), out of the table of operations, the wire models, and the documents.
 package struct OpenAPIDocument {
     private let version: String
+    private let access: AccessSchemes
     private var schemas = ModelSchemas(notes: FieldNotes.all)
     private var paths: [JSONValue.Member] = []
     /// Operations without a document, and documents without an operation.
@@ -13,8 +14,9 @@ package struct OpenAPIDocument {
     /// What notes beside the models are about, as `Model.member`.
     package static var notedMembers: Set<String> { Set(FieldNotes.all.keys) }
 
-    init(_ operations: [Operation], documents: [String: OperationDocument], version: String) {
-        self.version = version
+    init(_ operations: [Operation], documents: [String: OperationDocument], context: ControlContext) {
+        self.version = context.version
+        self.access = context.access
         for operation in operations {
             guard let document = documents[operation.name] else {
                 self.gaps.append(operation.name)
@@ -34,17 +36,11 @@ package struct OpenAPIDocument {
                 "description": "Opens, lists, inspects and steers the connections of a running gateway.",
             ],
             "servers": [["url": "/"]],
-            "security": [["bearer": []]],
+            "security": self.access.requirements,
             "paths": .object(self.paths),
             "components": [
                 "schemas": .object(schemas),
-                "securitySchemes": [
-                    "bearer": [
-                        "type": "http", "scheme": "bearer",
-                        "description":
-                            "A token of control.tokens; a client certificate or the user at a Unix socket may say as much.",
-                    ]
-                ],
+                "securitySchemes": self.access.schemes,
             ],
         ]
     }
@@ -131,6 +127,15 @@ package struct OpenAPIDocument {
                     })
             }
             if !answer.content.isEmpty { content["content"] = try self.contents(answer.content) }
+            if !answer.links.isEmpty {
+                content["links"] = .object(
+                    answer.links.map { name in
+                        let link: JSONValue = [
+                            "operationId": .string(name), "parameters": ["id": "$response.body#/id"],
+                        ]
+                        return JSONValue.Member(name, link)
+                    })
+            }
             members.append(JSONValue.Member("\(answer.status)", content))
         }
         let told = Set(document.answers.map(\.status))

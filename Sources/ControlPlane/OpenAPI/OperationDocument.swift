@@ -18,8 +18,14 @@ package struct OperationDocument: Sendable {
         let content: [Content]
         /// Header fields, by name, with what they say.
         let headers: [String: String]
+        /// Operations on what the body names with `id`.
+        let links: [String]
 
-        init(_ status: Int, _ description: String, _ content: Content..., headers: [String: String] = [:]) {
+        init(
+            _ status: Int, _ description: String, _ content: Content..., headers: [String: String] = [:],
+            links: [String] = []
+        ) {
+            self.links = links
             self.status = status
             self.description = description
             self.content = content

@@ -11,13 +11,16 @@ final class ControlContext: Sendable {
     let anchor: TimeAnchor
     /// Where connections opened by command may lead.
     let targets: TargetRules
+    /// How callers may say who they are.
+    let access: AccessSchemes
     /// For WebSockets of the control plane itself: none of the gateway's loops is to carry them.
     let loop: Loop
     let requests = RequestFigures()
     private let currentPhase = Mutex(ServicePhase.starting)
 
-    init(gateway: Gateway, targets: TargetRules, version: String, logger: Logger, loop: Loop) {
-        self.targets = targets
+    init(gateway: Gateway, settings: ControlSettings, version: String, logger: Logger, loop: Loop) {
+        self.targets = settings.targets
+        self.access = AccessSchemes(settings)
         self.loop = loop
         self.gateway = gateway
         self.version = version

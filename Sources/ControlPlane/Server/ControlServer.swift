@@ -39,7 +39,7 @@ package final class ControlServer: Sendable {
             throw PlanFault("control plane: \(error)")
         }
         self.context = ControlContext(
-            gateway: gateway, targets: settings.targets, version: version, logger: logger, loop: self.ownLoops.loops[0])
+            gateway: gateway, settings: settings, version: version, logger: logger, loop: self.ownLoops.loops[0])
         self.loops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     }
 
@@ -53,7 +53,7 @@ package final class ControlServer: Sendable {
     package var document: OpenAPIDocument {
         OpenAPIDocument(
             OperationTable.make(self.context).operations, documents: OperationDocuments.all,
-            version: self.context.version)
+            context: self.context)
     }
 
     /// Listens and serves until `stop`.
