@@ -43,6 +43,18 @@ struct ControlRequestTests {
             ])
     }
 
+    @Test func aListGoesOnUntilThereIsWhatWasWanted() {
+        var listing = ConnectionListing(ConnectionSelection(), sort: "-bytes", fields: "id,url", limit: 1500)
+        #expect(listing.request(count: 1500).target == "/v1/connections?sort=-bytes&fields=id%2Curl&limit=1000")
+        listing.limit = 3
+        #expect(listing.request(count: 3).target.hasSuffix("limit=3"))
+        let next = "/v1/connections?sort=-bytes&limit=1000&cursor=k1.1000"
+        #expect(
+            ConnectionListing.Pages.bounded(next, count: 500) == "/v1/connections?sort=-bytes&limit=500&cursor=k1.1000")
+        #expect(ConnectionListing.Pages.bounded(next, count: .max) == next)
+        #expect(ConnectionListing.Pages.bounded("/v1/connections", count: 1) == "/v1/connections")
+    }
+
     @Test func labelsAreNamesWithValues() throws {
         #expect(try LabelText.labels(["a=1", "b=", "c=x=y", "a=2"]).get() == ["a": "2", "b": "", "c": "x=y"])
         #expect(throws: LabelText.Fault(text: "=x")) { try LabelText.labels(["a=1", "=x"]).get() }
