@@ -158,6 +158,28 @@ static inline int sluice_each_dns_name(const X509 *certificate, void *context, s
     return count;
 }
 
+// Calls `visit` with each alternative name that is a DNS name, an e-mail address or a URI.
+static inline void sluice_each_alternative_name(const X509 *certificate, void *context, sluice_name_visitor visit) {
+    GENERAL_NAMES *names = (GENERAL_NAMES *)X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
+    int count = names ? sk_GENERAL_NAME_num(names) : 0;
+    for (int index = 0; index < count; index++) {
+        const GENERAL_NAME *name = sk_GENERAL_NAME_value(names, index);
+        if (name->type != GEN_DNS && name->type != GEN_EMAIL && name->type != GEN_URI) continue;
+        visit(context, ASN1_STRING_get0_data(name->d.ia5), ASN1_STRING_length(name->d.ia5));
+    }
+    GENERAL_NAMES_free(names);
+}
+
+// Writes the subject in RFC 2253's form, UTF-8 as it stands; returns its length, or -1 when it has no room in `size` bytes.
+static inline int sluice_subject_text(const X509 *certificate, char *text, int size) {
+    BIO *bio = BIO_new(BIO_s_mem());
+    if (!bio) return -1;
+    int length = X509_NAME_print_ex(bio, X509_get_subject_name(certificate), 0, XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB);
+    if (length < 0 || length > size || BIO_read(bio, text, size) < length) length = length == 0 ? 0 : -1;
+    BIO_free(bio);
+    return length;
+}
+
 // Whether the last PEM read stopped only because there was no further block.
 static inline int sluice_pem_ended(void) {
     unsigned long code = ERR_peek_last_error();

@@ -3,4 +3,10 @@
 package protocol StrictlyRead: Decodable, Sendable {
     /// Every member's name.
     static var members: [String] { get }
+    /// Members that are such objects themselves.
+    static var nested: [String: any StrictlyRead.Type] { get }
+}
+
+extension StrictlyRead {
+    package static var nested: [String: any StrictlyRead.Type] { [:] }
 }

@@ -34,5 +34,16 @@ struct Sluice: AsyncParsableCommand {
               78  a problem in the configuration or the files it names
             """,
         version: Version.text,
-        subcommands: [ServeCommand.self, CheckCommand.self, BridgeCommand.self, ConnectCommand.self])
+        groupedSubcommands: [
+            CommandGroup(
+                name: "Gateway:", subcommands: [ServeCommand.self, CheckCommand.self, BridgeCommand.self]),
+            CommandGroup(name: "Client without a gateway:", subcommands: [ConnectCommand.self, TokenCommand.self]),
+            CommandGroup(
+                name: "Connections of a running gateway:",
+                subcommands: [
+                    ListCommand.self, ShowCommand.self, OpenCommand.self, SendCommand.self, ReceiveCommand.self,
+                    PingCommand.self, CloseCommand.self, SuspendCommand.self, ResumeCommand.self, SecureCommand.self,
+                    SetCommand.self, EventsCommand.self,
+                ]),
+        ])
 }

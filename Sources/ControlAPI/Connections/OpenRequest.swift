@@ -50,6 +50,9 @@ package struct OpenRequest: Codable, Sendable, Equatable, StrictlyRead {
         self.labels = labels
     }
 
+    package static let nested: [String: any StrictlyRead.Type] = [
+        "tls": TLSRequest.self, "keepAlive": KeepAliveRequest.self,
+    ]
     package static let members = [
         "url", "headers", "subprotocols", "compress", "tls", "keepAlive", "maximumMessageSizeBytes",
         "pingIntervalMs", "pongTimeoutMs", "connectTimeoutMs", "handshakeTimeoutMs", "description", "priority",

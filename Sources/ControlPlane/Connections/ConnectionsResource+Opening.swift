@@ -8,10 +8,13 @@ extension ConnectionsResource {
     /// Opens a connection. Waits until it stands, unless the client prefers not to wait (`Prefer: respond-async`).
     func open(_ call: ControlCall) async throws -> Response {
         guard self.context.phase != .draining else { throw ControlProblem.draining }
-        let order = try ClientOrderReading(try await call.decode(OpenRequest.self)).order()
+        var order = try ClientOrderReading(try await call.decode(OpenRequest.self)).order()
+        let guarded = TargetGuard(self.context.targets, url: order.url)
+        guarded.stand(before: &order)
         switch await self.gateway.open(order, waits: !call.prefersAsynchronous) {
         case .success(let key):
             return try await self.shown(key, status: .created, headers: [.location: "/v1/connections/\(key)"])
+        case .failure where guarded.hasRefused: throw guarded.problem
         case .failure(let failure):
             var problem = ControlProblem(failure.failure)
             // Nothing was created: what a live connection's end would mean is meant of the attempt here.

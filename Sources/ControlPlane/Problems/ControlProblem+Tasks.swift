@@ -26,6 +26,12 @@ extension ControlProblem {
 
     static let draining = ControlProblem(503, "draining", "The gateway is ending; ask another one.").retryable(
         after: 30)
+    static func bodyTooLarge(_ limit: Int) -> ControlProblem {
+        var problem = ControlProblem(
+            413, "body-too-large", "The body is longer than \(limit) bytes; send less at a time.")
+        problem.endsConnection = true
+        return problem
+    }
     static func unknownConnection(_ name: String) -> ControlProblem {
         ControlProblem(404, "unknown-connection", "There is no connection \(name.prefix(64)), and none is remembered.")
     }

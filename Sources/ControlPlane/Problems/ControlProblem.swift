@@ -16,6 +16,10 @@ package struct ControlProblem: Error {
     package var errors: [ProblemField] = []
     /// Seconds.
     package var retryAfter: Int?
+    /// `WWW-Authenticate`.
+    package var challenge: String?
+    /// Whether what is left of the request is not worth waiting for.
+    package var endsConnection = false
     /// Methods that the resource has.
     package var allowed: [String] = []
     /// A connection's closing record, as JSON.
@@ -73,20 +77,23 @@ package struct ControlProblem: Error {
     }
 
     /// The status in words (RFC 9110 §15).
-    private static func title(_ status: Int) -> String {
+    static func title(_ status: Int) -> String {
         switch status {
         case 400: "Bad Request"
         case 401: "Unauthorized"
         case 403: "Forbidden"
         case 404: "Not Found"
         case 405: "Method Not Allowed"
+        case 408: "Request Timeout"
         case 409: "Conflict"
         case 410: "Gone"
         case 412: "Precondition Failed"
         case 413: "Content Too Large"
         case 415: "Unsupported Media Type"
+        case 416: "Range Not Satisfiable"
         case 421: "Misdirected Request"
         case 422: "Unprocessable Content"
+        case 426: "Upgrade Required"
         case 428: "Precondition Required"
         case 429: "Too Many Requests"
         case 502: "Bad Gateway"
@@ -99,6 +106,7 @@ package struct ControlProblem: Error {
     package var response: Response {
         var headers: HTTPFields = [.contentType: "application/problem+json", .cacheControl: "no-store"]
         if let seconds = self.retryAfter { headers[.retryAfter] = "\(seconds)" }
+        if let challenge = self.challenge { headers[.wwwAuthenticate] = challenge }
         if !self.allowed.isEmpty { headers[.allow] = self.allowed.joined(separator: ", ") }
         return Response(
             status: HTTPResponse.Status(code: self.status), headers: headers,

@@ -1,4 +1,4 @@
 /// Is told of every write, carried out or refused.
 protocol AuditTrail: Sendable {
-    func record(_ call: ControlCall, status: Int, code: String?)
+    func record(_ entry: AuditEntry)
 }

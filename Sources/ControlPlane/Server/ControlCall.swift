@@ -10,7 +10,7 @@ struct ControlCall: Sendable {
     /// Bytes of body that are read unless the operation says otherwise.
     static let bodyLimit = 1 << 20
 
-    let request: Request
+    var request: Request
     let context: ControlRequestContext
     let operation: Operation
     let parameters: [String: String]
@@ -19,16 +19,33 @@ struct ControlCall: Sendable {
 
     // MARK: The body
 
+    /// How long a body may take.
+    static let bodyTimeout = Duration.seconds(30)
+
     /// The whole body.
-    /// - Throws: `ControlProblem` 413 above the operation's limit.
+    /// - Throws: `ControlProblem` 413 above the operation's limit, 408 when it does not come within 30 seconds.
     func body() async throws -> ByteBuffer {
+        let request = self.request
+        let limit = self.operation.bodyLimit
+        let body: ByteBuffer?
         do {
-            return try await self.request.body.collect(upTo: self.operation.bodyLimit)
+            body = try await Waiting.atMost(Self.bodyTimeout) { try await request.body.collect(upTo: limit) }
         } catch is NIOTooManyBytesError {
-            throw ControlProblem(
-                413, "body-too-large", "The body is longer than \(self.operation.bodyLimit) bytes; send less at a time."
-            )
+            throw ControlProblem.bodyTooLarge(limit)
+        } catch is CancellationError {
+            throw CancellationError()
+        } catch {
+            var problem = ControlProblem(
+                400, "malformed-body", "The body is not framed as RFC 9112 §6 has it, or ended too early.")
+            problem.endsConnection = true
+            throw problem
         }
+        guard let body else {
+            var problem = ControlProblem(408, "body-too-slow", "The body was not there within 30 s.").retryable()
+            problem.endsConnection = true
+            throw problem
+        }
+        return body
     }
 
     /// The media type without its parameters, in lower case; `nil` where none is given.

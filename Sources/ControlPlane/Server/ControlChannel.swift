@@ -1,16 +1,29 @@
+import GatewayCore
 import HTTPTransport
 import HummingbirdCore
 import Logging
 import NIOCore
+import TLSEngine
 
-/// A connection of the REST interface: HTTP/1.1 over a wire that can leave HTTP behind.
+/// A connection of the REST interface: HTTP/1.1, over TLS or not, over a wire that can leave HTTP behind.
 struct ControlChannel: ServerChildChannel {
-    typealias Value = HTTP1Channel.Value
+    struct Value: ServerChildChannelValue {
+        let http: HTTP1Channel.Value
+        let peer: ConnectionPeer
+
+        var channel: any Channel { self.http.channel }
+    }
 
     private let http: HTTP1Channel
+    private let secure: TLSContext?
+    private let isSocketFile: Bool
 
-    init(responder: @escaping HTTPChannelHandler.Responder) {
-        var configuration = HTTP1Channel.Configuration(idleTimeout: .seconds(60))
+    /// - Parameter secure: for `https://`.
+    init(secure: TLSContext?, isSocketFile: Bool, responder: @escaping HTTPChannelHandler.Responder) {
+        self.secure = secure
+        self.isSocketFile = isSocketFile
+        var configuration = HTTP1Channel.Configuration(
+            additionalChannelHandlers: [HeadMark()], idleTimeout: .seconds(60))
         configuration.httpDecoder.maxHeaderFieldSize = 16 << 10
         configuration.httpDecoder.maxHeaderListSize = 32 << 10
         configuration.httpDecoder.maxHeaderFieldCount = 128
@@ -18,15 +31,30 @@ struct ControlChannel: ServerChildChannel {
     }
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
+        let peer = ConnectionPeer(address: self.isSocketFile ? nil : Self.text(channel.remoteAddress))
         do {
-            try channel.pipeline.syncOperations.addHandler(UpgradableWire(on: channel.eventLoop))
+            let pipeline = channel.pipeline.syncOperations
+            if let secure = self.secure {
+                try pipeline.addHandler(SecureHandler(secure))
+                try pipeline.addHandler(CertificateReader(peer))
+            }
+            try pipeline.addHandler(UpgradableWire(on: channel.eventLoop))
+            try pipeline.addHandler(HeadDeadline())
         } catch {
             return channel.eventLoop.makeFailedFuture(error)
         }
-        return self.http.setup(channel: channel, logger: logger)
+        let http = self.http.setup(channel: channel, logger: logger).map { Value(http: $0, peer: peer) }
+        return self.isSocketFile ? PeerProcess.ask(channel).map { peer.process = $0 }.flatMap { http } : http
+    }
+
+    private static func text(_ address: NIOCore.SocketAddress?) -> String? {
+        guard let address, let ip = address.ipAddress, let port = address.port else { return nil }
+        return address.protocol == .inet6 ? "[\(ip)]:\(port)" : "\(ip):\(port)"
     }
 
     func handle(value: Value, logger: Logger) async {
-        await self.http.handle(value: value, logger: logger)
+        await ConnectionPeer.$current.withValue(value.peer) {
+            await self.http.handle(value: value.http, logger: logger)
+        }
     }
 }

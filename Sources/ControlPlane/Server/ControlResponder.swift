@@ -3,6 +3,7 @@ import Hummingbird
 import HummingbirdCore
 import Logging
 import SessionTasks
+import StreamTransport
 
 /// Takes every request: finds its operation, asks the gatekeeper, and turns what goes wrong into a problem.
 struct ControlResponder: HTTPResponder {
@@ -12,13 +13,16 @@ struct ControlResponder: HTTPResponder {
     let gatekeeper: any Gatekeeper
     let audit: any AuditTrail
     let figures: RequestFigures
+    let budget: RequestBudget
+    let clock: @Sendable () -> MonotonicInstant
+    let idempotency = Idempotency()
 
     func respond(to request: Request, context: ControlRequestContext) async throws -> Response {
         do {
             let response = try await self.answer(request, context)
             return request.method == .head ? response.withoutBody : response
         } catch let problem as ControlProblem {
-            return problem.response
+            return problem.endsConnection ? problem.response.ending(context.channel) : problem.response
         } catch is CancellationError {
             return ControlProblem(503, "cancelled", "The request was given up.").retryable().response
         } catch {
@@ -28,6 +32,7 @@ struct ControlResponder: HTTPResponder {
     }
 
     private func answer(_ request: Request, _ context: ControlRequestContext) async throws -> Response {
+        try self.gatekeeper.inspect(request)
         let target = request.head.path ?? "/"
         let mark = target.firstIndex(of: "?") ?? target.endIndex
         switch self.table.find(request.method, target[..<mark]) {
@@ -40,20 +45,56 @@ struct ControlResponder: HTTPResponder {
             problem.allowed = methods
             throw problem
         case .found(let operation, let parameters):
-            let caller = try await self.gatekeeper.admit(request, to: operation, context: context)
-            let query = try Query(mark == target.endIndex ? nil : String(target[target.index(after: mark)...]))
-            if let unknown = query.pairs.first(where: { !operation.parameters.contains($0.name) }) {
-                throw ControlProblem(
-                    400, "unknown-parameter",
-                    "The parameter \(unknown.name.prefix(64)) means nothing here\(Self.known(operation))."
-                )
-                .at(parameter: String(unknown.name.prefix(64)))
-            }
-            let call = ControlCall(
-                request: request, context: context, operation: operation, parameters: parameters, query: query,
-                caller: caller)
-            return try await self.carryOut(call)
+            let caller = try self.admit(request, to: operation)
+            // Probes must be answered whatever else goes on.
+            let counts = operation.scope != .none
+            if counts { try self.budget.enter(caller.name, now: self.clock()) }
+            defer { if counts { self.budget.leave() } }
+            let query = mark == target.endIndex ? nil : String(target[target.index(after: mark)...])
+            return try await self.carryOut(
+                operation, request, context, parameters: parameters, query: query, caller: caller)
         }
+    }
+
+    private func admit(_ request: Request, to operation: Operation) throws(ControlProblem) -> Caller {
+        var caller = Caller.nobody
+        do throws(ControlProblem) {
+            caller = try self.gatekeeper.caller(of: request, for: operation)
+            try self.gatekeeper.authorize(caller, for: operation)
+            return caller
+        } catch {
+            if operation.isWrite { self.record(operation, request, by: caller, error) }
+            throw error
+        }
+    }
+
+    private func record(
+        _ operation: Operation, _ request: Request, by caller: Caller, _ problem: ControlProblem
+    ) {
+        self.audit.record(
+            AuditEntry(operation, request, by: caller, status: problem.status, code: problem.code))
+    }
+
+    private func carryOut(
+        _ operation: Operation, _ request: Request, _ context: ControlRequestContext, parameters: [String: String],
+        query: String?, caller: Caller
+    ) async throws -> Response {
+        let query = try Query(query)
+        if let unknown = query.pairs.first(where: { !operation.parameters.contains($0.name) }) {
+            throw ControlProblem(
+                400, "unknown-parameter",
+                "The parameter \(unknown.name.prefix(64)) means nothing here\(Self.known(operation))."
+            )
+            .at(parameter: String(unknown.name.prefix(64)))
+        }
+        // What is announced to be too long is refused before anything is done, even where nobody would read it.
+        if let length = request.headers[.contentLength].flatMap({ Int($0) }), length > operation.bodyLimit {
+            throw ControlProblem.bodyTooLarge(operation.bodyLimit)
+        }
+        return try await self.carryOut(
+            ControlCall(
+                request: request, context: context, operation: operation, parameters: parameters, query: query,
+                caller: caller))
     }
 
     private static func known(_ operation: Operation) -> String {
@@ -62,7 +103,7 @@ struct ControlResponder: HTTPResponder {
 
     private func carryOut(_ call: ControlCall) async throws -> Response {
         do {
-            let response = try await self.perform(call)
+            let response = try await self.idempotency.once(call) { try await self.perform($0) }
             self.figures.answered(call.operation.name, status: response.status.code)
             return response
         } catch {
@@ -75,19 +116,23 @@ struct ControlResponder: HTTPResponder {
         guard call.operation.isWrite else { return try await call.operation.handler(call) }
         do {
             let response = try await call.operation.handler(call)
-            self.audit.record(call, status: response.status.code, code: nil)
+            self.record(call, status: response.status.code, code: nil)
             return response
         } catch let problem as ControlProblem {
-            self.audit.record(call, status: problem.status, code: problem.code)
+            self.record(call, status: problem.status, code: problem.code)
             throw problem
         } catch is CancellationError {
             // Nobody is there any more to read an answer.
-            self.audit.record(call, status: 499, code: "client-gone")
+            self.record(call, status: 499, code: "client-gone")
             throw CancellationError()
         } catch {
-            self.audit.record(call, status: 500, code: "internal-fault")
+            self.record(call, status: 500, code: "internal-fault")
             throw error
         }
+    }
+
+    private func record(_ call: ControlCall, status: Int, code: String?) {
+        self.audit.record(AuditEntry(call.operation, call.request, by: call.caller, status: status, code: code))
     }
 }
 

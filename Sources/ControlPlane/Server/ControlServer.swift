@@ -8,6 +8,7 @@ import NIOPosix
 import ServiceLifecycle
 import StreamTransport
 import Synchronization
+import TLSEngine
 
 /// The REST interface of a gateway, on event loops of its own.
 package final class ControlServer: Sendable {
@@ -26,7 +27,8 @@ package final class ControlServer: Sendable {
 
     /// - Throws: `PlanFault` when there are not enough descriptors or threads.
     package init(
-        _ settings: ControlSettings, gateway: Gateway, log: TunnelLog, version: String
+        _ settings: ControlSettings, gateway: Gateway, configuration: RunningConfiguration, log: TunnelLog,
+        version: String
     ) throws(PlanFault) {
         self.settings = settings
         self.log = log
@@ -38,7 +40,8 @@ package final class ControlServer: Sendable {
             throw PlanFault("control plane: \(error)")
         }
         self.context = ControlContext(
-            gateway: gateway, version: version, logger: logger, loop: self.ownLoops.loops[0])
+            gateway: gateway, settings: settings, configuration: configuration, version: version,
+            logger: logger, loop: self.ownLoops.loops[0])
         self.loops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     }
 
@@ -48,13 +51,21 @@ package final class ControlServer: Sendable {
         set { self.context.phase = newValue }
     }
 
+    /// The description of the whole interface.
+    package var document: OpenAPIDocument {
+        OpenAPIDocument(
+            OperationTable.make(self.context).operations, documents: OperationDocuments.all,
+            context: self.context)
+    }
+
     /// Listens and serves until `stop`.
     /// - Returns: where, as a URL.
     /// - Throws: `PlanFault` where the address cannot be had.
     package func start() async throws(PlanFault) -> String {
         guard let address = self.settings.address else { throw PlanFault("the control plane has no address") }
         let (places, continuation) = AsyncStream.makeStream(of: Result<String, PlanFault>.self)
-        let application = self.application(at: address) { channel in
+        let secure = try self.secureContext()
+        let application = self.application(at: address, secure: secure) { channel in
             continuation.yield(.success(self.url(of: channel, address)))
         }
         let group = ServiceGroup(configuration: self.lifeOf(application))
@@ -76,6 +87,13 @@ package final class ControlServer: Sendable {
         throw PlanFault("control plane at \(address): it ended at once")
     }
 
+    private func secureContext() throws(PlanFault) -> TLSContext? {
+        guard let tls = self.settings.tls else { return nil }
+        var configuration = try TLSMaterial.configuration(tls)
+        if configuration.applicationProtocols.isEmpty { configuration.applicationProtocols = ["http/1.1"] }
+        return try TLSMaterial.context(configuration)
+    }
+
     private func lifeOf(_ application: some Service) -> ServiceGroupConfiguration {
         var life = ServiceGroupConfiguration(services: [application], logger: self.context.logger)
         life.maximumGracefulShutdownDuration = Self.patience
@@ -83,7 +101,8 @@ package final class ControlServer: Sendable {
     }
 
     private func application(
-        at address: ControlSettings.Address, _ listening: @escaping @Sendable (any Channel) async -> Void
+        at address: ControlSettings.Address, secure: TLSContext?,
+        _ listening: @escaping @Sendable (any Channel) async -> Void
     ) -> Application<ControlResponder> {
         let place: BindAddress =
             switch address {
@@ -93,9 +112,13 @@ package final class ControlServer: Sendable {
         let limit = MaximumAvailableConnections(Self.connectionLimit, logger: self.context.logger)
         return Application(
             responder: ControlResponder(
-                table: OperationTable.make(self.context), gatekeeper: LocalGatekeeper(),
-                audit: LoggedAudit(log: self.log), figures: self.context.requests),
-            server: HTTPServerBuilder { ControlChannel(responder: $0) },
+                table: OperationTable.make(self.context), gatekeeper: ConfiguredGatekeeper(self.settings),
+                audit: LoggedAudit(log: self.log), figures: self.context.requests,
+                budget: RequestBudget(limit: self.settings.maximumRequests, rate: self.settings.requestRate),
+                clock: { [context = self.context] in context.now }),
+            server: HTTPServerBuilder {
+                ControlChannel(secure: secure, isSocketFile: address.isSocketFile, responder: $0)
+            },
             configuration: ApplicationConfiguration(address: place, availableConnectionsDelegate: limit),
             onServerRunning: listening, eventLoopGroupProvider: .shared(self.loops), logger: self.context.logger)
     }
@@ -104,7 +127,7 @@ package final class ControlServer: Sendable {
         switch address {
         case .unix(let path, _): "unix://\(path)"
         case .tcp(let ip, let port):
-            "http://\(ip.bitWidth == 128 ? "[\(ip)]" : "\(ip)"):\(channel.localAddress?.port ?? Int(port))"
+            "\(self.settings.tls == nil ? "http" : "https")://\(ip.bitWidth == 128 ? "[\(ip)]" : "\(ip)"):\(channel.localAddress?.port ?? Int(port))"
         }
     }
 
@@ -114,6 +137,7 @@ package final class ControlServer: Sendable {
         self.context.gateway.journal?.close()
         await running.group.triggerGracefulShutdown()
         await running.task.value
+        self.context.transfers.stop()
         if case .unix(let path, _)? = self.settings.address {
             self.context.gateway.loops.first?.system.removeSocketFile(path)
         }

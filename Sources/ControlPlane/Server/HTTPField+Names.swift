@@ -7,4 +7,8 @@ extension HTTPTypes.HTTPField.Name {
     static let lastEventID = Self("Last-Event-ID") ?? .accept
     static let idempotencyKey = Self("Idempotency-Key") ?? .accept
     static let prefer = Self("Prefer") ?? .accept
+    /// W3C Fetch Metadata §2.4.
+    static let secFetchSite = Self("Sec-Fetch-Site") ?? .accept
+    /// RFC 9110 §7.2; the first one of a request is its authority.
+    static let host = Self("Host") ?? .accept
 }

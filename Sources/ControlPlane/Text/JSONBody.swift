@@ -7,11 +7,13 @@ package enum JSONBody {
     package static func decode<Model: StrictlyRead>(_ type: Model.Type, from bytes: [UInt8]) throws(ControlProblem)
         -> Model
     {
+        // The decoder would guess at other encodings; JSON that is sent to others is in UTF-8 (RFC 8259 §8.1).
+        guard !bytes.contains(0), String(validating: bytes, as: UTF8.self) != nil else {
+            throw ControlProblem(400, "malformed-json", "The body is no JSON text in UTF-8 (RFC 8259).")
+        }
         let data = Data(bytes.isEmpty ? Array("{}".utf8) : bytes)
         do {
-            let found = try JSONDecoder().decode(MemberNames.self, from: data)
-            let unknown = found.names.filter { !Model.members.contains($0) }.sorted()
-            guard unknown.isEmpty else { throw Self.unknown(unknown, known: Model.members) }
+            try Self.checkMembers(of: type, in: try JSONDecoder().decode(MemberNames.self, from: data), at: [])
             return try JSONDecoder().decode(type, from: data)
         } catch let problem as ControlProblem {
             throw problem
@@ -22,12 +24,25 @@ package enum JSONBody {
         }
     }
 
-    private static func unknown(_ names: [String], known: [String]) -> ControlProblem {
+    private static func checkMembers(
+        of type: any StrictlyRead.Type, in found: MemberNames, at path: [any CodingKey]
+    ) throws(ControlProblem) {
+        let unknown = found.names.filter { !type.members.contains($0) }.sorted()
+        guard unknown.isEmpty else { throw Self.unknown(unknown, known: type.members, at: path) }
+        for (name, inner) in type.nested.sorted(by: { $0.key < $1.key }) {
+            guard let object = found.objects[name] else { continue }
+            try Self.checkMembers(of: inner, in: object, at: path + [MemberNames.Key(name)])
+        }
+    }
+
+    private static func unknown(_ names: [String], known: [String], at path: [any CodingKey]) -> ControlProblem {
+        let place = path.isEmpty ? "The body" : JSONPointer.text(path)
         var problem = ControlProblem(
             422, "unknown-member",
-            "The body has a member that means nothing here; known are \(known.joined(separator: ", ")).")
+            "\(place) has a member that means nothing here; known are \(known.joined(separator: ", ")).")
         problem.errors = names.prefix(16).map { name in
-            ProblemField(pointer: JSONPointer.text([MemberNames.Key(name)]), detail: "not a member")
+            ProblemField(
+                pointer: JSONPointer.text(path + [MemberNames.Key(String(name.prefix(64)))]), detail: "not a member")
         }
         return problem
     }

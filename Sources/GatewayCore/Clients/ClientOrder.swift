@@ -1,4 +1,5 @@
 import SessionTasks
+import StreamTransport
 import TLSEngine
 import WebSocketProtocol
 
@@ -21,6 +22,10 @@ package struct ClientOrder: Sendable {
     package var priority: Float = 0.5
     package var description: String?
     package var labels: [String: String] = [:]
+    /// Asked of each address before it is tried; `nil` permits all.
+    package var permits: (@Sendable (SocketAddress) -> Bool)?
+    /// Told of each step of the opening, on its loop.
+    package var watch: (@Sendable (OpeningStep) -> Void)?
 
     package init(_ url: EndpointURL) {
         self.url = url
@@ -30,6 +35,8 @@ package struct ClientOrder: Sendable {
         var target = OpeningTarget(self.url.connectTarget)
         target.socket = self.keepAlive.socketOptions
         target.connectTimeout = self.connectTimeout
+        target.permits = self.permits
+        target.watch = self.watch
         guard self.url.scheme.speaksTLS, let context = self.context else { return target }
         var secure = SecureSettings(context: context, serverName: self.serverName ?? self.url.hostName)
         secure.timeout = self.options.handshakeTimeout

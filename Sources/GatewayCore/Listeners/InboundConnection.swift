@@ -180,7 +180,8 @@ final class InboundConnection {
         case .peerUnresponsive: TerminationReason(.downstream, phase, .unresponsive)
         case .deadlinePassed: TerminationReason(.downstream, phase, .timeout(.handshake))
         case .tls: TerminationReason(.downstream, phase, .tls)
-        case .nameResolution, .refused, .unreachable, .system: TerminationReason(.downstream, phase, .system)
+        case .nameResolution, .refused, .unreachable, .notPermitted, .system:
+            TerminationReason(.downstream, phase, .system)
         }
     }
 

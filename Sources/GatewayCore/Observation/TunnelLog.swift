@@ -37,9 +37,11 @@ package final class TunnelLog: Sendable {
     }
 
     /// A write by the control plane.
-    package func audit(operation: String, path: String, caller: String, status: Int, code: String?) {
+    package func audit(
+        operation: String, path: String, caller: String, peer: String, status: Int, code: String?
+    ) {
         var fields: [(String, LogLine.Value)] = [
-            ("operation", .text(operation)), ("path", .text(path)), ("caller", .text(caller)),
+            ("operation", .text(operation)), ("path", .text(path)), ("caller", .text(caller)), ("peer", .text(peer)),
             ("status", .number(UInt64(max(0, status)))),
         ]
         if let code { fields.append(("code", .text(code))) }

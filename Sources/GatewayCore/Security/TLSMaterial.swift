@@ -6,7 +6,7 @@ package enum TLSMaterial {
     static let passwordFileLimit = 4096
 
     /// A listener's side.
-    static func configuration(_ settings: ServerTLSSettings) throws(PlanFault) -> TLSConfiguration {
+    package static func configuration(_ settings: ServerTLSSettings) throws(PlanFault) -> TLSConfiguration {
         var identities: [TLSIdentity] = []
         for files in settings.certificates { identities.append(try Self.identity(files)) }
         var configuration = TLSConfiguration.server(identities)
@@ -62,7 +62,8 @@ package enum TLSMaterial {
         }
     }
 
-    private static func text(of password: KeyPassword) throws(PlanFault) -> String {
+    /// The password itself, read from its file where it has one.
+    package static func text(of password: KeyPassword) throws(PlanFault) -> String {
         switch password {
         case .text(let text): return text
         case .file(let path):

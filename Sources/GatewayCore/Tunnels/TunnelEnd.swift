@@ -266,7 +266,7 @@ extension ConnectionFault {
         case .truncated: self = .truncated
         case .peerUnresponsive: self = .unresponsive
         case .tls: self = .tls
-        case .deadlinePassed, .nameResolution, .refused, .unreachable, .system: self = .system
+        case .deadlinePassed, .nameResolution, .refused, .unreachable, .notPermitted, .system: self = .system
         }
     }
 }

@@ -14,6 +14,7 @@ final class NameLookup: Resolver, @unchecked Sendable {
 
     private let eventLoop: any EventLoop
     private let resolve: Resolve
+    private let admits: (StreamTransport.SocketAddress) -> Bool
     private struct Queries {
         let version4: EventLoopPromise<[NIOCore.SocketAddress]>
         let version6: EventLoopPromise<[NIOCore.SocketAddress]>
@@ -25,9 +26,16 @@ final class NameLookup: Resolver, @unchecked Sendable {
     private(set) var start: ContinuousClock.Instant?
     private(set) var end: ContinuousClock.Instant?
     private(set) var failure: ResolutionFailure?
+    /// There are addresses, none of which may be used.
+    private(set) var isRefused = false
 
-    init(on eventLoop: any EventLoop, resolve: @escaping Resolve) {
+    /// - Parameter admits: whether an address that was found may be used.
+    init(
+        on eventLoop: any EventLoop, admits: @escaping (StreamTransport.SocketAddress) -> Bool,
+        resolve: @escaping Resolve
+    ) {
         self.eventLoop = eventLoop
+        self.admits = admits
         self.resolve = resolve
     }
 
@@ -71,7 +79,9 @@ final class NameLookup: Resolver, @unchecked Sendable {
         self.isAnswered = true
         switch result {
         case .success(let found):
-            let addresses = found.prefix(Self.addressLimit).compactMap { NIOCore.SocketAddress($0) }
+            let admitted = found.filter(self.admits)
+            self.isRefused = admitted.isEmpty && !found.isEmpty
+            let addresses = admitted.prefix(Self.addressLimit).compactMap { NIOCore.SocketAddress($0) }
             queries.version6.succeed(addresses.filter { $0.protocol == .inet6 })
             queries.version4.succeed(addresses.filter { $0.protocol == .inet })
         case .failure(let failure):

@@ -10,6 +10,8 @@ package struct OpeningTarget: Sendable {
     package var preamble: [UInt8] = []
     /// TLS from the first byte (after the preamble); `nil` for none.
     package var secure: SecureSettings?
+    /// Asked of each address before it is tried; `nil` permits all.
+    package var permits: ConnectAttempt.Permission?
     /// Told of each step, on the loop, before who opens learns of it.
     package var watch: (@Sendable (OpeningStep) -> Void)?
 

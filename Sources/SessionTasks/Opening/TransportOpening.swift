@@ -17,7 +17,7 @@ final class TransportOpening {
         self.record = record
         self.completion = completion
         self.attempt = ConnectAttempt(
-            target.place, on: loop, options: target.socket, timeout: target.connectTimeout
+            target.place, on: loop, options: target.socket, timeout: target.connectTimeout, permits: target.permits
         ) { result in
             let resolvedAt = self.attempt?.resolvedAt
             self.attempt = nil

@@ -7,7 +7,7 @@ extension TaskFailure {
         case .reset, .truncated, .system: self = .connectionLost(failure.description)
         case .peerUnresponsive: self = .peerUnresponsive
         case .deadlinePassed: self = .timedOut
-        case .nameResolution, .refused, .unreachable: self = .cannotConnect(failure.description)
+        case .nameResolution, .refused, .unreachable, .notPermitted: self = .cannotConnect(failure.description)
         case .tls(let text): self = .secureConnectionFailed(text)
         }
     }

@@ -7,9 +7,12 @@ package final class ConnectAttempt {
     package static let addressLimit = 16
 
     package typealias Completion = (Result<SocketConnection, TransportFailure>) -> Void
+    /// Whether an address may be connected to.
+    package typealias Permission = @Sendable (SocketAddress) -> Bool
 
     let loop: Loop
     private let options: SocketOptions
+    private let permits: Permission?
     private var completion: Completion?
     private var ticket: ResolutionTicket?
     private var waiting: [SocketAddress] = []
@@ -22,13 +25,16 @@ package final class ConnectAttempt {
 
     /// Begins. `completion` is called once, in a later turn, unless the attempt is cancelled. The connection it gets is
     /// paused: no byte is read before its owner is in place and resumes it.
-    /// - Parameter timeout: for all steps together; ends in `.deadlinePassed`.
+    /// - Parameters:
+    ///   - timeout: for all steps together; ends in `.deadlinePassed`.
+    ///   - permits: asked of each address before it is tried; without one that may be, it ends in `.notPermitted`.
     package init(
         _ target: ConnectTarget, on loop: Loop, options: SocketOptions = SocketOptions(), timeout: Duration,
-        completion: @escaping Completion
+        permits: Permission? = nil, completion: @escaping Completion
     ) {
         self.loop = loop
         self.options = options
+        self.permits = permits
         self.completion = completion
         loop.arm(self.deadlineTimer, after: timeout, target: self)
         switch target {
@@ -69,6 +75,10 @@ package final class ConnectAttempt {
         while self.completion != nil {
             guard !self.waiting.isEmpty else { return self.failIfAllFailed() }
             let address = self.waiting.removeFirst()
+            guard self.permits?(address) ?? true else {
+                self.lastFailure = self.lastFailure ?? .notPermitted(address)
+                continue
+            }
             switch self.loop.system.connect(address) {
             case .success(let descriptor):
                 guard let socket = ConnectingSocket(descriptor, to: address, attempt: self) else { continue }

@@ -23,6 +23,7 @@ extension TransportFailure: CustomStringConvertible {
         case .nameResolution(.tooManyLookups): "too many names are being looked up"
         case .nameResolution(.failed(let text)): "the name could not be looked up: \(text)"
         case .refused: "connection refused"
+        case .notPermitted(let address): "\(address) is none of the permitted targets"
         case .unreachable(let error): "unreachable: \(error)"
         case .tls(let text): "TLS failed: \(text)"
         case .system(let error): error.description

@@ -10,6 +10,8 @@ package enum TransportFailure: Error, Hashable, Sendable {
     case deadlinePassed(ConnectPhase)
     case nameResolution(ResolutionFailure)
     case refused
+    /// The address is none that we may connect to; nothing was sent.
+    case notPermitted(SocketAddress)
     case unreachable(SystemError)
     /// TLS failed, in words (OpenSSL's reason, or what verification found).
     case tls(String)

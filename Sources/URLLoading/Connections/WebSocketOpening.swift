@@ -77,7 +77,8 @@ final class WebSocketOpening: @unchecked Sendable {
         guard let url = self.request.url, let origin = HTTPTransport.Origin(url) else { return .refused }
         let fields = self.fields(url, cookies)
         do throws(URLError) {
-            var target = OpeningTarget(.host(origin.host, port: origin.port))
+            let socket = self.core.configuration.socketPath.map { ConnectTarget.address(.unix(path: $0)) }
+            var target = OpeningTarget(socket ?? .host(origin.host, port: origin.port))
             try self.prepare(&target, url)
             let opening = ClientOpening(
                 target: target, handshake: try self.handshake(url, fields), deflate: self.policy)

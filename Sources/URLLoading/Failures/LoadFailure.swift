@@ -29,6 +29,10 @@ enum LoadFailure {
         case .cancelled, .poolClosed: self.error(URLError.Code.cancelled, url: url)
         case .request(let fault): self.error(self.code(fault), url: url, cause: failure, text: self.text(fault))
         case .connecting(let cause): self.error(cause, url: url)
+        case .notAdmitted:
+            self.error(
+                .cannotConnectToHost, url: url, cause: failure,
+                text: "None of the server's addresses may be connected to.")
         case .securing(let cause): self.error(self.code(cause), url: url, cause: cause, text: cause.description)
         case .idle: self.error(.timedOut, url: url, text: "The request timed out.")
         case .connectionLost(let loss):
@@ -64,7 +68,7 @@ enum LoadFailure {
         case .peerUnresponsive, .deadlinePassed: .timedOut
         case .nameResolution(.nameNotFound): .cannotFindHost
         case .nameResolution: .dnsLookupFailed
-        case .refused: .cannotConnectToHost
+        case .refused, .notPermitted: .cannotConnectToHost
         case .unreachable: .cannotConnectToHost
         case .tls: .secureConnectionFailed
         case .system(let error): self.isOffline(error) ? .notConnectedToInternet : .cannotConnectToHost
@@ -133,6 +137,7 @@ enum LoadFailure {
         case .nameResolution(.nameNotFound): "A server with the specified hostname could not be found."
         case .deadlinePassed: "The request timed out."
         case .refused: "Could not connect to the server."
+        case .notPermitted: "\(failure)."
         case .tls(let words): words
         case .nameResolution(.failed(let words)): words
         case .nameResolution, .reset, .peerUnresponsive, .truncated, .unreachable, .system: nil
@@ -147,7 +152,7 @@ enum LoadFailure {
             case .refused: ECONNREFUSED
             case .peerUnresponsive: ETIMEDOUT
             case .unreachable(let error), .system(let error): error.number
-            case .truncated, .deadlinePassed, .nameResolution, .tls: nil
+            case .truncated, .deadlinePassed, .nameResolution, .notPermitted, .tls: nil
             }
         guard let code = number.flatMap(POSIXErrorCode.init) else { return failure }
         return POSIXError(code)

@@ -1,4 +1,4 @@
-import CoreFoundation
+internal import CRunLoop
 import Foundation
 
 /// Brings the events of a stream to its delegate, on the run loops in which the stream is scheduled.
@@ -70,6 +70,6 @@ final class StreamEvents: @unchecked Sendable {
             for event in order where events.contains(event) { self.deliver(event) }
         }
         // As behind any event of a source: who runs the loop until something has happened goes on.
-        CFRunLoopStop(CFRunLoopGetCurrent())
+        sluice_run_loop_return()
     }
 }

@@ -14,6 +14,7 @@ enum StreamFailure {
         case .reset, .truncated: ECONNRESET
         case .peerUnresponsive, .deadlinePassed: ETIMEDOUT
         case .refused: ECONNREFUSED
+        case .notPermitted: EACCES
         case .nameResolution: EHOSTUNREACH
         case .tls: EPROTO
         case .unreachable(let error), .system(let error): error.number

@@ -44,8 +44,8 @@ enum StreamPlace: Sendable {
         // As text: what URLComponents cannot take ends the process.
         case .host(let name, let port):
             let host = name.contains(":") && !name.hasPrefix("[") ? "[\(name)]" : name
-            guard !host.hasPrefix("[") else { return URL(string: "https://\(host):\(port)") }
-            let encoded = host.addingPercentEncoding(withAllowedCharacters: .urlHostAllowed)
+            let encoded =
+                host.hasPrefix("[") ? host : host.addingPercentEncoding(withAllowedCharacters: .urlHostAllowed)
             return encoded.flatMap { URL(string: "https://\($0):\(port)") }
         case .unix: return URL(string: "https://localhost")
         }

@@ -26,6 +26,12 @@ enum Terminal {
         return Int(size.ws_col)
     }
 
+    static var rows: Int {
+        var size = winsize()
+        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_row > 0 else { return 24 }
+        return Int(size.ws_row)
+    }
+
     /// From here on keys come one by one, unprinted, Ctrl-C and the like among them.
     static func takeKeys() {
         self.former.withLock { former in

@@ -66,4 +66,22 @@ extension SurfaceEntry {
             "H17", "after the end", by: "WebSocketClosingTests.failWhenTheConnectionIsLost",
             "WebSocketOpeningTests.failsWhereTheServerDropsIt", "WebSocketClosingTests.giveOutWhatCameBeforeTheEnd"),
     ]
+
+    /// The end of section I: the delegates of both.
+    static let connectionDelegates: [SurfaceEntry] = [
+        .proven("I35", "URLSessionStreamDelegate", by: "StreamDirectionTests.completeWhenBothAreClosed"),
+        .proven("I36", "readClosedFor", by: "StreamDirectionTests.noticeTheEndOfInputThatNobodyReads"),
+        .proven("I37", "writeClosedFor", by: "StreamDirectionTests.endTheirWritingBehindWhatWasWritten"),
+        .deviation(
+            "I38", "betterRouteDiscoveredFor",
+            because: "What watches the routes of the network is left for later: it is never called."),
+        .proven(
+            "I39", "didBecome inputStream:outputStream:",
+            by: "CapturingTests.handOverTheConnectionBehindWhatWasAskedFor"),
+        .proven("I40", "URLSessionWebSocketDelegate", by: "WebSocketClosingTests.tellWhyTheServerCloses"),
+        .proven("I41", "didOpenWithProtocol", by: "WebSocketOpeningTests.offersSubprotocolsAsAList"),
+        .proven(
+            "I42", "didCloseWith", by: "WebSocketClosingTests.tellWhyTheServerCloses",
+            "WebSocketClosingTests.tellOfACloseFrameWithoutACode"),
+    ]
 }

@@ -63,7 +63,8 @@ extension SurfaceEntry {
         .proven("I25", "didReceive response, async", by: "AsyncDelegateTests.decideOverTheResponse"),
         .proven("I26", "didBecome downloadTask", by: "ResponseDispositionTests.canBeAFile"),
         .proven(
-            "I27", "didBecome streamTask", by: "BecomingStreamTests.goOnWithTheConnectionThatTheServerUpgraded"),
+            "I27", "didBecome streamTask", by: "BecomingStreamTests.goOnWithTheConnectionThatTheServerUpgraded",
+            "ResponseDispositionTests.canBeAStreamBehindAnUpgrade"),
         .proven(
             "I28", "didReceive data", by: "MessageOrderTests.isThatOfAPlainLoad",
             "ProtocolClassTests.giveADelegateEachPieceAsItIs"),
@@ -79,19 +80,5 @@ extension SurfaceEntry {
             "I33", "didWriteData", by: "DownloadTaskTests.tellADelegateWhereTheFileIsWhileItIs",
             "DownloadTaskTests.countWhatIsDecoded"),
         .proven("I34", "didResumeAtOffset", by: "ResumedDownloadTests.askForTheRestAndTellWhereItBegins"),
-        .proven("I35", "URLSessionStreamDelegate", by: "StreamDirectionTests.completeWhenBothAreClosed"),
-        .proven("I36", "readClosedFor", by: "StreamDirectionTests.noticeTheEndOfInputThatNobodyReads"),
-        .proven("I37", "writeClosedFor", by: "StreamDirectionTests.endTheirWritingBehindWhatWasWritten"),
-        .deviation(
-            "I38", "betterRouteDiscoveredFor",
-            because: "What watches the routes of the network is left for later: never called."),
-        .proven(
-            "I39", "didBecome inputStream, outputStream",
-            by: "CapturingTests.handOverTheConnectionBehindWhatWasAskedFor"),
-        .proven("I40", "URLSessionWebSocketDelegate", by: "WebSocketClosingTests.tellWhyTheServerCloses"),
-        .proven("I41", "didOpenWithProtocol", by: "WebSocketOpeningTests.offersSubprotocolsAsAList"),
-        .proven(
-            "I42", "didCloseWith", by: "WebSocketClosingTests.tellWhyTheServerCloses",
-            "WebSocketClosingTests.tellOfACloseFrameWithoutACode"),
     ]
 }

@@ -36,7 +36,7 @@ extension SurfaceEntry {
             "O21", "didFailWithError", by: "ProtocolClassTests.failWithTheirError",
             "ProtocolClassTests.endOnceThoughTheyFailAndAreCancelled"),
         .proven("O22", "didReceive challenge", by: "ProtocolMessageTests.mayBeAChallenge"),
-        .open(
+        .deviation(
             "O23", "didCancel challenge",
             because: "Nothing is taken back of a challenge that was asked: its answer is then without effect."),
         .proven(

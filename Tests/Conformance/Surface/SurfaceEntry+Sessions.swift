@@ -74,15 +74,19 @@ extension SurfaceEntry {
         .proven(
             "B17", "downloadTask(withResumeData:completionHandler:)", by: "ResumedDownloadTests.goOnByADate",
             "ResumedDownloadTests.refuseWhatIsNoResumeData"),
-        .proven("B18", "streamTask(withHostName:port:)", by: "StreamTaskTests.readWhatTheirPeerWrites"),
+        .proven(
+            "B18", "streamTask(withHostName:port:)", by: "StreamTaskTests.readWhatTheirPeerWrites",
+            "StreamTaskTests.doWhatWasAskedForBeforeTheyConnected"),
         .deviation(
             "B19", "streamTask(with: NetService)",
             because: "There is no Bonjour and no NetService on Linux: a stream task takes a host name and a port."),
-        .proven("B20", "webSocketTask(with: url)", by: "WebSocketOpeningTests.isOfferedToWebSocketsAlone"),
+        .proven(
+            "B20", "webSocketTask(with: url)", by: "WebSocketTaskTests.sendAndReceiveInOrder",
+            "WebSocketOpeningTests.isOfferedToWebSocketsAlone"),
         .proven("B21", "webSocketTask(with:protocols:)", by: "WebSocketOpeningTests.offersSubprotocolsAsAList"),
         .proven(
             "B22", "webSocketTask(with: request)",
             by: "WebSocketOpeningTests.keepsTheFieldsOfTheRequestAndOfTheSession",
-            "WebSocketOpeningTests.isHeldToTheTimeoutOfTheRequest"),
+            "WebSocketOpeningTests.isAGETWithoutABody", "WebSocketOpeningTests.isHeldToTheTimeoutOfTheRequest"),
     ]
 }

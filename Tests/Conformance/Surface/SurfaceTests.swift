@@ -4,7 +4,8 @@ import Testing
 struct SurfaceTests {
     private static let all =
         SurfaceEntry.sessions + SurfaceEntry.transfers + SurfaceEntry.configurations + SurfaceEntry.tasks
-        + SurfaceEntry.delegates + SurfaceEntry.choices + SurfaceEntry.credentials + SurfaceEntry.caches
+        + SurfaceEntry.streams + SurfaceEntry.webSockets + SurfaceEntry.delegates + SurfaceEntry.connectionDelegates
+        + SurfaceEntry.choices + SurfaceEntry.credentials + SurfaceEntry.caches
         + SurfaceEntry.cookies + SurfaceEntry.requests + SurfaceEntry.errors + SurfaceEntry.metrics
         + SurfaceEntry.protocols + SurfaceEntry.streams + SurfaceEntry.webSockets
 

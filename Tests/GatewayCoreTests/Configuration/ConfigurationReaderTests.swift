@@ -130,10 +130,15 @@ struct ConfigurationReaderTests {
         #expect(tls.keyLog == "up.log")
     }
 
+    @Test func theSampleOfASecureControlPlaneIsRight() {
+        #expect(ConfigurationSamples.problems(ConfigurationSamples.secureControl) == [])
+    }
+
     @Test func theSampleOfEverythingHoldsEveryKey() {
         for key in ConfigurationKeys.all {
             let name = key.split(separator: ".").last.map(String.init) ?? key
-            #expect(ConfigurationSamples.everything.contains("\(name):"), "\(key)")
+            let samples = [ConfigurationSamples.everything, ConfigurationSamples.secureControl]
+            #expect(samples.contains { $0.contains("\(name):") }, "\(key)")
         }
     }
 
@@ -204,7 +209,7 @@ struct ConfigurationReaderTests {
               - {name: echo, path: /echo, target: echo, compress: true, max-message-size: 16MiB, keep-fragmentation: true}
               - {name: chat, path: "/chat/{room}", target: chat}
             """
-        #expect(try ConfigurationSamples.configuration(text) == .builtIn)
+        #expect(try ConfigurationSamples.configuration(text) == LocatedConfiguration.builtIn().configuration)
     }
 
     @Test func neverShowsAPassword() {

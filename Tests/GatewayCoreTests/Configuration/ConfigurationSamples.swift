@@ -13,6 +13,19 @@ enum ConfigurationSamples {
         try String(contentsOf: Self.package.appendingPathComponent(path), encoding: .utf8)
     }
 
+    /// What only a control plane with TLS can have.
+    static let secureControl = """
+        listeners: [{name: web, listen: "ws://127.0.0.1:0"}]
+        routes: [{name: echo, path: /echo, target: echo}]
+        control:
+          address: https://0.0.0.0:8443
+          tls: {certificate: a.pem, key: a.key, client-ca: ca.pem}
+          clients:
+            - {name: a, subject: "CN=a,O=Example", scopes: [read]}
+            - {name: b, alternative-name: "spiffe://example/b", scopes: [operate]}
+            - {name: c, pin: "sha256/d6qzRu9zOECb90Uez27xWltNsj0e1Md7GkYYkVoZWmM=", scopes: [metrics]}
+        """
+
     /// Every option of every section, each with a value that is not its default.
     static let everything = """
         control:
@@ -20,6 +33,27 @@ enum ConfigurationSamples {
           mode: 0660
           closed-connections: 50
           keep-handshakes: false
+          tokens:
+            - name: ops
+              hash: sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad
+              scopes: [read, operate]
+              expires: 2027-01-01T00:00:00Z
+          peers: [{uid: 1000, gid: 1000, scopes: [configure]}]
+          hosts: [control.example.com]
+          targets: [public, "10.0.0.0/8:5432", "unix:///run/app/*"]
+          max-requests: 64
+          request-rate: 100/s
+          transfers:
+            directories: [/srv/files, /var/lib/sluice]
+            max-transfers: 20
+            max-running: 5
+            max-body: 1MiB
+            max-memory: 8MiB
+            credentials:
+              - {name: mirror, hosts: [mirror.example, "*.mirror.example"], user: ada, password-file: word.txt}
+              - {name: inner, hosts: [inner.example], user: ada, password: secret}
+              - {name: store, hosts: [store.example], token: abc}
+              - {name: vault, hosts: [vault.example], token-file: token.txt}
         max-connections: 1000
         loops: 2
         drain-timeout: 1m

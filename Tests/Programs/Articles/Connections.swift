@@ -15,7 +15,8 @@ enum Connections {
     }
 
     static func closeForAReasonOfOurOwn(_ socket: URLSessionWebSocketTask) {
-        if let code = URLSessionWebSocketTask.CloseCode(rawValue: 4001) { socket.cancel(with: code, reason: nil) }
+        let code = URLSessionWebSocketTask.CloseCode(rawValue: 4001) ?? .normalClosure
+        socket.cancel(with: code, reason: nil)
     }
 
     static func askForTheTime(_ host: String) async throws -> String {

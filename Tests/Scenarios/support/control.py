@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from urllib.parse import quote, urlencode, urlsplit
 
 from .deadlines import eventually, seconds
+from .described import Description
 
 
 @dataclass
@@ -46,28 +47,49 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 class Control:
-    """`http://HOST:PORT` or `unix:///PATH`, as the gateway printed it."""
+    """`http://HOST:PORT` or `unix:///PATH`, as the gateway printed it. Every answer must be one that its document describes."""
 
-    def __init__(self, url):
+    # One binary is tested, so one gateway's document is that of all.
+    described = None
+
+    def __init__(self, url, token=None, tls=None):
+        """`token`: shown with every request; `tls`: the context for `https://`."""
         self.url = url
         self.parts = urlsplit(url)
+        self.token = token
+        self.tls = tls
 
     @classmethod
-    def of(cls, gateway):
+    def of(cls, gateway, **more):
         found = [re.match(r"control on (\S+)", line) for line in gateway.output.all()]
-        return cls(next(match.group(1) for match in found if match))
+        return cls(next(match.group(1) for match in found if match), **more)
+
+    def by(self, token):
+        """The same, for somebody else."""
+        return Control(self.url, token, self.tls)
 
     def connection(self, within=20.0):
         if self.parts.scheme == "unix":
             return UnixConnection(self.parts.path, seconds(within))
+        if self.parts.scheme == "https":
+            return http.client.HTTPSConnection(self.parts.hostname, self.parts.port, timeout=seconds(within), context=self.tls)
         return http.client.HTTPConnection(self.parts.hostname, self.parts.port, timeout=seconds(within))
 
     def request(self, method, path, body=None, headers=None, within=20.0):
         """`body`: bytes as they are, anything else as JSON."""
         headers = dict(headers or {})
+        if self.token is not None:
+            headers.setdefault("Authorization", f"Bearer {self.token}")
         if body is not None and not isinstance(body, bytes):
             body = json.dumps(body).encode()
             headers.setdefault("Content-Type", "application/json")
+        answer = self._exchange(method, path, body, headers, within)
+        if Control.described is None:
+            Control.described = Description(self._exchange("GET", "/openapi.json", None, {}, within).expect(200))
+        Control.described.check(method, path, answer)
+        return answer
+
+    def _exchange(self, method, path, body, headers, within):
         connection = self.connection(within)
         try:
             connection.request(method, path, body, headers)

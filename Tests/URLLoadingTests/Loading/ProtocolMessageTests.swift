@@ -44,6 +44,8 @@ struct ProtocolMessageTests {
                     url: url, statusCode: 302, httpVersion: "HTTP/1.1", headerFields: ["Location": "/there"])
             else { return }
             self.client?.urlProtocol(self, wasRedirectedTo: URLRequest(url: target), redirectResponse: response)
+            // As protocols do that load by a session of their own, and end its task here.
+            self.client?.urlProtocol(self, didFailWithError: CocoaError(.userCancelled))
         }
 
         private func challenge(_ url: URL) {

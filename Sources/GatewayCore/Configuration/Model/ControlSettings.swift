@@ -18,6 +18,37 @@ package struct ControlSettings: Sendable, Equatable {
     package var closedConnections = 1000
     /// Whether opening handshakes of WebSockets are kept to be shown, at about half a KiB a connection.
     package var keepsHandshakes = true
+    /// TLS of the listener; present where the address is `https://`.
+    package var tls: ServerTLSSettings?
+    /// Who may do what. Where all three are empty, whoever reaches the listener may do everything, and it is on loopback
+    /// or a Unix socket.
+    package var tokens: [ControlToken] = []
+    package var clients: [ControlClient] = []
+    package var peers: [ControlPeer] = []
+    /// Names by which requests may ask for the listener, beside addresses in digits and `localhost`.
+    package var hosts: [HostPattern] = []
+    /// Where connections opened by command may lead; `nil` is as the address asks for.
+    package var writtenTargets: TargetRules?
+    /// Requests carried out at once, 1 to 10 000; more are answered with 503.
+    package var maximumRequests = 256
+    /// Requests of each caller a second, 1 to 100 000; more are answered with 429. `nil` is any number.
+    package var requestRate: Int?
+
+    package var transfers = TransferSettings()
+
+    /// Whether nobody can reach the listener but from this machine.
+    package var isLocal: Bool {
+        switch self.address {
+        case .tcp(let address, _): address.isLoopback
+        case .unix, nil: true
+        }
+    }
+
+    package var authenticates: Bool { !self.tokens.isEmpty || !self.clients.isEmpty || !self.peers.isEmpty }
+
+    package var targets: TargetRules {
+        self.writtenTargets ?? (self.isLocal ? .ofLocalCallers : .ofRemoteCallers)
+    }
 
     package init() {}
 }

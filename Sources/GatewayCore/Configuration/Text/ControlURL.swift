@@ -1,21 +1,25 @@
-/// Where the control plane listens, as text: `http://HOST[:PORT]`, or `unix:///PATH`. HOST is an address of loopback:
-/// 127.0.0.1 and its like, `[::1]`, or `localhost`.
+/// Where the control plane listens, as text: `http://HOST[:PORT]`, `https://HOST[:PORT]`, or `unix:///PATH`. HOST is an
+/// address or `localhost`.
 package struct ControlURL: Sendable, Equatable {
     package let address: ControlSettings.Address
+    package let isSecure: Bool
 
     init(_ address: ControlSettings.Address) {
         self.address = address
+        self.isSecure = false
     }
 
     package init(_ text: String) throws(TextFault) {
         let url = try URLText(text)
+        self.isSecure = url.scheme == "https"
         if url.scheme == "unix" {
             let (path, resource) = try url.socketPath()
             guard resource.isEmpty else { throw TextFault(expected: "nothing behind the path of a socket") }
             self.address = .unix(path: path, mode: 0o600)
             return
         }
-        guard url.scheme == "http", url.carrier.isEmpty, url.resource.isEmpty || url.resource == "/" else {
+        guard ["http", "https"].contains(url.scheme), url.carrier.isEmpty, url.resource.isEmpty || url.resource == "/"
+        else {
             throw TextFault(
                 expected: "an address for the control plane",
                 remedy: "write http://127.0.0.1:8081 or unix:///run/sluice/control.sock")
@@ -28,13 +32,10 @@ package struct ControlURL: Sendable, Equatable {
             self.address = .tcp(.loopback, port: number)
             return
         }
-        guard let address = AddressText.address(host.utf8), (address.bitWidth == 128) == isBracketed,
-            address.isLoopback
-        else {
+        guard let address = AddressText.address(host.utf8), (address.bitWidth == 128) == isBracketed else {
             throw TextFault(
-                expected: "an address of loopback",
-                remedy: "who may reach the control plane may do everything: listen on 127.0.0.1, [::1] or a Unix socket"
-            )
+                expected: "an address in digits for the control plane",
+                remedy: "listen on 127.0.0.1, [::1] or a Unix socket; 0.0.0.0 or [::] is every address")
         }
         self.address = .tcp(address, port: number)
     }

@@ -7,6 +7,7 @@ struct ConfigurationValidator {
 
     static let listeners = ConfigurationKeyPath.root.key(GatewayKey.listeners)
     static let routes = ConfigurationKeyPath.root.key(GatewayKey.routes)
+    static let control = ConfigurationKeyPath.root.key(GatewayKey.control)
     static let upstreams = ConfigurationKeyPath.root.key(GatewayKey.upstreams)
 
     init(_ configuration: GatewayConfiguration, problems: ProblemCollector) {

@@ -4,6 +4,11 @@ package enum ConfigurationKeys {
     package static var all: [String] {
         self.names(GatewayKey.self, in: "")
             + self.names(ControlKey.self, in: "control.")
+            + self.names(ControlTokenKey.self, in: "control.tokens[].")
+            + self.names(ControlClientKey.self, in: "control.clients[].")
+            + self.names(ControlPeerKey.self, in: "control.peers[].")
+            + self.names(TransferKey.self, in: "control.transfers.")
+            + self.names(TransferCredentialKey.self, in: "control.transfers.credentials[].")
             + self.names(ListenerKey.self, in: "listeners[].")
             + self.names(ServerTLSKey.self, in: "listeners[].tls.")
             + self.names(CertificateKey.self, in: "listeners[].tls.certificates[].")

@@ -2,6 +2,15 @@
 package enum ControlKey: String, CaseIterable, Sendable {
     case address
     case mode
+    case tls
+    case tokens
+    case clients
+    case peers
+    case hosts
+    case targets
+    case maxRequests = "max-requests"
+    case requestRate = "request-rate"
     case closedConnections = "closed-connections"
     case keepHandshakes = "keep-handshakes"
+    case transfers
 }

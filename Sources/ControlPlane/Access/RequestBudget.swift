@@ -1,0 +1,66 @@
+import GatewayCore
+import StreamTransport
+import Synchronization
+
+/// Bounds how many requests are carried out at once, and how many each caller makes a second.
+package final class RequestBudget: Sendable {
+    /// Callers whose rates are remembered; the one that asked least recently is forgotten.
+    static let callerLimit = 1024
+
+    private struct State {
+        var running = 0
+        var buckets: [String: (bucket: TokenBucket, used: MonotonicInstant)] = [:]
+    }
+
+    private let limit: Int
+    private let rate: Int?
+    private let state = Mutex(State())
+
+    package init(limit: Int, rate: Int?) {
+        self.limit = limit
+        self.rate = rate
+    }
+
+    /// Takes a place for a request, to be given back with `leave`.
+    /// - Throws: `ControlProblem` 429 above the caller's rate, 503 where as many run as may.
+    package func enter(_ caller: String, now: MonotonicInstant) throws(ControlProblem) {
+        let isRunning = self.state.withLock { (state: inout State) -> Bool? in
+            guard self.isWithinRate(caller, now, &state) else { return nil }
+            guard state.running < self.limit else { return false }
+            state.running += 1
+            return true
+        }
+        switch isRunning {
+        case true?: return
+        case false?:
+            throw ControlProblem(
+                503, "too-many-requests-at-once",
+                "\(self.limit) requests are being carried out already; try again soon."
+            )
+            .retryable(after: 1)
+        case nil:
+            throw ControlProblem(
+                429, "too-many-requests", "\(caller) may make \(self.rate ?? 0) requests a second; try again later."
+            )
+            .retryable(after: 1)
+        }
+    }
+
+    package func leave() {
+        self.state.withLock { $0.running -= 1 }
+    }
+
+    private func isWithinRate(_ caller: String, _ now: MonotonicInstant, _ state: inout State) -> Bool {
+        guard let rate = self.rate else { return true }
+        var entry = state.buckets[caller] ?? (TokenBucket(AcceptRate(perSecond: rate, burst: rate)), now)
+        entry.used = now
+        let isAllowed = entry.bucket.take(at: now)
+        state.buckets[caller] = entry
+        if state.buckets.count > Self.callerLimit,
+            let oldest = state.buckets.min(by: { $0.value.used < $1.value.used })?.key
+        {
+            state.buckets[oldest] = nil
+        }
+        return isAllowed
+    }
+}

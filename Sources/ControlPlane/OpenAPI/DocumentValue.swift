@@ -1,0 +1,94 @@
+/// A JSON value whose members keep their order.
+package indirect enum DocumentValue: Sendable, Equatable {
+    case object([Member])
+    case array([DocumentValue])
+    case string(String)
+    case integer(Int)
+    case number(Double)
+    case boolean(Bool)
+
+    package struct Member: Sendable, Equatable {
+        package let name: String
+        package var value: DocumentValue
+
+        package init(_ name: String, _ value: DocumentValue) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    static func strings(_ texts: [String]) -> DocumentValue { .array(texts.map { .string($0) }) }
+
+    package func write(to text: inout JSONText) {
+        switch self {
+        case .object(let members):
+            text.beginObject()
+            for member in members {
+                text.key(member.name)
+                member.value.write(to: &text)
+            }
+            text.endObject()
+        case .array(let values):
+            text.beginArray()
+            for value in values { value.write(to: &text) }
+            text.endArray()
+        case .string(let string): text.string(string)
+        case .integer(let number): text.number(number)
+        case .number(let number): text.number(number)
+        case .boolean(let value): text.boolean(value)
+        }
+    }
+
+    package var bytes: [UInt8] {
+        var text = JSONText(capacity: 64 << 10)
+        self.write(to: &text)
+        return text.bytes
+    }
+}
+
+extension DocumentValue: ExpressibleByDictionaryLiteral {
+    package init(dictionaryLiteral elements: (String, DocumentValue)...) {
+        self = .object(elements.map { Member($0.0, $0.1) })
+    }
+}
+
+extension DocumentValue: ExpressibleByStringLiteral {
+    package init(stringLiteral value: String) { self = .string(value) }
+}
+
+extension DocumentValue: ExpressibleByArrayLiteral {
+    package init(arrayLiteral elements: DocumentValue...) { self = .array(elements) }
+}
+
+extension DocumentValue: ExpressibleByBooleanLiteral {
+    package init(booleanLiteral value: Bool) { self = .boolean(value) }
+}
+
+extension DocumentValue: ExpressibleByIntegerLiteral {
+    package init(integerLiteral value: Int) { self = .integer(value) }
+}
+
+extension DocumentValue {
+    /// The member of an object; setting one that is not there adds it at the end, setting `nil` takes it away.
+    package subscript(_ name: String) -> DocumentValue? {
+        get {
+            guard case .object(let members) = self else { return nil }
+            return members.first { $0.name == name }?.value
+        }
+        set {
+            guard case .object(var members) = self else { return }
+            if let index = members.firstIndex(where: { $0.name == name }) {
+                if let newValue { members[index].value = newValue } else { members.remove(at: index) }
+            } else if let newValue {
+                members.append(Member(name, newValue))
+            }
+            self = .object(members)
+        }
+    }
+
+    /// The object with the members of another behind its own; of two with one name, the other's.
+    func with(_ other: DocumentValue) -> DocumentValue {
+        guard case .object(let members) = other else { return self }
+        return members.reduce(into: self) { $0[$1.name] = $1.value }
+    }
+}

@@ -1,0 +1,69 @@
+import GatewayCore
+import SessionTasks
+
+/// What the types of members do not say: words, ranges, formats.
+enum FieldNotes {
+    static func words<Choice: CaseIterable & RawRepresentable<String>>(_ type: Choice.Type) -> DocumentValue {
+        ["enum": .strings(type.allCases.map(\.rawValue))]
+    }
+
+    static let time: DocumentValue = ["format": "date-time"]
+    static let milliseconds: DocumentValue = ["minimum": 0, "description": "milliseconds"]
+
+    static func range(_ low: Int, _ high: Int, _ description: String? = nil) -> DocumentValue {
+        var note: DocumentValue = ["minimum": .integer(low), "maximum": .integer(high)]
+        if let description { note["description"] = .string(description) }
+        return note
+    }
+
+    static func text(_ description: String) -> DocumentValue { ["description": .string(description)] }
+
+    static let all: [String: DocumentValue] = Self.connections.merging(Self.requests) { first, _ in first }
+        .merging(Self.others) { first, _ in first }
+
+    private static let connections: [String: DocumentValue] = [
+        "Connection.kind": Self.words(ConnectionKind.self),
+        "Connection.direction": ["enum": ["accepted", "opened"]],
+        "Connection.state": Self.words(TaskStage.self),
+        "Connection.taskState": ["enum": ["suspended", "running", "canceling", "completed"]],
+        "Connection.priority": Self.range(0, 1),
+        "Connection.id": Self.text("Names it; what the gateway opened for 17 is 17u."),
+        "Connection.createdAt": Self.time, "Connection.openedAt": Self.time, "Connection.lastActivityAt": Self.time,
+        "Connection.closedAt": Self.time, "Connection.ageMs": Self.milliseconds, "Connection.idleMs": Self.milliseconds,
+        "Connection.receiveStalledMs": Self.milliseconds, "Connection.sendStalledMs": Self.milliseconds,
+        "Connection.closeCode": Self.range(0, 65535, "RFC 6455 §7.4; 1005 for a Close without one"),
+        "Connection.terminationReason": Self.text("Who ended it, in which phase, and how."),
+        "ConnectionPage.next": Self.text("Path and query of the next page; missing on the last."),
+    ]
+
+    private static let requests: [String: DocumentValue] = [
+        "OpenRequest.url": ["format": "uri", "description": "ws://, wss://, tcp://, tls:// or unix://"],
+        "OpenRequest.maximumMessageSizeBytes": Self.range(1, 268_435_456),
+        "OpenRequest.pingIntervalMs": Self.range(0, 86_400_000, "0: none; else from 100"),
+        "OpenRequest.pongTimeoutMs": Self.range(100, 86_400_000),
+        "OpenRequest.connectTimeoutMs": Self.range(1, 600_000),
+        "OpenRequest.handshakeTimeoutMs": Self.range(1, 600_000),
+        "OpenRequest.description": ["maxLength": 1024], "OpenRequest.priority": Self.range(0, 1),
+        "OpenRequest.labels": ["maxProperties": 64],
+        "ConnectionPatch.description": ["maxLength": 1024], "ConnectionPatch.priority": Self.range(0, 1),
+        "ConnectionPatch.labels": ["maxProperties": 64],
+        "KeepAliveRequest.idleMs": Self.range(1000, 32_400_000),
+        "KeepAliveRequest.intervalMs": Self.range(1000, 32_400_000), "KeepAliveRequest.probes": Self.range(1, 127),
+        "KeepAliveRequest.userTimeoutMs": Self.range(1000, 86_400_000),
+        "SendRequest.data": ["contentEncoding": "base64"], "SendRequest.timeoutMs": Self.range(0, 600_000),
+        "ReceiveRequest.minimumBytes": Self.range(0, 1_048_576),
+        "ReceiveRequest.maximumBytes": Self.range(1, 1_048_576), "ReceiveRequest.timeoutMs": Self.range(0, 600_000),
+        "TLSRequest.timeoutMs": Self.range(1, 600_000), "TLSRequest.minimumVersion": ["enum": ["1.2", "1.3"]],
+        "TLSRequest.authorities": Self.text("PEM"),
+    ]
+
+    private static let others: [String: DocumentValue] = [
+        "Received.type": ["enum": ["text", "data"]], "Received.data": ["contentEncoding": "base64"],
+        "SendAnswer.state": ["enum": ["sent", "queued"]], "PingAnswer.rttMs": Self.milliseconds,
+        "ServiceHealth.phase": Self.words(ServicePhase.self),
+        "Problem.status": Self.range(400, 599), "Problem.code": Self.text("Stable; for programs."),
+        "ProblemField.pointer": Self.text("Where in the body (RFC 6901)."),
+        "ProblemField.parameter": Self.text("Which parameter of the query."),
+        "Event.at": Self.time,
+    ]
+}

@@ -1,0 +1,45 @@
+import ControlAPI
+
+/// The documents of all operations, by the operation's name.
+enum OperationDocuments {
+    static let all: [String: OperationDocument] = [
+        Self.service, Self.connections, Self.verbs, Self.bulk, Self.events, Self.transfers, Self.configuration,
+        Self.entries,
+    ]
+    .reduce(into: [:]) { $0.merge($1) { first, _ in first } }
+
+    static let service: [String: OperationDocument] = [
+        "getLiveness": Self.probe("Whether every loop of the gateway takes its turns"),
+        "getReadiness": Self.probe("Whether the gateway takes connections"),
+        "getStartup": Self.probe("Whether the gateway has come up"),
+        "getVersion": OperationDocument(
+            "What answers", answers: [.init(200, "Its name and version", .json(ServiceVersion.self))]),
+        "getMetrics": OperationDocument(
+            "Counters, gauges and histograms",
+            answers: [.init(200, "OpenMetrics text", .other("application/openmetrics-text"))]),
+        "getDocument": OperationDocument(
+            "This document", answers: [.init(200, "OpenAPI 3.1", .other("application/json"))]),
+    ]
+
+    private static func probe(_ summary: String) -> OperationDocument {
+        OperationDocument(
+            summary,
+            answers: [
+                .init(200, "Yes", .json(ServiceHealth.self)), .init(503, "No", .json(ServiceHealth.self)),
+            ])
+    }
+
+    static let events: [String: OperationDocument] = [
+        "followEvents": OperationDocument(
+            "What happens, as it happens: Server-Sent Events, or a WebSocket where one is asked for",
+            parameters: [
+                "after": ["type": "integer", "minimum": 0],
+                "heartbeatMs": ["type": "number", "minimum": 10, "maximum": 600_000],
+            ],
+            headers: ["Last-Event-ID": "The number of the last event that is known."],
+            answers: [
+                .init(101, "A WebSocket, each of whose messages is an event"),
+                .init(200, "Events, each with its number as id", .other("text/event-stream")),
+            ], problems: [405, 409, 426])
+    ]
+}

@@ -1,0 +1,152 @@
+import ArgumentParser
+import CommandLineText
+import ControlClient
+import Foundation
+import GatewayCore
+import StreamTransport
+import URLLoading
+
+/// Options of every command that talks to a running gateway.
+struct ControlOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            """
+            Where the gateway's control plane is: \(ControlAddress.forms). (default: $SLUICE_CONTROL, else \
+            \(ControlAddress.standard))
+            """,
+            valueName: "address"))
+    var control: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Bearer token; others on this machine can read it in the list of processes. (default: $SLUICE_TOKEN)",
+            valueName: "token"))
+    var token: String?
+
+    @Option(
+        help: ArgumentHelp("File with the bearer token. (default: $SLUICE_TOKEN_FILE)", valueName: "file"))
+    var tokenFile: String?
+
+    @Option(
+        help: ArgumentHelp("Authorities of the control plane's certificate, PEM, not the system's.", valueName: "file"))
+    var controlCA: String?
+
+    @Option(help: ArgumentHelp("Certificate to show to the control plane, PEM with its chain.", valueName: "file"))
+    var controlCertificate: String?
+
+    @Option(help: ArgumentHelp("That certificate's private key, PEM.", valueName: "file"))
+    var controlKey: String?
+
+    @Flag(help: "Take any certificate of the control plane. Only for tests: anybody may read the token then.")
+    var controlInsecure = false
+
+    @Flag(help: "Write what the gateway answers: its JSON as it is.")
+    var json = false
+
+    @Flag(help: "No colours. They are left out in a pipe, and where NO_COLOR is set, anyway.")
+    var noColor = false
+}
+
+extension ControlOptions {
+    /// Runs a command: reads what was typed, all problems at once, then does it; what goes wrong becomes a line and an
+    /// exit code.
+    func run<Plan>(
+        reading read: (inout OptionReader) throws -> Plan?, _ body: (ControlDesk, Plan) async throws -> Void
+    ) async throws {
+        try await Ending.reporting(problemsAs: ExitStatus.usage) {
+            var reader = OptionReader()
+            let address = self.address(&reader)
+            let access = try self.access(&reader)
+            let plan = try read(&reader)
+            guard let address, let access, let plan, reader.problems.isEmpty else {
+                throw ConfigurationProblems(reader.problems)
+            }
+            let desk = ControlDesk(
+                session: ControlSession(address, access, agent: "sluice/\(Version.text)"), printsJSON: self.json,
+                colors: Terminal.wantsColors && !self.noColor)
+            try await desk.reporting { try await body(desk, plan) }
+        }
+    }
+
+    /// For a command without options of its own that need reading.
+    func run(_ body: (ControlDesk) async throws -> Void) async throws {
+        try await self.run(reading: { _ in () }, { desk, _ in try await body(desk) })
+    }
+
+    // MARK: Reading
+
+    private static func environment(_ name: String) -> String? {
+        ProcessInfo.processInfo.environment[name].flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    private func address(_ reader: inout OptionReader) -> ControlAddress? {
+        let (option, text) =
+            self.control.map { ("--control", $0) } ?? Self.environment("SLUICE_CONTROL").map { ("SLUICE_CONTROL", $0) }
+            ?? ("--control", ControlAddress.standard)
+        let address = ControlAddress(text)
+        if address == nil {
+            reader.note(
+                option, expected: ControlAddress.forms, found: QuotedText.quoted(text),
+                remedy: "take what 'sluice serve' prints behind 'control on'")
+        }
+        return address
+    }
+
+    private func access(_ reader: inout OptionReader) throws -> ControlAccess? {
+        var access = ControlAccess()
+        access.isInsecure = self.controlInsecure
+        access.authorities = try self.controlCA.map { try Self.content($0, "--control-ca") }
+        guard let token = try self.readToken(&reader) else { return nil }
+        access.token = token
+        guard (self.controlCertificate == nil) == (self.controlKey == nil) else {
+            reader.note(
+                self.controlKey == nil ? "--control-certificate" : "--control-key",
+                expected: "--control-certificate and --control-key together", found: "one of them")
+            return nil
+        }
+        if let certificate = self.controlCertificate, let key = self.controlKey {
+            let chain = try Self.content(certificate, "--control-certificate")
+            let secret = try Self.content(key, "--control-key")
+            do {
+                access.identity = try ClientIdentity(certificates: Data(chain), key: Data(secret))
+            } catch {
+                throw UnusableFiles("sluice: --control-certificate: \(certificate): \(error)")
+            }
+        }
+        return access
+    }
+
+    /// `nil` where what was given is none; the inner one where none was given.
+    private func readToken(_ reader: inout OptionReader) throws -> String?? {
+        if self.token != nil, self.tokenFile != nil {
+            reader.note("--token", expected: "one of --token and --token-file", found: "both")
+            return .none
+        }
+        let file = self.tokenFile ?? (self.token == nil ? Self.environment("SLUICE_TOKEN_FILE") : nil)
+        var (origin, text) = ("--token", self.token)
+        if self.token == nil, self.tokenFile == nil, let given = Self.environment("SLUICE_TOKEN") {
+            (origin, text) = ("SLUICE_TOKEN", given)
+        } else if let file {
+            let bytes = try Self.content(file, "--token-file")
+            (origin, text) = (file, String(decoding: bytes, as: UTF8.self))
+        }
+        guard let text else { return .some(nil) }
+        let token = text.trimmingCharacters(in: .whitespacesAndNewlines)
+        guard ControlAccess.isToken(token) else {
+            // Never shown: what is wrong with it may be that it is another secret.
+            reader.note(
+                origin, expected: "a token of letters, digits and -._~+/=", found: "something else",
+                remedy: "'sluice token' makes one")
+            return .none
+        }
+        return .some(token)
+    }
+
+    private static func content(_ path: String, _ option: String) throws -> [UInt8] {
+        do throws(SystemError) {
+            return try SystemFile.read(path, limit: 1 << 20)
+        } catch {
+            throw UnusableFiles("sluice: \(option): \(path): \(error)")
+        }
+    }
+}

@@ -1,0 +1,98 @@
+import ArgumentParser
+import ControlAPI
+import Foundation
+import GatewayCore
+import HTTPSemantics
+
+/// `sluice token`: makes a bearer token for the control plane. Needs no gateway.
+struct TokenCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "token",
+        abstract: "Make a bearer token for the control plane.",
+        discussion: """
+            Prints the token, which is kept nowhere, and the lines for the configuration, which have only its hash.
+
+            Scopes: read shows everything; operate opens, steers and closes connections and transfers; configure changes listeners, \
+            routes and upstreams; metrics reads /metrics.
+
+            EXAMPLES
+              sluice token --name ops --scope read --scope operate --expires 90d
+              sluice token --name scraper --scope metrics --json | jq -r .token
+
+            EXIT CODES
+              0   done
+              64  wrong usage
+              70  a fault of sluice itself
+            """)
+
+    @Option(help: ArgumentHelp("Whom it is for; stands in the audit log.", valueName: "name"))
+    var name: String
+
+    @Option(
+        parsing: .singleValue,
+        help: ArgumentHelp("read, operate, configure or metrics. Repeat for several.", valueName: "scope"))
+    var scope: [String]
+
+    @Option(help: ArgumentHelp("How long it is good, 1m to 3650d, or none. (default: none)", valueName: "duration"))
+    var expires: String?
+
+    @Flag(help: "Write one JSON object: token, name, hash, scopes, expires.")
+    var json = false
+
+    private struct Made: Encodable {
+        let token: String
+        let name: String
+        let hash: String
+        let scopes: [String]
+        let expires: String?
+    }
+
+    func run() async throws {
+        try await Ending.reporting(problemsAs: ExitStatus.usage) {
+            let made = try self.made()
+            let text = self.json ? try Self.json(made) : Self.lines(made)
+            FileHandle.standardOutput.write(Data((text + "\n").utf8))
+        }
+    }
+
+    private func made() throws -> Made {
+        var reader = OptionReader()
+        _ = reader.value("--name", self.name, ValueSyntax<String>.name)
+        let known = ["read", "operate", "configure", "metrics"]
+        for scope in self.scope where !known.contains(scope) {
+            reader.note("--scope", expected: known.joined(separator: ", "), found: QuotedText.quoted(scope))
+        }
+        let span = ValueSyntax<Duration>.duration(.seconds(60) ... .seconds(3650 * 86400))
+        let life = reader.value("--expires", self.expires, span.orNone) ?? nil
+        guard reader.problems.isEmpty else { throw ConfigurationProblems(reader.problems) }
+        var generator = SystemRandomNumberGenerator()
+        let random = (0..<BearerToken.randomByteCount).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+        let secret = BearerToken.secret(random)
+        var hash = SHA256()
+        hash.update(Array(secret.utf8).span)
+        let end = life.map { Date(timeIntervalSinceNow: $0 / .seconds(1)).formatted(.iso8601) }
+        return Made(
+            token: secret, name: self.name, hash: BearerToken.hash(digest: hash.finalize()),
+            scopes: known.filter(self.scope.contains), expires: end)
+    }
+
+    private static func lines(_ made: Made) -> String {
+        """
+        \(made.token)
+
+        Above is the token: keep it secret, it is shown this once. For the configuration:
+
+        control:
+          tokens:
+            - name: \(made.name)
+              hash: \(made.hash)
+              scopes: [\(made.scopes.joined(separator: ", "))]\(made.expires.map { "\n      expires: \"\($0)\"" } ?? "")
+        """
+    }
+
+    private static func json(_ made: Made) throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return String(decoding: try encoder.encode(made), as: UTF8.self)
+    }
+}

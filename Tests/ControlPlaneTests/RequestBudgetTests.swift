@@ -1,0 +1,38 @@
+import ControlPlane
+import StreamTransport
+import Testing
+
+@Suite("How many requests at once")
+struct RequestBudgetTests {
+    private let start = MonotonicInstant(nanoseconds: 1_000_000_000)
+
+    @Test func noMoreThanTheLimitAreCarriedOutAtOnce() throws {
+        let budget = RequestBudget(limit: 2, rate: nil)
+        try budget.enter("a", now: self.start)
+        try budget.enter("b", now: self.start)
+        let problem = #expect(throws: ControlProblem.self) { try budget.enter("a", now: self.start) }
+        #expect(problem?.status == 503)
+        #expect(problem?.retryAfter == 1)
+        budget.leave()
+        try budget.enter("a", now: self.start)
+    }
+
+    @Test func eachCallerHasARateOfItsOwn() throws {
+        let budget = RequestBudget(limit: 1000, rate: 2)
+        try budget.enter("a", now: self.start)
+        try budget.enter("a", now: self.start)
+        let problem = #expect(throws: ControlProblem.self) { try budget.enter("a", now: self.start) }
+        #expect(problem?.status == 429)
+        #expect(problem?.isRetryable == true)
+        try budget.enter("b", now: self.start)
+        try budget.enter("a", now: self.start.advanced(by: .milliseconds(500)))
+    }
+
+    @Test func whoIsRefusedTakesNoPlace() throws {
+        let budget = RequestBudget(limit: 1, rate: 1)
+        try budget.enter("a", now: self.start)
+        budget.leave()
+        #expect(throws: ControlProblem.self) { try budget.enter("a", now: self.start) }
+        try budget.enter("b", now: self.start)
+    }
+}

@@ -1,0 +1,348 @@
+"""Who may do what at the control plane: tokens, certificates, users of a Unix socket, web pages, targets and limits."""
+
+import hashlib
+import json
+import os
+import secrets
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from support import configuration, gateway as process
+from support.control import Control
+from support.deadlines import eventually, seconds
+from support.websocket import Listener
+
+
+def token(name, *scopes, **more):
+    """(secret, its entry in the configuration)"""
+    secret = "slc_" + secrets.token_urlsafe(32)
+    digest = hashlib.sha256(secret.encode()).hexdigest()
+    return secret, {"name": name, "hash": f"sha256:{digest}", "scopes": list(scopes), **more}
+
+
+@pytest.fixture
+def serve(sluice, tmp_path):
+    """A gateway with an echo, and its control plane: (gateway, control)."""
+
+    def start(**control):
+        file = configuration.write(
+            tmp_path / "sluice.yaml", [configuration.listener("web", "ws://127.0.0.1:0")],
+            [configuration.route("echo", "echo", path="/echo")],
+            control={"address": "http://127.0.0.1:0", **{key.replace("_", "-"): value for key, value in control.items()}})
+        gateway = sluice("serve", "--config", file)
+        return gateway, Control.of(gateway)
+
+    return start
+
+
+def echo(gateway):
+    return f"ws://127.0.0.1:{gateway.port()}/echo"
+
+
+# -- tokens
+
+
+@pytest.fixture
+def tokens(serve):
+    """(gateway, control, secrets by scope)"""
+    made = {scope: token(scope, scope) for scope in ("read", "operate", "configure", "metrics")}
+    made["expired"] = token("expired", "read", expires="2020-01-01T00:00:00Z")
+    made["later"] = token("later", "read", expires="2999-01-01T00:00:00Z")
+    gateway, control = serve(tokens=[entry for _, entry in made.values()])
+    return gateway, control, {name: secret for name, (secret, _) in made.items()}
+
+
+def test_a_token_opens_what_its_scopes_allow_and_nothing_else(tokens):
+    gateway, control, secret = tokens
+    def who(name):
+        return control.by(secret[name])
+    name = who("operate").open(echo(gateway))
+    allowed = {
+        "read": [("GET", "/v1/connections"), ("GET", f"/v1/connections/{name}"), ("GET", "/version")],
+        "operate": [("POST", f"/v1/connections/{name}:ping"), ("PATCH", f"/v1/connections/{name}")],
+        "metrics": [("GET", "/metrics")],
+        "configure": [],
+    }
+    for scope, requests in allowed.items():
+        for method, path in requests:
+            for holder in allowed:
+                answer = who(holder).request(method, path, {} if method != "GET" else None)
+                if holder == scope:
+                    assert answer.status == 200, answer.body
+                    continue
+                problem = answer.problem(403, "insufficient-scope")
+                assert scope in problem["detail"] and f"token:{holder}" in problem["detail"]
+                assert f'scope="{scope}"' in answer.headers["www-authenticate"]
+                # Nothing of the connection is told to who may not see it.
+                assert echo(gateway) not in answer.body.decode()
+    # What is refused changes nothing.
+    who("read").request("DELETE", f"/v1/connections/{name}").problem(403, "insufficient-scope")
+    assert who("read").show(name)["state"] == "open"
+
+
+def test_without_a_valid_token_nothing_is_told(tokens):
+    gateway, control, secret = tokens
+    wrong = [None, "", "x", secret["read"] + "x", secret["read"][:-1], secret["read"].upper(), "x" * 5000, secret["expired"]]
+    for text in wrong:
+        answer = control.by(text).get("/v1/connections")
+        answer.problem(401, "unauthorized")
+        assert answer.headers["www-authenticate"].startswith("Bearer ")
+    for header in ("Basic dTpw", "Bearer", f"Bearer {secret['read']} {secret['read']}", secret["read"]):
+        control.request("GET", "/v1/connections", headers={"Authorization": header}).problem(401, "unauthorized")
+    assert control.by(secret["later"]).list() == []
+    for probe in ("/livez", "/readyz", "/startupz"):
+        control.get(probe).expect(200)
+    # An unknown path and a wrong method say no more than the interface's description does.
+    control.get("/v1/secrets").problem(404, "unknown-path")
+    control.request("PUT", "/v1/connections").problem(405, "method-not-allowed")
+
+
+def test_every_write_is_in_the_log_with_who_and_from_where(tokens):
+    gateway, control, secret = tokens
+    name = control.by(secret["operate"]).open(echo(gateway))
+    gateway.wait_log(r"operation=openConnection path=/v1/connections caller=token:operate peer=127\.0\.0\.1:\d+ status=201")
+    control.by(secret["read"]).request("DELETE", f"/v1/connections/{name}?reason=private")
+    line = gateway.wait_log("operation=closeConnection .*caller=token:read .*status=403 code=insufficient-scope")
+    assert "private" not in line
+    control.request("DELETE", f"/v1/connections/{name}")
+    gateway.wait_log("operation=closeConnection .*caller=nobody .*status=401 code=unauthorized")
+    assert not any(secret[one] in line for one in secret for line in gateway.log.all())
+
+
+def test_elsewhere_it_starts_with_tokens_alone(serve, sluice, tmp_path):
+    secret, entry = token("ops", "read")
+    gateway, control = serve(address="http://0.0.0.0:0", tokens=[entry])
+    gateway.wait_log("without TLS")
+    here = Control(control.url.replace("0.0.0.0", "127.0.0.1"), secret)
+    assert here.list() == []
+    here.by(None).get("/v1/connections").problem(401, "unauthorized")
+
+
+# -- certificates
+
+
+def test_a_certificate_is_known_by_its_subject_name_or_key(serve, authority, server_certificate):
+    leaves = {name: authority.issue(name, names=f"DNS:{name}.example,URI:spiffe://example/{name}") for name in ("ops", "watcher", "keyed", "stranger")}
+    pin = hashlib.sha256(ssl_public_key(leaves["keyed"][0])).hexdigest()
+    secret, entry = token("robot", "metrics")
+    gateway, control = serve(
+        address="https://127.0.0.1:0",
+        tls={"certificate": str(server_certificate[0]), "key": str(server_certificate[1]), "client-ca": str(authority.certificate), "client-auth": "request"},
+        clients=[{"name": "ops", "subject": "CN=ops", "scopes": ["read", "operate"]},
+                 {"name": "watcher", "alternative-name": "spiffe://example/watcher", "scopes": ["read"]},
+                 {"name": "keyed", "pin": pin, "scopes": ["read"]}],
+        tokens=[entry])
+    assert control.url.startswith("https://")
+
+    def who(name, token=None):
+        return Control(control.url, token, authority.client_context(leaves[name] if name else None))
+
+    for name in ("ops", "watcher", "keyed"):
+        assert who(name).list() == []
+    opened = who("ops").open(echo(gateway))
+    gateway.wait_log("operation=openConnection .*caller=client:ops peer=127")
+    problem = who("watcher").request("DELETE", f"/v1/connections/{opened}").problem(403, "insufficient-scope")
+    assert "client:watcher" in problem["detail"]
+    who("stranger").get("/v1/connections").problem(401, "unauthorized")
+    who(None).get("/v1/connections").problem(401, "unauthorized")
+    # A token says who asks, even where a certificate could.
+    assert who("ops", secret).get("/metrics").status == 200
+    who("ops", secret).get("/v1/connections").problem(403, "insufficient-scope")
+    # The connection itself is carried over TLS: a body of many records, too.
+    name = who("ops").open(echo(gateway), maximumMessageSizeBytes=4 << 20)
+    payload = os.urandom(1 << 19)
+    who("ops").send(name, payload)
+    assert who("ops").receive(name) == payload
+
+
+def ssl_public_key(certificate):
+    """The SubjectPublicKeyInfo of a certificate, in DER."""
+    text = subprocess.run(["openssl", "x509", "-in", certificate, "-noout", "-pubkey"], capture_output=True, check=True).stdout
+    return subprocess.run(["openssl", "pkey", "-pubin", "-outform", "DER"], input=text, capture_output=True, check=True).stdout
+
+
+def test_without_a_certificate_there_is_no_connection_where_one_is_required(serve, authority, server_certificate, tmp_path):
+    other = type(authority)(tmp_path / "other", "Other")
+    gateway, control = serve(
+        address="https://127.0.0.1:0",
+        tls={"certificate": str(server_certificate[0]), "key": str(server_certificate[1]), "client-ca": str(authority.certificate)},
+        clients=[{"name": "ops", "subject": "CN=ops", "scopes": ["read"]}])
+    for leaf in (None, other.issue("ops")):
+        with pytest.raises(OSError):
+            Control(control.url, None, authority.client_context(leaf)).get("/v1/connections")
+    with pytest.raises(Exception):
+        Control(control.url.replace("https", "http")).get("/livez")
+    assert Control(control.url, None, authority.client_context(authority.issue("ops"))).list() == []
+
+
+# -- users of a Unix socket
+
+
+def test_a_unix_socket_knows_the_user_at_its_other_end(serve, tmp_path):
+    mine = os.getuid()
+    gateway, control = serve(address=f"unix://{tmp_path}/c.sock", peers=[{"uid": mine, "scopes": ["read", "operate"]}])
+    name = control.open(echo(gateway))
+    gateway.wait_log(f"operation=openConnection .*caller=uid:{mine} peer=\"?uid:{mine} gid:")
+    control.get("/metrics").problem(403, "insufficient-scope")
+    # Browsers do not reach it: whatever name it is asked by is right.
+    control.request("GET", f"/v1/connections/{name}", headers={"Host": "sluice"}).expect(200)
+
+
+def test_a_user_who_is_not_named_needs_a_token(serve, tmp_path):
+    secret, entry = token("ops", "read")
+    gateway, control = serve(address=f"unix://{tmp_path}/c.sock", peers=[{"uid": os.getuid() + 1, "scopes": ["read"]}], tokens=[entry])
+    control.get("/v1/connections").problem(401, "unauthorized")
+    assert control.by(secret).list() == []
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can be somebody else")
+def test_another_user_of_the_machine_is_told_apart(serve, tmp_path):
+    path = tmp_path / "c.sock"
+    for folder in [tmp_path, *tmp_path.parents][:4]:
+        os.chmod(folder, 0o755)
+    gateway, control = serve(address=f"unix://{path}", mode="0666", peers=[{"uid": 0, "scopes": ["read"]}, {"gid": 65534, "scopes": ["metrics"]}])
+    code = f"""
+import os, socket
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+s = socket.socket(socket.AF_UNIX); s.connect({str(path)!r})
+for target in ("/v1/connections", "/metrics"):
+    s.sendall(f"GET {{target}} HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n".encode())
+    print(s.recv(65536).split()[1].decode())
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=seconds(20))
+    assert found.stdout.split() == ["403", "200"], found.stderr
+    assert control.list() == []
+
+
+# -- web pages
+
+
+def test_a_page_of_another_origin_is_refused(serve):
+    gateway, control = serve(hosts=["control.example"])
+    body = json.dumps({"url": echo(gateway)}).encode()
+    port = control.parts.port
+    cases = [
+        ({"Origin": "http://evil.example"}, 403, "cross-origin"), ({"Origin": "null"}, 403, "cross-origin"),
+        ({"Origin": f"http://127.0.0.1:{port + 1}"}, 403, "cross-origin"), ({"Sec-Fetch-Site": "cross-site"}, 403, "cross-origin"),
+        ({"Host": f"evil.example:{port}"}, 421, "unknown-host"), ({"Host": f"127.0.0.1.evil.example:{port}"}, 421, "unknown-host"),
+    ]
+    for headers, status, code in cases:
+        for method, path, content in (("GET", "/v1/connections", None), ("POST", "/v1/connections", body), ("GET", "/livez", None)):
+            # As a form or a page without CORS can send it.
+            control.request(method, path, content, headers={"Content-Type": "text/plain", **headers}).problem(status, code)
+    for headers in ({"Origin": f"http://127.0.0.1:{port}"}, {"Host": "control.example"}, {"Host": f"localhost:{port}"},
+                    {"Origin": "https://control.example", "Host": "control.example"}, {"Sec-Fetch-Site": "none"}):
+        control.request("GET", "/v1/connections", headers=headers).expect(200)
+    assert control.list() == []
+
+
+def raw(control, text, within=10.0):
+    """What comes back for bytes as they stand, until the gateway ends the connection."""
+    with socket.create_connection((control.parts.hostname, control.parts.port), timeout=seconds(within)) as one:
+        one.sendall(text if isinstance(text, bytes) else text.encode())
+        received = b""
+        while chunk := one.recv(65536):
+            received += chunk
+        return received
+
+
+def test_a_request_needs_one_host(serve):
+    _, control = serve()
+    for fields in ("", "Host: 127.0.0.1\r\nHost: evil.example\r\n", "Host: \r\n"):
+        assert b" 400 " in raw(control, f"GET /v1/connections HTTP/1.1\r\n{fields}Connection: close\r\n\r\n").split(b"\r\n")[0]
+
+
+# -- targets
+
+
+def test_what_is_not_listed_is_not_connected_to(serve):
+    _, control = serve()
+    denied = [
+        "tcp://169.254.169.254:80", "ws://169.254.169.254/latest/meta-data", "tcp://[fd00:ec2::254]:80", "tcp://10.0.0.1:22",
+        "tcp://192.168.1.1:80", "tcp://[::ffff:169.254.169.254]:80", "tcp://0.0.0.0:80", "tcp://[::]:80", "tcp://[fe80::1]:80",
+        "tcp://[64:ff9b::a9fe:a9fe]:80", "tcp://100.64.0.1:80", "tcp://224.0.0.1:80",
+    ]
+    for url in denied:
+        problem = control.post("/v1/connections", {"url": url}).problem(403, "target-not-allowed")
+        assert problem["errors"][0]["pointer"] == "/url" and "control.targets" in problem["detail"]
+
+
+def test_targets_are_what_the_configuration_lists(serve, tmp_path):
+    with Listener() as allowed, Listener() as denied, socket.socket(socket.AF_UNIX) as unix:
+        unix.bind(str(tmp_path / "app.sock"))
+        unix.listen()
+        _, control = serve(targets=[f"127.0.0.0/8:{allowed.port}", f"unix://{tmp_path}/app.sock"])
+        control.open(f"tcp://127.0.0.1:{allowed.port}")
+        control.open(f"unix://{tmp_path}/app.sock")
+        # The name is looked up, and what it means is what counts.
+        control.open(f"tcp://localhost:{allowed.port}")
+        for url in (f"tcp://127.0.0.1:{denied.port}", f"tcp://localhost:{denied.port}", f"unix://{tmp_path}/other.sock", "tcp://8.8.8.8:53"):
+            control.post("/v1/connections", {"url": url}).problem(403, "target-not-allowed")
+        denied.socket.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            denied.socket.accept()
+
+
+def test_elsewhere_this_machine_is_no_target(serve):
+    secret, entry = token("ops", "operate")
+    gateway, control = serve(address="http://0.0.0.0:0", tokens=[entry])
+    here = Control(control.url.replace("0.0.0.0", "127.0.0.1"), secret)
+    here.post("/v1/connections", {"url": echo(gateway)}).problem(403, "target-not-allowed")
+
+
+# -- limits
+
+
+def test_no_more_requests_than_may_are_carried_out_at_once(serve):
+    gateway, control = serve(max_requests=2)
+    name = control.open(f"tcp://127.0.0.1:{gateway.port()}")
+    with ThreadPoolExecutor(2) as pool:
+        waiting = [pool.submit(control.verb, name, "receive", {"timeoutMs": 3000}) for _ in range(2)]
+        answer = eventually(lambda: (lambda one: one if one.status == 503 else None)(control.get("/v1/connections")), "a refusal")
+        answer.problem(503, "too-many-requests-at-once")
+        assert answer.headers["retry-after"] == "1"
+        control.get("/livez").expect(200)
+        for one in waiting:
+            one.result(seconds(20))
+    control.get("/v1/connections").expect(200)
+
+
+def test_a_caller_has_a_rate(serve):
+    _, control = serve(request_rate="3/s")
+    answers = [control.get("/version") for _ in range(8)]
+    refused = [one for one in answers if one.status == 429]
+    assert refused and answers[0].status == 200
+    assert refused[0].problem(429, "too-many-requests")["retryable"] and refused[0].headers["retry-after"] == "1"
+
+
+def test_a_body_that_is_announced_too_long_is_refused_before_anything_is_done(serve):
+    gateway, control = serve()
+    name = control.open(echo(gateway))
+    for path in (f"/v1/connections/{name}:suspend", "/v1/connections"):
+        answer = raw(control, f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99999999999\r\n\r\n")
+        assert b" 413 " in answer.split(b"\r\n")[0] and b"connection: close" in answer.lower()
+    assert not control.show(name)["suspended"]
+
+
+@pytest.mark.parametrize("beginning", ["", "GET /livez HT", "GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\nX: "])
+def test_a_head_that_does_not_come_ends_its_connection(serve, beginning):
+    _, control = serve()
+    start = time.monotonic()
+    with socket.create_connection((control.parts.hostname, control.parts.port), timeout=seconds(60)) as one:
+        one.sendall(beginning.encode())
+        assert one.recv(65536) == b""
+    assert 10 < time.monotonic() - start < seconds(40)
+
+
+def test_what_begins_with_a_check_of_the_configuration_tells_the_place(sluice, tmp_path):
+    file = configuration.write(
+        tmp_path / "sluice.yaml", [configuration.listener("web", "ws://127.0.0.1:0")],
+        [configuration.route("echo", "echo", path="/echo")], control={"address": "http://0.0.0.0:8081"})
+    checked = process.run("check", "--config", file)
+    assert checked.returncode == 78 and "control.address" in checked.stderr and "sluice token" in checked.stderr
