@@ -45,6 +45,7 @@ let package = Package(
     ],
     targets: [
         .systemLibrary(name: "CLinux"),
+        .systemLibrary(name: "CRunLoop"),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .target(name: "ByteKernels", swiftSettings: room),
@@ -81,6 +82,7 @@ let package = Package(
         .target(
             name: "URLLoading",
             dependencies: [
+                "CRunLoop",
                 "HTTPTransport", "SessionTasks", "StreamTransport", "HTTPSemantics", "TLSEngine", "Deflate",
                 "ByteKernels", "WebSocketProtocol",
                 .product(name: "DequeModule", package: "swift-collections"),
@@ -97,10 +99,12 @@ let package = Package(
         .target(name: "CommandLineText", swiftSettings: house),
         .target(name: "ControlAPI", swiftSettings: house),
         .target(
+            name: "ControlClient", dependencies: ["CommandLineText", "ControlAPI", "URLLoading"], swiftSettings: house),
+        .target(
             name: "ControlPlane",
             dependencies: [
-                "ControlAPI", "GatewayCore", "HTTPSemantics", "HTTPTransport", "SessionTasks", "StreamTransport",
-                "TLSEngine", "WebSocketProtocol", "ByteKernels",
+                "CLinux", "ControlAPI", "GatewayCore", "HTTPSemantics", "HTTPTransport", "SessionTasks",
+                "StreamTransport", "TLSEngine", "URLLoading", "WebSocketProtocol", "ByteKernels",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
@@ -118,8 +122,8 @@ let package = Package(
         .executableTarget(
             name: "sluice",
             dependencies: [
-                "CommandLineText", "ControlPlane", "GatewayCore", "SessionTasks", "StreamTransport", "TLSEngine",
-                "WebSocketProtocol",
+                "CommandLineText", "ControlAPI", "ControlClient", "ControlPlane", "GatewayCore", "HTTPSemantics",
+                "SessionTasks", "StreamTransport", "TLSEngine", "URLLoading", "WebSocketProtocol",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
@@ -153,6 +157,8 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Tests/Benchmarks/SessionBenchmark", swiftSettings: house),
+        .executableTarget(
+            name: "Articles", dependencies: ["URLLoading"], path: "Tests/Programs/Articles", swiftSettings: house),
         .target(
             name: "TestSupport", dependencies: ["ByteKernels", "COpenSSL", "StreamTransport"],
             path: "Sources/TestSupport", swiftSettings: house),
@@ -213,10 +219,15 @@ let package = Package(
             ],
             swiftSettings: house),
         .testTarget(name: "CommandLineTextTests", dependencies: ["CommandLineText"], swiftSettings: house),
+        .testTarget(
+            name: "ControlClientTests", dependencies: ["ControlClient", "ControlAPI", "CommandLineText"],
+            swiftSettings: house),
         .target(
             name: "FuzzTargets",
             dependencies: [
                 "GatewayCore", "StreamTransport", "WebSocketProtocol", "TLSEngine", "Deflate", "ByteKernels",
+                "HTTPSemantics", "HTTPTransport", "URLLoading",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: house),
         .executableTarget(

@@ -67,7 +67,7 @@ struct BridgeCommand: AsyncParsableCommand {
         try await Ending.reporting {
             try ConfigurationFile.audit(located)
             let terms = BridgeTerms(requiresTarget: self.process.requireTarget, isQuiet: self.process.quiet)
-            try await sluice.run(located.configuration, source: .bridge(terms))
+            try await sluice.run(located, source: .bridge(terms))
         }
     }
 

@@ -34,6 +34,15 @@ enum ConfigurationFile {
         guard problems.isEmpty else { throw UnusableFiles(problems.map(\.description).joined(separator: "\n")) }
     }
 
+    /// How the configuration of `source` is read again, and its files looked at, while it runs.
+    static func terms(of source: ConfigurationSource) -> RunningConfiguration.Terms {
+        var terms = RunningConfiguration.Terms()
+        if case .file(let path, _) = source { terms.read = { try self.read(path) } }
+        terms.adjust = { source.adjust(&$0) }
+        terms.check = { self.fault($0, $1) }
+        return terms
+    }
+
     private static func fault(_ path: String, _ use: FileUse) -> FileFault? {
         let files = FileManager.default
         var isDirectory: ObjCBool = false

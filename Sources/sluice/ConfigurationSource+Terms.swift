@@ -1,3 +1,5 @@
+import GatewayCore
+
 extension ConfigurationSource {
     /// Nothing is printed on standard output.
     var isQuiet: Bool {
@@ -21,5 +23,14 @@ extension ConfigurationSource {
         case .builtIn, .file: false
         case .bridge(let terms): terms.requiresTarget
         }
+    }
+
+    /// Lays over a configuration what the command line says.
+    func adjust(_ configuration: inout GatewayConfiguration) {
+        switch self {
+        case .builtIn(let overrides), .file(_, let overrides): overrides.apply(to: &configuration)
+        case .bridge: break
+        }
+        if self.hasNoControlPlane { configuration.control.address = nil }
     }
 }

@@ -8,9 +8,9 @@ import StreamTransport
 /// Prints one line for each listener (`listening on URL`) and then `ready`, unless it is to be quiet. SIGTERM and SIGINT drain, a second one ends
 /// at once; SIGHUP reads the configuration's file again.
 /// - Throws: `StartFailure` when it does not come up.
-func run(_ configuration: GatewayConfiguration, source: ConfigurationSource) async throws {
-    var configuration = configuration
-    if source.hasNoControlPlane { configuration.control.address = nil }
+func run(_ located: LocatedConfiguration, source: ConfigurationSource) async throws {
+    var configuration = located.configuration
+    source.adjust(&configuration)
     let signals = await ProcessSignals()
     let log = TunnelLog(configuration.log)
     let passed = ServiceSupervisor.takeListeningDescriptors().map {
@@ -18,6 +18,7 @@ func run(_ configuration: GatewayConfiguration, source: ConfigurationSource) asy
     }
     let group: LoopGroup
     let gateway: Gateway
+    let running: RunningConfiguration
     let control: ControlServer?
     do {
         group = try LoopGroup(count: configuration.loops ?? Machine.cores)
@@ -25,7 +26,9 @@ func run(_ configuration: GatewayConfiguration, source: ConfigurationSource) asy
         if source.requiresTarget { try await TargetProbe(loop: group.loops[0]).requireAll(of: configuration) }
         let plan = try GatewayPlan(configuration)
         let places = try await gateway.start(plan)
-        let (server, place) = try await startControl(configuration.control, gateway: gateway, log: log)
+        running = RunningConfiguration(located, gateway: gateway, terms: ConfigurationFile.terms(of: source))
+        let (server, place) = try await startControl(
+            configuration.control, gateway: gateway, configuration: running, log: log)
         control = server
         if !source.isQuiet { Announcement.print(places, configuration, source: source, control: place) }
     } catch let error as SystemError {
@@ -35,7 +38,8 @@ func run(_ configuration: GatewayConfiguration, source: ConfigurationSource) asy
     }
     ServiceSupervisor.notify("READY=1\nSTATUS=serving")
     control?.phase = .ready
-    await Service(gateway: gateway, source: source, log: log, control: control).live(by: signals)
+    await Service(gateway: gateway, configuration: running, source: source, log: log, control: control).live(
+        by: signals)
     await control?.stop()
     log.flush()
     group.stop()
@@ -44,10 +48,11 @@ func run(_ configuration: GatewayConfiguration, source: ConfigurationSource) asy
 /// The control plane of the configuration, listening, and where.
 /// - Throws: `PlanFault` when an address that was asked for cannot be had; the default one is then done without.
 private func startControl(
-    _ settings: ControlSettings, gateway: Gateway, log: TunnelLog
+    _ settings: ControlSettings, gateway: Gateway, configuration: RunningConfiguration, log: TunnelLog
 ) async throws(PlanFault) -> (ControlServer?, String?) {
     guard settings.address != nil else { return (nil, nil) }
-    let server = try ControlServer(settings, gateway: gateway, log: log, version: Version.text)
+    let server = try ControlServer(
+        settings, gateway: gateway, configuration: configuration, log: log, version: Version.text)
     if !settings.isLocal, settings.tls == nil {
         log.note("control plane without TLS: whoever is on the way can read its tokens", level: .warning)
     }

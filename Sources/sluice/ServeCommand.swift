@@ -42,10 +42,9 @@ struct ServeCommand: AsyncParsableCommand {
     func run() async throws {
         try await Ending.reporting {
             let overrides = LogOverrides(format: self.logFormat, level: self.logLevel)
-            var configuration = try self.config.map { try ConfigurationFile.load($0).configuration } ?? .builtIn
-            overrides.apply(to: &configuration)
-            let source = self.config.map { ConfigurationSource.file($0, overrides: overrides) } ?? .builtIn
-            try await sluice.run(configuration, source: source)
+            let located = try self.config.map { try ConfigurationFile.load($0) } ?? .builtIn()
+            let source = self.config.map { ConfigurationSource.file($0, overrides: overrides) } ?? .builtIn(overrides)
+            try await sluice.run(located, source: source)
         }
     }
 }

@@ -6,6 +6,7 @@ import StreamTransport
 /// The process's life after it came up: reloads and the end.
 struct Service {
     let gateway: Gateway
+    let configuration: RunningConfiguration
     let source: ConfigurationSource
     let log: TunnelLog
     let control: ControlServer?
@@ -57,19 +58,15 @@ struct Service {
 
     /// A file with a problem changes nothing: the service goes on with what it has.
     private func reload() async {
-        guard case .file(let path, let overrides) = self.source else {
+        guard case .file(let path, _) = self.source else {
             return self.log.note("nothing to reload: no file")
         }
         ServiceSupervisor.notifyReloading()
         defer { ServiceSupervisor.notify("READY=1") }
-        do {
-            var configuration = try ConfigurationFile.load(path).configuration
-            overrides.apply(to: &configuration)
-            try await self.gateway.reload(configuration)
-            self.log.note("reloaded \(path)")
-        } catch {
-            self.gateway.reloadFailed("\(error)")
-            self.log.note("not reloaded, still running with the former configuration: \(error)", level: .error)
+        switch await self.configuration.reload() {
+        case .success: self.log.note("reloaded \(path)")
+        case .failure(let refusal):
+            self.log.note("not reloaded, still running with the former configuration: \(refusal)", level: .error)
         }
     }
 }

@@ -24,7 +24,7 @@ def arguments():
     parser = argparse.ArgumentParser(prog="deploy/bench", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     names = ", ".join(ROWS)
     parser.add_argument("--sluice", metavar="BINARY", help="the binary to measure")
-    parser.add_argument("--quick", action="store_true", help="shorter and fewer runs: two to three minutes, less certain")
+    parser.add_argument("--quick", action="store_true", help="shorter and fewer runs: some minutes, less certain")
     parser.add_argument("--only", action="append", metavar="ROW", help=f"only this row; may be given again: {names}")
     parser.add_argument("--json", metavar="FILE", help="also writes every result to FILE")
     parser.add_argument("--self-check", action="store_true", help="measures the floor against itself: ratios must be near 1")

@@ -102,7 +102,7 @@ def test_mail_behind_starttls(mail_server, authority, server_certificate, tmp_pa
 def test_mail_is_not_handed_to_a_server_that_nobody_vouches_for(mail_server, authority, server_certificate, tmp_path):  # noqa: F811
     mailbox, port = mail_server(tls_context=authority.server_context(server_certificate), require_starttls=True)
     ended = loading.run("MailClient", "localhost", port, text="Subject: secret\n", home=tmp_path)
-    assert ended.code == 1 and "-1202" in ended.output, ended.output
+    assert ended.code == 1 and "-1203" in ended.output, ended.output
     assert mailbox.envelopes == []
 
 

@@ -46,11 +46,11 @@ def refused(web, *words, code, authority=None):
 
 
 def test_an_unknown_authority_is_refused(web, authority, server_certificate):
-    refused(web(server_certificate), code=-1202)
+    refused(web(server_certificate), code=-1203)
 
 
 def test_a_certificate_that_vouches_for_itself_is_refused(web, authority):
-    refused(web(authority.self_signed("alone")), code=-1202, authority=authority)
+    refused(web(authority.self_signed("alone")), code=-1203, authority=authority)
 
 
 @pytest.mark.parametrize("starts,ends,code", [("20200101000000Z", "20210101000000Z", -1201), ("20490101000000Z", "20500101000000Z", -1204)],

@@ -128,7 +128,7 @@ def test_a_server_that_nobody_vouches_for_is_refused(authority, server_certifica
     room = Room(ssl=authority.server_context(server_certificate))
     try:
         got = socket(f"{room.url}/", "--send", "hello", fails=True)
-        assert got.error["code"] == -1202 and room.requests == []
+        assert got.error["code"] == -1203 and room.requests == []
     finally:
         room.end()
 

@@ -8,6 +8,11 @@ package struct ConnectionFilter: Sendable, Equatable {
     package struct Label: Sendable, Equatable {
         let name: String
         let value: String?
+
+        package init(name: String, value: String?) {
+            self.name = name
+            self.value = value
+        }
     }
 
     package static let parameters: Set<String> = [

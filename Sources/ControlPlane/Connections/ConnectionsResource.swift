@@ -8,6 +8,8 @@ import SessionTasks
 struct ConnectionsResource: Sendable {
     let context: ControlContext
     let kept = KeptLists()
+    /// Connections that somebody is attached to.
+    let attached = AttachedConnections()
 
     var gateway: Gateway { self.context.gateway }
 
@@ -32,6 +34,11 @@ struct ConnectionsResource: Sendable {
             Operation("startSecureConnection", .post, one + ":startSecureConnection", .operate) {
                 try await self.startSecureConnection($0)
             },
+            Operation("attach", .get, one + "/stream", .operate) { try await self.attach($0) },
+            Operation("tap", .get, one + "/tap", .operate, parameters: ["sample", "maxBytes"]) {
+                try await self.tap($0)
+            },
+            Operation("closeConnections", .post, "/v1/connections:close", .operate) { try await self.closeMany($0) },
             Operation("suspend", .post, one + ":suspend", .operate) { try await self.suspend($0) },
             Operation("resume", .post, one + ":resume", .operate) { try await self.resume($0) },
         ]

@@ -3,12 +3,12 @@ import GatewayCore
 /// How callers may say who they are, for the OpenAPI document.
 struct AccessSchemes: Sendable {
     /// Any one of them is enough; none is needed where there are none.
-    let requirements: JSONValue
-    let schemes: JSONValue
+    let requirements: DocumentValue
+    let schemes: DocumentValue
 
     init(_ settings: ControlSettings) {
-        var requirements: [JSONValue] = []
-        var schemes: JSONValue = [:]
+        var requirements: [DocumentValue] = []
+        var schemes: DocumentValue = [:]
         if !settings.tokens.isEmpty {
             requirements.append(["bearer": []])
             schemes["bearer"] = [

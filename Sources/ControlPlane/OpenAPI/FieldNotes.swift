@@ -3,25 +3,25 @@ import SessionTasks
 
 /// What the types of members do not say: words, ranges, formats.
 enum FieldNotes {
-    static func words<Choice: CaseIterable & RawRepresentable<String>>(_ type: Choice.Type) -> JSONValue {
+    static func words<Choice: CaseIterable & RawRepresentable<String>>(_ type: Choice.Type) -> DocumentValue {
         ["enum": .strings(type.allCases.map(\.rawValue))]
     }
 
-    static let time: JSONValue = ["format": "date-time"]
-    static let milliseconds: JSONValue = ["minimum": 0, "description": "milliseconds"]
+    static let time: DocumentValue = ["format": "date-time"]
+    static let milliseconds: DocumentValue = ["minimum": 0, "description": "milliseconds"]
 
-    static func range(_ low: Int, _ high: Int, _ description: String? = nil) -> JSONValue {
-        var note: JSONValue = ["minimum": .integer(low), "maximum": .integer(high)]
+    static func range(_ low: Int, _ high: Int, _ description: String? = nil) -> DocumentValue {
+        var note: DocumentValue = ["minimum": .integer(low), "maximum": .integer(high)]
         if let description { note["description"] = .string(description) }
         return note
     }
 
-    static func text(_ description: String) -> JSONValue { ["description": .string(description)] }
+    static func text(_ description: String) -> DocumentValue { ["description": .string(description)] }
 
-    static let all: [String: JSONValue] = Self.connections.merging(Self.requests) { first, _ in first }
+    static let all: [String: DocumentValue] = Self.connections.merging(Self.requests) { first, _ in first }
         .merging(Self.others) { first, _ in first }
 
-    private static let connections: [String: JSONValue] = [
+    private static let connections: [String: DocumentValue] = [
         "Connection.kind": Self.words(ConnectionKind.self),
         "Connection.direction": ["enum": ["accepted", "opened"]],
         "Connection.state": Self.words(TaskStage.self),
@@ -36,7 +36,7 @@ enum FieldNotes {
         "ConnectionPage.next": Self.text("Path and query of the next page; missing on the last."),
     ]
 
-    private static let requests: [String: JSONValue] = [
+    private static let requests: [String: DocumentValue] = [
         "OpenRequest.url": ["format": "uri", "description": "ws://, wss://, tcp://, tls:// or unix://"],
         "OpenRequest.maximumMessageSizeBytes": Self.range(1, 268_435_456),
         "OpenRequest.pingIntervalMs": Self.range(0, 86_400_000, "0: none; else from 100"),
@@ -57,7 +57,7 @@ enum FieldNotes {
         "TLSRequest.authorities": Self.text("PEM"),
     ]
 
-    private static let others: [String: JSONValue] = [
+    private static let others: [String: DocumentValue] = [
         "Received.type": ["enum": ["text", "data"]], "Received.data": ["contentEncoding": "base64"],
         "SendAnswer.state": ["enum": ["sent", "queued"]], "PingAnswer.rttMs": Self.milliseconds,
         "ServiceHealth.phase": Self.words(ServicePhase.self),

@@ -7,7 +7,7 @@ package struct OpenAPIDocument {
     private let version: String
     private let access: AccessSchemes
     private var schemas = ModelSchemas(notes: FieldNotes.all)
-    private var paths: [JSONValue.Member] = []
+    private var paths: [DocumentValue.Member] = []
     /// Operations without a document, and documents without an operation.
     package private(set) var gaps: [String] = []
 
@@ -27,8 +27,8 @@ package struct OpenAPIDocument {
         self.gaps += Set(documents.keys).subtracting(operations.map(\.name)).sorted()
     }
 
-    package var json: JSONValue {
-        let schemas = self.schemas.all.sorted { $0.key < $1.key }.map { JSONValue.Member($0.key, $0.value) }
+    package var json: DocumentValue {
+        let schemas = self.schemas.all.sorted { $0.key < $1.key }.map { DocumentValue.Member($0.key, $0.value) }
         return [
             "openapi": "3.1.0",
             "info": [
@@ -48,7 +48,7 @@ package struct OpenAPIDocument {
     private mutating func add(_ operation: Operation, _ document: OperationDocument) {
         let path = operation.template.description
         let method = operation.method.rawValue.lowercased()
-        let content: JSONValue
+        let content: DocumentValue
         do {
             content = try self.describe(operation, document)
         } catch {
@@ -58,12 +58,12 @@ package struct OpenAPIDocument {
         if let index = self.paths.firstIndex(where: { $0.name == path }) {
             self.paths[index].value[method] = content
         } else {
-            self.paths.append(JSONValue.Member(path, .object([JSONValue.Member(method, content)])))
+            self.paths.append(DocumentValue.Member(path, .object([DocumentValue.Member(method, content)])))
         }
     }
 
-    private mutating func describe(_ operation: Operation, _ document: OperationDocument) throws -> JSONValue {
-        var content: JSONValue = ["operationId": .string(operation.name), "summary": .string(document.summary)]
+    private mutating func describe(_ operation: Operation, _ document: OperationDocument) throws -> DocumentValue {
+        var content: DocumentValue = ["operationId": .string(operation.name), "summary": .string(document.summary)]
         let tag = operation.template.description.split(separator: "/").first { $0 != "v1" } ?? "service"
         content["tags"] = [.string(String(tag))]
         if let scope = operation.scope.needed {
@@ -84,17 +84,21 @@ package struct OpenAPIDocument {
 
     // MARK: Parameters
 
-    private static func parameters(_ operation: Operation, _ document: OperationDocument) -> [JSONValue] {
-        let path = operation.template.parameters.map { name -> JSONValue in
+    private static func parameters(_ operation: Operation, _ document: OperationDocument) -> [DocumentValue] {
+        let path = operation.template.parameters.map { name -> DocumentValue in
             ["name": .string(name), "in": "path", "required": true, "schema": ["type": "string", "minLength": 1]]
         }
-        let query = operation.parameters.sorted().map { name -> JSONValue in
+        let query = operation.parameters.sorted().map { name -> DocumentValue in
             [
                 "name": .string(name), "in": "query", "required": false,
                 "schema": document.parameters[name] ?? ["type": "string"],
             ]
         }
-        let headers = document.headers.sorted { $0.key < $1.key }.map { name, description -> JSONValue in
+        var known = document.headers
+        if operation.method == .post {
+            known["Idempotency-Key"] = "The same key with the same request again gives the same answer again."
+        }
+        let headers = known.sorted { $0.key < $1.key }.map { name, description -> DocumentValue in
             [
                 "name": .string(name), "in": "header", "required": false, "description": .string(description),
                 "schema": ["type": "string"],
@@ -105,24 +109,27 @@ package struct OpenAPIDocument {
 
     // MARK: Answers
 
-    private mutating func contents(_ contents: [OperationDocument.Content]) throws -> JSONValue {
-        var members: [JSONValue.Member] = []
+    private mutating func contents(_ contents: [OperationDocument.Content]) throws -> DocumentValue {
+        var members: [DocumentValue.Member] = []
         for content in contents {
-            var media: JSONValue = [:]
-            if let model = content.model { media["schema"] = try self.schemas.reference(model) }
-            members.append(JSONValue.Member(content.mediaType, media))
+            var media: DocumentValue = [:]
+            if let model = content.model {
+                let schema = try self.schemas.reference(model)
+                media["schema"] = content.isList ? ["type": "array", "items": schema] : schema
+            }
+            members.append(DocumentValue.Member(content.mediaType, media))
         }
         return .object(members)
     }
 
-    private mutating func answers(_ operation: Operation, _ document: OperationDocument) throws -> JSONValue {
-        var members: [JSONValue.Member] = []
+    private mutating func answers(_ operation: Operation, _ document: OperationDocument) throws -> DocumentValue {
+        var members: [DocumentValue.Member] = []
         for answer in document.answers {
-            var content: JSONValue = ["description": .string(answer.description)]
+            var content: DocumentValue = ["description": .string(answer.description)]
             if !answer.headers.isEmpty {
                 content["headers"] = .object(
                     answer.headers.sorted { $0.key < $1.key }.map { name, description in
-                        JSONValue.Member(
+                        DocumentValue.Member(
                             name, ["description": .string(description), "schema": ["type": "string"]])
                     })
             }
@@ -130,19 +137,19 @@ package struct OpenAPIDocument {
             if !answer.links.isEmpty {
                 content["links"] = .object(
                     answer.links.map { name in
-                        let link: JSONValue = [
+                        let link: DocumentValue = [
                             "operationId": .string(name), "parameters": ["id": "$response.body#/id"],
                         ]
-                        return JSONValue.Member(name, link)
+                        return DocumentValue.Member(name, link)
                     })
             }
-            members.append(JSONValue.Member("\(answer.status)", content))
+            members.append(DocumentValue.Member("\(answer.status)", content))
         }
         let told = Set(document.answers.map(\.status))
         let problem = try self.schemas.reference(Problem.self)
         for status in Self.problems(of: operation, document).subtracting(told).sorted() {
             members.append(
-                JSONValue.Member(
+                DocumentValue.Member(
                     "\(status)",
                     [
                         "description": .string(ControlProblem.title(status)),
@@ -158,6 +165,8 @@ package struct OpenAPIDocument {
         var statuses: Set = [400, 403, 413, 421]
         if operation.scope.needed != nil { statuses.formUnion([401, 429, 503]) }
         if !document.body.isEmpty { statuses.formUnion([408, 415, 422]) }
+        // Of an Idempotency-Key, for which the body is collected.
+        if operation.method == .post { statuses.formUnion([408, 409, 422]) }
         return statuses.union(document.problems)
     }
 }

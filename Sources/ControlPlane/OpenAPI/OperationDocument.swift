@@ -4,9 +4,14 @@ package struct OperationDocument: Sendable {
         let mediaType: String
         /// `nil`: bytes or text without a model.
         let model: (any (Decodable & Sendable).Type)?
+        var isList = false
 
         static func json(_ model: any (Decodable & Sendable).Type) -> Content {
             Content(mediaType: "application/json", model: model)
+        }
+
+        static func list(_ model: any (Decodable & Sendable).Type) -> Content {
+            Content(mediaType: "application/json", model: model, isList: true)
         }
 
         static func other(_ mediaType: String) -> Content { Content(mediaType: mediaType, model: nil) }
@@ -35,7 +40,7 @@ package struct OperationDocument: Sendable {
 
     let summary: String
     /// Schemas of the parameters of the query, by name.
-    var parameters: [String: JSONValue] = [:]
+    var parameters: [String: DocumentValue] = [:]
     /// Header fields that it heeds, with what they say.
     var headers: [String: String] = [:]
     var body: [Content] = []
@@ -45,7 +50,7 @@ package struct OperationDocument: Sendable {
     var problems: [Int] = []
 
     init(
-        _ summary: String, parameters: [String: JSONValue] = [:], headers: [String: String] = [:],
+        _ summary: String, parameters: [String: DocumentValue] = [:], headers: [String: String] = [:],
         body: [Content] = [], isBodyRequired: Bool = false, answers: [Answer], problems: [Int] = []
     ) {
         self.summary = summary

@@ -3,20 +3,20 @@ import GatewayCore
 import SessionTasks
 
 extension OperationDocuments {
-    private static let boolean: JSONValue = ["type": "boolean"]
-    private static let milliseconds: JSONValue = ["type": "number", "minimum": 0]
+    private static let boolean: DocumentValue = ["type": "boolean"]
+    private static let milliseconds: DocumentValue = ["type": "number", "minimum": 0]
 
     static func words<Choice: CaseIterable & RawRepresentable<String>>(
         _ type: Choice.Type, and more: [String] = []
-    ) -> JSONValue {
+    ) -> DocumentValue {
         ["type": "string", "enum": .strings(type.allCases.map(\.rawValue) + more)]
     }
 
-    private static let fields: JSONValue = [
+    private static let fields: DocumentValue = [
         "type": "string", "description": "Names of members with commas between; all where it is missing.",
     ]
 
-    static let selection: [String: JSONValue] = [
+    static let selection: [String: DocumentValue] = [
         "kind": Self.words(ConnectionKind.self), "state": Self.words(TaskStage.self, and: ["any"]),
         "direction": ["type": "string", "enum": ["accepted", "opened"]], "stalled": Self.boolean,
         "minAgeMs": Self.milliseconds, "maxAgeMs": Self.milliseconds, "minIdleMs": Self.milliseconds,

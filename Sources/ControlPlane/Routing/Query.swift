@@ -24,6 +24,10 @@ package struct Query: Sendable {
         self.pairs = pairs
     }
 
+    package init(pairs: [(name: String, value: String)]) {
+        self.pairs = pairs
+    }
+
     package func values(_ name: String) -> [String] {
         self.pairs.filter { $0.name == name }.map(\.value)
     }

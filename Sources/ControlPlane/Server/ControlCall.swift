@@ -10,7 +10,7 @@ struct ControlCall: Sendable {
     /// Bytes of body that are read unless the operation says otherwise.
     static let bodyLimit = 1 << 20
 
-    let request: Request
+    var request: Request
     let context: ControlRequestContext
     let operation: Operation
     let parameters: [String: String]

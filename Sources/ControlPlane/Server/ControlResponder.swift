@@ -15,6 +15,7 @@ struct ControlResponder: HTTPResponder {
     let figures: RequestFigures
     let budget: RequestBudget
     let clock: @Sendable () -> MonotonicInstant
+    let idempotency = Idempotency()
 
     func respond(to request: Request, context: ControlRequestContext) async throws -> Response {
         do {
@@ -102,7 +103,7 @@ struct ControlResponder: HTTPResponder {
 
     private func carryOut(_ call: ControlCall) async throws -> Response {
         do {
-            let response = try await self.perform(call)
+            let response = try await self.idempotency.once(call) { try await self.perform($0) }
             self.figures.answered(call.operation.name, status: response.status.code)
             return response
         } catch {

@@ -27,7 +27,8 @@ package final class ControlServer: Sendable {
 
     /// - Throws: `PlanFault` when there are not enough descriptors or threads.
     package init(
-        _ settings: ControlSettings, gateway: Gateway, log: TunnelLog, version: String
+        _ settings: ControlSettings, gateway: Gateway, configuration: RunningConfiguration, log: TunnelLog,
+        version: String
     ) throws(PlanFault) {
         self.settings = settings
         self.log = log
@@ -39,7 +40,8 @@ package final class ControlServer: Sendable {
             throw PlanFault("control plane: \(error)")
         }
         self.context = ControlContext(
-            gateway: gateway, settings: settings, version: version, logger: logger, loop: self.ownLoops.loops[0])
+            gateway: gateway, settings: settings, configuration: configuration, version: version,
+            logger: logger, loop: self.ownLoops.loops[0])
         self.loops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     }
 
@@ -135,6 +137,7 @@ package final class ControlServer: Sendable {
         self.context.gateway.journal?.close()
         await running.group.triggerGracefulShutdown()
         await running.task.value
+        self.context.transfers.stop()
         if case .unix(let path, _)? = self.settings.address {
             self.context.gateway.loops.first?.system.removeSocketFile(path)
         }

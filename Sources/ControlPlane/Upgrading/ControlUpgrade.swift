@@ -16,10 +16,12 @@ struct ControlUpgrade {
     }
 
     /// Answers 101 and runs `use` with the open WebSocket until it returns; then the socket is closed.
-    /// - Parameter loop: where the WebSocket lives.
+    /// - Parameters:
+    ///   - loop: where the WebSocket lives.
+    ///   - readsItself: `use` receives; otherwise what the peer sends is thrown away.
     /// - Throws: `ControlProblem` for a request that is no right one.
     func webSocket(
-        on loop: Loop, _ use: @escaping @Sendable (WebSocketTask) async -> Void
+        on loop: Loop, readsItself: Bool = false, _ use: @escaping @Sendable (WebSocketTask) async -> Void
     ) async throws -> Response {
         let opening = try self.opening()
         let wire = try await self.call.wire()
@@ -29,6 +31,7 @@ struct ControlUpgrade {
             loop.execute {
                 var options = WebSocketOptions()
                 options.pingInterval = .seconds(30)
+                options.maximumMessageSize = 16 << 20
                 let transport = wire.transport(of: channel, on: loop)
                 continuation.resume(
                     returning: WebSocketTask(
@@ -40,17 +43,19 @@ struct ControlUpgrade {
         return Response(
             status: .switchingProtocols,
             body: ResponseBody { writer in
-                await Self.run(socket, use)
+                await Self.run(socket, readsItself: readsItself, use)
                 try? await channel.closeFuture.get()
                 try await writer.finish(nil)
             })
     }
 
-    private static func run(_ socket: WebSocketTask, _ use: @escaping @Sendable (WebSocketTask) async -> Void) async {
+    private static func run(
+        _ socket: WebSocketTask, readsItself: Bool, _ use: @escaping @Sendable (WebSocketTask) async -> Void
+    ) async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await use(socket) }
             // The peer's Close ends whatever is being sent.
-            group.addTask { await socket.untilEnded() }
+            if !readsItself { group.addTask { await socket.untilEnded() } }
             await group.next()
             socket.cancel(with: .normalClosure)
             group.cancelAll()

@@ -10,7 +10,6 @@ final class EndpointSession {
     private let gateway: LoopGateway
     private var stream: StreamTask?
     private var webSocket: WebSocketTask?
-    private var handshake: HandshakeFacts?
     /// Set when we began the end.
     private var termination: TerminationReason?
     private let timer = LoopTimer()
@@ -41,7 +40,7 @@ final class EndpointSession {
             accepting: transport, response: acceptance.response, subprotocol: acceptance.subprotocol,
             deflate: self.route.negotiated(acceptance), options: self.route.webSocketOptions, relay: relay)
         self.webSocket = task
-        self.handshake = self.gateway.shared.handshake(asked.head, acceptance.response)
+        self.gateway.keepHandshake(self.identifier, asked.head, acceptance.response)
         self.begun()
         task.whenEnded { end in self.over(TerminationReason(endpoint: end)) }
         relay.start(task)
@@ -111,7 +110,6 @@ extension EndpointSession: LiveConnection {
     func reports(at now: MonotonicInstant) -> [ConnectionReport] {
         let kind: ConnectionKind = self.stream == nil ? .webSocket : .stream
         var report = self.passport.report(kind, stage: .open, at: now)
-        report.handshake = self.handshake
         if let link = self.link(.downstream) { report.read(link) }
         report.sendStalled = report.receiveStalled
         return [report]

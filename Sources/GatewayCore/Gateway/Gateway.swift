@@ -9,7 +9,7 @@ package final class Gateway: Sendable {
         package let address: SocketAddress
     }
 
-    private struct State {
+    struct State {
         var plan: GatewayPlan?
         var places: [String: SocketAddress] = [:]
     }
@@ -18,7 +18,7 @@ package final class Gateway: Sendable {
     let shared: GatewayShared
     let parts: [LoopConfined<LoopGateway>]
     private let turn = Atomic<Int>(0)
-    private let state = Mutex(State())
+    let state = Mutex(State())
     private let passedSockets: [PassedSocket]
 
     /// - Parameters:

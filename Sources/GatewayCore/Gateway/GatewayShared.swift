@@ -1,6 +1,5 @@
 import StreamTransport
 import Synchronization
-import WebSocketProtocol
 
 /// What all loops of a gateway share. Touched when connections come and go, never for their bytes.
 package final class GatewayShared: Sendable {
@@ -33,10 +32,6 @@ package final class GatewayShared: Sendable {
     func closedLimit(onLoop index: Int) -> Int {
         let loops = max(1, self.loopCount)
         return self.closedLimit / loops + (index < self.closedLimit % loops ? 1 : 0)
-    }
-
-    func handshake(_ request: RequestHead, _ response: [UInt8]) -> HandshakeFacts? {
-        self.keepsHandshakes ? HandshakeFacts(request, response: response) : nil
     }
 
     package func withAdmission<R: Sendable>(_ body: (inout Admission) -> R) -> R {

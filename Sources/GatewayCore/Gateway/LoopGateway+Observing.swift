@@ -1,5 +1,6 @@
 import SessionTasks
 import StreamTransport
+import WebSocketProtocol
 
 /// What the control plane asks of one loop. Each answer is a snapshot: no traffic waits for it longer than it takes to
 /// look at a few hundred connections.
@@ -24,13 +25,23 @@ extension LoopGateway {
         }
     }
 
+    /// With what is kept beside the connection itself.
     private func labelled(_ reports: [ConnectionReport]) -> [ConnectionReport] {
-        guard !self.labels.isEmpty else { return reports }
+        guard !self.labels.isEmpty || !self.handshakes.isEmpty else { return reports }
         return reports.map { report in
             var report = report
             report.labels = self.labels[report.key] ?? [:]
+            if report.key.side == .downstream {
+                report.handshake = report.handshake ?? self.handshakes[report.key.number]
+            }
             return report
         }
+    }
+
+    /// Keeps an opening handshake to be shown.
+    func keepHandshake(_ identifier: UInt64, _ request: RequestHead, _ response: [UInt8]) {
+        guard self.shared.keepsHandshakes else { return }
+        self.handshakes[identifier] = HandshakeFacts(request, response: response)
     }
 
     func find(_ key: ConnectionKey) -> Finding {

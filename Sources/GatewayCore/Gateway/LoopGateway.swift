@@ -18,6 +18,8 @@ package final class LoopGateway {
     var totals = LoopTotals()
     /// Of those few connections that have any.
     var labels: [ConnectionKey: [String: String]] = [:]
+    /// Opening handshakes of those that have one, where somebody may ask for them.
+    var handshakes: [UInt64: HandshakeFacts] = [:]
     /// Connections that ended with messages nobody has received yet, the oldest first.
     var leftovers: [ClientSession] = []
 
@@ -26,6 +28,7 @@ package final class LoopGateway {
         self.index = index
         self.shared = shared
         self.floor = ChatFloor(hub: shared.hub, loopIndex: index)
+        if shared.journal != nil { LoopTally.shared(on: loop).keepsRoundTrips = true }
         self.closed = ClosedConnections(limit: shared.closedLimit(onLoop: index))
         self.floor.settle(on: loop)
     }
@@ -113,6 +116,7 @@ package final class LoopGateway {
 
     func remove(_ identifier: UInt64) {
         let wasLive = self.live.removeValue(forKey: identifier) != nil
+        self.handshakes[identifier] = nil
         if !self.labels.isEmpty {
             for side in TunnelSide.allCases { self.labels[ConnectionKey(identifier, side)] = nil }
         }

@@ -62,7 +62,8 @@ package enum TLSMaterial {
         }
     }
 
-    private static func text(of password: KeyPassword) throws(PlanFault) -> String {
+    /// The password itself, read from its file where it has one.
+    package static func text(of password: KeyPassword) throws(PlanFault) -> String {
         switch password {
         case .text(let text): return text
         case .file(let path):

@@ -49,6 +49,21 @@ package enum TunnelLink: Sendable {
         }
     }
 
+    /// From now on `tap` sees what is carried; on the loop.
+    package func add(_ tap: TaskTap) {
+        switch self {
+        case .stream(let task): task.add(tap)
+        case .webSocket(let task): task.add(tap)
+        }
+    }
+
+    package func remove(_ tap: TaskTap) {
+        switch self {
+        case .stream(let task): task.remove(tap)
+        case .webSocket(let task): task.remove(tap)
+        }
+    }
+
     func stallBegins() {
         switch self {
         case .stream(let task): task.record.stallBegins(at: task.loop.now)

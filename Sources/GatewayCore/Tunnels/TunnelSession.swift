@@ -10,8 +10,6 @@ final class TunnelSession {
     private let endpoint: Int
     private let gateway: LoopGateway
     private var tunnel: Tunnel?
-    /// The client's, where it is a WebSocket and somebody may ask for it.
-    var handshake: HandshakeFacts?
 
     init(_ passport: ConnectionPassport, ticket: AdmissionTicket, route: RoutePlan, endpoint: Int, gateway: LoopGateway)
     {
@@ -72,7 +70,6 @@ extension TunnelSession: LiveConnection {
     func reports(at now: MonotonicInstant) -> [ConnectionReport] {
         guard let downstream = self.link(.downstream), let upstream = self.link(.upstream) else { return [] }
         var first = self.passport.report(downstream.kind.connectionKind, stage: .open, at: now)
-        first.handshake = self.handshake
         first.partner = ConnectionKey(self.identifier, .upstream)
         first.read(downstream)
         var second = ConnectionReport(

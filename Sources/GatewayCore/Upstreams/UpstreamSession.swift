@@ -112,17 +112,15 @@ final class UpstreamSession {
         self.isOver = true
         self.transport = nil
         let downstream: TunnelLink
-        var handshake: HandshakeFacts?
         switch self.link {
         case .stream: downstream = .stream(StreamTask(adopting: transport))
         case .webSocket(_, let asked):
             let acceptance = self.acceptance(asked, upstream: upstream)
-            handshake = self.gateway.shared.handshake(asked.head, acceptance.response)
+            self.gateway.keepHandshake(self.identifier, asked.head, acceptance.response)
             downstream = .webSocket(self.accept(transport, acceptance))
         }
         let session = TunnelSession(
             self.passport, ticket: self.ticket, route: self.route, endpoint: endpoint, gateway: self.gateway)
-        session.handshake = handshake
         session.join(downstream, upstream)
     }
 

@@ -25,20 +25,12 @@ final class ConnectionAttempt: @unchecked Sendable {
         self.order = exchange.order
         self.pool = pool
         self.key = PoolKey(exchange.order)
+        let (host, settings) = (exchange.order.origin.host, pool.settings)
         self.lookup = NameLookup(
-            on: pool.eventLoop, permits: pool.settings.permits, resolve: pool.settings.resolve)
+            on: pool.eventLoop, admits: { settings.admits($0, host) }, resolve: settings.resolve)
     }
 
     func begin() {
-        let origin = self.order.origin
-        let literal = StreamTransport.SocketAddress(literal: origin.host, port: origin.port)
-        if let literal, let permits = self.pool.settings.permits, !permits(origin.host, literal) {
-            return self.pool.eventLoop.execute { self.fail(.connecting(.notPermitted(literal))) }
-        }
-        self.connect(to: literal)
-    }
-
-    private func connect(to literal: StreamTransport.SocketAddress?) {
         let bootstrap = ClientBootstrap(group: self.pool.eventLoop)
             .resolver(self.lookup)
             .connectTimeout(.bounded(self.order.connectTimeout))
@@ -54,14 +46,21 @@ final class ConnectionAttempt: @unchecked Sendable {
                 channel.eventLoop.makeCompletedFuture { try self.equip(channel) }
             }
         self.timings.connectStart = .now
+        self.connect(bootstrap).assumeIsolated().whenComplete { self.connectEnded($0) }
+    }
+
+    private func connect(_ bootstrap: ClientBootstrap) -> EventLoopFuture<any Channel> {
         let origin = self.order.origin
-        let future: EventLoopFuture<any Channel>
-        if let address = literal.flatMap({ NIOCore.SocketAddress($0) }) {
-            future = bootstrap.connect(to: address)
-        } else {
-            future = bootstrap.connect(host: origin.host, port: Int(origin.port))
+        if let path = origin.socketPath { return bootstrap.connect(unixDomainSocketPath: path) }
+        if let literal = StreamTransport.SocketAddress(literal: origin.host, port: origin.port),
+            let address = NIOCore.SocketAddress(literal)
+        {
+            guard self.pool.settings.admits(literal, origin.host) else {
+                return self.pool.eventLoop.submit { throw ExchangeFailure.notAdmitted }
+            }
+            return bootstrap.connect(to: address)
         }
-        future.assumeIsolated().whenComplete { self.connectEnded($0) }
+        return bootstrap.connect(host: origin.host, port: Int(origin.port))
     }
 
     /// Several channels may be made, of which one wins.
@@ -138,7 +137,7 @@ final class ConnectionAttempt: @unchecked Sendable {
 
     private func failure(_ error: any Error) -> ExchangeFailure {
         if let refused = self.refusedSettings { return .securing(refused) }
-        if let address = self.lookup.refused { return .connecting(.notPermitted(address)) }
+        if self.lookup.isRefused || error as? ExchangeFailure == .notAdmitted { return .notAdmitted }
         if let failure = self.lookup.failure { return .connecting(.nameResolution(failure)) }
         let failure = TransportFailure(connecting: error)
         if failure == .deadlinePassed(.connecting), self.lookup.isUnderWay {

@@ -8,14 +8,13 @@ import StreamTransport
 final class NameLookup: Resolver, @unchecked Sendable {
     typealias Answer = @Sendable (Result<[StreamTransport.SocketAddress], ResolutionFailure>) -> Void
     typealias Resolve = @Sendable (String, UInt16, @escaping Answer) -> Void
-    typealias Permission = @Sendable (String, StreamTransport.SocketAddress) -> Bool
 
     /// Addresses tried at most; the rest of a longer list is passed over.
     static let addressLimit = 16
 
     private let eventLoop: any EventLoop
     private let resolve: Resolve
-    private let permits: Permission?
+    private let admits: (StreamTransport.SocketAddress) -> Bool
     private struct Queries {
         let version4: EventLoopPromise<[NIOCore.SocketAddress]>
         let version6: EventLoopPromise<[NIOCore.SocketAddress]>
@@ -27,12 +26,16 @@ final class NameLookup: Resolver, @unchecked Sendable {
     private(set) var start: ContinuousClock.Instant?
     private(set) var end: ContinuousClock.Instant?
     private(set) var failure: ResolutionFailure?
-    /// An address that must not be tried; told where none is left.
-    private(set) var refused: StreamTransport.SocketAddress?
+    /// There are addresses, none of which may be used.
+    private(set) var isRefused = false
 
-    init(on eventLoop: any EventLoop, permits: Permission?, resolve: @escaping Resolve) {
+    /// - Parameter admits: whether an address that was found may be used.
+    init(
+        on eventLoop: any EventLoop, admits: @escaping (StreamTransport.SocketAddress) -> Bool,
+        resolve: @escaping Resolve
+    ) {
         self.eventLoop = eventLoop
-        self.permits = permits
+        self.admits = admits
         self.resolve = resolve
     }
 
@@ -59,18 +62,9 @@ final class NameLookup: Resolver, @unchecked Sendable {
         self.start = .now
         let eventLoop = self.eventLoop
         self.resolve(host, UInt16(clamping: port)) { result in
-            eventLoop.execute { self.received(result.map { self.permitted($0, of: host) }) }
+            eventLoop.execute { self.received(result) }
         }
         return queries
-    }
-
-    private func permitted(_ addresses: [StreamTransport.SocketAddress], of host: String)
-        -> [StreamTransport.SocketAddress]
-    {
-        guard let permits = self.permits else { return addresses }
-        let permitted = addresses.filter { permits(host, $0) }
-        if permitted.isEmpty { self.refused = addresses.first }
-        return permitted
     }
 
     private func received(_ result: Result<[StreamTransport.SocketAddress], ResolutionFailure>) {
@@ -85,7 +79,9 @@ final class NameLookup: Resolver, @unchecked Sendable {
         self.isAnswered = true
         switch result {
         case .success(let found):
-            let addresses = found.prefix(Self.addressLimit).compactMap { NIOCore.SocketAddress($0) }
+            let admitted = found.filter(self.admits)
+            self.isRefused = admitted.isEmpty && !found.isEmpty
+            let addresses = admitted.prefix(Self.addressLimit).compactMap { NIOCore.SocketAddress($0) }
             queries.version6.succeed(addresses.filter { $0.protocol == .inet6 })
             queries.version4.succeed(addresses.filter { $0.protocol == .inet })
         case .failure(let failure):

@@ -9,6 +9,8 @@ package enum ExchangeFailure: Error, Sendable, Hashable {
     case request(RequestFault)
     /// No connection came about: the name, the address, or a deadline in one of the phases, TLS's included.
     case connecting(TransportFailure)
+    /// `PoolSettings.admits` refused every address that there is.
+    case notAdmitted
     /// The handshake failed, or a record of the open connection.
     case securing(TLSFailure)
     /// The connection was open, and for `ExchangeOrder.idleTimeout` no byte went either way though we waited for one.

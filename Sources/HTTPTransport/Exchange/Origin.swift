@@ -9,6 +9,8 @@ package struct Origin: Sendable, Hashable {
     /// A name (A-labels, in small letters) or an address; IPv6 without brackets.
     package var host: String
     package var port: UInt16
+    /// Of the Unix socket where the server is reached; host and port then only name it. `nil`: there is none.
+    package var socketPath: String?
 
     /// - Parameter port: `nil` means the scheme's own.
     package init(_ scheme: Scheme, host: String, port: UInt16? = nil) {

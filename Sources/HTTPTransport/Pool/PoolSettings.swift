@@ -15,9 +15,9 @@ package struct PoolSettings: Sendable {
         @Sendable (String, UInt16, @escaping @Sendable (Result<[SocketAddress], ResolutionFailure>) -> Void) -> Void = {
             ResolverThreads.shared.resolve($0, port: $1, answer: $2)
         }
-
-    /// Asked of each address before it is tried, with the host that was asked for; `nil` permits all.
-    package var permits: (@Sendable (_ host: String, SocketAddress) -> Bool)?
+    /// Whether an address may be connected to on behalf of a host, as it stands in the URL; asked for each address before
+    /// it is tried, whether it was looked up or given in digits. From any thread. Default: all of them.
+    package var admits: @Sendable (SocketAddress, _ host: String) -> Bool = { _, _ in true }
 
     package init() {}
 }

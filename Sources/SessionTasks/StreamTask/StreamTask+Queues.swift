@@ -82,7 +82,10 @@ extension StreamTask {
     private func give(_ bytes: [UInt8], from offset: Int) {
         guard let transport = self.transport else { return }
         let end = min(bytes.count, offset + StreamTask.outputWatermark)
-        bytes.withRawSpan { transport.writeThrough($0.extracting(offset..<end)) }
+        bytes.withRawSpan { span in
+            transport.writeThrough(span.extracting(offset..<end))
+            if self.isTapped { self.show(.sent, span.extracting(offset..<end)) }
+        }
         self.record.countSent(bytes: end - offset, at: self.loop.now)
         self.queues.sends.gave(end - offset, writtenBytes: transport.writtenBytes)
     }
@@ -155,12 +158,14 @@ extension StreamTask: TransportConsumer {
     package func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
         if let relay = self.relay {
             let used = relay.bytesReceived(&bytes)
+            if self.isTapped, used > 0 { self.show(.received, bytes.bytes.extracting(0..<min(used, bytes.byteCount))) }
             self.record.countReceived(bytes: used, at: self.loop.now)
             return used
         }
         var used = 0
         while used < bytes.byteCount {
             let taken = self.queues.reads.take(bytes.bytes.extracting(used..<bytes.byteCount))
+            if self.isTapped, taken > 0 { self.show(.received, bytes.bytes.extracting(used..<(used + taken))) }
             used += taken
             self.runReads()
             if taken == 0 { break }

@@ -13,6 +13,7 @@ extension StreamTask {
     package func send(_ bytes: RawSpan) {
         guard let transport = self.transport else { return }
         transport.writeThrough(bytes)
+        if self.isTapped { self.show(.sent, bytes) }
         self.record.countSent(bytes: bytes.byteCount, at: self.loop.now)
     }
 
@@ -20,6 +21,7 @@ extension StreamTask {
     package func gather(_ bytes: RawSpan) {
         guard let transport = self.transport else { return }
         transport.write(bytes)
+        if self.isTapped { self.show(.sent, bytes) }
         self.record.countSent(bytes: bytes.byteCount, at: self.loop.now)
     }
 

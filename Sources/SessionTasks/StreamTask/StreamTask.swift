@@ -45,6 +45,8 @@ public final class StreamTask: @unchecked Sendable {
     var readingIsOver = false
     /// `closeWrite` was carried out.
     var writingIsOver = false
+    /// Somebody looks on.
+    var isTapped = false
     let timer = LoopTimer()
     /// Called once when the transport is ready for the task's bytes.
     package var openObserver: (() -> Void)?

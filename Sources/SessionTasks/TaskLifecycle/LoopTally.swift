@@ -1,15 +1,28 @@
 import StreamTransport
+import WebSocketProtocol
 
-/// What the tasks of one loop count together. Touched on the loop alone.
+/// What the tasks of one loop share: their masking keys, and what they count together. Touched on the loop alone.
 package final class LoopTally {
+    let keys: MaskingKeys
     /// Payload of messages that were received, in bytes; of frames that are passed on many at a time, their mean.
     package private(set) var messageSizes = Distribution()
     /// From our pings to their Pongs, in microseconds.
     package private(set) var roundTrips = Distribution()
+    /// Whether each connection remembers how long its own pings took: only where somebody may ask.
+    package var keepsRoundTrips = false
+
+    /// Who looks on at which task; most tasks have nobody, and know it.
+    private var taps: [UInt64: [TaskTap]] = [:]
+
+    private init(_ keys: MaskingKeys) {
+        self.keys = keys
+    }
 
     /// The loop's own.
     package static func shared(on loop: Loop) -> LoopTally {
-        loop.local(LoopTally.self) { LoopTally() }
+        // Asked for first: making one of the loop's objects must not ask for another.
+        let keys = MaskingKeys.shared(on: loop)
+        return loop.local(LoopTally.self) { LoopTally(keys) }
     }
 
     func received(messageOf bytes: Int) {
@@ -18,5 +31,28 @@ package final class LoopTally {
 
     func answered(after duration: Duration) {
         self.roundTrips.add(duration)
+    }
+}
+
+extension LoopTally {
+    func add(_ tap: TaskTap, to record: TaskRecord) {
+        self.taps[record.identifier, default: []].append(tap)
+    }
+
+    /// - Returns: whether somebody else still looks on.
+    func remove(_ tap: TaskTap, from record: TaskRecord) -> Bool {
+        var rest = self.taps[record.identifier] ?? []
+        rest.removeAll { $0 === tap }
+        self.taps[record.identifier] = rest.isEmpty ? nil : rest
+        return !rest.isEmpty
+    }
+
+    func passed(
+        _ record: TaskRecord, _ way: TapPiece.Way, _ content: TapPiece.Content, _ bytes: RawSpan,
+        startsMessage: Bool = true, endsMessage: Bool = true
+    ) {
+        for tap in self.taps[record.identifier] ?? [] {
+            tap.passed(way, content, bytes, startsMessage: startsMessage, endsMessage: endsMessage)
+        }
     }
 }

@@ -12,6 +12,8 @@ package final class TaskRecord: Sendable {
             var label: String?
             var tls: TLSFacts?
             var failure: TaskFailure?
+            var stallBegan: MonotonicInstant?
+            var stalled = Duration.zero
         }
 
         package var localAddress: SocketAddress?
@@ -33,6 +35,16 @@ package final class TaskRecord: Sendable {
             set { if newValue != self.failure { self.changeRare { $0.failure = newValue } } }
         }
 
+        package var stallBegan: MonotonicInstant? {
+            get { self.rare?.value.stallBegan }
+            set { if newValue != self.stallBegan { self.changeRare { $0.stallBegan = newValue } } }
+        }
+
+        package var stalled: Duration {
+            get { self.rare?.value.stalled ?? .zero }
+            set { if newValue != self.stalled { self.changeRare { $0.stalled = newValue } } }
+        }
+
         private mutating func changeRare(_ change: (inout Rare) -> Void) {
             var rare = self.rare?.value ?? Rare()
             change(&rare)
@@ -45,16 +57,16 @@ package final class TaskRecord: Sendable {
     /// Unique in the process, from 1 up.
     package let identifier: UInt64
     private let stateNumber: Atomic<UInt8>
+    private let connected = Atomic<Bool>(false)
+    private let stalled = Atomic<Bool>(false)
     private let priorityBits = Atomic<UInt32>(Float(0.5).bitPattern)
+    /// Frames beside the last of each message: rarely many, so half the room is enough.
+    private let moreFramesIn = Atomic<UInt32>(0)
+    private let moreFramesOut = Atomic<UInt32>(0)
     private let received = Atomic<UInt64>(0)
     private let sent = Atomic<UInt64>(0)
     private let messagesIn = Atomic<UInt64>(0)
     private let messagesOut = Atomic<UInt64>(0)
-    private let framesIn = Atomic<UInt64>(0)
-    private let framesOut = Atomic<UInt64>(0)
-    private let stallBegan = Atomic<Int64>(0)
-    private let stallTotal = Atomic<Int64>(0)
-    private let connected = Atomic<Bool>(false)
     private let opened = Atomic<Int64>(0)
     private let active = Atomic<Int64>(0)
     private let details = Mutex(Details())
@@ -90,12 +102,12 @@ package final class TaskRecord: Sendable {
     package var bytesSent: UInt64 { self.sent.load(ordering: .relaxed) }
     package var messagesReceived: UInt64 { self.messagesIn.load(ordering: .relaxed) }
     package var messagesSent: UInt64 { self.messagesOut.load(ordering: .relaxed) }
-    /// WebSocket frames of every kind; 0 on a stream.
-    package var framesReceived: UInt64 { self.framesIn.load(ordering: .relaxed) }
-    package var framesSent: UInt64 { self.framesOut.load(ordering: .relaxed) }
+    /// WebSocket frames of every kind; 0 on a stream. Wrong by 2^32 when so many came that ended no message.
+    package var framesReceived: UInt64 { self.messagesReceived &+ UInt64(self.moreFramesIn.load(ordering: .relaxed)) }
+    package var framesSent: UInt64 { self.messagesSent &+ UInt64(self.moreFramesOut.load(ordering: .relaxed)) }
 
     /// Whether the peer is not read at the moment because what came of it has nowhere to go.
-    package var isStalled: Bool { self.stallBegan.load(ordering: .relaxed) != 0 }
+    package var isStalled: Bool { self.stalled.load(ordering: .relaxed) }
 
     /// Whether a connection to the peer stood at some time, be it without TLS or the opening handshake yet.
     package var isConnected: Bool {
@@ -131,33 +143,38 @@ package final class TaskRecord: Sendable {
         self.active.store(now.nanoseconds, ordering: .relaxed)
     }
 
-    package func countFramesReceived(_ count: Int = 1) {
-        self.framesIn.store(self.framesIn.load(ordering: .relaxed) &+ UInt64(count), ordering: .relaxed)
+    /// Frames that ended no message: control frames, and all but a message's last.
+    package func countMoreFramesReceived(_ count: Int = 1) {
+        self.moreFramesIn.store(
+            self.moreFramesIn.load(ordering: .relaxed) &+ UInt32(truncatingIfNeeded: count), ordering: .relaxed)
     }
 
-    package func countFramesSent(_ count: Int = 1) {
-        self.framesOut.store(self.framesOut.load(ordering: .relaxed) &+ UInt64(count), ordering: .relaxed)
+    package func countMoreFramesSent(_ count: Int = 1) {
+        self.moreFramesOut.store(
+            self.moreFramesOut.load(ordering: .relaxed) &+ UInt32(truncatingIfNeeded: count), ordering: .relaxed)
     }
 
     /// The peer is not read any more, until `stallEnded`.
     package func stallBegins(at now: MonotonicInstant) {
         guard !self.isStalled else { return }
-        self.stallBegan.store(now.nanoseconds, ordering: .relaxed)
+        self.stalled.store(true, ordering: .relaxed)
+        self.update { $0.stallBegan = now }
     }
 
     package func stallEnded(at now: MonotonicInstant) {
-        let began = self.stallBegan.load(ordering: .relaxed)
-        guard began != 0 else { return }
-        self.stallTotal.store(
-            self.stallTotal.load(ordering: .relaxed) &+ (now.nanoseconds &- began), ordering: .relaxed)
-        self.stallBegan.store(0, ordering: .relaxed)
+        guard self.isStalled else { return }
+        self.stalled.store(false, ordering: .relaxed)
+        self.update { details in
+            details.stalled += details.stallBegan?.duration(to: now) ?? .zero
+            details.stallBegan = nil
+        }
     }
 
     /// How long the peer was not read in all, up to `now`.
     package func stalled(at now: MonotonicInstant) -> Duration {
-        let began = self.stallBegan.load(ordering: .relaxed)
-        let current = began == 0 ? 0 : max(0, now.nanoseconds &- began)
-        return .nanoseconds(self.stallTotal.load(ordering: .relaxed) &+ current)
+        self.read { details in
+            details.stalled + (details.stallBegan.map { max(.zero, $0.duration(to: now)) } ?? .zero)
+        }
     }
 
     package func markOpened(at now: MonotonicInstant) {

@@ -13,9 +13,9 @@ struct KeepAliveState {
 
     /// When the ping went out that nothing was heard after.
     private var unanswered: MonotonicInstant?
+    /// The last ping left when it was due, and its Pong has not come. Where the optional leaves room for it.
+    private var awaitsPong = false
     private var nextPing: MonotonicInstant
-    /// When the last ping left, until its Pong came; 0 for none. Not an optional, which would take twice the room.
-    private var sentAt: Int64 = 0
 
     init(interval: Duration, now: MonotonicInstant) {
         self.nextPing = now.advanced(by: interval)
@@ -28,14 +28,15 @@ struct KeepAliveState {
     /// The peer has something new to show life by: a ping that left later than `due` had ordered it, or bytes before it.
     mutating func asked(at now: MonotonicInstant) {
         self.unanswered = now
-        if self.sentAt != 0 { self.sentAt = now.nanoseconds }
+        // When it left is not kept: how long it takes cannot be told.
+        self.awaitsPong = false
     }
 
-    /// When the ping left that a Pong answers now; `nil` if none is out.
-    mutating func takeSent() -> MonotonicInstant? {
-        guard self.sentAt != 0 else { return nil }
-        defer { self.sentAt = 0 }
-        return MonotonicInstant(nanoseconds: self.sentAt)
+    /// When the ping left that a Pong answers now; `nil` if that is not known.
+    mutating func takeSent(interval: Duration) -> MonotonicInstant? {
+        guard self.awaitsPong else { return nil }
+        self.awaitsPong = false
+        return self.nextPing.advanced(by: .zero - interval)
     }
 
     /// When to ask `due` again.
@@ -52,7 +53,7 @@ struct KeepAliveState {
         guard self.nextPing <= now else { return .wait }
         self.nextPing = now.advanced(by: interval)
         if self.unanswered == nil { self.unanswered = now }
-        self.sentAt = now.nanoseconds
+        self.awaitsPong = true
         return .sendPing
     }
 }

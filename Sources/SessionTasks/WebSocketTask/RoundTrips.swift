@@ -1,38 +1,32 @@
 /// How long the last pings took to be answered, in microseconds. Of the last 16: more would cost each connection more
 /// than they tell.
-package struct RoundTrips: Sendable, Hashable {
+package struct RoundTrips: Sendable {
     package static let limit = 16
 
-    /// Shared until it changes; the oldest is overwritten.
-    private var recent: [UInt32] = []
-    private var next = 0
+    /// The oldest is overwritten.
+    private var recent = InlineArray<16, UInt32>(repeating: 0)
     /// Pings answered in all.
     package private(set) var count: UInt64 = 0
 
     package init() {}
 
     package mutating func add(_ duration: Duration) {
-        let microseconds = UInt32(clamping: duration.clampedMicroseconds)
-        if self.recent.count < Self.limit {
-            if self.recent.isEmpty { self.recent.reserveCapacity(4) }
-            self.recent.append(microseconds)
-        } else {
-            self.recent[self.next] = microseconds
-        }
-        self.next = (self.next + 1) % Self.limit
+        self.recent[Int(self.count % UInt64(Self.limit))] = UInt32(clamping: duration.clampedMicroseconds)
         self.count += 1
     }
 
     package var last: Duration? {
-        guard !self.recent.isEmpty else { return nil }
-        return .microseconds(self.recent[(self.next + Self.limit - 1) % Self.limit % self.recent.count])
+        guard self.count > 0 else { return nil }
+        return .microseconds(self.recent[Int((self.count - 1) % UInt64(Self.limit))])
     }
 
     /// The smallest that `share` of the last ones do not exceed; `share` from 0 to 1.
     package func quantile(_ share: Double) -> Duration? {
-        guard !self.recent.isEmpty else { return nil }
-        let index = Int((share * Double(self.recent.count)).rounded(.up)) - 1
-        return .microseconds(self.recent.sorted()[min(self.recent.count - 1, max(0, index))])
+        let kept = Int(min(self.count, UInt64(Self.limit)))
+        guard kept > 0 else { return nil }
+        let index = Int((share * Double(kept)).rounded(.up)) - 1
+        let sorted = (0..<kept).map { self.recent[$0] }.sorted()
+        return .microseconds(sorted[min(kept - 1, max(0, index))])
     }
 }
 

@@ -27,17 +27,20 @@ extension WebSocketTask {
             switch event {
             case .frames(let run):
                 self.record.countReceived(bytes: run.payloadCount, messages: run.messageCount, at: self.loop.now)
-                self.record.countFramesReceived(run.frameCount)
+                self.record.countMoreFramesReceived(run.frameCount - run.messageCount)
                 if run.messageCount > 0 { self.tally.received(messageOf: run.payloadCount / run.messageCount) }
+                if self.isTapped {
+                    self.tally.passed(self.record, .received, .frames, bytes.bytes.extracting(run.range))
+                }
                 forwarding.relay.received(run, bytes.bytes.extracting(run.range))
             case .ping(let payload):
-                self.record.countFramesReceived()
+                self.record.countMoreFramesReceived()
                 self.answerPing(payload)
             case .pong(let payload):
-                self.record.countFramesReceived()
+                self.record.countMoreFramesReceived()
                 self.pongReceived(payload)
             case .close(let code, let reason):
-                self.record.countFramesReceived()
+                self.record.countMoreFramesReceived()
                 self.closeReceived(code, reason: reason)
             case .violation(let violation): self.fail(violation)
             }
@@ -65,8 +68,9 @@ extension WebSocketTask {
     private func write(_ run: FrameRun, _ bytes: RawSpan, _ forwarding: FrameForwarding, to transport: any Transport) {
         if forwarding.ping != nil, transport.queuedBytes == 0 { self.keepAlive?.asked(at: self.loop.now) }
         transport.writeThrough(bytes)
+        if self.isTapped { self.tally.passed(self.record, .sent, .frames, bytes) }
         self.record.countSent(bytes: run.payloadCount, messages: run.messageCount, at: self.loop.now)
-        self.record.countFramesSent(run.frameCount)
+        self.record.countMoreFramesSent(run.frameCount - run.messageCount)
         self.isInsideMessage = !run.endsMessage
         forwarding.isInsideFrame = !run.endsFrame
         if run.endsFrame { self.sendHeld(forwarding) }

@@ -54,7 +54,11 @@ extension WebSocketTask {
     }
 
     func pongReceived(_ payload: [UInt8]) {
-        if payload == Self.keepAlivePayload, let sent = self.keepAlive?.takeSent() { self.answered(pingOf: sent) }
+        if payload == Self.keepAlivePayload, let interval = self.options.pingInterval,
+            let sent = self.keepAlive?.takeSent(interval: interval)
+        {
+            self.answered(pingOf: sent)
+        }
         guard let queues = self.queuesIfMade else { return }
         for number in queues.pings.received(payload) {
             guard let awaited = queues.pongs.removeValue(forKey: number) else { continue }
@@ -64,11 +68,13 @@ extension WebSocketTask {
     }
 
     private func answered(pingOf sent: MonotonicInstant) {
+        let duration = sent.duration(to: self.loop.now)
+        self.tally.answered(after: duration)
+        guard self.tally.keepsRoundTrips else { return }
         var roundTrips = self.roundTrips ?? RoundTrips()
         self.roundTrips = nil
-        roundTrips.add(sent.duration(to: self.loop.now))
+        roundTrips.add(duration)
         self.roundTrips = roundTrips
-        self.tally.answered(after: sent.duration(to: self.loop.now))
     }
 
     func beginPing(_ number: UInt64, _ payload: [UInt8], _ completion: @escaping OutgoingMessages.Completion) {

@@ -26,16 +26,16 @@ extension WebSocketTask {
         while used < bytes.byteCount, self.takesInput, let event = self.engine.nextEvent(&bytes, at: &used) {
             switch event {
             case .data(let chunk):
-                if chunk.endsFrame { self.record.countFramesReceived() }
+                if chunk.endsFrame, !chunk.endsMessage { self.record.countMoreFramesReceived() }
                 self.received(chunk, bytes, taker)
             case .ping(let payload):
-                self.record.countFramesReceived()
+                self.record.countMoreFramesReceived()
                 self.answerPing(payload)
             case .pong(let payload):
-                self.record.countFramesReceived()
+                self.record.countMoreFramesReceived()
                 self.pongReceived(payload)
             case .close(let code, let reason):
-                self.record.countFramesReceived()
+                self.record.countMoreFramesReceived()
                 self.endCame(.close(code, reason: reason))
             case .violation(let violation): self.endCame(.violation(violation))
             }
@@ -61,18 +61,32 @@ extension WebSocketTask {
         case .received(let range):
             self.record.countReceived(bytes: range.count, messages: messages, at: self.loop.now)
             self.tallied(range.count, endsMessage: chunk.endsMessage)
+            if self.isTapped {
+                self.show(
+                    .received, mark.kind, bytes.bytes.extracting(range), startsMessage: mark.startsMessage,
+                    endsMessage: mark.endsMessage)
+            }
             taker(mark, bytes.bytes.extracting(range))
         case .inflated(let count):
             self.record.countReceived(bytes: count, messages: messages, at: self.loop.now)
             self.tallied(count, endsMessage: chunk.endsMessage)
-            self.share?.withInflated(count) { taker(mark, $0) }
+            self.share?.withInflated(count) { payload in
+                if self.isTapped {
+                    self.show(
+                        .received, mark.kind, payload, startsMessage: mark.startsMessage, endsMessage: mark.endsMessage)
+                }
+                taker(mark, payload)
+            }
         }
     }
 
     @inline(__always)
     private func tallied(_ count: Int, endsMessage: Bool) {
-        guard endsMessage else { return self.receivedOfMessage += count }
-        self.tally.received(messageOf: self.receivedOfMessage + count)
+        guard endsMessage else {
+            self.receivedOfMessage &+= UInt32(truncatingIfNeeded: count)
+            return
+        }
+        self.tally.received(messageOf: Int(self.receivedOfMessage) + count)
         self.receivedOfMessage = 0
     }
 

@@ -19,6 +19,9 @@ extension WebSocketTask {
         } else {
             self.write(opcode, isFinal: endsMessage, isCompressed: false, payload, to: transport)
         }
+        if self.isTapped {
+            self.show(.sent, kind, payload, startsMessage: startsMessage, endsMessage: endsMessage)
+        }
         self.record.countSent(bytes: payload.byteCount, messages: endsMessage ? 1 : 0, at: self.loop.now)
         self.passed(endsMessage: endsMessage)
     }
@@ -38,7 +41,7 @@ extension WebSocketTask {
     private func write(
         _ opcode: Opcode, isFinal: Bool, isCompressed: Bool, _ payload: RawSpan, to transport: any Transport
     ) {
-        self.record.countFramesSent()
+        if !isFinal || opcode.isControl { self.record.countMoreFramesSent() }
         let size = self.role.frameSize(payloadCount: payload.byteCount)
         self.unseenOutput &+= size
         transport.write(reserving: size) { target in

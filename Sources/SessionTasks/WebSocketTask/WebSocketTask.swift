@@ -66,11 +66,10 @@ public final class WebSocketTask: @unchecked Sendable {
     var share: DeflateShare?
     /// Bytes of frames written since `stopReadingIfBehind` last looked.
     var unseenOutput = 0
-    let keys: MaskingKeys
     let tally: LoopTally
-    /// Payload of the message that is being received in pieces.
-    var receivedOfMessage = 0
     let role: Role
+    /// Payload of the message that is being received in pieces. Where the role leaves room for it.
+    var receivedOfMessage: UInt32 = 0
     /// What only a task with a queue of messages needs; a relayed one never makes it.
     private var madeQueues: MessageQueues?
     var keepAlive: KeepAliveState?
@@ -87,6 +86,8 @@ public final class WebSocketTask: @unchecked Sendable {
     var readingStopped = false
     /// A message went out in part: until its rest has, none of another kind may begin.
     var isInsideMessage = false
+    /// Somebody looks on.
+    var isTapped = false
     package internal(set) var isSuspended = false
     var wantsReading = true
     let timer = LoopTimer()
@@ -106,7 +107,6 @@ public final class WebSocketTask: @unchecked Sendable {
         self.options = options
         self.client = opening.map { OpeningState($0) }
         self.wantsReading = !startsPaused
-        self.keys = MaskingKeys.shared(on: loop)
         self.tally = LoopTally.shared(on: loop)
         self.role = .client
         self.engine = WebSocketEngine(role: .client, maximumMessageSize: options.maximumMessageSize)
@@ -126,7 +126,6 @@ public final class WebSocketTask: @unchecked Sendable {
         self.options = options
         self.relay = relay
         self.wantsReading = !startsPaused
-        self.keys = MaskingKeys.shared(on: transport.loop)
         self.tally = LoopTally.shared(on: transport.loop)
         self.role = .server
         self.engine = WebSocketEngine(role: .server, maximumMessageSize: options.maximumMessageSize)
@@ -160,6 +159,8 @@ public final class WebSocketTask: @unchecked Sendable {
         get { self.madeRoundTrips?.value }
         set { self.madeRoundTrips = newValue.map { .value($0) } }
     }
+
+    var keys: MaskingKeys { self.tally.keys }
 
     var queues: MessageQueues {
         if let made = self.madeQueues { return made }

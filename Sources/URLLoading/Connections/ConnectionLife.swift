@@ -110,7 +110,7 @@ final class ConnectionLife: @unchecked Sendable {
         guard self.stage != .over, let task = self.leave() else { return }
         // Operations that are asked for from now on fail alike.
         self.verdict = error
-        self.core.tellEnd(of: task, error, self.record.metrics(), session: self.session)
+        self.core.tellEnd(of: task, error, self.record, session: self.session)
     }
 }
 

@@ -24,6 +24,6 @@ final class RefusedTask: TaskDriving {
             return task
         }
         guard let task else { return }
-        self.session.core.tellEnd(of: task, error, TaskMetricsRecord().metrics(), session: self.session)
+        self.session.core.tellEnd(of: task, error, TaskMetricsRecord(), session: self.session)
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import SessionTasks
+import StreamTransport
 import Synchronization
 import TLSEngine
 
@@ -15,30 +16,34 @@ extension SessionCore {
             return made
         }
     }
+}
 
-    /// How a connection of a task is secured: its delegate is asked about the server, and for a certificate.
+extension ConnectionDriving {
+    /// How the connection is secured: the delegate is asked about the server, and for a certificate. From any thread.
     /// - Parameters:
     ///   - url: of the server, for the challenges.
-    ///   - refused: called on any thread before the handshake fails, where the delegate gave up the task.
+    ///   - timeout: for the handshake, without the time that the delegate takes.
     func secureSettings(
-        _ context: TLSContext, at url: URL, for task: URLSessionTask, of session: URLSession, timeout: Duration,
-        refused: @escaping @Sendable () -> Void
+        _ context: TLSContext, at url: URL, for task: URLSessionTask, timeout: Duration
     ) -> SecureSettings {
         var settings = SecureSettings(context: context, serverName: url.serverName)
         settings.timeout = timeout
         settings.resumptionKey = "\(url.serverName ?? ""):\(url.port ?? 443)"
+        let life = self.life
         settings.decide = { request, answer in
-            self.askTrust(request, at: url, for: task, of: session) { decision, refusal in
-                if refusal?.code == .cancelled { refused() }
+            life.core.askTrust(request, at: url, for: task, of: life.session) { decision, refusal in
+                // Before the handshake fails by it.
+                life.loop.execute { life.verdict = life.verdict ?? refusal }
                 answer(decision)
             }
         }
         settings.chooseIdentity = { issuers, answer in
-            self.askIdentity(issuers, at: url, for: task, of: session) { identity, refusal in
-                // What is refused ends the task, and the handshake with it.
-                refusal == nil ? answer(identity) : refused()
+            life.core.askIdentity(issuers, at: url, for: task, of: life.session) { identity, refusal in
+                guard let refusal else { return answer(identity) }
+                life.loop.execute { self.fail(refusal) }
             }
         }
+        settings.failed = { [weak life] in life?.tlsFailure = $0 }
         return settings
     }
 }

@@ -14,13 +14,7 @@ extension StreamConnection {
                     LoadFailure.error(
                         .secureConnectionFailed, url: nil, cause: failure, text: failure.description))
             case .success(let context):
-                var settings = self.life.core.secureSettings(
-                    context, at: url, for: task, of: self.life.session, timeout: self.securingTimeout
-                ) {
-                    self.cancelled()
-                }
-                let life = self.life
-                settings.failed = { [weak life] in life?.tlsFailure = $0 }
+                let settings = self.secureSettings(context, at: url, for: task, timeout: self.securingTimeout)
                 stream.startSecure(settings) { self.secured($0) }
             }
         }

@@ -81,8 +81,10 @@ final class WebSocketConnection: ConnectionDriving, @unchecked Sendable {
     }
 
     private func ended(_ end: WebSocketEnd) {
-        // Of a handshake that had no answer.
-        if let request = self.sentRequest { self.note(request, nil) }
+        // Of a handshake that had no answer, or one that broke its rules.
+        if let request = self.sentRequest {
+            if let head = self.socket.response { _ = self.answered(head) } else { self.note(request, nil) }
+        }
         self.opening = nil
         self.life.end(end.failure.map { self.error($0) })
     }
@@ -110,14 +112,7 @@ final class WebSocketConnection: ConnectionDriving, @unchecked Sendable {
         case .failure(let failure):
             throw LoadFailure.error(.secureConnectionFailed, url: url, cause: failure, text: failure.description)
         case .success(let context):
-            var settings = self.life.core.secureSettings(
-                context, at: url, for: task, of: self.life.session, timeout: timeout
-            ) {
-                self.cancelled()
-            }
-            let life = self.life
-            settings.failed = { [weak life] in life?.tlsFailure = $0 }
-            target.secure = settings
+            target.secure = self.secureSettings(context, at: url, for: task, timeout: timeout)
         }
     }
 

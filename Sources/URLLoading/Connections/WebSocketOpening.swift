@@ -68,7 +68,8 @@ final class WebSocketOpening: @unchecked Sendable {
         guard let url = self.request.url, let origin = HTTPTransport.Origin(url) else { return .refused }
         let fields = self.fields(url)
         do throws(URLError) {
-            var target = OpeningTarget(.host(origin.host, port: origin.port))
+            let socket = self.core.configuration.socketPath.map { ConnectTarget.address(.unix(path: $0)) }
+            var target = OpeningTarget(socket ?? .host(origin.host, port: origin.port))
             try self.prepare(&target, url)
             let opening = ClientOpening(
                 target: target, handshake: try self.handshake(url, fields), deflate: self.policy)
@@ -118,7 +119,7 @@ final class WebSocketOpening: @unchecked Sendable {
         guard let url = self.request.url else { return answer(.refused) }
         RequestDressing.keepCookies(lines, from: url, request: self.request, configuration: self.core.configuration)
         if response.statusCode == 401, self.authenticate(response, lines, answer) { return }
-        let fields = HTTPTypes.HTTPFields(lines.map { (name: $0.name, value: $0.value) })
+        let fields = HTTPTypes.HTTPFields(lines: lines.map { (name: $0.name, value: $0.value) })
         switch RedirectStep(response, fields: fields, of: self.request, at: url, count: self.redirects) {
         case .none: answer(.refused)
         case .refuse(let code, let text): answer(.failed(LoadFailure.error(code, url: url, text: text)))

@@ -24,11 +24,16 @@ struct StoredRequest: Codable {
         self.handlesCookies = request.httpShouldHandleCookies
     }
 
+    /// The request again; `nil` for what no request was.
     var request: URLRequest? {
         guard let url = URL(string: self.url), Self.isOfHTTP(url), self.method == "GET" else { return nil }
         var request = URLRequest(url: url)
         request.mainDocumentURL = self.mainDocumentURL.flatMap { URL(string: $0) }
-        request.allHTTPHeaderFields = self.fields.isEmpty ? nil : self.fields
+        if !self.fields.isEmpty {
+            request.allHTTPHeaderFields = self.fields
+            // A request holds no field that cannot be sent, and none twice.
+            guard request.allHTTPHeaderFields?.count == self.fields.count else { return nil }
+        }
         if let timeout = self.timeout, timeout.isFinite { request.timeoutInterval = timeout }
         request.cachePolicy = .init(rawValue: self.cachePolicy) ?? .useProtocolCachePolicy
         request.networkServiceType = .init(rawValue: self.networkServiceType) ?? .default

@@ -29,6 +29,10 @@ enum LoadFailure {
         case .cancelled, .poolClosed: self.error(URLError.Code.cancelled, url: url)
         case .request(let fault): self.error(self.code(fault), url: url, cause: failure, text: self.text(fault))
         case .connecting(let cause): self.error(cause, url: url)
+        case .notAdmitted:
+            self.error(
+                .cannotConnectToHost, url: url, cause: failure,
+                text: "None of the server's addresses may be connected to.")
         case .securing(let cause): self.error(self.code(cause), url: url, cause: cause, text: cause.description)
         case .idle: self.error(.timedOut, url: url, text: "The request timed out.")
         case .connectionLost(let loss):

@@ -92,7 +92,7 @@ extension HTTPLoad {
         guard let cache = self.core.configuration.urlCache, let attempt = self.attempt else { return }
         self.forgetStale(response, cache)
         guard self.transfer.mayBeKept else { return }
-        let sent = HTTPFields(attempt.head.fields.map { (name: $0.name, value: $0.value) })
+        let sent = HTTPFields(lines: attempt.head.fields.lazy.map { (name: $0.name, value: $0.value) })
         self.keeping = CacheKeeping(
             response, to: self.request, sent: sent, requestTime: attempt.startedAt, cache: cache)
     }

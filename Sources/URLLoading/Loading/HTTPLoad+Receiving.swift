@@ -16,8 +16,9 @@ extension HTTPLoad {
 
     func headReceived(_ head: HTTPTransport.ResponseHead, framing: ResponseFraming, _ attempt: HTTPAttempt) {
         guard let url = self.request.url else { return }
-        let fields = HTTPFields(head.fields.map { (name: $0.name, value: $0.value) })
-        self.decoder = framing == .none ? nil : ContentDecoder(fields)
+        let isCoded = framing != .none && head.first("content-encoding") != nil
+        self.decoder =
+            isCoded ? ContentDecoder(HTTPFields(lines: head.fields.lazy.map { (name: $0.name, value: $0.value) })) : nil
         guard let response = self.response(head, contentIsEncoded: self.decoder != nil) else { return }
         self.response = response
         self.decodedBytes = 0
@@ -27,6 +28,9 @@ extension HTTPLoad {
         self.authorization?.received(
             authenticationLines: head.fields.filter { $0.isNamed("authentication-info") }.map(\.value))
         if head.status == 401, self.authenticate(response, head) { return }
+        // Most responses are the result, and no rule needs their fields.
+        if head.status < 300, self.transfer.resumption == nil { return self.give(response) }
+        let fields = HTTPFields(lines: head.fields.lazy.map { (name: $0.name, value: $0.value) })
         if head.status == 304, self.useStored(updatedBy: fields, attempt) { return }
         if self.resume(response, fields) { return }
         self.followOrGive(response, fields)

@@ -167,6 +167,7 @@ final class HTTPLoad: Loader, @unchecked Sendable {
             return self.fail(.badURL, "The URL has no host, or a port that does not exist.")
         }
         var order = ExchangeOrder(origin)
+        order.origin.socketPath = self.core.configuration.socketPath
         order.body = body
         if origin.scheme == .https {
             switch self.secureOrder(origin) {

@@ -22,20 +22,36 @@ struct RequestDressing {
 
     /// All fields in the order in which they are sent, without those that the transport sees to.
     func fields(of request: URLRequest) -> [HeaderField] {
-        var fields = request.allHTTPHeaderFields ?? [:]
-        for (name, value) in self.sessionFields where !self.contains(name, fields) { fields[name] = value }
-        for field in self.added { fields[self.spelling(field.name.rawName, fields)] = field.value }
-        if let authorization { fields[self.spelling("Authorization", fields)] = authorization }
-        let standard = [
-            ("Accept", "*/*"), ("Accept-Encoding", ContentDecoder.acceptEncodingValue),
-            ("User-Agent", Self.userAgent), ("Accept-Language", Self.languages),
-        ]
-        for (name, value) in standard where !self.contains(name, fields) { fields[name] = value }
-        if self.hasBody, request.httpMethod == "POST", !self.contains("Content-Type", fields) {
-            fields["Content-Type"] = "application/x-www-form-urlencoded"
+        var fields = (request.allHTTPHeaderFields ?? [:]).map { HeaderField($0.key, $0.value) }
+        for (name, value) in self.sessionFields { Self.add(name, value, to: &fields) }
+        for field in self.added { Self.set(field.name.rawName, field.value, in: &fields) }
+        if let authorization { Self.set("Authorization", authorization, in: &fields) }
+        Self.add("Accept", "*/*", to: &fields)
+        Self.add("Accept-Encoding", ContentDecoder.acceptEncodingValue, to: &fields)
+        Self.add("Accept-Language", Self.languages, to: &fields)
+        Self.add("User-Agent", Self.userAgent, to: &fields)
+        if self.hasBody, request.httpMethod == "POST" {
+            Self.add("Content-Type", "application/x-www-form-urlencoded", to: &fields)
         }
-        if !self.contains("Cookie", fields), let cookie = self.cookieField(for: request) { fields["Cookie"] = cookie }
-        return fields.sorted { $0.key < $1.key }.map { HeaderField($0.key, $0.value) }
+        if !Self.contains("Cookie", fields), let cookie = self.cookieField(for: request) {
+            fields.append(HeaderField("Cookie", cookie))
+        }
+        return fields.sorted { $0.name < $1.name }
+    }
+
+    private static func contains(_ name: String, _ fields: [HeaderField]) -> Bool {
+        fields.contains { $0.name.isSameFieldName(as: name) }
+    }
+
+    /// Unless there is one.
+    private static func add(_ name: String, _ value: String, to fields: inout [HeaderField]) {
+        if !self.contains(name, fields) { fields.append(HeaderField(name, value)) }
+    }
+
+    /// In place of what is there.
+    private static func set(_ name: String, _ value: String, in fields: inout [HeaderField]) {
+        fields.removeAll { $0.name.isSameFieldName(as: name) }
+        fields.append(HeaderField(name, value))
     }
 
     /// The language of the program's user (RFC 9110 §12.5.4).
@@ -62,14 +78,6 @@ struct RequestDressing {
         let isNavigation = request.mainDocumentURL == request.url
         let cookies = storage.cookies(for: url, mainDocumentURL: request.mainDocumentURL, isNavigation: isNavigation)
         return HTTPCookie.requestHeaderFields(with: cookies)["Cookie"]
-    }
-
-    private func contains(_ name: String, _ fields: [String: String]) -> Bool {
-        fields.keys.contains { $0.isSameFieldName(as: name) }
-    }
-
-    private func spelling(_ name: String, _ fields: [String: String]) -> String {
-        fields.keys.first { $0.isSameFieldName(as: name) } ?? name
     }
 
     /// Those that an answer sets.

@@ -36,7 +36,8 @@ enum TaskBody {
     }
 
     private static func size(of url: URL) -> Int64? {
-        let attributes = try? FileManager.default.attributesOfItem(atPath: url.path)
-        return (attributes?[.size] as? NSNumber)?.int64Value
+        // Of what a link leads to: that is what is sent.
+        var facts = stat()
+        return stat(url.path, &facts) == 0 ? Int64(facts.st_size) : nil
     }
 }

@@ -14,6 +14,8 @@ final class ProtocolLoad: NSObject, Loader, @unchecked Sendable {
     private var mayGive = false
     private var isHeld = false
     private var hasResponse = false
+    /// The protocol has sent the request elsewhere: what it tells afterwards, mostly that it gave up, is of no account.
+    private var isRedirected = false
     private var ending: Result<Void, any Error>?
     private var keeping: (policy: URLCache.StoragePolicy, response: URLResponse, content: Data)?
 
@@ -75,7 +77,7 @@ final class ProtocolLoad: NSObject, Loader, @unchecked Sendable {
 
     private func onLoop(_ work: @escaping @Sendable (ProtocolLoad) -> Void) {
         self.transfer.core.pool.execute {
-            guard !self.isStopped, self.ending == nil else { return }
+            guard !self.isStopped, !self.isRedirected, self.ending == nil else { return }
             work(self)
         }
     }
@@ -128,6 +130,8 @@ extension ProtocolLoad: URLProtocolClient {
         _ protocol: URLProtocol, wasRedirectedTo request: URLRequest, redirectResponse: URLResponse
     ) {
         self.onLoop { load in
+            guard !load.hasResponse else { return }
+            load.isRedirected = true
             guard let response = redirectResponse as? HTTPURLResponse else {
                 return load.transfer.restart(with: request)
             }
@@ -137,6 +141,8 @@ extension ProtocolLoad: URLProtocolClient {
                 load.transfer.awaiting { transfer, chosen in
                     if let chosen { return transfer.restart(with: chosen) }
                     load.respond(response, .notAllowed)
+                    load.ending = .success(())
+                    load.giveOut()
                 })
         }
     }

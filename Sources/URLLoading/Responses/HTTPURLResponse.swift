@@ -88,20 +88,30 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
 
 extension HTTPURLResponse {
     fileprivate static func joined(_ lines: [(name: String, value: String)]) -> [String: String] {
-        var spelt: [String: String] = [:]
-        var fields: [String: String] = [:]
+        var fields = [String: String](minimumCapacity: lines.count)
+        // Names that nobody registered keep the spelling in which they first came.
+        var others: [String] = []
         for line in lines {
-            let lowered = line.name.withLoweredLetters
-            let name = spelt[lowered] ?? StandardFieldNames.spelling(of: line.name)
-            spelt[lowered] = name
-            fields[name] = fields[name].map { "\($0), \(line.value)" } ?? line.value
+            var name = StandardFieldNames.spelling(of: line.name)
+            if !StandardFieldNames.isKnown(name) {
+                if let spelt = others.first(where: { $0.isSameFieldName(as: name) }) {
+                    name = spelt
+                } else {
+                    others.append(name)
+                }
+            }
+            if let before = fields.updateValue(line.value, forKey: name) {
+                fields[name] = "\(before), \(line.value)"
+            }
         }
         return fields
     }
 
     /// -1 for what is no number, or several that differ.
     fileprivate static func length(_ fields: [String: String]) -> Int64 {
-        let parts = (fields["Content-Length"] ?? "").split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } }
+        guard let value = fields["Content-Length"] else { return -1 }
+        if value.utf8.count < 19, value.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) { return Int64(value) ?? -1 }
+        let parts = value.split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } }
         guard let first = parts.first, parts.allSatisfy({ $0 == first }), first.allSatisfy(\.isASCII),
             first.allSatisfy(\.isNumber)
         else { return -1 }
@@ -112,7 +122,6 @@ extension HTTPURLResponse {
         let type = fields["Content-Type"].flatMap { ContentType($0) }
         return ResponseFacts(
             url: url, mimeType: type?.mediaType, expectedContentLength: length, textEncodingName: type?.charset,
-            suggestedFilename: SuggestedFilename.choose(
-                disposition: fields["Content-Disposition"], path: url.path(percentEncoded: true)))
+            disposition: fields["Content-Disposition"])
     }
 }

@@ -12,6 +12,13 @@ enum StandardFieldNames {
     ]
     private static let spellings = Dictionary(names.map { ($0.withLoweredLetters, $0) }) { first, _ in first }
 
+    private static let usual = Set(names)
+
     /// `name` in the usual spelling if it is known, else as it is.
-    static func spelling(of name: String) -> String { self.spellings[name.withLoweredLetters] ?? name }
+    static func spelling(of name: String) -> String {
+        self.usual.contains(name) ? name : self.spellings[name.withLoweredLetters] ?? name
+    }
+
+    /// - Parameter name: as `spelling` gives it.
+    static func isKnown(_ name: String) -> Bool { self.usual.contains(name) }
 }

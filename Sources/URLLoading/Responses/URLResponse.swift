@@ -13,7 +13,7 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
     public init(url: URL, mimeType: String?, expectedContentLength length: Int, textEncodingName name: String?) {
         self.facts = ResponseFacts(
             url: url, mimeType: mimeType, expectedContentLength: Int64(length), textEncodingName: name,
-            suggestedFilename: SuggestedFilename.choose(disposition: nil, path: url.path(percentEncoded: true)))
+            disposition: nil)
         super.init()
     }
 

@@ -44,6 +44,7 @@ final class SessionCore: Sendable {
         self.isShared = isShared
         var settings = PoolSettings()
         settings.connectionsPerHost = max(1, configuration.httpMaximumConnectionsPerHost)
+        if let admits = configuration.admitsAddress { settings.admits = admits }
         self.pool = ConnectionPool(settings: settings)
         self.state = Mutex(State(delegate: delegate.map { DelegateFace($0) }))
     }
@@ -85,6 +86,7 @@ extension TLSConfiguration {
         result.maximumVersion = configuration.tlsMaximumSupportedProtocolVersion == .TLSv13 ? .tls13 : .tls12
         if result.maximumVersion < result.minimumVersion { result.maximumVersion = result.minimumVersion }
         result.applicationProtocols = ["http/1.1"]
+        if let authorities = configuration.authorities { result.trust = .only([.pem(authorities)]) }
         result.asksForDecision = true
         result.asksForClientCertificate = true
         return result

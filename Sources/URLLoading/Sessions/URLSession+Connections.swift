@@ -13,7 +13,7 @@ extension URLSession {
 
     func streamTask(to place: StreamPlace) -> URLSessionStreamTask {
         let task = URLSessionStreamTask(self.facts(nil), of: self)
-        let life = self.drive(task, unless: place.flaw) { life in
+        let life = self.drive(task, at: place.proxiedURL, unless: place.flaw) { life in
             StreamConnection(life, to: place.target, at: place.url)
         }
         self.admit(task, life)
@@ -26,7 +26,8 @@ extension URLSession {
             request.setValue(protocols.joined(separator: ", "), forHTTPHeaderField: "Sec-WebSocket-Protocol")
         }
         let task = URLSessionWebSocketTask(self.facts(request), of: self)
-        let life = self.drive(task, unless: WebSocketOpening.flaw(of: request)) { WebSocketConnection($0) }
+        let flaw = WebSocketOpening.flaw(of: request)
+        let life = self.drive(task, at: request.url, unless: flaw) { WebSocketConnection($0) }
         self.admit(task, life)
         return task
     }
@@ -37,8 +38,7 @@ extension URLSession {
         guard let loop = ConnectionLoops.next() else {
             connection.close()
             let error = Self.exhaustion(old.currentRequest?.url)
-            let metrics = (old.transfer?.record ?? TaskMetricsRecord()).metrics()
-            return self.core.tellEnd(of: old, error, metrics, session: self)
+            return self.core.tellEnd(of: old, error, old.transfer?.record ?? TaskMetricsRecord(), session: self)
         }
         let task = URLSessionStreamTask(old.facts.withLock { $0 }, of: self)
         let life = ConnectionLife(task, of: self, on: loop)
@@ -48,10 +48,11 @@ extension URLSession {
         task.use(driver)
         self.core.replace(with: task)
         old.change(\.state) { $0.state = .completed }
-        self.core.line.tell(self.core.faces(for: task), .becameStream) { face in
-            face.data?.urlSession(self, dataTask: old, didBecome: task)
+        loop.execute {
+            // Before anything of the new task is told, and before anything can be asked of it.
+            life.tell(.becameStream) { $0.data?.urlSession(self, dataTask: old, didBecome: task) }
+            driver.adopt(connection)
         }
-        loop.execute { driver.adopt(connection) }
     }
 
     // MARK: Making
@@ -59,14 +60,10 @@ extension URLSession {
     /// Gives a task its driver.
     /// - Returns: `nil` where the task cannot run at all.
     private func drive(
-        _ task: URLSessionTask, unless flaw: URLError?, _ make: (ConnectionLife) -> any ConnectionDriving
+        _ task: URLSessionTask, at url: URL?, unless flaw: URLError?,
+        _ make: (ConnectionLife) -> any ConnectionDriving
     ) -> ConnectionLife? {
-        var flaw = flaw
-        if self.core.configuration.identifier != nil {
-            flaw = LoadFailure.error(
-                .unsupportedURL, url: task.originalRequest?.url,
-                text: "Background sessions are not there yet: use another configuration.")
-        }
+        let flaw = flaw ?? self.flaw(at: url)
         guard flaw == nil, let loop = ConnectionLoops.next() else {
             task.use(RefusedTask(task, of: self, flaw ?? Self.exhaustion(task.originalRequest?.url)))
             return nil
@@ -74,6 +71,17 @@ extension URLSession {
         let life = ConnectionLife(task, of: self, on: loop)
         task.use(make(life))
         return life
+    }
+
+    /// What is still to come, and would otherwise be passed over in silence.
+    private func flaw(at url: URL?) -> URLError? {
+        if self.core.configuration.identifier != nil {
+            return LoadFailure.error(
+                .unsupportedURL, url: url, text: "Background sessions are not there yet: use another configuration.")
+        }
+        guard ProxyChoice.isWanted(for: url, self.core.configuration) else { return nil }
+        return LoadFailure.error(
+            .unsupportedURL, url: url, text: "Proxies are not there yet: take them out of connectionProxyDictionary.")
     }
 
     private func admit(_ task: URLSessionTask, _ life: ConnectionLife?) {

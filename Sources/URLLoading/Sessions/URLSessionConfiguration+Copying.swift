@@ -29,6 +29,9 @@ extension URLSessionConfiguration {
         copy.connectionProxyDictionary = self.connectionProxyDictionary
         copy.shouldUseExtendedBackgroundIdleMode = self.shouldUseExtendedBackgroundIdleMode
         copy.multipathServiceType = self.multipathServiceType
+        copy.socketPath = self.socketPath
+        copy.authorities = self.authorities
+        copy.admitsAddress = self.admitsAddress
     }
 }
 

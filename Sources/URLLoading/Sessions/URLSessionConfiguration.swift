@@ -1,4 +1,5 @@
 import Foundation
+import StreamTransport
 
 /// How a session loads. A session copies it: what is changed afterwards changes nothing there. Not to be changed by
 /// several threads at a time.
@@ -59,6 +60,15 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     open var multipathServiceType: MultipathServiceType = .none
     /// Kept, and without effect.
     open var usesClassicLoadingMode = true
+    /// Whether requests may go to an address on behalf of a host; `nil` for all addresses. Stream and WebSocket tasks do
+    /// not ask it.
+    package var admitsAddress: (@Sendable (SocketAddress, _ host: String) -> Bool)?
+
+    /// Of the Unix socket to which every connection for HTTP and WebSockets goes, whatever host its URL names; `nil`: to
+    /// the host.
+    package var socketPath: String?
+    /// PEM: trusted in place of the system's roots.
+    package var authorities: [UInt8]?
 
     /// As `default`.
     public override init() {

@@ -33,17 +33,21 @@ enum StreamPlace: Sendable {
         }
     }
 
-    /// Names the server in challenges. Behind a Unix socket it is `localhost`.
+    /// What a proxy might be asked for; `nil` where there is nothing of the kind.
+    var proxiedURL: URL? {
+        if case .host = self, self.flaw == nil { self.url } else { nil }
+    }
+
+    /// Names the server in challenges. Behind a Unix socket it is `localhost`. `nil` where the name cannot stand in a URL.
     var url: URL? {
-        var parts = URLComponents()
-        parts.scheme = "https"
         switch self {
+        // As text: what URLComponents cannot take ends the process.
         case .host(let name, let port):
-            // An IPv6 address stands in brackets in a URL.
-            parts.encodedHost = name.contains(":") && !name.hasPrefix("[") ? "[\(name)]" : name
-            parts.port = port
-        case .unix: parts.host = "localhost"
+            let host = name.contains(":") && !name.hasPrefix("[") ? "[\(name)]" : name
+            let encoded =
+                host.hasPrefix("[") ? host : host.addingPercentEncoding(withAllowedCharacters: .urlHostAllowed)
+            return encoded.flatMap { URL(string: "https://\($0):\(port)") }
+        case .unix: return URL(string: "https://localhost")
         }
-        return parts.url
     }
 }

@@ -120,6 +120,18 @@ func measure(_ what: String, _ count: Int, _ work: () -> Void) {
         """)
 }
 
+/// Opens a connection, so that what a session needs for its first load is not counted as the transfer's.
+func warmUp(_ session: URLSession, _ url: URL) {
+    let finished = DispatchSemaphore(value: 0)
+    var request = URLRequest(url: url)
+    request.httpMethod = "HEAD"
+    session.dataTask(with: request) { _, response, error in
+        guard response != nil else { fail("\(String(describing: error))") }
+        finished.signal()
+    }.resume()
+    finished.wait()
+}
+
 let words = CommandLine.arguments
 let configuration = URLSessionConfiguration.ephemeral
 configuration.urlCache = nil
@@ -139,6 +151,7 @@ case "repeat" where words.count == 5:
 case "download" where words.count == 4:
     guard let url = URL(string: words[2]) else { fail("download URL FILE") }
     let place = URL(fileURLWithPath: words[3])
+    warmUp(session, url)
     measure("download", 1) {
         let finished = DispatchSemaphore(value: 0)
         session.downloadTask(with: url) { file, response, error in
@@ -155,6 +168,7 @@ case "upload" where words.count == 4:
     guard let url = URL(string: words[3]) else { fail("upload FILE URL") }
     var request = URLRequest(url: url)
     request.httpMethod = "PUT"
+    warmUp(session, url)
     measure("upload", 1) {
         let finished = DispatchSemaphore(value: 0)
         session.uploadTask(with: request, fromFile: URL(fileURLWithPath: words[2])) { _, response, error in

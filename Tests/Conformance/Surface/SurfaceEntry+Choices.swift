@@ -8,7 +8,9 @@ extension SurfaceEntry {
             "BasicAuthenticationTests.givesTheRefusalWhereEverySchemeIsRejected"),
         .proven("J4", "ResponseDisposition", by: "TaskStateTests.numberTheirValuesAsFoundationDoes"),
         .proven("J5", "becomeDownload", by: "ResponseDispositionTests.canBeAFile"),
-        .open("J6", "becomeStream", because: "The stream task is under way."),
+        .proven(
+            "J6", "becomeStream", by: "ResponseDispositionTests.canBeAStreamBehindAnUpgrade",
+            "BecomingStreamTests.goOnWithTheConnectionThatTheServerUpgraded"),
         .proven("J7", "DelayedRequestDisposition", by: "TaskStateTests.numberTheirValuesAsFoundationDoes"),
         .proven(
             "J8", "NSURLSessionTransferSizeUnknown",

@@ -62,7 +62,9 @@ extension SurfaceEntry {
             "ResponseDispositionTests.comesAgainForEachPartOfAMixedContent"),
         .proven("I25", "didReceive response, async", by: "AsyncDelegateTests.decideOverTheResponse"),
         .proven("I26", "didBecome downloadTask", by: "ResponseDispositionTests.canBeAFile"),
-        .open("I27", "didBecome streamTask", because: "The stream task is under way."),
+        .proven(
+            "I27", "didBecome streamTask", by: "BecomingStreamTests.goOnWithTheConnectionThatTheServerUpgraded",
+            "ResponseDispositionTests.canBeAStreamBehindAnUpgrade"),
         .proven(
             "I28", "didReceive data", by: "MessageOrderTests.isThatOfAPlainLoad",
             "ProtocolClassTests.giveADelegateEachPieceAsItIs"),
@@ -78,15 +80,5 @@ extension SurfaceEntry {
             "I33", "didWriteData", by: "DownloadTaskTests.tellADelegateWhereTheFileIsWhileItIs",
             "DownloadTaskTests.countWhatIsDecoded"),
         .proven("I34", "didResumeAtOffset", by: "ResumedDownloadTests.askForTheRestAndTellWhereItBegins"),
-        .open("I35", "URLSessionStreamDelegate", because: "The stream task is under way."),
-        .open("I36", "readClosedFor", because: "The stream task is under way."),
-        .open("I37", "writeClosedFor", because: "The stream task is under way."),
-        .deviation(
-            "I38", "betterRouteDiscoveredFor",
-            because: "What watches the routes of the network is left for later: never called."),
-        .open("I39", "didBecome inputStream, outputStream", because: "The stream task is under way."),
-        .open("I40", "URLSessionWebSocketDelegate", because: "The WebSocket task is under way."),
-        .open("I41", "didOpenWithProtocol", because: "The WebSocket task is under way."),
-        .open("I42", "didCloseWith", because: "The WebSocket task is under way."),
     ]
 }

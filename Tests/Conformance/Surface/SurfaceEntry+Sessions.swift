@@ -74,12 +74,19 @@ extension SurfaceEntry {
         .proven(
             "B17", "downloadTask(withResumeData:completionHandler:)", by: "ResumedDownloadTests.goOnByADate",
             "ResumedDownloadTests.refuseWhatIsNoResumeData"),
-        .open("B18", "streamTask(withHostName:port:)", because: "The stream task is under way."),
+        .proven(
+            "B18", "streamTask(withHostName:port:)", by: "StreamTaskTests.readWhatTheirPeerWrites",
+            "StreamTaskTests.doWhatWasAskedForBeforeTheyConnected"),
         .deviation(
             "B19", "streamTask(with: NetService)",
             because: "There is no Bonjour and no NetService on Linux: a stream task takes a host name and a port."),
-        .open("B20", "webSocketTask(with: url)", because: "The WebSocket task is under way."),
-        .open("B21", "webSocketTask(with:protocols:)", because: "The WebSocket task is under way."),
-        .open("B22", "webSocketTask(with: request)", because: "The WebSocket task is under way."),
+        .proven(
+            "B20", "webSocketTask(with: url)", by: "WebSocketTaskTests.sendAndReceiveInOrder",
+            "WebSocketOpeningTests.isOfferedToWebSocketsAlone"),
+        .proven("B21", "webSocketTask(with:protocols:)", by: "WebSocketOpeningTests.offersSubprotocolsAsAList"),
+        .proven(
+            "B22", "webSocketTask(with: request)",
+            by: "WebSocketOpeningTests.keepsTheFieldsOfTheRequestAndOfTheSession",
+            "WebSocketOpeningTests.isAGETWithoutABody", "WebSocketOpeningTests.isHeldToTheTimeoutOfTheRequest"),
     ]
 }

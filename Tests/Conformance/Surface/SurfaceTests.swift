@@ -4,8 +4,10 @@ import Testing
 struct SurfaceTests {
     private static let all =
         SurfaceEntry.sessions + SurfaceEntry.transfers + SurfaceEntry.configurations + SurfaceEntry.tasks
-        + SurfaceEntry.delegates + SurfaceEntry.choices + SurfaceEntry.credentials + SurfaceEntry.caches
+        + SurfaceEntry.streams + SurfaceEntry.webSockets + SurfaceEntry.delegates + SurfaceEntry.connectionDelegates
+        + SurfaceEntry.choices + SurfaceEntry.credentials + SurfaceEntry.caches
         + SurfaceEntry.cookies + SurfaceEntry.requests + SurfaceEntry.errors + SurfaceEntry.metrics
+        + SurfaceEntry.protocols
 
     @Test func everyTestThatAnEntryNamesExists() throws {
         let tests = try NamedTests.all()
@@ -26,8 +28,9 @@ struct SurfaceTests {
     }
 
     @Test(arguments: [
-        ("A", 20), ("B", 22), ("C", 14), ("D", 40), ("E", 27), ("F", 8), ("I", 42), ("J", 10), ("K", 43), ("L", 58),
-        ("M", 20), ("N", 22), ("P", 13), ("Q", 9),
+        ("A", 20), ("B", 22), ("C", 14), ("D", 40), ("E", 27), ("F", 8), ("G", 10), ("H", 17), ("I", 42), ("J", 10),
+        ("K", 43), ("L", 58),
+        ("M", 20), ("N", 22), ("O", 25), ("P", 13), ("Q", 9),
     ])
     func everyEntryOfASectionIsThereOnce(_ section: String, _ count: Int) {
         let numbers = Self.all.map(\.number).filter { $0.hasPrefix(section) }

@@ -209,7 +209,7 @@ struct ConfigurationReaderTests {
               - {name: echo, path: /echo, target: echo, compress: true, max-message-size: 16MiB, keep-fragmentation: true}
               - {name: chat, path: "/chat/{room}", target: chat}
             """
-        #expect(try ConfigurationSamples.configuration(text) == .builtIn)
+        #expect(try ConfigurationSamples.configuration(text) == LocatedConfiguration.builtIn().configuration)
     }
 
     @Test func neverShowsAPassword() {

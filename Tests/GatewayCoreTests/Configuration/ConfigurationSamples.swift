@@ -43,6 +43,17 @@ enum ConfigurationSamples {
           targets: [public, "10.0.0.0/8:5432", "unix:///run/app/*"]
           max-requests: 64
           request-rate: 100/s
+          transfers:
+            directories: [/srv/files, /var/lib/sluice]
+            max-transfers: 20
+            max-running: 5
+            max-body: 1MiB
+            max-memory: 8MiB
+            credentials:
+              - {name: mirror, hosts: [mirror.example, "*.mirror.example"], user: ada, password-file: word.txt}
+              - {name: inner, hosts: [inner.example], user: ada, password: secret}
+              - {name: store, hosts: [store.example], token: abc}
+              - {name: vault, hosts: [vault.example], token-file: token.txt}
         max-connections: 1000
         loops: 2
         drain-timeout: 1m

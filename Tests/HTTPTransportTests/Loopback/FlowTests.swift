@@ -180,6 +180,27 @@ struct FlowTests {
         #expect(diary.failure == .connecting(.deadlinePassed(.resolving)))
     }
 
+    @Test func connectsToNoAddressThatIsNotAdmitted() async throws {
+        let server = try await RawServer([[.request, .send(Self.ok)]])
+        let asked = Mutex<[String]>([])
+        var settings = PoolSettings()
+        settings.resolve = { _, port, answer in
+            answer(.success([.ipv4(address: 0x7F00_0002, port: port), .ipv4(address: 0x7F00_0001, port: port)]))
+        }
+        settings.admits = { address, host in
+            asked.withLock { $0.append("\(host) \(address)") }
+            return address == .ipv4(address: 0x7F00_0001, port: server.port)
+        }
+        var order = server.order()
+        order.origin.host = "two.test"
+        #expect(await ConnectionPool(settings: settings).perform(order).text == "ok")
+        #expect(asked.withLock { $0 } == ["two.test 127.0.0.2:\(server.port)", "two.test 127.0.0.1:\(server.port)"])
+        settings.admits = { _, _ in false }
+        #expect(await ConnectionPool(settings: settings).perform(order).failure == .notAdmitted)
+        // Given in digits, nothing is looked up.
+        #expect(await ConnectionPool(settings: settings).perform(server.order()).failure == .notAdmitted)
+    }
+
     @Test func looksNamesUpAndTriesTheirAddresses() async throws {
         let server = try await RawServer([[.request, .send(Self.ok)]])
         var settings = PoolSettings()
@@ -205,11 +226,11 @@ struct FlowTests {
         let denied = StreamTransport.SocketAddress.ipv4(address: 0xA9FE_A9FE, port: 80)
         var settings = PoolSettings()
         settings.resolve = { _, _, answer in answer(.success([denied])) }
-        settings.permits = { host, address in host == "named.test" || address != denied }
+        settings.admits = { address, host in host == "named.test" || address != denied }
         for host in ["metadata.test", "169.254.169.254"] {
             let order = ExchangeOrder(Origin(.http, host: host))
             let diary = await ConnectionPool(settings: settings).perform(order)
-            #expect(diary.failure == .connecting(.notPermitted(denied)))
+            #expect(diary.failure == .notAdmitted)
         }
         let server = try await RawServer([[.request, .send(Self.ok)]])
         let port = UInt16(server.port)

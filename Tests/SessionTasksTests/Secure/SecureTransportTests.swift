@@ -247,6 +247,35 @@ struct SecureTransportTests {
         ends.finish()
     }
 
+    /// Who is asked may be a person; that is not the peer's time.
+    @Test func countsNoTimeInWhichADecisionIsAwaited() throws {
+        let ends = try Ends(.simulation)
+        let asked = Mutex<(@Sendable (VerificationDecision) -> Void)?>(nil)
+        var settings = try SecureFixture.client { $0.asksForDecision = true }
+        settings.timeout = .seconds(3)
+        settings.decide = { _, answer in asked.withLock { $0 = answer } }
+        var server = try SecureFixture.server()
+        server.timeout = .seconds(1000)
+        ends.start(settings, server)
+        #expect(ends.meeting.run { asked.withLock { $0 != nil } })
+        #expect(!ends.meeting.run(atMost: .seconds(60)) { ends.clientFailure != nil })
+        asked.withLock { $0 }?(.accept)
+        #expect(ends.meeting.run { ends.areUp })
+        ends.finish()
+    }
+
+    @Test func tellsWhatTLSFoundWrong() throws {
+        let ends = try Ends(.simulation)
+        let found = Mutex<TLSFailure?>(nil)
+        let root = try SecureFixture.otherRoot()
+        var settings = try SecureFixture.client { $0.trust = .only([root]) }
+        settings.failed = { failure in found.withLock { $0 = failure } }
+        ends.start(settings, try SecureFixture.server())
+        #expect(ends.meeting.run { ends.clientFailure != nil })
+        if case .verification? = found.withLock({ $0?.kind }) {} else { Issue.record("nothing found") }
+        ends.finish()
+    }
+
     @Test func tellsProgressOnceRecordsHaveLeft() throws {
         let ends = try Ends(.simulation)
         ends.start(try SecureFixture.client(), try SecureFixture.server())

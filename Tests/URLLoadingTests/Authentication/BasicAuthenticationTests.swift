@@ -117,6 +117,19 @@ struct BasicAuthenticationTests {
         session.invalidateAndCancel()
     }
 
+    @Test func readsTheCredentialOfTheURLAsItIsMeant() async throws {
+        let server = try await WebServer()
+        // "me@home" and "a:b/c".
+        server.on("/") { request in
+            request["Authorization"] == "Basic bWVAaG9tZTphOmIvYw=="
+                ? .text("in") : .text("no", ["WWW-Authenticate: Basic realm=\"r\""], status: 401)
+        }
+        let url = try #require(URL(string: "http://me%40home:a%3Ab%2Fc@127.0.0.1:\(server.port)/"))
+        let session = URLSession.test()
+        #expect(try await session.load(url).text == "in")
+        session.invalidateAndCancel()
+    }
+
     @Test func proposesTheCredentialOfTheURL() async throws {
         let server = try await Self.server()
         let url = try #require(URL(string: "http://user:wrong@127.0.0.1:\(server.port)/"))

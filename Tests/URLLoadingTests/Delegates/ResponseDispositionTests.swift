@@ -51,6 +51,26 @@ struct ResponseDispositionTests {
         session.invalidateAndCancel()
     }
 
+    @Test func canBeAStreamBehindAnUpgrade() async throws {
+        let gate = Gate()
+        let server = try await WebServer([
+            "/": .raw("HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+                .then(.send(Array("first".utf8)), .wait(gate), .send(Array("second".utf8)), .close)
+        ])
+        let recorder = self.answering(.becomeStream)
+        let session = URLSession.test(recorder)
+        session.dataTask(with: .to(server.url(), "GET", ["Connection": "Upgrade", "Upgrade": "echo"])).resume()
+        #expect(await recorder.log.has("became stream"))
+        let stream = try #require(recorder.notes.streamTask)
+        let (first, _) = try await stream.readData(ofMinLength: 5, maxLength: 100, timeout: 10)
+        #expect(first == Data("first".utf8))
+        gate.open()
+        let (second, _) = try await stream.readData(ofMinLength: 6, maxLength: 100, timeout: 10)
+        #expect(second == Data("second".utf8))
+        stream.cancel()
+        session.invalidateAndCancel()
+    }
+
     @Test func isAskedOfTasksWithoutAHandlerAlone() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let recorder = self.answering(.cancel)

@@ -69,7 +69,8 @@ struct ResumeDataTests {
         }
         let requests: [[String: Any]] = [
             ["url": "file:///etc/passwd"], ["url": "http:"], ["url": ""], ["url": 7], ["method": "POST"],
-            ["fields": ["a"]], ["fields": ["a": 1]], ["timeout": "x"], ["cachePolicy": -1],
+            ["fields": ["a"]], ["fields": ["a": 1]], ["fields": ["a b": "c"]],
+            ["fields": ["a": "b", "A": "b"]], ["timeout": "x"], ["cachePolicy": -1],
         ]
         for wrong in requests {
             let data = try self.changed { list in

@@ -80,6 +80,19 @@ struct LocalFaultTests {
         session.invalidateAndCancel()
     }
 
+    @Test func sayWhatIsNotThereYet() async throws {
+        let server = try await WebServer(["/": .text("hello")])
+        let proxied = URLSession.test {
+            $0.connectionProxyDictionary = ["HTTPEnable": 1, "HTTPProxy": "127.0.0.1", "HTTPPort": 1]
+        }
+        #expect(try await proxied.load(server.url()).code == .unsupportedURL)
+        let background = URLSession(configuration: .background(withIdentifier: "test"))
+        #expect(try await background.load(server.url()).error is URLError)
+        #expect(server.requests.isEmpty)
+        proxied.invalidateAndCancel()
+        background.invalidateAndCancel()
+    }
+
     @Test func leaveWhatTheLoaderSaysToTheLoader() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let session = URLSession.test {

@@ -99,6 +99,28 @@ struct DataTaskTests {
         session.invalidateAndCancel()
     }
 
+    @Test func sendAStreamInChunksWhereTheProgramSaysSoItself() async throws {
+        let server = try await WebServer(["/": .text("taken")])
+        for method in ["HEAD", "PUT", "POST", "DELETE"] {
+            for type in [nil, "text/plain; charset=utf-8"] {
+                var request = URLRequest.to(
+                    server.url(), method, ["Transfer-Encoding": "chunked", "Accept-Language": "en-us"])
+                request.setValue(type, forHTTPHeaderField: "Content-Type")
+                request.httpBodyStream = InputStream(data: Data(repeating: 7, count: 3000))
+                let recorder = DataRecorder()
+                let notes = try await recorder.run(request) { $0.urlCache = nil }
+                let body = method == "HEAD" ? [] : ["data"]
+                let expected = ["created", "sent", "response 200"] + body + ["metrics", "complete"]
+                #expect(recorder.events.filter { $0 != "invalid" } == expected && notes.error == nil)
+                let heard = try #require(server.requests.last)
+                #expect(heard.bodyCount == 3000 && heard.values("Transfer-Encoding") == ["chunked"])
+                #expect(heard["Accept-Language"] == "en-us" && heard["Content-Length"] == nil)
+                let standard = method == "POST" ? "application/x-www-form-urlencoded" : nil
+                #expect(heard["Content-Type"] == type ?? standard)
+            }
+        }
+    }
+
     @Test func leaveTheContentTypeOfAnEmptyBodyAlone() async throws {
         let server = try await WebServer(["/": .text("taken")])
         let session = URLSession.test()
@@ -148,6 +170,16 @@ struct DataTaskTests {
             #expect(loaded.text == "one two" && loaded.error == nil, "\(path)")
             #expect(loaded.response?.expectedContentLength == (path == "/length" ? 7 : -1))
         }
+        session.invalidateAndCancel()
+    }
+
+    @Test func findAServerByAnyOfItsAddresses() async throws {
+        // The name has an address of version 6 too, where nobody listens.
+        let server = try await WebServer(["/": .text("hello")])
+        let session = URLSession.test()
+        let url = try #require(URL(string: "http://localhost:\(server.port)/"))
+        #expect(try await session.load(url).text == "hello")
+        #expect(server.requests.first?["Host"] == "localhost:\(server.port)")
         session.invalidateAndCancel()
     }
 

@@ -41,6 +41,19 @@ struct TaskCountTests {
         session.invalidateAndCancel()
     }
 
+    @Test func expectOfALinkWhatItLeadsTo() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let (file, link) = (folder.appendingPathComponent("file"), folder.appendingPathComponent("link"))
+        try Data(count: 100_000).write(to: file)
+        try FileManager.default.createSymbolicLink(at: link, withDestinationURL: file)
+        let session = URLSession.test()
+        let task = session.uploadTask(with: .to(URL(fileURLWithPath: "/nowhere"), "PUT"), fromFile: link)
+        #expect(task.countOfBytesExpectedToSend == 100_000)
+        session.invalidateAndCancel()
+    }
+
     @Test func expectNothingKnownOfACodedContent() async throws {
         let server = try await WebServer(["/": Coded.gzip("Hello World!")])
         let recorder = DataRecorder()

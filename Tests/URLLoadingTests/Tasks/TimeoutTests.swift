@@ -105,14 +105,20 @@ struct TimeoutTests {
     }
 
     @Test func comeToNothingWhereADelegateThinks() async throws {
-        let server = try await WebServer(["/": .text("hello")])
+        let server = try await WebServer(["/": .redirect(to: "/asks")])
+        server.on("/asks", BasicAuthenticationTests.guarded())
         var policies = Policies()
-        policies.response = { _, answer in
-            DispatchQueue.global().asyncAfter(deadline: .now() + 0.9) { answer(.allow) }
+        let later = { @Sendable (work: @escaping @Sendable () -> Void) in
+            DispatchQueue.global().asyncAfter(deadline: .now() + 0.9, execute: work)
         }
+        policies.redirect = { _, request, answer in later { answer(request) } }
+        policies.challenge = { _, answer in
+            later { answer(.useCredential, URLCredential(user: "user", password: "passwd", persistence: .none)) }
+        }
+        policies.response = { _, answer in later { answer(.allow) } }
         let recorder = DataRecorder(policies)
         let notes = try await recorder.run(server.url()) { $0.timeoutIntervalForRequest = 0.3 }
-        #expect(notes.error == nil && notes.data == Data("hello".utf8))
+        #expect(notes.error == nil && notes.data == Data("in".utf8))
     }
 
     @Test func goAlongWithARedirect() async throws {

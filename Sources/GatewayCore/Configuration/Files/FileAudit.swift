@@ -42,7 +42,20 @@ package struct FileAudit {
         let control = located.configuration.control.tls.map { tls in
             self.files(of: tls, at: ConfigurationValidator.control.key(ControlKey.tls), in: located)
         }
-        return listeners + upstreams + (control ?? [])
+        return self.files(of: located.configuration.control.transfers) + listeners + upstreams + (control ?? [])
+    }
+
+    private static func files(of transfers: TransferSettings) -> [NamedFile] {
+        let list = ConfigurationKeyPath.root.key(GatewayKey.control).key(ControlKey.transfers).key(
+            TransferKey.credentials)
+        return transfers.credentials.enumerated().compactMap { index, credential in
+            switch credential.secret {
+            case .password(_, .file(let path)):
+                self.file(path, .read, list.index(index).key(TransferCredentialKey.passwordFile))
+            case .token(.file(let path)): self.file(path, .read, list.index(index).key(TransferCredentialKey.tokenFile))
+            case .password(_, .text), .token(.text): nil
+            }
+        }
     }
 
     private static func files(

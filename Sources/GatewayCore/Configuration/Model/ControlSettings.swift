@@ -34,6 +34,8 @@ package struct ControlSettings: Sendable, Equatable {
     /// Requests of each caller a second, 1 to 100 000; more are answered with 429. `nil` is any number.
     package var requestRate: Int?
 
+    package var transfers = TransferSettings()
+
     /// Whether nobody can reach the listener but from this machine.
     package var isLocal: Bool {
         switch self.address {

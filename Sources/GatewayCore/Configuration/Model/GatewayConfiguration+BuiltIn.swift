@@ -2,16 +2,26 @@ extension GatewayConfiguration {
     /// What `sluice serve` runs without a file: `ws://127.0.0.1:8080` with `/echo` and `/chat/{room}`.
     ///
     /// `/echo` accepts permessage-deflate when a client offers it and takes messages up to 16 MiB.
-    package static var builtIn: GatewayConfiguration {
-        let listener = ListenerConfiguration(
-            name: "web", address: .tcp(.loopback, port: 8080), kind: .ws)
-        var echo = RouteConfiguration(name: "echo", path: PathPattern([.literal("echo")]), target: .echo)
-        echo.tunnel.compression = CompressionPolicy()
-        echo.tunnel.maximumMessageSize = 16 * 1024 * 1024
-        echo.tunnel.keepsFragmentation = true
-        var chat = RouteConfiguration(
-            name: "chat", path: PathPattern([.literal("chat"), .parameter("room")]), target: .chat)
-        chat.tunnel.maximumMessageSize = TunnelSettings.assembledMessageSize
-        return GatewayConfiguration(listeners: [listener], routes: [echo, chat])
+    package static let builtInText = """
+        listeners:
+          - name: web
+            listen: ws://127.0.0.1:8080
+        routes:
+          - name: echo
+            path: /echo
+            target: echo
+            compress: true
+            max-message-size: 16MiB
+            keep-fragmentation: true
+          - name: chat
+            path: /chat/{room}
+            target: chat
+        """
+}
+
+extension LocatedConfiguration {
+    /// - Throws: never, as a test shows.
+    package static func builtIn() throws(ConfigurationProblems) -> LocatedConfiguration {
+        try ConfigurationReader.read(Array(GatewayConfiguration.builtInText.utf8), file: "built-in configuration")
     }
 }

@@ -10,11 +10,16 @@ package enum ConfigurationReader {
     package static func read(_ bytes: [UInt8], file: String) throws(ConfigurationProblems) -> LocatedConfiguration {
         let document: DocumentNode
         do throws(ConfigurationProblem) {
-            document = try YAMLDocument.read(bytes, file: file)
+            document = try Self.document(bytes, name: file)
         } catch {
             throw ConfigurationProblems([error])
         }
         return try Self.read(document)
+    }
+
+    /// What a text of YAML says, before anybody asks what it means.
+    package static func document(_ bytes: [UInt8], name: String) throws(ConfigurationProblem) -> DocumentNode {
+        try YAMLDocument.read(bytes, file: name)
     }
 
     /// The same for a document from elsewhere, like a command line.

@@ -1,7 +1,7 @@
 /// A configuration that passed every check, with the places it was read from.
 package struct LocatedConfiguration: Sendable {
     package let configuration: GatewayConfiguration
-    private let document: DocumentNode
+    package let document: DocumentNode
 
     init(_ configuration: GatewayConfiguration, document: DocumentNode) {
         self.configuration = configuration

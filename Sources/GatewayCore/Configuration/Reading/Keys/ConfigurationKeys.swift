@@ -7,6 +7,8 @@ package enum ConfigurationKeys {
             + self.names(ControlTokenKey.self, in: "control.tokens[].")
             + self.names(ControlClientKey.self, in: "control.clients[].")
             + self.names(ControlPeerKey.self, in: "control.peers[].")
+            + self.names(TransferKey.self, in: "control.transfers.")
+            + self.names(TransferCredentialKey.self, in: "control.transfers.credentials[].")
             + self.names(ListenerKey.self, in: "listeners[].")
             + self.names(ServerTLSKey.self, in: "listeners[].tls.")
             + self.names(CertificateKey.self, in: "listeners[].tls.certificates[].")

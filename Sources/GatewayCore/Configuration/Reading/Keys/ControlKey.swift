@@ -12,4 +12,5 @@ package enum ControlKey: String, CaseIterable, Sendable {
     case requestRate = "request-rate"
     case closedConnections = "closed-connections"
     case keepHandshakes = "keep-handshakes"
+    case transfers
 }

@@ -19,6 +19,9 @@ extension ControlSettings {
         }
         let tls = section.section(.tls, keys: ServerTLSKey.self).map { ServerTLSSettings(reading: $0) }
         self.tls = url?.isSecure == true ? tls : nil
+        if let transfers = section.section(.transfers, keys: TransferKey.self) {
+            self.transfers = TransferSettings(reading: transfers)
+        }
         self.check(section, isSecure: url?.isSecure == true)
     }
 

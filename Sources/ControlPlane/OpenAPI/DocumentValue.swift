@@ -1,7 +1,7 @@
 /// A JSON value whose members keep their order.
-package indirect enum JSONValue: Sendable, Equatable {
+package indirect enum DocumentValue: Sendable, Equatable {
     case object([Member])
-    case array([JSONValue])
+    case array([DocumentValue])
     case string(String)
     case integer(Int)
     case number(Double)
@@ -9,15 +9,15 @@ package indirect enum JSONValue: Sendable, Equatable {
 
     package struct Member: Sendable, Equatable {
         package let name: String
-        package var value: JSONValue
+        package var value: DocumentValue
 
-        package init(_ name: String, _ value: JSONValue) {
+        package init(_ name: String, _ value: DocumentValue) {
             self.name = name
             self.value = value
         }
     }
 
-    static func strings(_ texts: [String]) -> JSONValue { .array(texts.map { .string($0) }) }
+    static func strings(_ texts: [String]) -> DocumentValue { .array(texts.map { .string($0) }) }
 
     package func write(to text: inout JSONText) {
         switch self {
@@ -46,31 +46,31 @@ package indirect enum JSONValue: Sendable, Equatable {
     }
 }
 
-extension JSONValue: ExpressibleByDictionaryLiteral {
-    package init(dictionaryLiteral elements: (String, JSONValue)...) {
+extension DocumentValue: ExpressibleByDictionaryLiteral {
+    package init(dictionaryLiteral elements: (String, DocumentValue)...) {
         self = .object(elements.map { Member($0.0, $0.1) })
     }
 }
 
-extension JSONValue: ExpressibleByStringLiteral {
+extension DocumentValue: ExpressibleByStringLiteral {
     package init(stringLiteral value: String) { self = .string(value) }
 }
 
-extension JSONValue: ExpressibleByArrayLiteral {
-    package init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
+extension DocumentValue: ExpressibleByArrayLiteral {
+    package init(arrayLiteral elements: DocumentValue...) { self = .array(elements) }
 }
 
-extension JSONValue: ExpressibleByBooleanLiteral {
+extension DocumentValue: ExpressibleByBooleanLiteral {
     package init(booleanLiteral value: Bool) { self = .boolean(value) }
 }
 
-extension JSONValue: ExpressibleByIntegerLiteral {
+extension DocumentValue: ExpressibleByIntegerLiteral {
     package init(integerLiteral value: Int) { self = .integer(value) }
 }
 
-extension JSONValue {
+extension DocumentValue {
     /// The member of an object; setting one that is not there adds it at the end, setting `nil` takes it away.
-    package subscript(_ name: String) -> JSONValue? {
+    package subscript(_ name: String) -> DocumentValue? {
         get {
             guard case .object(let members) = self else { return nil }
             return members.first { $0.name == name }?.value
@@ -87,7 +87,7 @@ extension JSONValue {
     }
 
     /// The object with the members of another behind its own; of two with one name, the other's.
-    func with(_ other: JSONValue) -> JSONValue {
+    func with(_ other: DocumentValue) -> DocumentValue {
         guard case .object(let members) = other else { return self }
         return members.reduce(into: self) { $0[$1.name] = $1.value }
     }

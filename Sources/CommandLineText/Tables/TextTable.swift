@@ -1,0 +1,135 @@
+/// Rows and columns for people: each column as wide as what stands in it, no row wider than the terminal.
+///
+/// What is too wide loses its least important columns first, as far as even their least widths do not fit; then the
+/// widest columns are cut. What stands in a cell is made safe to print.
+package struct TextTable: Sendable {
+    package struct Column: Sendable, Equatable {
+        package let title: String
+        /// Numbers stand on the right.
+        package let isTrailing: Bool
+        /// The column may be cut down to so many cells; `nil`: it is never cut.
+        package let least: Int?
+        /// 0 is never left out; the greatest number goes first.
+        package let rank: Int
+
+        package init(_ title: String, trailing: Bool = false, least: Int? = nil, rank: Int = 0) {
+            self.title = title
+            self.isTrailing = trailing
+            self.least = least
+            self.rank = rank
+        }
+    }
+
+    package struct Cell: Sendable, Equatable, ExpressibleByStringLiteral {
+        package let text: String
+        package let ink: Ink
+
+        package init(_ text: String?, _ ink: Ink = .plain) {
+            // What is not there is told apart from what is empty.
+            self.text = text.map { TerminalText.line($0, limit: Self.limit) } ?? "-"
+            self.ink = text == nil ? .faint : ink
+        }
+
+        package init(stringLiteral text: String) {
+            self.init(text)
+        }
+
+        /// Characters of a cell at most, whatever the terminal's width.
+        private static let limit = 400
+    }
+
+    /// Widths, so that tables that follow one another stand under each other; 0 for a column that is left out.
+    package struct Layout: Sendable, Equatable {
+        fileprivate let widths: [Int]
+    }
+
+    private static let gap = 2
+
+    package let columns: [Column]
+    package private(set) var rows: [[Cell]] = []
+
+    package init(_ columns: [Column]) {
+        self.columns = columns
+    }
+
+    /// - Parameter cells: one for each column; what is missing is shown as missing, what is too many is left out.
+    package mutating func add(_ cells: [Cell]) {
+        let missing = Array(repeating: Cell(nil), count: max(0, self.columns.count - cells.count))
+        self.rows.append(cells.prefix(self.columns.count) + missing)
+    }
+
+    // MARK: Drawing
+
+    /// - Parameters:
+    ///   - cells: of the terminal's row; `nil`: as wide as it is.
+    ///   - colors: whether inks are drawn.
+    package func lines(cells: Int? = nil, colors: Bool = false) -> [String] {
+        let layout = self.layout(cells: cells)
+        return [self.title(layout, colors: colors)] + self.lines(layout, colors: colors)
+    }
+
+    package func title(_ layout: Layout, colors: Bool = false) -> String {
+        self.line(self.columns.map { Cell($0.title, .bold) }, layout, colors: colors)
+    }
+
+    /// Without the titles.
+    package func lines(_ layout: Layout, colors: Bool = false) -> [String] {
+        self.rows.map { self.line($0, layout, colors: colors) }
+    }
+
+    private func line(_ cells: [Cell], _ layout: Layout, colors: Bool) -> String {
+        let shown = zip(self.columns, zip(cells, layout.widths)).filter { $1.1 > 0 }
+        var line = ""
+        for (index, (column, (cell, width))) in shown.enumerated() {
+            if index > 0 { line += String(repeating: " ", count: Self.gap) }
+            // Nothing behind the last column: what is copied has no spaces at its ends.
+            let isLast = index == shown.count - 1 && !column.isTrailing
+            let text =
+                isLast
+                ? CellText.cut(cell.text, cells: width)
+                : CellText.fit(cell.text, cells: width, trailing: column.isTrailing)
+            line += colors ? cell.ink.drawn(text) : text
+        }
+        return line
+    }
+
+    // MARK: Widths
+
+    package func layout(cells: Int? = nil) -> Layout {
+        var widths = self.columns.indices.map { index in
+            self.rows.reduce(CellWidth.of(self.columns[index].title)) { max($0, CellWidth.of($1[index].text)) }
+        }
+        guard let cells else { return Layout(widths: widths) }
+        self.leaveOut(&widths, cells: cells)
+        self.cut(&widths, cells: cells)
+        return Layout(widths: widths)
+    }
+
+    private func least(_ index: Int, _ width: Int) -> Int {
+        guard let least = self.columns[index].least else { return width }
+        return min(width, max(least, CellWidth.of(self.columns[index].title)))
+    }
+
+    private static func total(_ widths: [Int]) -> Int {
+        let shown = widths.filter { $0 > 0 }
+        return shown.reduce(0, +) + max(0, shown.count - 1) * self.gap
+    }
+
+    private func leaveOut(_ widths: inout [Int], cells: Int) {
+        let order = self.columns.indices.filter { self.columns[$0].rank > 0 }
+            .sorted { self.columns[$0].rank > self.columns[$1].rank }
+        for index in order {
+            let leasts = widths.indices.map { widths[$0] == 0 ? 0 : self.least($0, widths[$0]) }
+            guard Self.total(leasts) > cells else { return }
+            widths[index] = 0
+        }
+    }
+
+    private func cut(_ widths: inout [Int], cells: Int) {
+        while Self.total(widths) > cells {
+            let slack = widths.indices.filter { widths[$0] > self.least($0, widths[$0]) }
+            guard let widest = slack.max(by: { widths[$0] < widths[$1] }) else { return }
+            widths[widest] -= 1
+        }
+    }
+}

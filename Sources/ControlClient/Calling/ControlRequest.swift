@@ -1,0 +1,74 @@
+import Foundation
+
+/// One request to a control plane.
+package struct ControlRequest: Sendable, Equatable {
+    package enum Method: String, Sendable {
+        case get = "GET"
+        case post = "POST"
+        case put = "PUT"
+        case patch = "PATCH"
+        case delete = "DELETE"
+    }
+
+    /// One of the query; several may have one name.
+    package struct Parameter: Sendable, Equatable {
+        package let name: String
+        package let value: String
+
+        package init(_ name: String, _ value: String) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    package let method: Method
+    /// Percent-encoded, and what the server gave itself may have a query.
+    package let path: String
+    package var parameters: [Parameter]
+    package var headers: [String: String] = [:]
+    package var body: Data?
+    /// How long nothing may come. Default: 30 s.
+    package var patience: Duration = .seconds(30)
+
+    package init(_ method: Method, _ path: String, _ parameters: [Parameter] = []) {
+        self.method = method
+        self.path = path
+        self.parameters = parameters
+    }
+
+    /// With a body of JSON.
+    package init(_ method: Method, _ path: String, _ parameters: [Parameter] = [], json body: some Encodable)
+        throws(ControlFailure)
+    {
+        self.init(method, path, parameters)
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        do {
+            self.body = try encoder.encode(body)
+        } catch {
+            throw ControlFailure(.fault, "this cannot be written as JSON: \(error)")
+        }
+        self.headers["Content-Type"] = "application/json"
+    }
+
+    /// One piece of a path, with what is no letter, digit or `-._~` percent-encoded (RFC 3986 §2.3).
+    package static func segment(_ text: String) -> String {
+        // A path is changed by segments of dots, however they are encoded.
+        if text == "." || text == ".." { return String(repeating: "%2E", count: text.count) }
+        return self.encoded(text)
+    }
+
+    private static let unreserved = CharacterSet(
+        charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+    private static func encoded(_ text: String) -> String {
+        text.addingPercentEncoding(withAllowedCharacters: self.unreserved) ?? ""
+    }
+
+    /// Path and query.
+    package var target: String {
+        guard !self.parameters.isEmpty else { return self.path }
+        let query = self.parameters.map { "\(Self.encoded($0.name))=\(Self.encoded($0.value))" }
+        return self.path + (self.path.contains("?") ? "&" : "?") + query.joined(separator: "&")
+    }
+}

@@ -1,0 +1,126 @@
+import ControlAPI
+import Foundation
+import URLLoading
+
+/// Talks to one control plane. Requests may go out at the same time.
+package final class ControlSession: Sendable {
+    /// Longest answer that is taken, in bytes; a page of connections has some megabytes at most.
+    package static let answerLimit = 256 << 20
+    /// Longest text of a failed request that is read to find out why.
+    private static let problemLimit = 1 << 20
+
+    package let address: ControlAddress
+    package let access: ControlAccess
+    /// What it makes known of itself in `User-Agent`.
+    private let agent: String
+    let session: URLSession
+
+    package init(_ address: ControlAddress, _ access: ControlAccess, agent: String) {
+        self.address = address
+        self.access = access
+        self.agent = agent
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.httpCookieStorage = nil
+        configuration.urlCache = nil
+        configuration.urlCredentialStorage = nil
+        configuration.connectionProxyDictionary = [:]
+        configuration.socketPath = address.socketPath
+        configuration.authorities = access.authorities
+        self.session = URLSession(
+            configuration: configuration, delegate: AccessDelegate(access), delegateQueue: nil)
+    }
+
+    deinit {
+        self.session.finishTasksAndInvalidate()
+    }
+
+    // MARK: Asking
+
+    /// - Throws: `ControlFailure` for an answer above 299 too.
+    package func send(_ request: ControlRequest) async throws(ControlFailure) -> ControlAnswer {
+        let (bytes, response) = try await self.begin(request, accept: "application/json, application/problem+json")
+        let body = try await self.collect(bytes, limit: Self.answerLimit)
+        let headers = ControlHeaders(response)
+        guard response.statusCode == 204 || body.isEmpty || headers.isJSON else {
+            throw ControlFailure(foreign: response.statusCode, at: self.address)
+        }
+        return ControlAnswer(status: response.statusCode, headers: headers, body: body)
+    }
+
+    /// - Throws: `ControlFailure`.
+    package func send<Model: Decodable>(
+        _ request: ControlRequest, for type: Model.Type
+    ) async throws(ControlFailure) -> Model {
+        try await self.send(request).decoded(type)
+    }
+
+    /// Content that comes in pieces, of any type.
+    package func open(
+        _ request: ControlRequest, accept: String
+    ) async throws(ControlFailure) -> (ControlHeaders, ControlBody) {
+        let (bytes, response) = try await self.begin(request, accept: accept)
+        return (ControlHeaders(response), ControlBody(bytes, at: self.address))
+    }
+
+    private func begin(
+        _ request: ControlRequest, accept: String
+    ) async throws(ControlFailure) -> (URLSession.AsyncBytes, HTTPURLResponse) {
+        let (bytes, response) = try await self.load(try self.urlRequest(request, accept: accept))
+        guard let response = response as? HTTPURLResponse else {
+            throw ControlFailure(foreign: 0, at: self.address)
+        }
+        guard (200...299).contains(response.statusCode) else {
+            let body = try await self.collect(bytes, limit: Self.problemLimit)
+            throw ControlFailure(refused: response.statusCode, ControlHeaders(response), body, at: self.address)
+        }
+        return (bytes, response)
+    }
+
+    private func load(_ request: URLRequest) async throws(ControlFailure) -> (URLSession.AsyncBytes, URLResponse) {
+        do {
+            return try await self.session.bytes(for: request)
+        } catch {
+            throw ControlFailure(error, at: self.address)
+        }
+    }
+
+    private func collect(_ bytes: URLSession.AsyncBytes, limit: Int) async throws(ControlFailure) -> Data {
+        let body = ControlBody(bytes, at: self.address)
+        var data = Data()
+        while let run = try await body.next() {
+            data.append(contentsOf: run)
+            guard data.count <= limit else {
+                throw ControlFailure(.nonsense, "the answer is longer than \(limit) bytes", remedy: "ask for less")
+            }
+        }
+        return data
+    }
+
+    // MARK: Requests
+
+    /// - Parameter scheme: another than that of the address: `ws`.
+    func url(_ target: String, scheme: String? = nil) throws(ControlFailure) -> URL {
+        var parts = URLComponents(url: self.address.root, resolvingAgainstBaseURL: false)
+        if let scheme { parts?.scheme = scheme }
+        guard target.hasPrefix("/"), let root = parts?.string, let url = URL(string: root + target) else {
+            throw ControlFailure(.fault, "this makes no URL: \(target)")
+        }
+        return url
+    }
+
+    func urlRequest(_ request: ControlRequest, accept: String) throws(ControlFailure) -> URLRequest {
+        var made = URLRequest(url: try self.url(request.target))
+        made.httpMethod = request.method.rawValue
+        made.httpBody = request.body
+        made.timeoutInterval = request.patience / .seconds(1)
+        for (name, value) in request.headers { made.setValue(value, forHTTPHeaderField: name) }
+        made.setValue(accept, forHTTPHeaderField: "Accept")
+        self.dress(&made)
+        return made
+    }
+
+    func dress(_ request: inout URLRequest) {
+        request.setValue(self.agent, forHTTPHeaderField: "User-Agent")
+        if let token = self.access.token { request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization") }
+    }
+}

@@ -1,0 +1,91 @@
+import ControlAPI
+import Foundation
+
+extension ControlFailure {
+    /// An answer that is no success.
+    init(refused status: Int, _ headers: ControlHeaders, _ body: Data, at address: ControlAddress) {
+        guard headers.mediaType == "application/problem+json",
+            let problem = try? JSONDecoder().decode(Problem.self, from: body)
+        else {
+            self.init(foreign: status, at: address)
+            return
+        }
+        self.init(problem, retryAfter: headers["Retry-After"])
+        self.document = body
+    }
+
+    /// - Parameter retryAfter: seconds, as the server says them.
+    package init(_ problem: Problem, retryAfter: String? = nil) {
+        self.init(
+            Self.kind(problem.status), Self.text(problem), remedy: Self.remedy(problem, retryAfter: retryAfter))
+        self.problem = problem
+    }
+
+    private static func kind(_ status: Int) -> Kind {
+        switch status {
+        case 401, 403, 421: .notAllowed
+        case 404, 410: .unknown
+        case 409, 412, 428: .conflict
+        case 429, 503, 504: .later
+        case 502: .peer
+        case 400..<500: .wrongRequest
+        default: .fault
+        }
+    }
+
+    /// Title, detail and where in the request.
+    private static func text(_ problem: Problem) -> String {
+        let detail = self.trimmed(problem.detail)
+        let places = (problem.errors ?? []).map { field in
+            let place = field.pointer ?? field.parameter ?? "the request"
+            let own = self.trimmed(field.detail)
+            return own == detail || own.isEmpty ? "at \(place)" : "at \(place): \(own)"
+        }
+        let place = places.isEmpty ? "" : " (\(places.joined(separator: ", ")))"
+        return "\(problem.title): \(detail)\(place)"
+    }
+
+    /// A sentence that something follows has no full stop.
+    private static func trimmed(_ text: String) -> String {
+        text.hasSuffix(".") && !text.hasSuffix("..") ? String(text.dropLast()) : text
+    }
+
+    private static func remedy(_ problem: Problem, retryAfter: String?) -> String {
+        switch (problem.status, problem.code) {
+        case (401, _): return "give a token with --token-file or SLUICE_TOKEN"
+        case (403, _): return "use a token with the scope that this needs"
+        case (404, "unknown-connection"): return "'sluice ls --state any' lists those that there are and were"
+        case (410, _) where problem.connection?.id != nil:
+            return "'sluice show \(problem.connection?.id ?? "")' tells how it ended"
+        case (412, _), (428, _): return "somebody else changed it: look at it again, and repeat the change"
+        case (500, _): return "the gateway's log says more"
+        default: break
+        }
+        guard problem.retryable else { return "" }
+        return retryAfter.map { "try again in \($0) s" } ?? "it may succeed when it is tried again"
+    }
+
+    /// Something answered that is no control plane.
+    init(foreign status: Int, at address: ControlAddress) {
+        self.init(
+            .nonsense, "what answers at \(address) is no control plane\(status > 0 ? " (status \(status))" : "")",
+            remedy: "name the address that 'sluice serve' prints behind 'control on' with --control")
+    }
+
+    /// What is wrong with JSON.
+    package static func words(_ error: any Error) -> String {
+        guard let error = error as? DecodingError else { return "\(error)" }
+        switch error {
+        case .keyNotFound(let key, let context): return "\(self.place(context.codingPath + [key])) is missing"
+        case .typeMismatch(_, let context), .valueNotFound(_, let context):
+            return "\(self.place(context.codingPath)) has another type"
+        case .dataCorrupted(let context):
+            return context.codingPath.isEmpty ? "no JSON text" : "\(self.place(context.codingPath)) cannot be meant"
+        @unknown default: return "no JSON text"
+        }
+    }
+
+    private static func place(_ path: [any CodingKey]) -> String {
+        path.isEmpty ? "its whole" : path.map { "/" + ($0.intValue.map(String.init) ?? $0.stringValue) }.joined()
+    }
+}

@@ -1,0 +1,45 @@
+import ControlAPI
+import FoundationEssentials
+import GatewayCore
+import HTTPTypes
+import HummingbirdCore
+import NIOCore
+
+extension ControlCall {
+    /// The body as a part of a configuration: JSON, or YAML as in the file.
+    /// - Throws: `ControlProblem` for what is neither.
+    func document() async throws -> DocumentNode {
+        var buffer = try await self.body()
+        let bytes = buffer.readBytes(length: buffer.readableBytes) ?? []
+        switch self.mediaType {
+        case nil, "application/json", "application/merge-patch+json":
+            return try DocumentNode(try Self.json(bytes))
+        case "application/yaml", "application/x-yaml", "text/yaml":
+            do throws(ConfigurationProblem) {
+                return try ConfigurationReader.document(bytes, name: "the request")
+            } catch {
+                throw ControlProblem(400, "malformed-yaml", error.description)
+            }
+        default:
+            throw ControlProblem(415, "unsupported-media-type", "Send application/json or application/yaml.")
+        }
+    }
+
+    private static func json(_ bytes: [UInt8]) throws(ControlProblem) -> JSONValue {
+        do {
+            return try JSONDecoder().decode(JSONValue.self, from: Data(bytes))
+        } catch {
+            throw ControlProblem(400, "malformed-json", "The body is no JSON text (RFC 8259).")
+        }
+    }
+
+    /// Whether the request passes on what is there now.
+    func condition(_ section: ConfigurationSection?, _ name: String?) -> RunningConfiguration.Condition {
+        let wanted = self.request.headers[.ifMatch]
+        return { snapshot in
+            guard let section else { return EntityTag.matches(wanted, EntityTag(revision: snapshot.revision)) }
+            let revision = name.flatMap { snapshot.revision(of: $0, in: section) }
+            return EntityTag.matches(wanted, revision.map { EntityTag(revision: $0) })
+        }
+    }
+}

@@ -1,0 +1,141 @@
+import ControlAPI
+import GatewayCore
+import HTTPTypes
+import Hummingbird
+import HummingbirdCore
+import StreamTransport
+
+/// `/v1/listeners`, `/v1/routes` and `/v1/upstreams`: the lists of the configuration, changed while the gateway runs.
+struct EntriesResource: Sendable {
+    let section: ConfigurationSection
+    let context: ControlContext
+
+    private var running: RunningConfiguration { self.context.configuration }
+
+    var operations: [Operation] {
+        let list = "/v1/\(self.section.rawValue)"
+        let one = "\(list)/{name}"
+        let word = self.section.word.prefix(1).uppercased() + self.section.word.dropFirst()
+        return [
+            Operation("list\(word)s", .get, list, .read) { _ in await self.list() },
+            Operation("create\(word)", .post, list, .configure, parameters: ["dryRun"]) { try await self.create($0) },
+            Operation("get\(word)", .get, one, .read) { try await self.get($0) },
+            Operation("replace\(word)", .put, one, .configure, parameters: ["dryRun"]) { try await self.replace($0) },
+            Operation("change\(word)", .patch, one, .configure, parameters: ["dryRun"]) { try await self.change($0) },
+            Operation("delete\(word)", .delete, one, .configure, parameters: ["dryRun"]) { try await self.delete($0) },
+        ]
+    }
+
+    // MARK: Showing
+
+    func list() async -> Response {
+        let snapshot = await self.running.snapshot
+        let items = snapshot.document.elements(self.section).map { self.shown($0) }
+        return .json(
+            JSONBody.encode(ConfigurationEntries(items: items)),
+            headers: [.eTag: EntityTag(revision: snapshot.revision).description])
+    }
+
+    func get(_ call: ControlCall) async throws -> Response {
+        try self.entry(call.parameters["name"] ?? "", in: await self.running.snapshot)
+    }
+
+    private func entry(
+        _ name: String, in snapshot: ConfigurationSnapshot, status: HTTPResponse.Status = .ok
+    ) throws(ControlProblem) -> Response {
+        guard let node = snapshot.entry(name, in: self.section),
+            let revision = snapshot.revision(of: name, in: self.section)
+        else { throw ControlProblem(.unknown(self.section, name)) }
+        var headers: HTTPFields = [.eTag: EntityTag(revision: revision).description]
+        if status == .created { headers[.location] = "/v1/\(self.section.rawValue)/\(PercentText.encoded(name))" }
+        return .json(JSONBody.encode(self.shown(node)), status: status, headers: headers)
+    }
+
+    private func shown(_ node: DocumentNode) -> JSONValue {
+        guard case .object(var members) = node.hidingSecrets().json(), let name = node["name"]?.text else {
+            return .null
+        }
+        members["status"] = self.status(of: name)
+        return .object(members)
+    }
+
+    private func status(of name: String) -> JSONValue? {
+        switch self.section {
+        case .listeners:
+            self.context.gateway.places.first { $0.listener.name == name }.map { place in
+                .object(["address": .string(place.address.description)])
+            }
+        case .routes: nil
+        case .upstreams:
+            .object([
+                "endpoints": .array(
+                    self.context.gateway.standings(ofUpstream: name).map { endpoint in
+                        .object([
+                            "url": .string(endpoint.url.description),
+                            "connections": .integer(Int64(endpoint.connections)),
+                            "ejected": .boolean(endpoint.isEjected),
+                        ])
+                    })
+            ])
+        }
+    }
+
+    // MARK: Changing
+
+    func create(_ call: ControlCall) async throws -> Response {
+        let entry = try await self.body(call)
+        return try await self.carryOut(.create(self.section, entry), call, status: .created)
+    }
+
+    func replace(_ call: ControlCall) async throws -> Response {
+        let name = call.parameters["name"] ?? ""
+        let wasThere = await self.running.snapshot.revision(of: name, in: self.section) != nil
+        let edit = ConfigurationEdit.put(self.section, name: name, try await self.body(call))
+        return try await self.carryOut(edit, call, status: wasThere ? .ok : .created)
+    }
+
+    func change(_ call: ControlCall) async throws -> Response {
+        let edit = ConfigurationEdit.merge(
+            self.section, name: call.parameters["name"] ?? "", try await self.body(call))
+        return try await self.carryOut(edit, call)
+    }
+
+    func delete(_ call: ControlCall) async throws -> Response {
+        try await self.carryOut(.delete(self.section, name: call.parameters["name"] ?? ""), call, status: .noContent)
+    }
+
+    /// What is only told may come back, and says nothing.
+    private func body(_ call: ControlCall) async throws -> DocumentNode {
+        let document = try await call.document()
+        guard case .mapping = document.content else {
+            throw ControlProblem(
+                422, "wrong-type", "The body is to be an object with the keys of a \(self.section.word)."
+            )
+            .at(pointer: "")
+        }
+        return document.with("status", nil)
+    }
+
+    private func carryOut(
+        _ edit: ConfigurationEdit, _ call: ControlCall, status: HTTPResponse.Status = .ok
+    ) async throws -> Response {
+        try self.context.refuseWhileDraining()
+        let isDryRun = try call.query.boolean("dryRun") ?? false
+        let name = edit.place?.name
+        // What is not there matches no tag; but that it is not there is what the client should hear (404).
+        let exists = await self.running.snapshot.revision(of: name ?? "", in: self.section) != nil
+        if case .put = edit {
+        } else if case .create = edit {
+        } else if !exists {
+            throw ControlProblem(.unknown(self.section, name ?? ""))
+        }
+        let result = await self.running.apply(edit, isDryRun: isDryRun, if: call.condition(self.section, name))
+        switch result {
+        case .failure(let refusal): throw ControlProblem(refusal)
+        case .success(let outcome):
+            if isDryRun { return .json(ConfigurationDifference(outcome.changes, applied: false)) }
+            guard status != .noContent else { return .noContent }
+            return try self.entry(name ?? "", in: outcome.snapshot, status: status)
+        }
+    }
+}

@@ -1,0 +1,144 @@
+import GatewayCore
+import HTTPTypes
+import Hummingbird
+import HummingbirdCore
+import SessionTasks
+import WebSocketProtocol
+
+extension ConnectionsResource {
+    // MARK: Attach
+
+    /// Makes a WebSocket of the request that is the connection's traffic: message by message, or as binary messages the
+    /// bytes of a stream. When it is closed, the connection goes on.
+    func attach(_ call: ControlCall) async throws -> Response {
+        let live = try await self.live(call)
+        let link = try self.link(live)
+        guard call.wantsWebSocket else {
+            throw ControlProblem(426, "upgrade-required", "Ask for a WebSocket: this is no plain resource.")
+        }
+        guard !live.report.isRelayed else {
+            throw ControlProblem(409, "relayed", "The connection's data is passed on; /tap gives a copy.")
+        }
+        let key = live.report.key
+        guard self.attached.withLock({ $0.insert(key).inserted }) else {
+            throw ControlProblem(409, "attached", "Somebody else is attached to the connection.").retryable()
+        }
+        do {
+            return try await ControlUpgrade(call).webSocket(on: self.context.loop, readsItself: true) { socket in
+                switch link {
+                case .webSocket(let task): await Self.join(socket, task)
+                case .stream(let task): await Self.join(socket, task)
+                }
+                self.attached.withLock { _ = $0.remove(key) }
+            }
+        } catch {
+            self.attached.withLock { _ = $0.remove(key) }
+            throw error
+        }
+    }
+
+    private static func join(_ socket: WebSocketTask, _ task: WebSocketTask) async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                while let message = try? await task.receive() {
+                    guard (try? await socket.send(message)) != nil else { return }
+                }
+                guard !Task.isCancelled else { return }
+                socket.cancel(with: Self.code(of: task), reason: task.closeReason ?? [])
+            }
+            group.addTask {
+                while let message = try? await socket.receive() {
+                    guard (try? await task.send(message)) != nil else { return }
+                }
+            }
+            await group.next()
+            group.cancelAll()
+        }
+    }
+
+    private static func code(of task: WebSocketTask) -> CloseCode {
+        task.closeCode.flatMap { $0.isAllowedOnWire ? $0 : nil } ?? .goingAway
+    }
+
+    private static func join(_ socket: WebSocketTask, _ task: StreamTask) async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                while let chunk = try? await task.read(maximum: 64 << 10) {
+                    if !chunk.bytes.isEmpty {
+                        guard (try? await socket.send(.data(chunk.bytes))) != nil else { return }
+                    }
+                    if chunk.isAtEnd { break }
+                }
+                guard !Task.isCancelled else { return }
+                socket.cancel(with: .normalClosure)
+            }
+            group.addTask {
+                while let message = try? await socket.receive() {
+                    let bytes: [UInt8] =
+                        switch message {
+                        case .data(let bytes): bytes
+                        case .string(let text): Array(text.utf8)
+                        }
+                    guard (try? await task.write(bytes)) != nil else { return }
+                }
+            }
+            await group.next()
+            group.cancelAll()
+        }
+    }
+
+    // MARK: Tap
+
+    /// A copy of what the connection carries, as events. It slows nothing: what finds no room is skipped and counted.
+    func tap(_ call: ControlCall) async throws -> Response {
+        let live = try await self.live(call)
+        let link = try self.link(live)
+        let sampling = try call.query.integer("sample", in: 1...1_000_000) ?? 1
+        let pieceLimit = try call.query.integer("maxBytes", in: 0...65_536) ?? 4096
+        let queue = TapQueue()
+        let opened = TapOpening(link, queue, pieceLimit: pieceLimit, sampling: sampling)
+        if call.wantsWebSocket {
+            return try await ControlUpgrade(call).webSocket(on: self.context.loop) { socket in
+                await opened.begin()
+                await Self.pour(queue, into: socket)
+                await opened.end()
+            }
+        }
+        return try await EventStream.response(call) { writer, gone in
+            await opened.begin()
+            let watching = Task {
+                await gone.wait()
+                queue.finish()
+            }
+            do {
+                try await Self.pour(queue, into: &writer)
+            } catch {
+                // The client is gone in the middle of a write.
+            }
+            watching.cancel()
+            await opened.end()
+        }
+    }
+
+    private static func pour(_ queue: TapQueue, into writer: inout EventStream.Writer) async throws {
+        while let batch = await queue.next() {
+            var skipped = batch.skipped
+            for piece in batch.pieces {
+                try await writer.event(TapWriter.json(piece, skipped: skipped), id: nil, type: "piece")
+                skipped = 0
+            }
+            if batch.pieces.isEmpty { try await writer.event(TapWriter.end(skipped: skipped), id: nil, type: "end") }
+        }
+    }
+
+    private static func pour(_ queue: TapQueue, into socket: WebSocketTask) async {
+        while let batch = await queue.next() {
+            var skipped = batch.skipped
+            for piece in batch.pieces {
+                let text = String(decoding: TapWriter.json(piece, skipped: skipped), as: UTF8.self)
+                guard (try? await socket.send(.string(text))) != nil else { return }
+                skipped = 0
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+import ControlAPI
+import GatewayCore
+import HTTPTypes
+import Hummingbird
+import HummingbirdCore
+import StreamTransport
+import Synchronization
+
+/// `/v1/drains`: connections told to end one after the other.
+struct DrainsResource: Sendable {
+    let context: ControlContext
+    let connections: ConnectionsResource
+    let board = DrainBoard()
+
+    var operations: [Operation] {
+        let one = "/v1/drains/{id}"
+        return [
+            Operation("listDrains", .get, "/v1/drains", .read) { _ in .json(await self.board.all) },
+            Operation("startDrain", .post, "/v1/drains", .operate) { try await self.start($0) },
+            Operation("getDrain", .get, one, .read) { .json(await (try self.run($0)).drain) },
+            Operation("cancelDrain", .delete, one, .operate) { try await self.steer($0) { await $0.cancel() } },
+            Operation("pauseDrain", .post, one + ":pause", .operate) { try await self.steer($0) { await $0.pause() } },
+            Operation("resumeDrain", .post, one + ":resume", .operate) {
+                try await self.steer($0) { await $0.resume() }
+            },
+        ]
+    }
+
+    private func run(_ call: ControlCall) throws(ControlProblem) -> DrainRun {
+        let name = call.parameters["id"] ?? ""
+        guard let run = self.board.run(name) else {
+            throw ControlProblem(404, "unknown-drain", "There is no drain \(name.prefix(64)).")
+        }
+        return run
+    }
+
+    private func start(_ call: ControlCall) async throws -> Response {
+        let request = try await call.decode(BulkRequest.self)
+        let order = try BulkOrder(request, standardCode: 1001)
+        let rate = request.ratePerSecond ?? 100
+        guard rate > 0, rate <= 100_000 else {
+            throw ControlProblem.invalid("/ratePerSecond", "ratePerSecond is to be above 0 and at most 100000.")
+        }
+        let jitter = try ClientOrderReading.time(request.jitterMs, "/jitterMs", in: 0...3_600_000) ?? .zero
+        let deadline = try ClientOrderReading.time(request.deadlineMs, "/deadlineMs", in: 0...86_400_000)
+        let keys = await self.connections.keys(order.filter)
+        if order.isPreview { return .json(BulkAnswer(matched: keys.count, told: 0)) }
+        let now = { @Sendable in WallClock.now() }
+        guard
+            let run = self.board.add({ id in
+                DrainRun(
+                    Drain(id: id, state: "running", total: keys.count, startedAt: now()), order, keys, rate: rate,
+                    jitter: jitter, deadline: deadline, gateway: self.context.gateway, timeOfDay: now)
+            })
+        else { throw ControlProblem(429, "too-many-drains", "Too many drains are under way.").retryable(after: 10) }
+        let running = Task { await run.run() }
+        if let seconds = call.waitPreference() {
+            _ = await Waiting.forOutcome(within: .seconds(seconds)) { await running.value }
+        }
+        let drain = await run.drain
+        let isDone = drain.endedAt != nil
+        return .json(
+            JSONBody.encode(drain), status: isDone ? .ok : .accepted, headers: [.location: "/v1/drains/\(drain.id)"])
+    }
+
+    private func steer(_ call: ControlCall, _ body: (DrainRun) async -> Bool) async throws -> Response {
+        let run = try self.run(call)
+        guard await body(run) else {
+            throw ControlProblem(409, "state-conflict", "The drain is \(await run.drain.state).")
+        }
+        return .json(await run.drain)
+    }
+}

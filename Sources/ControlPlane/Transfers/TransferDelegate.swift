@@ -1,0 +1,109 @@
+import Foundation
+import GatewayCore
+import URLLoading
+
+/// Hears of one attempt of a transfer.
+final class TransferDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, @unchecked Sendable {
+    private let transfer: RunningTransfer
+    private let order: TransferOrder
+    private let attempt: Int
+    /// Of a streamed body, until it was given.
+    private let pipe: BodyPipe?
+    private let targets: TransferTargets
+    /// On the session's queue.
+    private var wasBodyGiven = false
+
+    init(_ transfer: RunningTransfer, attempt: Int, pipe: BodyPipe?, targets: TransferTargets) {
+        self.transfer = transfer
+        self.order = transfer.order
+        self.attempt = attempt
+        self.pipe = pipe
+        self.targets = targets
+        super.init()
+    }
+
+    // MARK: Questions
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+        guard self.order.followsRedirects else { return completionHandler(nil) }
+        if let url = request.url, let refusal = self.targets.refusal(of: url) {
+            self.transfer.give(up: self.attempt, TransferFailure(refusal.code, refusal.detail))
+            return completionHandler(nil)
+        }
+        completionHandler(request)
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        let space = challenge.protectionSpace
+        switch space.authenticationMethod {
+        case NSURLAuthenticationMethodServerTrust:
+            guard self.order.trustsAnyone, let trust = space.serverTrust else { break }
+            return completionHandler(.useCredential, URLCredential(trust: trust))
+        case NSURLAuthenticationMethodHTTPBasic, NSURLAuthenticationMethodHTTPDigest:
+            guard challenge.previousFailureCount == 0, !space.isProxy(), let credential = self.order.credential,
+                credential.isFor(space.host), case .password(let user, let password) = credential.secret,
+                let text = try? TLSMaterial.text(of: password)
+            else { break }
+            return completionHandler(.useCredential, URLCredential(user: user, password: text, persistence: .none))
+        default: break
+        }
+        completionHandler(.performDefaultHandling, nil)
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask,
+        needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
+    ) {
+        // What was brought is gone once it was sent.
+        guard let pipe, !self.wasBodyGiven else { return completionHandler(nil) }
+        self.wasBodyGiven = true
+        completionHandler(PipedStream(pipe))
+    }
+
+    // MARK: What comes
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        self.transfer.received(data, attempt: self.attempt)
+    }
+
+    func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
+        self.transfer.downloaded(location, attempt: self.attempt)
+    }
+
+    func urlSession(
+        _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
+        totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
+    ) {
+        self.transfer.wrote(totalBytesWritten, of: totalBytesExpectedToWrite, attempt: self.attempt)
+    }
+
+    func urlSession(
+        _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
+        expectedTotalBytes: Int64
+    ) {
+        self.transfer.resumed(at: fileOffset, attempt: self.attempt)
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
+        self.transfer.measured(metrics, attempt: self.attempt)
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        self.pipe?.close()
+        self.transfer.completed(error, attempt: self.attempt)
+    }
+}
+
+extension TransferTargets {
+    func refusal(of url: URL) -> ControlProblem? {
+        let scheme = url.scheme?.lowercased() ?? ""
+        let port = url.port.flatMap { UInt16(exactly: $0) } ?? (scheme == "https" ? 443 : 80)
+        return self.refusal(scheme, url.host ?? "", port)
+    }
+}

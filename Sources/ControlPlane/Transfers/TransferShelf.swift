@@ -1,0 +1,123 @@
+import Foundation
+import GatewayCore
+import StreamTransport
+import Synchronization
+import URLLoading
+
+/// All transfers that are known. Bounded: those that ended first make room.
+final class TransferShelf: Sendable {
+    private struct State {
+        var transfers: [UInt64: RunningTransfer] = [:]
+        var last: UInt64 = 0
+        /// For transfers whose connections others may use.
+        var session: URLSession?
+        var isStopped = false
+    }
+
+    let memory = TransferMemory()
+    let targets: TransferTargets
+    private let clock: @Sendable () -> MonotonicInstant
+    private let state = Mutex(State())
+
+    init(targets: TransferTargets, clock: @escaping @Sendable () -> MonotonicInstant) {
+        self.targets = targets
+        self.clock = clock
+    }
+
+    var now: MonotonicInstant { self.clock() }
+
+    // MARK: Sessions
+
+    /// No transfer hears of another's cookies, credentials or kept answers.
+    func session(for order: TransferOrder) -> URLSession {
+        guard order.isPlain else { return URLSession(configuration: self.configuration(order.authorities)) }
+        return self.state.withLock { state in
+            if let session = state.session { return session }
+            let session = URLSession(configuration: self.configuration())
+            state.session = session
+            return session
+        }
+    }
+
+    private func configuration(_ authorities: [UInt8]? = nil) -> URLSessionConfiguration {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.httpCookieStorage = nil
+        configuration.httpShouldSetCookies = false
+        configuration.urlCredentialStorage = nil
+        configuration.urlCache = nil
+        configuration.connectionProxyDictionary = [:]
+        // Each transfer has a clock of its own.
+        configuration.timeoutIntervalForResource = 366 * 86_400
+        configuration.authorities = authorities
+        configuration.admitsAddress = self.targets.admits
+        return configuration
+    }
+
+    // MARK: The transfers
+
+    /// - Throws: `ControlProblem` 429 where there are too many, or too much is in memory.
+    func add(_ order: TransferOrder, settings: TransferSettings) throws(ControlProblem) -> RunningTransfer {
+        guard self.memory.reserve(order.heldBytes, limit: settings.maximumMemory) else {
+            throw ControlProblem(429, "memory-full", "Other transfers hold as much in memory as may be.")
+                .retryable(after: 1)
+        }
+        var removed: [RunningTransfer] = []
+        let transfer = self.state.withLock { state -> RunningTransfer? in
+            let alive = state.transfers.values.filter { !$0.stage.isOver }.count
+            guard !state.isStopped, alive < settings.maximumRunning else { return nil }
+            let excess = state.transfers.count + 1 - settings.maximumTransfers
+            let over = state.transfers.filter { $0.value.stage.isOver }.keys.sorted()
+            guard over.count >= excess else { return nil }
+            for number in over.prefix(max(0, excess)) {
+                if let one = state.transfers.removeValue(forKey: number) { removed.append(one) }
+            }
+            state.last += 1
+            let transfer = RunningTransfer(order, number: state.last, on: self)
+            state.transfers[state.last] = transfer
+            return transfer
+        }
+        for one in removed { one.forget() }
+        guard let transfer else {
+            self.memory.release(order.heldBytes)
+            throw Self.tooMany
+        }
+        return transfer
+    }
+
+    /// - Throws: `ControlProblem` 429 where no other may run.
+    func admitRestart(_ settings: TransferSettings) throws(ControlProblem) {
+        let alive = self.all.filter { !$0.stage.isOver }.count
+        guard alive < settings.maximumRunning else { throw Self.tooMany }
+    }
+
+    private static let tooMany = ControlProblem(
+        429, "too-many-transfers", "As many transfers run as may; wait for one to end, or cancel one."
+    ).retryable(after: 1)
+
+    func find(_ name: String) -> RunningTransfer? {
+        guard let number = UInt64(name), "\(number)" == name else { return nil }
+        return self.state.withLock { $0.transfers[number] }
+    }
+
+    /// By number.
+    var all: [RunningTransfer] {
+        self.state.withLock { $0.transfers.values.sorted { $0.number < $1.number } }
+    }
+
+    /// Ends it if it runs, and forgets it.
+    func remove(_ transfer: RunningTransfer) {
+        let removed = self.state.withLock { $0.transfers.removeValue(forKey: transfer.number) }
+        removed?.forget()
+    }
+
+    /// Ends and forgets all of them.
+    func stop() {
+        let (transfers, session) = self.state.withLock { state in
+            state.isStopped = true
+            defer { (state.transfers, state.session) = ([:], nil) }
+            return (Array(state.transfers.values), state.session)
+        }
+        for transfer in transfers { transfer.forget() }
+        session?.invalidateAndCancel()
+    }
+}

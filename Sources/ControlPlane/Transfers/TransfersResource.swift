@@ -1,0 +1,196 @@
+import ControlAPI
+import Foundation
+import GatewayCore
+import HTTPTypes
+import Hummingbird
+import HummingbirdCore
+import NIOCore
+import Synchronization
+
+/// `/v1/transfers`: HTTP data, upload and download tasks.
+struct TransfersResource: Sendable {
+    /// Bytes of a request with a body in it; longer ones come from a file or as a stream.
+    static let requestLimit = 32 << 20
+    static let standardLimit = 100
+    static let largestLimit = 1000
+
+    let context: ControlContext
+
+    var shelf: TransferShelf { self.context.transfers }
+
+    var operations: [Operation] {
+        let list = "/v1/transfers"
+        let one = list + "/{id}"
+        return [
+            Operation("listTransfers", .get, list, .read, parameters: ["state", "kind", "label", "limit", "cursor"]) {
+                try self.list($0)
+            },
+            Operation("createTransfer", .post, list, .operate, bodyLimit: Self.requestLimit) {
+                try await self.create($0)
+            },
+            Operation("getTransfer", .get, one, .read) { self.shown(try self.find($0)) },
+            Operation("changeTransfer", .patch, one, .operate) { try await self.change($0) },
+            Operation("forgetTransfer", .delete, one, .operate) { try self.forget($0) },
+            Operation("suspendTransfer", .post, one + ":suspend", .operate) { try self.suspend($0) },
+            Operation("resumeTransfer", .post, one + ":resume", .operate) { try self.resume($0) },
+            Operation("cancelTransfer", .post, one + ":cancel", .operate) { try await self.cancel($0) },
+            Operation("restartTransfer", .post, one + ":restart", .operate) { try await self.restart($0) },
+            // Streamed: its own limit is the transfer's.
+            Operation("sendTransferBody", .put, one + "/body", .operate, bodyLimit: .max) {
+                try await self.sendBody($0)
+            },
+            Operation("getTransferContent", .get, one + "/content", .operate) { try await self.content($0) },
+        ]
+    }
+
+    // MARK: Finding and showing
+
+    func find(_ call: ControlCall) throws(ControlProblem) -> RunningTransfer {
+        let name = call.parameters["id"] ?? ""
+        guard let transfer = self.shelf.find(name) else {
+            throw ControlProblem(
+                404, "unknown-transfer", "There is no transfer \(name.prefix(64)), or it made room for others.")
+        }
+        return transfer
+    }
+
+    func shown(
+        _ transfer: RunningTransfer, status: HTTPResponse.Status = .ok, headers: HTTPFields = [:]
+    ) -> Response {
+        .json(JSONBody.encode(transfer.shown(self.context.anchor)), status: status, headers: headers)
+    }
+
+    func list(_ call: ControlCall) throws(ControlProblem) -> Response {
+        let limit = try call.query.integer("limit", in: 1...Self.largestLimit) ?? Self.standardLimit
+        let start = try call.query.integer("cursor", in: 0...Int.max) ?? 0
+        let states = Set(call.query.list("state"))
+        if let unknown = states.first(where: { TransferStage(rawValue: $0) == nil }) {
+            let known = TransferStage.allCases.map(\.rawValue).joined(separator: ", ")
+            throw ControlProblem(400, "invalid-parameter", "state has \(unknown.prefix(64)); it may be \(known).")
+                .at(parameter: "state")
+        }
+        let kinds = Set(call.query.list("kind"))
+        let labels = call.query.values("label").map { $0.split(separator: ":", maxSplits: 1).map(String.init) }
+        let found = self.shelf.all.filter { $0.number > UInt64(start) }.map { $0.shown(self.context.anchor) }.filter {
+            one in
+            (states.isEmpty || states.contains(one.state)) && (kinds.isEmpty || kinds.contains(one.kind))
+                && labels.allSatisfy { label in
+                    guard let name = label.first, let value = one.labels?[name] else { return false }
+                    return label.count < 2 || label[1] == value
+                }
+        }
+        let items = Array(found.prefix(limit))
+        let next = found.count > limit ? items.last.map { Self.path(call.query, cursor: $0.id) } : nil
+        return .json(
+            JSONBody.encode(TransferPage(items: items, next: next)),
+            headers: next.map { [.link: "<\($0)>; rel=\"next\""] } ?? [:])
+    }
+
+    private static func path(_ query: Query, cursor: String) -> String {
+        let kept = query.pairs.filter { $0.name != "cursor" }.map { pair in
+            "\(PercentText.encoded(pair.name))=\(PercentText.encoded(pair.value))&"
+        }
+        return "/v1/transfers?\(kept.joined())cursor=\(cursor)"
+    }
+
+    // MARK: Making and forgetting
+
+    func create(_ call: ControlCall) async throws -> Response {
+        try self.context.refuseWhileDraining()
+        let settings = await self.context.configuration.snapshot.configuration.control.transfers
+        let wanted = try await call.decode(TransferRequest.self)
+        let order = try TransferOrderReading(wanted: wanted, settings: settings, targets: self.shelf.targets).order()
+        let transfer = try self.shelf.add(order, settings: settings)
+        if order.startsAtOnce, !order.isStreamed {
+            do throws(ControlProblem) {
+                try transfer.begin()
+            } catch {
+                self.shelf.remove(transfer)
+                throw error
+            }
+        }
+        if let seconds = call.waitPreference() { await Self.ended(transfer, within: .seconds(seconds)) }
+        return self.shown(transfer, status: .created, headers: [.location: "/v1/transfers/\(transfer.number)"])
+    }
+
+    func change(_ call: ControlCall) async throws -> Response {
+        let transfer = try self.find(call)
+        let patch = try await call.decode(ConnectionPatch.self)
+        transfer.change(
+            description: try ClientOrderReading.description(patch.description),
+            priority: try ClientOrderReading.priority(patch.priority),
+            labels: try patch.labels.map { (labels) throws(ControlProblem) in try ClientOrderReading.labels(labels) })
+        return self.shown(transfer)
+    }
+
+    func forget(_ call: ControlCall) throws(ControlProblem) -> Response {
+        self.shelf.remove(try self.find(call))
+        return .noContent
+    }
+
+    // MARK: Verbs
+
+    private func conflict(_ transfer: RunningTransfer, _ wanted: String) -> ControlProblem {
+        ControlProblem(
+            409, "state-conflict", "The transfer is \(transfer.stage.rawValue); only \(wanted).")
+    }
+
+    func suspend(_ call: ControlCall) throws(ControlProblem) -> Response {
+        let transfer = try self.find(call)
+        guard transfer.suspend() || transfer.stage == .suspended else {
+            throw self.conflict(transfer, "one that runs can be suspended")
+        }
+        return self.shown(transfer)
+    }
+
+    func resume(_ call: ControlCall) throws(ControlProblem) -> Response {
+        let transfer = try self.find(call)
+        guard [.suspended, .running].contains(transfer.stage) else {
+            throw self.conflict(transfer, "one that is suspended can be resumed; what is over is restarted")
+        }
+        try transfer.resume()
+        return self.shown(transfer)
+    }
+
+    /// Answers when it is over, or with 202 where that takes longer than the client waits.
+    func cancel(_ call: ControlCall) async throws -> Response {
+        let transfer = try self.find(call)
+        let wanted = try await call.decode(TransferCancel.self)
+        guard !transfer.stage.isOver, transfer.stage != .saving else {
+            throw self.conflict(transfer, "one that is not over can be cancelled")
+        }
+        transfer.cancel(keepsResumeData: wanted.keepResumeData ?? true)
+        let isOver = await Self.ended(transfer, within: .seconds(call.waitPreference() ?? 5))
+        return self.shown(transfer, status: isOver ? .ok : .accepted)
+    }
+
+    func restart(_ call: ControlCall) async throws -> Response {
+        try self.context.refuseWhileDraining()
+        let transfer = try self.find(call)
+        let wanted = try await call.decode(TransferRestart.self)
+        guard transfer.stage.isOver else { throw self.conflict(transfer, "one that is over can be restarted") }
+        guard !transfer.order.isStreamed else {
+            throw ControlProblem(409, "body-gone", "Its body came by a stream and is gone; make another transfer.")
+        }
+        let data = wanted.fromBeginning == true ? nil : transfer.state.withLock { $0.resumeData }
+        guard data != nil || wanted.fromBeginning == true else {
+            throw ControlProblem(
+                409, "no-resume-data", "There is nothing to go on from; {\"fromBeginning\": true} begins anew.")
+        }
+        try self.shelf.admitRestart(await self.context.configuration.snapshot.configuration.control.transfers)
+        try transfer.begin(resuming: data)
+        return self.shown(transfer)
+    }
+
+    @discardableResult
+    static func ended(_ transfer: RunningTransfer, within limit: Duration) async -> Bool {
+        let clock = ContinuousClock()
+        let deadline = clock.now.advanced(by: limit)
+        var pause = Duration.milliseconds(1)
+        while !transfer.stage.isOver {
+            guard clock.now < deadline, (try? await Task.sleep(for: pause)) != nil else { return false }
+            pause = min(pause * 2, .milliseconds(50))
+        }
+        return true
+    }
+}

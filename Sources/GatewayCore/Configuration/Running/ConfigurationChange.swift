@@ -1,0 +1,82 @@
+/// One part of a configuration that differs from another.
+package struct ConfigurationChange: Sendable {
+    package enum Kind: String, Sendable {
+        case created
+        case changed
+        case deleted
+    }
+
+    /// A value that differs.
+    package struct Member: Sendable {
+        /// From the part on; empty for the whole of it.
+        package let path: ConfigurationKeyPath
+        package let before: DocumentNode?
+        package let after: DocumentNode?
+    }
+
+    /// `nil` for what stands outside of the lists.
+    package let section: ConfigurationSection?
+    package let name: String
+    package let kind: Kind
+    package let members: [Member]
+
+    /// What must change for `before` to become `after`, list by list, then the rest.
+    package static func between(_ before: DocumentNode, _ after: DocumentNode) -> [ConfigurationChange] {
+        let lists = ConfigurationSection.allCases.flatMap { self.between(before, after, in: $0) }
+        let keys = (before.entries + after.entries).map(\.key).filter { ConfigurationSection(rawValue: $0) == nil }
+        var seen: Set<String> = []
+        let members = keys.filter { seen.insert($0).inserted }.flatMap { key in
+            self.members(before[key], after[key], at: .root.key(key))
+        }
+        guard !members.isEmpty else { return lists }
+        return lists + [ConfigurationChange(section: nil, name: "", kind: .changed, members: members)]
+    }
+
+    private static func between(
+        _ before: DocumentNode, _ after: DocumentNode, in section: ConfigurationSection
+    ) -> [ConfigurationChange] {
+        func named(_ document: DocumentNode) -> [(name: String, node: DocumentNode)] {
+            document.elements(section).compactMap { node in node["name"]?.text.map { ($0, node) } }
+        }
+        let (old, new) = (named(before), named(after))
+        let gone = old.filter { one in !new.contains { $0.name == one.name } }.map { one in
+            Self(
+                section: section, name: one.name, kind: .deleted,
+                members: [Member(path: .root, before: one.node, after: nil)])
+        }
+        return gone
+            + new.compactMap { one in
+                guard let former = old.first(where: { $0.name == one.name }) else {
+                    let member = Member(path: .root, before: nil, after: one.node)
+                    return Self(section: section, name: one.name, kind: .created, members: [member])
+                }
+                let members = Self.members(former.node, one.node, at: .root)
+                return members.isEmpty ? nil : Self(section: section, name: one.name, kind: .changed, members: members)
+            }
+    }
+
+    private static func members(
+        _ before: DocumentNode?, _ after: DocumentNode?, at path: ConfigurationKeyPath
+    ) -> [Member] {
+        guard let before, let after, case .mapping(let old) = before.content, case .mapping(let new) = after.content
+        else {
+            let isSame = before.map { before in after.map { before.isSame(as: $0) } ?? false } ?? (after == nil)
+            return isSame ? [] : [Member(path: path, before: before, after: after)]
+        }
+        let added = new.filter { before[$0.key] == nil }
+        return old.flatMap { self.members($0.value, after[$0.key], at: path.key($0.key)) }
+            + added.flatMap { self.members(nil, $0.value, at: path.key($0.key)) }
+    }
+}
+
+extension ConfigurationChange.Member {
+    /// Whether it has an effect only after the next start: what is outside of the lists and read at start alone.
+    package var needsRestart: Bool {
+        guard case .key(let first)? = self.path.steps.first, let key = GatewayKey(rawValue: first) else { return false }
+        switch key {
+        case .control: return self.path.steps.dropFirst().first != .key(ControlKey.transfers.rawValue)
+        case .loops, .logFormat, .logLevel: return true
+        case .listeners, .routes, .upstreams, .maxConnections, .drainTimeout, .closeSpread: return false
+        }
+    }
+}

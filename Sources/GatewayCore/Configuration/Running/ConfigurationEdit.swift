@@ -1,0 +1,95 @@
+/// One change of a configuration that runs.
+package enum ConfigurationEdit: Sendable {
+    /// Adds an entry at the end of its list.
+    case create(ConfigurationSection, DocumentNode)
+    /// Puts an entry in the place of the one with this name; where there is none, adds it.
+    case put(ConfigurationSection, name: String, DocumentNode)
+    /// Lays a patch over an entry (RFC 7396).
+    case merge(ConfigurationSection, name: String, DocumentNode)
+    case delete(ConfigurationSection, name: String)
+    /// Puts another configuration in the place of the whole.
+    case replace(DocumentNode)
+
+    /// What it makes of a document.
+    struct Result {
+        var document: DocumentNode
+        /// Where the entry stands that was written; `nil` where there is none.
+        var path: ConfigurationKeyPath?
+    }
+
+    func apply(to document: DocumentNode) throws(ConfigurationRefusal) -> Result {
+        switch self {
+        case .create(let section, let entry):
+            if let name = entry["name"]?.text, document.index(of: name, in: section) != nil {
+                throw .taken(section, name)
+            }
+            return try Self.write(entry, nil, section, in: document)
+        case .put(let section, let name, let entry):
+            let entry = try Self.named(name, entry, section)
+            return try Self.write(entry, document.index(of: name, in: section), section, in: document)
+        case .merge(let section, let name, let patch):
+            guard let index = document.index(of: name, in: section) else { throw .unknown(section, name) }
+            let merged = document.elements(section)[index].merged(with: patch)
+            return try Self.write(try Self.named(name, merged, section), index, section, in: document)
+        case .delete(let section, let name):
+            guard let index = document.index(of: name, in: section) else { throw .unknown(section, name) }
+            var elements = document.elements(section)
+            elements.remove(at: index)
+            return Result(document: document.with(section, elements), path: nil)
+        case .replace(let whole):
+            let restored = whole.restoringSecrets(from: document)
+            try Self.refuseUnknownSecrets(restored, at: .root)
+            return Result(document: restored, path: .root)
+        }
+    }
+
+    /// The name of what is changed; `nil` for the whole.
+    package var place: (section: ConfigurationSection, name: String?)? {
+        switch self {
+        case .create(let section, let entry): (section, entry["name"]?.text)
+        case .put(let section, let name, _), .merge(let section, let name, _), .delete(let section, let name):
+            (section, name)
+        case .replace: nil
+        }
+    }
+
+    private static func write(
+        _ entry: DocumentNode, _ index: Int?, _ section: ConfigurationSection, in document: DocumentNode
+    ) throws(ConfigurationRefusal) -> Result {
+        var elements = document.elements(section)
+        let path = section.path.index(index ?? elements.count)
+        let restored = entry.restoringSecrets(from: index.map { elements[$0] })
+        try self.refuseUnknownSecrets(restored, at: path)
+        if let index { elements[index] = restored } else { elements.append(restored) }
+        return Result(document: document.with(section, elements), path: path)
+    }
+
+    private static func refuseUnknownSecrets(
+        _ node: DocumentNode, at path: ConfigurationKeyPath
+    ) throws(ConfigurationRefusal) {
+        let hidden = node.unknownSecrets(at: path)
+        guard !hidden.isEmpty else { return }
+        let problems = hidden.map { place in
+            ConfigurationProblem(
+                origin: DocumentNode.requested, keyPath: place, expected: "the value itself",
+                found: "what stands for a hidden one", remedy: "there is no former value that it could stand for")
+        }
+        throw .problems(ConfigurationProblems(problems), entry: path)
+    }
+
+    /// An entry keeps its name: others refer to it.
+    private static func named(
+        _ name: String, _ entry: DocumentNode, _ section: ConfigurationSection
+    ) throws(ConfigurationRefusal) -> DocumentNode {
+        guard let written = entry["name"] else {
+            return entry.with("name", DocumentNode(.scalar(name), origin: DocumentNode.requested))
+        }
+        guard written.text != name else { return entry }
+        let path = section.path.index(0)
+        let problem = ConfigurationProblem(
+            origin: written.origin, keyPath: path.key("name"),
+            expected: "the name in the path, \(QuotedText.quoted(name))",
+            found: written.summary, remedy: "leave it out; a \(section.word) keeps its name")
+        throw .problems(ConfigurationProblems([problem]), entry: path)
+    }
+}

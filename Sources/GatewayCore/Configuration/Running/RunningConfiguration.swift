@@ -1,0 +1,123 @@
+/// The configuration that runs, and the one way in which it changes: from a file that is read again, or entry by entry.
+/// Changes are carried out one after another.
+package actor RunningConfiguration {
+    /// What it needs of the process around it.
+    package struct Terms: Sendable {
+        /// Reads the file again; `nil` where there is none.
+        package var read: (@Sendable () throws -> LocatedConfiguration)?
+        /// Lays over what was read what the command line says.
+        package var adjust: @Sendable (inout GatewayConfiguration) -> Void = { _ in }
+        /// Tries a file that the configuration names.
+        package var check: @Sendable (_ path: String, _ use: FileUse) -> FileFault? = { _, _ in nil }
+
+        package init() {}
+    }
+
+    /// What a change did, or would do.
+    package struct Outcome: Sendable {
+        package let changes: [ConfigurationChange]
+        /// As it is now; of a dry run, as it would be.
+        package let snapshot: ConfigurationSnapshot
+    }
+
+    /// Whether a change may be carried out on what is there.
+    package typealias Condition = @Sendable (ConfigurationSnapshot) -> Bool
+
+    package private(set) var snapshot: ConfigurationSnapshot
+    private let gateway: Gateway
+    private let terms: Terms
+    private var last: Task<Void, Never>?
+
+    package init(_ located: LocatedConfiguration, gateway: Gateway, terms: Terms = Terms()) {
+        var configuration = located.configuration
+        terms.adjust(&configuration)
+        self.snapshot = ConfigurationSnapshot(located.document, configuration)
+        self.gateway = gateway
+        self.terms = terms
+    }
+
+    /// - Parameters:
+    ///   - isDryRun: reads and checks everything, and changes nothing. Whether an address can be had is not tried.
+    ///   - condition: asked when it is this change's turn.
+    package func apply(
+        _ edit: ConfigurationEdit, isDryRun: Bool, if condition: @escaping Condition
+    ) async -> Result<Outcome, ConfigurationRefusal> {
+        await self.exclusively {
+            await self.attempt(isDryRun: isDryRun, if: condition) { document throws(ConfigurationRefusal) in
+                let result = try edit.apply(to: document)
+                do throws(ConfigurationProblems) {
+                    return (try ConfigurationReader.read(result.document), result.path)
+                } catch {
+                    throw .problems(error, entry: result.path)
+                }
+            }
+        }
+    }
+
+    /// Puts what the file says now in the place of what runs, with what was changed since.
+    package func reload(
+        isDryRun: Bool = false, if condition: @escaping Condition = { _ in true }
+    ) async -> Result<Outcome, ConfigurationRefusal> {
+        guard let read = self.terms.read else { return .failure(.noFile) }
+        let result = await self.exclusively {
+            await self.attempt(isDryRun: isDryRun, if: condition) { _ throws(ConfigurationRefusal) in
+                do {
+                    return (try read(), .root)
+                } catch let problems as ConfigurationProblems {
+                    throw .problems(problems, entry: .root)
+                } catch {
+                    throw .unreadable("\(error)")
+                }
+            }
+        }
+        if !isDryRun, case .failure(let refusal) = result { self.gateway.reloadFailed("\(refusal)") }
+        return result
+    }
+
+    // MARK: One at a time
+
+    private func exclusively<Value: Sendable>(_ work: @escaping @Sendable () async -> Value) async -> Value {
+        let former = self.last
+        let task = Task {
+            await former?.value
+            return await work()
+        }
+        self.last = Task { _ = await task.value }
+        return await task.value
+    }
+
+    private func attempt(
+        isDryRun: Bool, if condition: Condition,
+        _ make: @Sendable (DocumentNode) throws(ConfigurationRefusal) -> (LocatedConfiguration, ConfigurationKeyPath?)
+    ) async -> Result<Outcome, ConfigurationRefusal> {
+        do throws(ConfigurationRefusal) {
+            guard condition(self.snapshot) else { throw .changedMeanwhile }
+            let (located, entry) = try make(self.snapshot.document)
+            let problems = FileAudit(check: self.terms.check).problems(in: located)
+            guard problems.isEmpty else { throw .problems(ConfigurationProblems(problems), entry: entry) }
+            return .success(try await self.adopt(located, isDryRun: isDryRun))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func adopt(
+        _ located: LocatedConfiguration, isDryRun: Bool
+    ) async throws(ConfigurationRefusal) -> Outcome {
+        var configuration = located.configuration
+        self.terms.adjust(&configuration)
+        let former = self.snapshot
+        let next = former.followed(by: located.document, configuration)
+        do throws(PlanFault) {
+            if isDryRun {
+                _ = try GatewayPlan(configuration)
+            } else {
+                try await self.gateway.reload(configuration)
+                self.snapshot = next
+            }
+        } catch {
+            throw .cannotRun(error)
+        }
+        return Outcome(changes: ConfigurationChange.between(former.document, located.document), snapshot: next)
+    }
+}

@@ -1,0 +1,55 @@
+import ByteKernels
+
+/// Copies what one task carries for somebody who looks on. On the loop; it must never wait.
+package final class TaskTap {
+    /// Bytes of a piece that are copied at most.
+    private let pieceLimit: Int
+    /// One message of so many is copied; of a stream, one piece.
+    private let sampling: Int
+    /// Whether there is room for a piece; where not, it is counted as skipped.
+    private let hasRoom: () -> Bool
+    private let take: (TapPiece) -> Void
+    private let skipped: (Int) -> Void
+    private var seen = 0
+    private var takesReceived = false
+    private var takesSent = false
+
+    package init(
+        pieceLimit: Int, sampling: Int, hasRoom: @escaping () -> Bool, take: @escaping (TapPiece) -> Void,
+        skipped: @escaping (Int) -> Void
+    ) {
+        self.pieceLimit = pieceLimit
+        self.sampling = max(1, sampling)
+        self.hasRoom = hasRoom
+        self.take = take
+        self.skipped = skipped
+    }
+
+    func passed(
+        _ way: TapPiece.Way, _ content: TapPiece.Content, _ bytes: RawSpan, startsMessage: Bool, endsMessage: Bool
+    ) {
+        if startsMessage { self.choose(way) }
+        guard way == .received ? self.takesReceived : self.takesSent else {
+            if endsMessage { self.skipped(1) }
+            return
+        }
+        guard self.hasRoom() else {
+            self.skipped(1)
+            // The rest of a message without its beginning would mean nothing.
+            if way == .received { self.takesReceived = false } else { self.takesSent = false }
+            return
+        }
+        var copy: [UInt8] = []
+        if content != .frames { copy.append(bytes.extracting(0..<min(bytes.byteCount, self.pieceLimit))) }
+        self.take(
+            TapPiece(
+                way: way, content: content, bytes: copy, count: bytes.byteCount, startsMessage: startsMessage,
+                endsMessage: endsMessage))
+    }
+
+    private func choose(_ way: TapPiece.Way) {
+        let takes = self.seen % self.sampling == 0
+        self.seen &+= 1
+        if way == .received { self.takesReceived = takes } else { self.takesSent = takes }
+    }
+}

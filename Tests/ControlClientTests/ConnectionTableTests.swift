@@ -1,0 +1,94 @@
+import CommandLineText
+import ControlAPI
+import ControlClient
+import Testing
+
+@Suite("Connections for people")
+struct ConnectionTableTests {
+    private static var one: Connection {
+        var one = Connection(id: "17")
+        one.kind = "webSocket"
+        one.state = "open"
+        one.peerAddress = "127.0.0.1:50000"
+        one.listener = "web"
+        one.upstream = "backend"
+        one.receivedBytes = 2048
+        one.sentBytes = 17
+        one.idleMs = 400
+        one.ageMs = 65_000
+        one.ping = RoundTripTimes(lastMs: 0.42, p50Ms: 0.4, p99Ms: 1, count: 3)
+        one.labels = ["team": "blue"]
+        return one
+    }
+
+    @Test func aRowHasTheMostImportantFacts() {
+        #expect(
+            ConnectionTable([Self.one]).table.lines() == [
+                "ID  KIND  STATE  PEER             VIA            RECEIVED  SENT  QUEUED     RTT    IDLE    AGE  NOTE",
+                "17  ws    open   127.0.0.1:50000  web > backend     2 KiB  17 B       0  0.4 ms  400 ms  1m05s  team=blue",
+            ])
+    }
+
+    @Test(arguments: [60, 80, 100, 120])
+    func itFitsUsualTerminals(_ cells: Int) {
+        #expect(ConnectionTable([Self.one]).table.lines(cells: cells).allSatisfy { CellWidth.of($0) <= cells })
+    }
+
+    @Test func aTableOfNothingHasItsTitles() {
+        #expect(ConnectionTable().table.lines().count == 1)
+    }
+
+    @Test func theFieldsThatItAsksForAreThoseOfTheModel() {
+        let members = Mirror(reflecting: Connection()).children.compactMap(\.label)
+        #expect(Set(ConnectionTable.fields).isSubset(of: members))
+    }
+
+    @Test func aSheetTellsEverythingOnItsOwnLine() {
+        var one = Self.one
+        one.state = "closed"
+        one.closeCode = 4001
+        one.closeReason = "bye\u{1B}[2J"
+        one.handshake = Handshake(
+            request: HandshakeHead(line: "GET / HTTP/1.1", headers: [Header(name: "Host", value: "h")]),
+            response: HandshakeHead(line: "HTTP/1.1 101 Switching Protocols", headers: []))
+        let lines = ConnectionSheet(one).lines
+        #expect(lines.first == "id            17")
+        #expect(lines.contains("round trip    last 0.4 ms, p50 0.4 ms, p99 1 ms of 3"))
+        #expect(lines.contains("close reason  bye\\u{1B}[2J"))
+        #expect(lines.suffix(3).first == "request       GET / HTTP/1.1" && lines.suffix(2).first == "              Host: h")
+        #expect(one.ending.hasPrefix("closed with 4001"))
+    }
+
+    @Test(arguments: [
+        (1000, nil, true), (1001, nil, true), (1005, nil, true), (4001, nil, false), (1006, nil, false),
+        (nil, "client/relaying/clean", true), (nil, "client/relaying/reset", false), (nil, nil, false),
+    ] as [(Int?, String?, Bool)])
+    func anEndIsInOrderOrNot(_ code: Int?, _ reason: String?, _ isInOrder: Bool) {
+        var one = Self.one
+        one.closeCode = code
+        one.terminationReason = reason
+        #expect(one.endedInOrder == isInOrder)
+    }
+
+    @Test func eventsAreLines() {
+        var event = Event(number: 7, type: "opened")
+        event.at = "2026-11-21T10:20:30.400Z"
+        event.connection = "17"
+        event.listener = "web"
+        #expect(EventLine.line(event) == "10:20:30.400  opened          17, on web")
+        var gap = Event(number: 9, type: "gap")
+        gap.missedFrom = 8
+        gap.missedTo = 9
+        #expect(EventLine.line(gap).hasSuffix("events 8 to 9 are not kept any more"))
+    }
+
+    @Test func tokensAreBase64OfTheURLKind() {
+        // RFC 4648 §10, with the letters of §5.
+        #expect(BearerToken.secret(Array("foobar".utf8)) == "slc_Zm9vYmFy")
+        #expect(BearerToken.secret(Array("fooba".utf8)) == "slc_Zm9vYmE")
+        #expect(BearerToken.secret(Array("foob".utf8)) == "slc_Zm9vYg")
+        #expect(BearerToken.secret([0xFB, 0xFF, 0xBF]) == "slc_-_-_")
+        #expect(BearerToken.secret([UInt8](repeating: 0, count: BearerToken.randomByteCount)).count == 47)
+        #expect(BearerToken.hash(digest: [0x00, 0xAB]) == "sha256:00ab")
+    }
+}

@@ -1,0 +1,51 @@
+import ControlAPI
+import ControlClient
+import Foundation
+import Testing
+
+@Suite("Requests to a control plane")
+struct ControlRequestTests {
+    @Test func namesAreEncodedWhereTheyStandInAPath() {
+        #expect(ConnectionPath.one("17u") == "/v1/connections/17u")
+        #expect(ConnectionPath.verb("send", "1/../2 ü") == "/v1/connections/1%2F..%2F2%20%C3%BC:send")
+        #expect(ConnectionPath.one("..") == "/v1/connections/%2E%2E")
+        #expect(ConnectionPath.one("a?b#c%d:e") == "/v1/connections/a%3Fb%23c%25d%3Ae")
+    }
+
+    @Test func parametersAreEncodedAndMayFollowOthers() {
+        let parameters = [ControlRequest.Parameter("label", "team:blue & green"), ControlRequest.Parameter("x", "")]
+        #expect(ControlRequest(.get, "/v1/x", parameters).target == "/v1/x?label=team%3Ablue%20%26%20green&x=")
+        #expect(ControlRequest(.get, "/v1/x?cursor=a1", [parameters[1]]).target == "/v1/x?cursor=a1&x=")
+        #expect(ControlRequest(.get, "/v1/x").target == "/v1/x")
+    }
+
+    @Test func bodiesAreJSONWithoutWhatIsMissing() throws {
+        let request = try ControlRequest(.post, "/v1/connections", json: OpenRequest(url: "ws://h/ü", compress: true))
+        #expect(request.headers == ["Content-Type": "application/json"])
+        #expect(request.body.map { String(decoding: $0, as: UTF8.self) } == #"{"compress":true,"url":"ws://h/ü"}"#)
+    }
+
+    @Test func aSelectionIsTheQueryOfTheInterface() {
+        var selection = ConnectionSelection()
+        #expect(selection.isEmpty && selection.parameters.isEmpty)
+        selection.kinds = ["stream", "webSocket"]
+        selection.states = ["any"]
+        selection.direction = "opened"
+        selection.labels = ["team=blue=green", "tier"]
+        selection.minimumAge = .seconds(90)
+        selection.minimumIdle = .milliseconds(1)
+        selection.isStalled = true
+        let query = selection.parameters.map { "\($0.name)=\($0.value)" }
+        #expect(
+            query == [
+                "kind=stream", "kind=webSocket", "state=any", "label=team:blue=green", "label=tier", "direction=opened",
+                "minAgeMs=90000", "minIdleMs=1", "stalled=true",
+            ])
+    }
+
+    @Test func labelsAreNamesWithValues() throws {
+        #expect(try LabelText.labels(["a=1", "b=", "c=x=y", "a=2"]).get() == ["a": "2", "b": "", "c": "x=y"])
+        #expect(throws: LabelText.Fault(text: "=x")) { try LabelText.labels(["a=1", "=x"]).get() }
+        #expect(throws: LabelText.Fault(text: "name")) { try LabelText.labels(["name"]).get() }
+    }
+}

@@ -1,0 +1,41 @@
+import HTTPSemantics
+import HTTPTypes
+
+/// A line of the input is a field: of the request if it begins with `>`, else of the response.
+enum CacheFieldsCheck {
+    private static let now = HTTPDate(seconds: 1_700_000_000)
+
+    static func run(_ bytes: [UInt8]) throws(FuzzFault) {
+        var (request, response) = (HTTPFields(), HTTPFields())
+        for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n").prefix(64) {
+            let isOfRequest = line.hasPrefix(">")
+            let halves = (isOfRequest ? line.dropFirst() : line).split(separator: ":", maxSplits: 1)
+            guard halves.count == 2, let name = HTTPField.Name(String(halves[0])) else { continue }
+            let field = HTTPField(name: name, value: String(halves[1]))
+            if isOfRequest { request.append(field) } else { response.append(field) }
+        }
+        for status in [200, 206, 304, 404, 999] { try self.check(status, request, response) }
+    }
+
+    private static func check(_ status: Int, _ request: HTTPFields, _ response: HTTPFields) throws(FuzzFault) {
+        let verdict = Storability.judge(method: .get, requestFields: request, status: status, fields: response)
+        let later = self.now.advanced(by: 100)
+        let entry = CacheEntry(
+            status: status, fields: response, requestFields: request, requestTime: self.now, responseTime: later)
+        let ages = [0, 1, 100, 1_000_000].map { entry.age(at: later.advanced(by: $0)) }
+        try FuzzFault.expect(ages.allSatisfy { $0 >= 0 }, "a negative age: \(ages)")
+        try FuzzFault.expect(ages == ages.sorted(), "it becomes younger: \(ages)")
+        let fresh = [0, 1, 100, 1_000_000].map { entry.isFresh(at: later.advanced(by: $0)) }
+        try FuzzFault.expect(fresh == fresh.sorted { $0 && !$1 }, "it becomes fresh again: \(fresh)")
+        for policy: CachePolicy in [.protocolDecides, .storedElseLoad, .storedOnly, .revalidate] {
+            let decision = CacheDecision.decide(policy, method: .get, fields: request, entry: entry, now: later)
+            if case .useStored = decision, policy == .protocolDecides, verdict == .storable {
+                try FuzzFault.expect(!CacheControl(request).noCache, "used though the request forbade it")
+            }
+            if policy == .revalidate { try FuzzFault.expect(decision != .useStored, "used without asking") }
+        }
+        _ = entry.freshened(by: response, requestTime: later, responseTime: later.advanced(by: 1))
+        _ = entry.mayAnswerFailure(at: later)
+        _ = CacheInvalidation.references(method: .post, status: 200, fields: response)
+    }
+}

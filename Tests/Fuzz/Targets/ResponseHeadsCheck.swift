@@ -1,0 +1,52 @@
+import ByteKernels
+import HTTPTransport
+
+/// One head after the other, as far as they keep to the letter.
+enum ResponseHeadsCheck {
+    /// Small, so that inputs reach it.
+    private static let limit = 512
+
+    private struct Outcome: Equatable, CustomStringConvertible {
+        var ends: [Int] = []
+        var statuses: [Int] = []
+        var violation: ResponseViolation?
+
+        var description: String { "ends \(self.ends), statuses \(self.statuses), then \(self.violation as Any)" }
+    }
+
+    static func run(_ bytes: [UInt8]) throws(FuzzFault) {
+        let found = try InputSplit.expectSame(bytes, "heads") { split throws(FuzzFault) in
+            self.scan(split.pieces(of: bytes))
+        }
+        var start = 0
+        for (end, status) in zip(found.ends, found.statuses) {
+            let head = bytes[start..<end]
+            try FuzzFault.expect(head.count <= self.limit, "a head of \(head.count) bytes")
+            try FuzzFault.expect((100...999).contains(status), "status \(status)")
+            try FuzzFault.expect(head.suffix(4) == [0x0D, 0x0A, 0x0D, 0x0A], "a head that ends in no empty line")
+            let breaks = head.count { $0 == 0x0A }
+            try FuzzFault.expect(breaks == head.count { $0 == 0x0D }, "a line break of half its bytes")
+            start = end
+        }
+    }
+
+    private static func scan(_ pieces: [[UInt8]]) -> Outcome {
+        var outcome = Outcome()
+        var scanner = HeadScanner(limit: self.limit)
+        var before = 0
+        do throws(ResponseViolation) {
+            for piece in pieces {
+                var offset = 0
+                while offset < piece.count, let found = try scanner.scan(piece.span.bytes, from: offset) {
+                    offset = found.end
+                    outcome.ends.append(before + found.end)
+                    outcome.statuses.append(found.status)
+                }
+                before += piece.count
+            }
+        } catch {
+            outcome.violation = error
+        }
+        return outcome
+    }
+}

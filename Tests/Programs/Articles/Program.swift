@@ -1,0 +1,5 @@
+/// Nothing runs here: that the code of the articles compiles is what it is for.
+@main
+enum Program {
+    static func main() {}
+}

@@ -1,0 +1,21 @@
+"""A gateway with a configuration file and a control plane, for tests of what changes while it runs."""
+
+from . import configuration
+from .control import Control
+
+
+class Configured:
+    def __init__(self, sluice, folder, listeners=(), routes=(), control=None, **more):
+        listeners = list(listeners) or [configuration.listener("web", "ws://127.0.0.1:0")]
+        routes = list(routes) or [configuration.route("echo", "echo", path="/echo")]
+        self.listeners, self.routes, self.more = listeners, routes, more
+        self.control_settings = {"address": "http://127.0.0.1:0", **(control or {})}
+        self.file = folder / "sluice.yaml"
+        self.write()
+        self.gateway = sluice("serve", "--config", self.file)
+        self.control = Control.of(self.gateway)
+
+    def write(self, **changes):
+        """Writes the file anew, with other listeners, routes or keys at the top."""
+        given = {"listeners": self.listeners, "routes": self.routes, **self.more, **changes}
+        configuration.write(self.file, given.pop("listeners"), given.pop("routes"), control=self.control_settings, **given)

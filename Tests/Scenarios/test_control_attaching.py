@@ -1,0 +1,220 @@
+"""Into a live connection, beside it, and many at once: attach, tap, drains, bulk verbs, and requests that are sent twice."""
+
+import base64
+import json
+
+import pytest
+import websockets.exceptions
+import websockets.sync.client
+
+from support import configuration
+from support.control import Control
+from support.deadlines import eventually, seconds
+from support.events import Events
+
+
+@pytest.fixture
+def serve(sluice, tmp_path):
+    def start(routes=(), **more):
+        routes = list(routes) or [configuration.route("echo", "echo", path="/echo")]
+        file = configuration.write(
+            tmp_path / "sluice.yaml", [configuration.listener("web", "ws://127.0.0.1:0")], routes,
+            control={"address": "http://127.0.0.1:0"}, **more)
+        gateway = sluice("serve", "--config", file)
+        return gateway, Control.of(gateway)
+
+    return start
+
+
+class Pieces(Events):
+    """A tap's events have no numbers."""
+
+    def _read(self):
+        event = {}
+        try:
+            for line in self.response:
+                line = line.decode().rstrip("\n")
+                if line.startswith(":"):
+                    self.comments += 1
+                elif line:
+                    name, _, value = line.partition(": ")
+                    event[name] = value
+                elif event:
+                    self.all.append(json.loads(event["data"]))
+                    event = {}
+        except (OSError, ValueError, AttributeError):
+            pass
+        self.ended = True
+
+
+def attach(control, name, verb="stream"):
+    return websockets.sync.client.connect(control.url.replace("http://", "ws://") + f"/v1/connections/{name}/{verb}")
+
+
+def refused(control, name, verb="stream"):
+    with pytest.raises(websockets.exceptions.InvalidStatus) as info:
+        attach(control, name, verb)
+    return info.value.response.status_code
+
+
+def test_who_is_attached_has_the_traffic_of_a_websocket(serve):
+    gateway, control = serve()
+    name = control.open(gateway.url())
+    with attach(control, name) as client:
+        client.send("hello")
+        assert client.recv(timeout=seconds(10)) == "hello"
+        client.send(b"\0\xff")
+        assert client.recv(timeout=seconds(10)) == b"\0\xff"
+        assert refused(control, name) == 409
+    # The connection goes on.
+    assert control.show(name)["state"] == "open"
+    control.send(name, "later")
+    assert control.receive(name) == "later"
+    with attach(control, name) as client:
+        control.close(name, code=4002, reason="over")
+        with pytest.raises(websockets.exceptions.ConnectionClosed):
+            client.recv(timeout=seconds(10))
+        assert (client.close_code, client.close_reason) == (4002, "over")
+    assert refused(control, name) == 410
+
+
+def test_who_is_attached_has_the_bytes_of_a_stream(serve, listener):
+    _, control = serve()
+    name = control.open(listener.url("tcp"))
+    peer = listener.accept().socket
+    with attach(control, name) as client:
+        client.send(b"ping\n")
+        assert peer.recv(100) == b"ping\n"
+        peer.sendall(b"pong\n")
+        assert client.recv(timeout=seconds(10)) == b"pong\n"
+        large = bytes(range(256)) * 4096
+        client.send(large)
+        got = b""
+        while len(got) < len(large):
+            got += peer.recv(65536)
+        assert got == large
+        peer.close()
+        with pytest.raises(websockets.exceptions.ConnectionClosed):
+            while True:
+                client.recv(timeout=seconds(10))
+
+
+def test_a_relayed_connection_is_tapped_not_attached(serve):
+    gateway, control = serve()
+    with websockets.sync.client.connect(gateway.url()) as client:
+        (one,) = control.list()
+        assert refused(control, one["id"]) == 409
+        control.get(f"/v1/connections/{one['id']}/stream").problem(426, "upgrade-required")
+        with Pieces(control, f"/v1/connections/{one['id']}/tap") as tap:
+            eventually(lambda: tap.comments, "the tap")
+            eventually(lambda: client.send("seen") or client.recv() and tap.all, "pieces")
+            piece = tap.all[0]
+            assert (piece["content"], piece["text"], piece["bytes"], piece["endsMessage"]) == ("text", "seen", 4, True)
+            assert {piece["way"] for piece in tap.all} <= {"received", "sent"}
+
+
+def test_a_tap_samples_and_says_what_it_left_out(serve, listener):
+    _, control = serve()
+    name = control.open(listener.url("tcp"))
+    peer = listener.accept().socket
+    with Pieces(control, f"/v1/connections/{name}/tap?sample=3&maxBytes=2") as tap:
+        eventually(lambda: tap.comments, "the tap")
+
+        def send():
+            control.send(name, b"abcdef")
+            assert peer.recv(6) == b"abcdef"
+            return len(tap.all) >= 3
+
+        eventually(send, "three pieces")
+        assert all(base64.b64decode(piece["data"]) == b"ab" and piece["bytes"] == 6 for piece in tap.all)
+        assert [piece["skipped"] for piece in tap.all[1:3]] == [2, 2]
+        control.close(name)
+        eventually(lambda: tap.ended, "the end of the tap")
+
+
+def test_a_tap_that_is_not_read_slows_nothing(serve):
+    gateway, control = serve()
+    name = control.open(gateway.url())
+    (accepted,) = control.list(direction="accepted")
+    connection = control.connection()
+    connection.request("GET", f"/v1/connections/{accepted['id']}/tap?maxBytes=65536")
+    response = connection.getresponse()
+    assert response.status == 200
+    with attach(control, name) as client:
+        payload = b"x" * 65536
+        for _ in range(400):
+            client.send(payload)
+            assert client.recv(timeout=seconds(10)) == payload
+    connection.close()
+    assert control.show(name)["stalled"] is False
+
+
+def test_many_are_closed_by_a_selector_that_says_something(serve, listener):
+    _, control = serve()
+    blue = [control.open(listener.url("tcp"), labels={"team": "blue"}) for _ in range(3)]
+    red = control.open(listener.url("tcp"), labels={"team": "red"})
+    close = "/v1/connections:close"
+    control.post(close, {}).problem(422, "invalid-value")
+    control.post(close, {"selector": {}}).problem(422, "invalid-value")
+    assert control.post(close, {"selector": {"tem": "x"}}).problem(422, "invalid-value")["errors"][0]["pointer"] == "/selector/tem"
+    assert control.post(close, {"selector": {"label": "team:blue"}, "preview": True}).expect(200) == {"matched": 3, "told": 0}
+    assert control.post(close, {"selector": {"label": "team:blue"}}).expect(200) == {"matched": 3, "told": 3}
+    for name in blue:
+        control.closed(name)
+    assert [one["id"] for one in control.list()] == [red]
+    assert control.post(close, {"all": True, "abort": True}).expect(200)["told"] == 1
+    eventually(lambda: control.list() == [], "the end of all")
+
+
+def test_a_drain_goes_on_at_its_rate_to_its_end(serve, listener):
+    _, control = serve()
+    names = [control.open(listener.url("tcp")) for _ in range(20)]
+    with Events(control, "/v1/events?type=closed,drainStarted,drainEnded") as events:
+        eventually(lambda: events.comments, "the stream")
+        begun = control.post("/v1/drains", {"selector": {"kind": "stream"}, "ratePerSecond": 50, "jitterMs": 5})
+        drain = begun.expect(202)
+        assert begun.headers["location"] == f"/v1/drains/{drain['id']}" and drain["total"] == 20
+        events.wait_type("drainEnded", drain=drain["id"])
+        assert [event["type"] for event in events.all].count("closed") == 20
+    ended = control.get(f"/v1/drains/{drain['id']}").expect(200)
+    assert (ended["state"], ended["told"], ended["remaining"]) == ("ended", 20, 0)
+    assert {control.closed(name)["terminationReason"] for name in names} == {"operator/relaying/stopped"}
+    assert [one["id"] for one in control.get("/v1/drains").expect(200)] == [drain["id"]]
+
+
+def test_a_drain_is_paused_resumed_and_cancelled(serve, listener):
+    _, control = serve()
+    for _ in range(10):
+        control.open(listener.url("tcp"))
+    drain = control.post("/v1/drains", {"all": True, "ratePerSecond": 1}).expect(202)["id"]
+    assert control.post(f"/v1/drains/{drain}:pause").expect(200)["state"] == "paused"
+    control.post(f"/v1/drains/{drain}:pause").problem(409, "state-conflict")
+    assert control.post(f"/v1/drains/{drain}:resume").expect(200)["state"] == "running"
+    assert control.request("DELETE", f"/v1/drains/{drain}").expect(200)["state"] == "cancelled"
+    eventually(lambda: control.get(f"/v1/drains/{drain}").json.get("endedAt"), "its end")
+    assert len(control.list()) >= 8
+    control.get("/v1/drains/99").problem(404, "unknown-drain")
+    control.post("/v1/drains", {}).problem(422, "invalid-value")
+
+
+def test_a_drain_cuts_what_is_left_at_its_deadline(serve):
+    gateway, control = serve()
+    name = control.open(gateway.url())
+    control.verb(name, "suspend").expect(200)
+    answer = control.post(
+        "/v1/drains", {"selector": {"direction": "accepted"}, "code": 4005, "deadlineMs": 300}, headers={"Prefer": "wait=10"})
+    ended = answer.expect(200)
+    assert (ended["state"], ended["cut"]) == ("ended", 1)
+
+
+def test_a_request_with_a_key_happens_once(serve, listener):
+    _, control = serve()
+    body = {"url": listener.url("tcp")}
+    first = control.post("/v1/connections", body, headers={"Idempotency-Key": "a"})
+    again = control.post("/v1/connections", body, headers={"Idempotency-Key": "a"})
+    assert first.expect(201)["id"] == again.expect(201)["id"]
+    assert again.headers["location"] == first.headers["location"]
+    control.post("/v1/connections", {**body, "priority": 1}, headers={"Idempotency-Key": "a"}).problem(422, "key-reused")
+    other = control.post("/v1/connections", body, headers={"Idempotency-Key": "b"}).expect(201)
+    assert len(control.list()) == 2 and other["id"] != first.json["id"]
+    control.post("/v1/connections", body, headers={"Idempotency-Key": "x" * 256}).problem(400, "invalid-header")

@@ -1,0 +1,106 @@
+import ByteKernels
+import SessionTasks
+import StreamTransport
+import TestSupport
+import Testing
+
+@Suite("Stream tasks whose directions are watched")
+struct WatchedDirectionTests {
+    private final class Told {
+        var lines: [String] = []
+
+        func watch(_ task: StreamTask, readAhead: Int = 1000) {
+            task.watchDirections(
+                readAhead: readAhead, inputClosed: { self.lines.append("input") },
+                outputClosed: { self.lines.append("output") })
+        }
+    }
+
+    @Test(arguments: TaskPlace.all)
+    func noticeAnEndThatNobodyReads(_ place: TaskPlace) throws {
+        let meeting = try TaskMeeting(place.kind)
+        let (task, peer) = try meeting.stream(place.role)
+        let (told, diary) = (Told(), TaskDiary())
+        diary.watchEnd(task)
+        meeting.perform { told.watch(task) }
+        peer.send("unread")
+        peer.finish()
+        #expect(meeting.run { told.lines == ["input"] })
+        #expect(diary.end == nil)
+        meeting.perform {
+            diary.read(task, "r", 1, 3)
+            diary.read(task, "s", 10, 10)
+            task.closeWriteOnLoop()
+        }
+        #expect(meeting.run { diary.end != nil })
+        #expect(diary.lines == ["r:unr", "s:ead."] && told.lines == ["input", "output"] && diary.end == .some(nil))
+        meeting.finish()
+    }
+
+    @Test(arguments: TransportGround.Kind.allCases)
+    func readNoFurtherAheadThanTheyMay(_ kind: TransportGround.Kind) throws {
+        let meeting = try TaskMeeting(kind)
+        let (task, peer) = try meeting.opened()
+        let (told, diary) = (Told(), TaskDiary())
+        meeting.perform { told.watch(task, readAhead: 1000) }
+        let bytes = [UInt8].pattern(100_000)
+        peer.send(bytes)
+        meeting.settle()
+        #expect(task.record.bytesReceived == 1000)
+        peer.finish()
+        meeting.settle()
+        #expect(told.lines.isEmpty)
+        var isDone = false
+        meeting.perform { diary.readAll(task) { isDone = true } }
+        #expect(meeting.run { isDone })
+        #expect(diary.bytes == bytes && told.lines == ["input"])
+        meeting.perform { task.cancelOnLoop() }
+        meeting.finish()
+    }
+
+    @Test(arguments: TransportGround.Kind.allCases)
+    func handOnWhatTheyReadAhead(_ kind: TransportGround.Kind) throws {
+        let meeting = try TaskMeeting(kind)
+        let (task, peer) = try meeting.opened()
+        let told = Told()
+        meeting.perform { told.watch(task) }
+        peer.send("ahead")
+        #expect(meeting.run { task.record.bytesReceived == 5 })
+        var captured: CapturedStreams?
+        meeting.perform { task.captureStreams { captured = try? $0.get() } }
+        #expect(meeting.run { captured != nil })
+        #expect(captured?.unread == Array("ahead".utf8) && captured?.inputClosed == false)
+        meeting.perform { captured?.transport.reset() }
+        meeting.finish()
+    }
+
+    @Test func failWhenTheirConnectionDoesWhileNobodyReads() throws {
+        let meeting = try TaskMeeting(.simulation)
+        let (task, peer) = try meeting.opened()
+        let (told, diary) = (Told(), TaskDiary())
+        diary.watchEnd(task)
+        meeting.perform { told.watch(task) }
+        peer.reset()
+        #expect(meeting.run { diary.end != nil })
+        if case .connectionLost? = diary.end ?? nil {} else { Issue.record("\(String(describing: diary.end))") }
+        #expect(told.lines.isEmpty)
+        meeting.finish()
+    }
+
+    @Test func hearOfTheirOwnEndOfReading() throws {
+        let meeting = try TaskMeeting(.simulation)
+        let (task, peer) = try meeting.opened()
+        let (told, diary) = (Told(), TaskDiary())
+        meeting.perform {
+            told.watch(task)
+            diary.read(task, "r", 2, 2)
+            task.closeReadOnLoop()
+        }
+        meeting.settle()
+        #expect(told.lines.isEmpty)
+        peer.send("ab")
+        #expect(meeting.run { told.lines == ["input"] && diary.lines == ["r:ab"] })
+        meeting.perform { task.cancelOnLoop() }
+        meeting.finish()
+    }
+}

@@ -1,0 +1,108 @@
+import ByteKernels
+import SessionTasks
+import StreamTransport
+import TestSupport
+import Testing
+import WebSocketProtocol
+
+@Suite("WebSocket tasks that rest")
+struct SuspendedWebSocketTests {
+    @Test(arguments: TaskPlace.all)
+    func neitherReadNorSend(_ place: TaskPlace) throws {
+        let meeting = try WebSocketMeeting(place.kind)
+        let (task, peer) = try meeting.raw(place.role)
+        let diary = WebSocketDiary()
+        meeting.perform {
+            task.suspendOnLoop()
+            diary.receive(task, "r")
+            diary.send(task, "s")
+            diary.ping(task, "p")
+        }
+        peer.send(1, "hello")
+        meeting.meeting.settle()
+        #expect(diary.lines.isEmpty && peer.frames.isEmpty && task.record.state == .suspended)
+        meeting.perform { task.resumeOnLoop() }
+        #expect(meeting.run { diary.lines.contains("r:hello") && diary.lines.contains("s") && peer.frames.count == 2 })
+        peer.send(10, peer.frames[1].payload)
+        #expect(meeting.run { diary.lines.contains("p") && task.record.state == .running })
+        meeting.perform { task.reset() }
+        meeting.finish()
+    }
+
+    @Test func giveNobodyUpMeanwhile() throws {
+        let meeting = try WebSocketMeeting(.simulation)
+        var options = WebSocketOptions()
+        options.pingInterval = .seconds(10)
+        options.pongTimeout = .seconds(4)
+        let (task, peer) = try meeting.raw(.opened, options: options)
+        let diary = WebSocketDiary()
+        diary.watchEnd(task)
+        #expect(meeting.run(atMost: .seconds(11)) { peer.frames.count == 1 })
+        meeting.perform { task.suspendOnLoop() }
+        #expect(!meeting.run(atMost: .seconds(100)) { diary.end != nil || peer.frames.count > 1 })
+        meeting.perform { task.resumeOnLoop() }
+        #expect(meeting.run(atMost: .seconds(11)) { peer.frames.count == 2 })
+        #expect(diary.end == nil)
+        meeting.perform { task.reset() }
+        meeting.finish()
+    }
+
+    @Test func beginTheirHandshakeAnew() throws {
+        let meeting = try WebSocketMeeting(.simulation)
+        let peers = meeting.meeting.peers
+        let task = meeting.client(to: peers.address)
+        let diary = WebSocketDiary()
+        diary.watchEnd(task)
+        meeting.perform {
+            diary.send(task, "s")
+            task.resumeOnLoop()
+        }
+        #expect(meeting.run { peers.accepted.last?.received.isEmpty == false })
+        meeting.perform { task.suspendOnLoop() }
+        // Longer than the handshake may take.
+        #expect(!meeting.run(atMost: .seconds(60)) { diary.end != nil })
+        meeting.perform { task.resumeOnLoop() }
+        #expect(
+            meeting.run {
+                peers.accepted.count == 2 && peers.accepted.last?.received.suffix(4) == Array("\r\n\r\n".utf8)[...]
+            })
+        let peer = try #require(peers.accepted.last)
+        peer.send(RawWebSocketPeer.answer(to: peer.takeReceived(), accept: AcceptKey.answering))
+        #expect(meeting.run { diary.lines == ["s"] })
+        meeting.perform { task.reset() }
+        meeting.finish()
+    }
+
+    @Test func holdMessagesToALimitThatIsSetOnTheWay() throws {
+        let meeting = try WebSocketMeeting(.simulation)
+        let (task, peer) = try meeting.raw(.opened)
+        let diary = WebSocketDiary()
+        diary.watchEnd(task)
+        meeting.perform {
+            var options = task.options
+            options.maximumMessageSize = 3
+            task.set(options)
+            diary.receive(task, "a")
+            diary.receive(task, "b")
+        }
+        peer.send(1, "abc")
+        peer.send(1, "abcd")
+        #expect(meeting.run { diary.end != nil })
+        #expect(diary.lines == ["a:abc", "b!\(TaskFailure.messageTooLong(limit: 3))"])
+        meeting.finish()
+    }
+
+    @Test func hearOfTheCloseBeforeTheEnd() throws {
+        let meeting = try WebSocketMeeting(.simulation)
+        let (task, peer) = try meeting.raw(.opened)
+        let diary = WebSocketDiary()
+        diary.watchEnd(task)
+        var told: [String] = []
+        meeting.perform { task.whenPeerClosed { told.append("\($0?.rawValue ?? 0) \($1.count) \(diary.end == nil)") } }
+        peer.send(8, [0x0F, 0xA1, 0x61])
+        #expect(meeting.run { told == ["4001 1 true"] })
+        peer.peer.finish()
+        #expect(meeting.run { diary.end?.isClean == true })
+        meeting.finish()
+    }
+}

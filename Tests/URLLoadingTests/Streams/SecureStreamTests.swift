@@ -1,0 +1,129 @@
+import Foundation
+import SessionTasks
+import Testing
+import URLLoading
+
+@Suite("TLS that begins in the middle of a stream", .timeLimit(.minutes(1)))
+struct SecureStreamTests {
+    /// Says so in the clear, starts TLS when asked for it, and echoes from there on.
+    private static func server(asksForCertificate: Bool = false) async throws -> ConnectionServer {
+        let context = try asksForCertificate ? Certificates.serverAskingForCertificate() : Certificates.server()
+        return try await ConnectionServer { task in
+            try await task.say("ready\n")
+            guard try await task.hear(4) == "TLS\n" else { return }
+            try await task.say("go\n")
+            try await task.startSecureConnection(SecureSettings(context: context))
+            try await StreamTaskTests.echo(task)
+        }
+    }
+
+    private func line(_ task: URLSessionStreamTask, _ count: Int) async throws -> String {
+        let (data, _) = try await task.readData(ofMinLength: count, maxLength: count, timeout: 10)
+        return String(decoding: data ?? Data(), as: UTF8.self)
+    }
+
+    /// Everything at once: what follows waits for TLS.
+    private func talk(_ task: URLSessionStreamTask) async throws -> [String] {
+        task.resume()
+        var lines = [try await self.line(task, 6)]
+        task.write(Data("TLS\n".utf8), timeout: 0) { _ in }
+        lines.append(try await self.line(task, 3))
+        task.startSecureConnection()
+        task.write(Data("secret".utf8), timeout: 0) { _ in }
+        lines.append(try await self.line(task, 6))
+        return lines
+    }
+
+    @Test func carriesOnInSecret() async throws {
+        let server = try await Self.server()
+        let recorder = ConnectionRecorder(.trusting)
+        let session = URLSession.test(recorder)
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        #expect(try await self.talk(task) == ["ready\n", "go\n", "secret"])
+        let space = try #require(recorder.notes.challenges.first?.protectionSpace)
+        #expect(recorder.events.prefix(2) == ["created", "session challenge ServerTrust"])
+        #expect(space.host == "127.0.0.1" && space.port == server.port)
+        #expect(space.serverTrust?.certificates.first == (try Certificates.serverDER()))
+        // Once more changes nothing.
+        task.startSecureConnection()
+        try await task.write(Data("more".utf8), timeout: 0)
+        #expect(try await self.line(task, 4) == "more")
+        task.closeWrite()
+        let (rest, isAtEnd) = try await task.readData(ofMinLength: 1, maxLength: 1, timeout: 10)
+        #expect(rest == Data() && isAtEnd)
+        #expect(try await recorder.end().error == nil)
+        session.invalidateAndCancel()
+    }
+
+    @Test func endsTheTaskWhereTheServerIsNotTrusted() async throws {
+        let server = try await Self.server()
+        let recorder = ConnectionRecorder()
+        let session = URLSession.test(recorder)
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        let error = await #expect(throws: URLError.self) { try await self.talk(task) }
+        #expect(error?.code == .serverCertificateHasUnknownRoot)
+        let told = try #require(try await recorder.end().error as? URLError)
+        #expect(told.code == .serverCertificateHasUnknownRoot && told.failureURLPeerTrust != nil)
+        session.invalidateAndCancel()
+    }
+
+    @Test func endsTheTaskWhereTheDelegateGivesUp() async throws {
+        let server = try await Self.server()
+        var policies = Policies()
+        policies.sessionChallenge = { $1(.cancelAuthenticationChallenge, nil) }
+        let recorder = ConnectionRecorder(policies)
+        let session = URLSession.test(recorder)
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        let error = await #expect(throws: URLError.self) { try await self.talk(task) }
+        #expect(error?.code == .cancelled)
+        #expect((try await recorder.end().error as? URLError)?.code == .cancelled)
+        session.invalidateAndCancel()
+    }
+
+    @Test func showsACertificateThatTheDelegateChose() async throws {
+        let server = try await Self.server(asksForCertificate: true)
+        let identity = try Certificates.clientIdentity()
+        var policies = Policies()
+        policies.sessionChallenge = { challenge, answer in
+            if challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodClientCertificate {
+                answer(.useCredential, URLCredential(identity: identity, certificates: nil, persistence: .none))
+            } else {
+                Policies.trust(challenge, answer)
+            }
+        }
+        let recorder = ConnectionRecorder(policies)
+        let session = URLSession.test(recorder)
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        #expect(try await self.talk(task).last == "secret")
+        #expect(recorder.log.count("session challenge ClientCertificate") == 1)
+        session.invalidateAndCancel()
+    }
+
+    @Test func failsWhereThePeerSpeaksNoTLS() async throws {
+        let server = try await ConnectionServer { task in
+            try await task.say("this is no handshake, but long enough to be one\n")
+        }
+        let recorder = ConnectionRecorder(.trusting)
+        let session = URLSession.test(recorder)
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.startSecureConnection()
+        task.resume()
+        let error = await #expect(throws: URLError.self) { try await self.line(task, 1) }
+        #expect(error?.code == .secureConnectionFailed)
+        #expect((try await recorder.end().error as? URLError)?.userInfo[NSUnderlyingErrorKey] != nil)
+        session.invalidateAndCancel()
+    }
+
+    @available(*, deprecated, message: "So that what is deprecated can be called.")
+    @Test func isNotTakenOffAgain() async throws {
+        let server = try await Self.server()
+        let recorder = ConnectionRecorder(.trusting)
+        let session = URLSession.test(recorder)
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        _ = try await self.talk(task)
+        task.stopSecureConnection()
+        #expect(try await recorder.end().error == nil)
+        #expect(recorder.log.count("read closed") == 1 && recorder.log.count("write closed") == 1)
+        session.invalidateAndCancel()
+    }
+}

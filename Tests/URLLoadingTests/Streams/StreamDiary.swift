@@ -1,0 +1,32 @@
+import Foundation
+
+/// Writes down a stream's events, and reads what they tell of.
+final class StreamDiary: StreamDelegate {
+    private(set) var events: [Stream.Event] = []
+    private(set) var bytes: [UInt8] = []
+    /// Written when there is room.
+    var outgoing: [UInt8] = []
+    var readSize = 3
+
+    func stream(_ aStream: Stream, handle eventCode: Stream.Event) {
+        self.events.append(eventCode)
+        if eventCode == .hasBytesAvailable, let input = aStream as? InputStream {
+            var piece = [UInt8](repeating: 0, count: self.readSize)
+            let count = input.read(&piece, maxLength: piece.count)
+            self.bytes += piece.prefix(max(0, count))
+        }
+        if eventCode == .hasSpaceAvailable, let output = aStream as? OutputStream, !self.outgoing.isEmpty {
+            let count = output.write(self.outgoing, maxLength: self.outgoing.count)
+            self.outgoing.removeFirst(max(0, count))
+        }
+    }
+
+    /// Runs the loop of this thread until `condition` holds, or for ten seconds.
+    static func run(until condition: () -> Bool) -> Bool {
+        let end = Date(timeIntervalSinceNow: 10)
+        while !condition(), Date() < end {
+            guard RunLoop.current.run(mode: .default, before: end) else { return condition() }
+        }
+        return condition()
+    }
+}
