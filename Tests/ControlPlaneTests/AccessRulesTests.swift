@@ -54,10 +54,12 @@ struct AccessRulesTests {
     }
 
     @Test func aCertificateIsKnownByWhatItShows() throws {
-        let pin = try #require(TLSEngine.PublicKeyPin(digest: Self.abc))
+        let made = TLSEngine.PublicKeyPin(digest: Self.abc)
+        let pin = try #require(made)
         let shown = CertificateNames(subject: "CN=a,O=Example", alternativeNames: ["a.example"], pin: pin)
         let peer = ConnectionPeer(address: "192.0.2.1:1", certificate: shown)
-        let ownPin = try #require(GatewayCore.PublicKeyPin(digest: Self.abc))
+        let ownMade = GatewayCore.PublicKeyPin(digest: Self.abc)
+        let ownPin = try #require(ownMade)
         let marks: [ControlClient.Mark] = [
             .subject("CN=a,O=Example"), .alternativeName("a.example"), .pin(ownPin),
         ]

@@ -7,12 +7,17 @@ import Testing
 @Suite("The OpenAPI document")
 struct OpenAPIDocumentTests {
     private func document() throws -> OpenAPIDocument {
+        let text = "listeners: [{name: a, listen: 'ws://127.0.0.1:0'}]\nroutes: [{name: b, path: /, target: echo}]"
+        let located = try ConfigurationReader.read([UInt8](text.utf8), file: "sluice.yaml")
         let group = try LoopGroup(count: 1)
         defer { group.stop() }
         let log = TunnelLog(LogSettings())
         let gateway = Gateway(
-            loops: group.loops, log: log, configuration: .builtIn, passedSockets: [])
-        return try ControlServer(ControlSettings(), gateway: gateway, log: log, version: "0").document
+            loops: group.loops, log: log, configuration: located.configuration, passedSockets: [])
+        let running = RunningConfiguration(located, gateway: gateway)
+        return try ControlServer(
+            ControlSettings(), gateway: gateway, configuration: running, log: log, version: "0"
+        ).document
     }
 
     @Test func describesEveryOperationAndNoOther() throws {

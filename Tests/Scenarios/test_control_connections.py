@@ -333,7 +333,7 @@ def test_an_address_beyond_loopback_is_refused(sluice, tmp_path, address):
         [configuration.route("echo", "echo", path="/echo")], control={"address": address})
     gateway = sluice("serve", "--config", file, ready=False)
     assert gateway.wait() == 78
-    gateway.wait_log("control.address")
+    gateway.wait_log(r"control\.(address|tls)")
 
 
 def test_the_control_plane_can_be_off(serve):

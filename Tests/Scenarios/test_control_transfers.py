@@ -5,6 +5,8 @@ import hashlib
 import http.server
 import os
 import socket
+import stat
+import tempfile
 import threading
 
 import pytest
@@ -410,6 +412,20 @@ def test_transfers_are_listed_changed_and_forgotten(control, nginx):
     reaches(control, names[1], "finished")
     verb(control, names[1], "resume").problem(409, "state-conflict")
     verb(control, names[1], "cancel").problem(409, "state-conflict")
+
+
+def test_a_download_comes_whole_out_of_another_file_system(sluice, tmp_path, folder, nginx):
+    if not os.path.isdir("/dev/shm") or os.stat("/dev/shm").st_dev == os.stat(folder).st_dev:
+        pytest.skip("there is no other file system")
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as temporary:
+        one = Configured(lambda *words: sluice(*words, environment={"TMPDIR": temporary}), tmp_path,
+                         control={"transfers": {"directories": [str(folder)]}})
+        for overwrite in (False, True):
+            name = make(one.control, f"{nginx.base}/file", destination=str(folder / "got"), overwrite=overwrite)
+            done = reaches(one.control, name, "finished")
+            assert done["contentBytes"] == len(nginx.content)
+            assert (folder / "got").read_bytes() == nginx.content and stat.S_IMODE((folder / "got").stat().st_mode) == 0o640
+        assert os.listdir(folder) == ["got"] and os.listdir(temporary) == []
 
 
 def test_nothing_is_left_behind(sluice, tmp_path, folder, nginx):

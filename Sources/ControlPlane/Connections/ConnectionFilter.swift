@@ -6,8 +6,8 @@ import StreamTransport
 package struct ConnectionFilter: Sendable, Equatable {
     /// A label that must be there, with this value if one is given.
     package struct Label: Sendable, Equatable {
-        let name: String
-        let value: String?
+        package let name: String
+        package let value: String?
 
         package init(name: String, value: String?) {
             self.name = name

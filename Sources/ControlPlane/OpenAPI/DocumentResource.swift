@@ -11,7 +11,7 @@ struct DocumentResource: Sendable {
     var operations: [Operation] {
         let operation = Operation("getDocument", .get, "/openapi.json", .none) { _ in Response(status: .ok) }
         let document = OpenAPIDocument(
-            self.others + [operation], documents: OperationDocuments.all, version: self.context.version)
+            self.others + [operation], documents: OperationDocuments.all, context: self.context)
         let bytes = document.json.bytes
         return [Operation("getDocument", .get, "/openapi.json", .none) { _ in .json(bytes) }]
     }

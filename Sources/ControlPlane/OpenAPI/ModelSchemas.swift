@@ -24,6 +24,7 @@ package struct ModelSchemas {
         case .count: return ["type": "integer", "minimum": 0]
         case .number: return ["type": "number"]
         case .boolean: return ["type": "boolean"]
+        case .any: return [:]
         case .array(let element): return ["type": "array", "items": self.schema(element, isStrict: isStrict)]
         case .map(let content):
             return ["type": "object", "additionalProperties": self.schema(content, isStrict: isStrict)]

@@ -6,6 +6,8 @@ package indirect enum ModelShape: Sendable, Equatable {
     case count
     case number
     case boolean
+    /// Any JSON value.
+    case any
     case array(ModelShape)
     /// Names that are free, each with such a value.
     case map(ModelShape)

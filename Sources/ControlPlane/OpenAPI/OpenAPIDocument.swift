@@ -5,6 +5,7 @@ import HTTPTypes
 /// Describes the whole interface (OpenAPI 3.1), out of the table of operations, the wire models, and the documents.
 package struct OpenAPIDocument {
     private let version: String
+    private let access: AccessSchemes
     private var schemas = ModelSchemas(notes: FieldNotes.all)
     private var paths: [DocumentValue.Member] = []
     /// Operations without a document, and documents without an operation.
@@ -13,8 +14,9 @@ package struct OpenAPIDocument {
     /// What notes beside the models are about, as `Model.member`.
     package static var notedMembers: Set<String> { Set(FieldNotes.all.keys) }
 
-    init(_ operations: [Operation], documents: [String: OperationDocument], version: String) {
-        self.version = version
+    init(_ operations: [Operation], documents: [String: OperationDocument], context: ControlContext) {
+        self.version = context.version
+        self.access = context.access
         for operation in operations {
             guard let document = documents[operation.name] else {
                 self.gaps.append(operation.name)
@@ -34,17 +36,11 @@ package struct OpenAPIDocument {
                 "description": "Opens, lists, inspects and steers the connections of a running gateway.",
             ],
             "servers": [["url": "/"]],
-            "security": [["bearer": []]],
+            "security": self.access.requirements,
             "paths": .object(self.paths),
             "components": [
                 "schemas": .object(schemas),
-                "securitySchemes": [
-                    "bearer": [
-                        "type": "http", "scheme": "bearer",
-                        "description":
-                            "A token of control.tokens; a client certificate or the user at a Unix socket may say as much.",
-                    ]
-                ],
+                "securitySchemes": self.access.schemes,
             ],
         ]
     }
@@ -98,7 +94,11 @@ package struct OpenAPIDocument {
                 "schema": document.parameters[name] ?? ["type": "string"],
             ]
         }
-        let headers = document.headers.sorted { $0.key < $1.key }.map { name, description -> DocumentValue in
+        var known = document.headers
+        if operation.method == .post {
+            known["Idempotency-Key"] = "The same key with the same request again gives the same answer again."
+        }
+        let headers = known.sorted { $0.key < $1.key }.map { name, description -> DocumentValue in
             [
                 "name": .string(name), "in": "header", "required": false, "description": .string(description),
                 "schema": ["type": "string"],
@@ -113,7 +113,10 @@ package struct OpenAPIDocument {
         var members: [DocumentValue.Member] = []
         for content in contents {
             var media: DocumentValue = [:]
-            if let model = content.model { media["schema"] = try self.schemas.reference(model) }
+            if let model = content.model {
+                let schema = try self.schemas.reference(model)
+                media["schema"] = content.isList ? ["type": "array", "items": schema] : schema
+            }
             members.append(DocumentValue.Member(content.mediaType, media))
         }
         return .object(members)
@@ -131,6 +134,15 @@ package struct OpenAPIDocument {
                     })
             }
             if !answer.content.isEmpty { content["content"] = try self.contents(answer.content) }
+            if !answer.links.isEmpty {
+                content["links"] = .object(
+                    answer.links.map { name in
+                        let link: DocumentValue = [
+                            "operationId": .string(name), "parameters": ["id": "$response.body#/id"],
+                        ]
+                        return DocumentValue.Member(name, link)
+                    })
+            }
             members.append(DocumentValue.Member("\(answer.status)", content))
         }
         let told = Set(document.answers.map(\.status))
@@ -153,6 +165,8 @@ package struct OpenAPIDocument {
         var statuses: Set = [400, 403, 413, 421]
         if operation.scope.needed != nil { statuses.formUnion([401, 429, 503]) }
         if !document.body.isEmpty { statuses.formUnion([408, 415, 422]) }
+        // Of an Idempotency-Key, for which the body is collected.
+        if operation.method == .post { statuses.formUnion([408, 409, 422]) }
         return statuses.union(document.problems)
     }
 }

@@ -4,9 +4,14 @@ package struct OperationDocument: Sendable {
         let mediaType: String
         /// `nil`: bytes or text without a model.
         let model: (any (Decodable & Sendable).Type)?
+        var isList = false
 
         static func json(_ model: any (Decodable & Sendable).Type) -> Content {
             Content(mediaType: "application/json", model: model)
+        }
+
+        static func list(_ model: any (Decodable & Sendable).Type) -> Content {
+            Content(mediaType: "application/json", model: model, isList: true)
         }
 
         static func other(_ mediaType: String) -> Content { Content(mediaType: mediaType, model: nil) }
@@ -18,8 +23,14 @@ package struct OperationDocument: Sendable {
         let content: [Content]
         /// Header fields, by name, with what they say.
         let headers: [String: String]
+        /// Operations on what the body names with `id`.
+        let links: [String]
 
-        init(_ status: Int, _ description: String, _ content: Content..., headers: [String: String] = [:]) {
+        init(
+            _ status: Int, _ description: String, _ content: Content..., headers: [String: String] = [:],
+            links: [String] = []
+        ) {
+            self.links = links
             self.status = status
             self.description = description
             self.content = content

@@ -43,7 +43,11 @@ extension OperationDocuments {
             "Opens a connection",
             headers: ["Prefer": "respond-async: does not wait until it stands (RFC 7240)."],
             body: [.json(OpenRequest.self)], isBodyRequired: true,
-            answers: [.init(201, "It is open", .json(Connection.self), headers: ["Location": "Where it is."])],
+            answers: [
+                .init(
+                    201, "It is open", .json(Connection.self), headers: ["Location": "Where it is."],
+                    links: ["getConnection", "changeConnection", "closeConnection"] + Self.verbs.keys.sorted())
+            ],
             problems: [404, 409, 410, 502, 504]),
         "getConnection": OperationDocument(
             "One connection", parameters: ["fields": Self.fields],

@@ -2,8 +2,11 @@ import ControlAPI
 
 /// The documents of all operations, by the operation's name.
 enum OperationDocuments {
-    static let all: [String: OperationDocument] = [Self.service, Self.connections, Self.verbs, Self.events]
-        .reduce(into: [:]) { $0.merge($1) { first, _ in first } }
+    static let all: [String: OperationDocument] = [
+        Self.service, Self.connections, Self.verbs, Self.bulk, Self.events, Self.transfers, Self.configuration,
+        Self.entries,
+    ]
+    .reduce(into: [:]) { $0.merge($1) { first, _ in first } }
 
     static let service: [String: OperationDocument] = [
         "getLiveness": Self.probe("Whether every loop of the gateway takes its turns"),

@@ -1,3 +1,5 @@
+import ControlAPI
+
 /// A value of a type, and what was asked for to make it.
 struct ShapeSample<Value> {
     let shape: ModelShape
@@ -15,6 +17,7 @@ struct ShapeSample<Value> {
     private static var scalars: [(ModelShape, any Sendable)] {
         [
             (.string, ""), (.integer, 0), (.count, UInt64(0)), (.count, UInt32(0)), (.number, 0.0), (.boolean, false),
+            (.integer, Int64(0)), (.any, JSONValue.null),
         ]
     }
 }

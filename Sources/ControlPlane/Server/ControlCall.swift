@@ -32,6 +32,13 @@ struct ControlCall: Sendable {
             body = try await Waiting.atMost(Self.bodyTimeout) { try await request.body.collect(upTo: limit) }
         } catch is NIOTooManyBytesError {
             throw ControlProblem.bodyTooLarge(limit)
+        } catch is CancellationError {
+            throw CancellationError()
+        } catch {
+            var problem = ControlProblem(
+                400, "malformed-body", "The body is not framed as RFC 9112 §6 has it, or ended too early.")
+            problem.endsConnection = true
+            throw problem
         }
         guard let body else {
             var problem = ControlProblem(408, "body-too-slow", "The body was not there within 30 s.").retryable()

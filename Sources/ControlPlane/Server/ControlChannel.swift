@@ -44,23 +44,12 @@ struct ControlChannel: ServerChildChannel {
             return channel.eventLoop.makeFailedFuture(error)
         }
         let http = self.http.setup(channel: channel, logger: logger).map { Value(http: $0, peer: peer) }
-        return self.isSocketFile ? Self.readProcess(of: channel, into: peer).flatMap { http } : http
+        return self.isSocketFile ? PeerProcess.ask(channel).map { peer.process = $0 }.flatMap { http } : http
     }
 
     private static func text(_ address: NIOCore.SocketAddress?) -> String? {
         guard let address, let ip = address.ipAddress, let port = address.port else { return nil }
         return address.protocol == .inet6 ? "[\(ip)]:\(port)" : "\(ip):\(port)"
-    }
-
-    /// A system that does not tell leaves the process unknown.
-    private static func readProcess(of channel: any Channel, into peer: ConnectionPeer) -> EventLoopFuture<Void> {
-        guard let provider = channel as? any SocketOptionProvider else {
-            return channel.eventLoop.makeSucceededVoidFuture()
-        }
-        // SO_PEERCRED, unix(7).
-        let asked: EventLoopFuture<PeerProcess> = provider.unsafeGetSocketOption(
-            level: .socket, name: NIOBSDSocket.Option(rawValue: 17))
-        return asked.map { peer.process = $0 }.flatMapErrorThrowing { _ in }
     }
 
     func handle(value: Value, logger: Logger) async {

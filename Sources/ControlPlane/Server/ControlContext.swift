@@ -12,6 +12,8 @@ final class ControlContext: Sendable {
     let anchor: TimeAnchor
     /// Where connections opened by command may lead.
     let targets: TargetRules
+    /// How callers may say who they are.
+    let access: AccessSchemes
     /// For WebSockets of the control plane itself: none of the gateway's loops is to carry them.
     let loop: Loop
     let requests = RequestFigures()
@@ -19,16 +21,17 @@ final class ControlContext: Sendable {
     private let currentPhase = Mutex(ServicePhase.starting)
 
     init(
-        gateway: Gateway, targets: TargetRules, configuration: RunningConfiguration, version: String, logger: Logger,
-        loop: Loop
+        gateway: Gateway, settings: ControlSettings, configuration: RunningConfiguration, version: String,
+        logger: Logger, loop: Loop
     ) {
-        self.targets = targets
+        self.targets = settings.targets
+        self.access = AccessSchemes(settings)
         self.loop = loop
         self.gateway = gateway
         self.configuration = configuration
         self.version = version
         self.logger = logger
-        self.transfers = TransferShelf(targets: TransferTargets(targets)) { loop.system.now() }
+        self.transfers = TransferShelf(targets: TransferTargets(settings.targets)) { loop.system.now() }
         let now = gateway.loops.first?.system.now() ?? MonotonicInstant(nanoseconds: 0)
         self.anchor = TimeAnchor(instant: now, milliseconds: Machine.wallClockMilliseconds())
     }

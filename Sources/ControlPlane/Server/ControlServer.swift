@@ -40,7 +40,7 @@ package final class ControlServer: Sendable {
             throw PlanFault("control plane: \(error)")
         }
         self.context = ControlContext(
-            gateway: gateway, targets: settings.targets, configuration: configuration, version: version,
+            gateway: gateway, settings: settings, configuration: configuration, version: version,
             logger: logger, loop: self.ownLoops.loops[0])
         self.loops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     }
@@ -55,7 +55,7 @@ package final class ControlServer: Sendable {
     package var document: OpenAPIDocument {
         OpenAPIDocument(
             OperationTable.make(self.context).operations, documents: OperationDocuments.all,
-            version: self.context.version)
+            context: self.context)
     }
 
     /// Listens and serves until `stop`.

@@ -7,6 +7,10 @@ package enum JSONBody {
     package static func decode<Model: StrictlyRead>(_ type: Model.Type, from bytes: [UInt8]) throws(ControlProblem)
         -> Model
     {
+        // The decoder would guess at other encodings; JSON that is sent to others is in UTF-8 (RFC 8259 §8.1).
+        guard !bytes.contains(0), String(validating: bytes, as: UTF8.self) != nil else {
+            throw ControlProblem(400, "malformed-json", "The body is no JSON text in UTF-8 (RFC 8259).")
+        }
         let data = Data(bytes.isEmpty ? Array("{}".utf8) : bytes)
         do {
             try Self.checkMembers(of: type, in: try JSONDecoder().decode(MemberNames.self, from: data), at: [])

@@ -45,7 +45,11 @@ extension RunningTransfer {
     /// The file is taken away when this returns.
     func downloaded(_ location: URL, attempt: Int) {
         guard let place = self.order.destination else { return }
-        self.update(attempt) { $0.isSaving = true }
+        self.update(attempt) { state in
+            state.isSaving = true
+            // Everything is there: only the disk may still take its time.
+            state.timer?.cancel()
+        }
         do throws(FileRefusal) {
             let draft = try place.draft()
             let source = draft.link(location.path) ? nil : try OpenFile(open(location.path, O_RDONLY | O_CLOEXEC))

@@ -195,7 +195,7 @@ final class RunningTransfer: Sendable {
     /// Ends the attempt for a reason of our own.
     func give(up attempt: Int, _ reason: TransferFailure) {
         let task = self.state.withLock { state -> URLSessionTask? in
-            guard state.attempt == attempt, !state.stage.isOver else { return nil }
+            guard state.attempt == attempt, !state.stage.isOver, !state.isSaving else { return nil }
             state.reason = state.reason ?? reason
             return state.task
         }

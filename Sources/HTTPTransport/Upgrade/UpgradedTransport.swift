@@ -27,6 +27,10 @@ final class UpgradedTransport: @unchecked Sendable {
     private var resumes = false
     private var awaitsTurnEnd = false
     private var isEnded = false
+    /// The connection is gone because both directions had finished; its consumer is still to take what came, and to say
+    /// that it is done.
+    private var isFinished = false
+    private var isClosing = false
 
     init(_ flow: UpgradedFlow, on loop: Loop, facts: ConnectionFacts) {
         self.flow = flow
@@ -64,13 +68,27 @@ final class UpgradedTransport: @unchecked Sendable {
 
     func ended(_ end: TransportEnd) {
         guard !self.isEnded else { return }
+        if case .closed = end, self.outputClosed, !self.isClosing {
+            self.isFinished = true
+            self.inputEnded = true
+            return self.offer()
+        }
         if case .closed = end, !self.outputClosed { self.inputEnded = true }
+        self.tellEnd(end)
+    }
+
+    private func tellEnd(_ end: TransportEnd) {
+        guard !self.isEnded else { return }
         self.paused = false
         self.offer()
         self.isEnded = true
         let consumer = self.consumer
         self.consumer = nil
         consumer?.transportEnded(end)
+    }
+
+    private func endLater(_ end: TransportEnd) {
+        self.loop.execute { self.tellEnd(end) }
     }
 
     private func offer() {
@@ -180,6 +198,8 @@ extension UpgradedTransport: Transport {
         self.flush()
         self.outputClosed = true
         self.paused = true
+        self.isClosing = true
+        if self.isFinished { return self.endLater(.closed) }
         self.flow.close(linger: linger)
     }
 
@@ -189,6 +209,8 @@ extension UpgradedTransport: Transport {
         guard !self.isEnded else { return }
         self.gathered = []
         self.outputClosed = true
+        self.isClosing = true
+        if self.isFinished { return self.endLater(.abandoned) }
         self.flow.abandon()
     }
 

@@ -43,7 +43,14 @@ extension StreamConnection {
     }
 
     private func handOver(_ captured: CapturedStreams) {
-        captured.transport.reset()
+        let streams = CapturedStreamPair(captured)
+        let session = self.life.session
+        guard let task = self.life.task as? URLSessionStreamTask else { return }
+        self.life.tell(.capturedStreams) {
+            $0.stream?.urlSession(
+                session, streamTask: task, didBecome: streams.input, outputStream: streams.output)
+        }
         _ = self.life.leave()
+        self.life.core.endSilently(task, session: session)
     }
 }

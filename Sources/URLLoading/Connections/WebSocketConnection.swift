@@ -67,8 +67,9 @@ final class WebSocketConnection: ConnectionDriving, @unchecked Sendable {
         }
         self.opening = opening
         self.life.core.pool.execute {
-            let first = opening.next()
-            self.life.loop.execute { self.judged(first) { if let opening = $0 { self.socket.open(opening) } } }
+            opening.next { first in
+                self.life.loop.execute { self.judged(first) { if let opening = $0 { self.socket.open(opening) } } }
+            }
         }
     }
 
@@ -176,8 +177,7 @@ final class WebSocketConnection: ConnectionDriving, @unchecked Sendable {
         else { return }
         let lines = head.lines
         if let request, let url = request.url {
-            RequestDressing.keepCookies(
-                lines, from: url, request: request, configuration: self.life.core.configuration)
+            self.life.core.keepCookies(lines, from: url, request: request, of: task)
         }
         if let opening = self.opening { self.life.core.pool.execute { opening.accepted(lines) } }
         self.opening = nil

@@ -28,7 +28,7 @@ extension WebSocketOpening {
         guard !challenges.isEmpty else { return false }
         if let authorization = self.authorization {
             if challenges.contains(where: authorization.answersAgain) {
-                answer(self.next())
+                self.next(answer)
                 return true
             }
             self.core.authorizations.value.forget(authorization)
@@ -53,9 +53,9 @@ extension WebSocketOpening {
         self.core.ask(question, about: self.task, of: self.session) { told in
             self.core.pool.execute {
                 switch told.disposition {
-                case .useCredential: answer(self.answer(challenge, with: told.credential, space))
+                case .useCredential: self.use(told.credential, for: challenge, space, answer)
                 case .performDefaultHandling:
-                    answer(self.answer(challenge, with: self.refusedCredentials == 0 ? proposed : nil, space))
+                    self.use(self.refusedCredentials == 0 ? proposed : nil, for: challenge, space, answer)
                 case .cancelAuthenticationChallenge: answer(.failed(LoadFailure.error(.cancelled, url: url)))
                 case .rejectProtectionSpace: self.ask(challenges.dropFirst(), response, answer)
                 }
@@ -72,18 +72,19 @@ extension WebSocketOpening {
         return self.core.configuration.urlCredentialStorage?.defaultCredential(for: space)
     }
 
-    private func answer(
-        _ challenge: Challenge, with credential: URLCredential?, _ space: URLProtectionSpace
-    ) -> Judgement {
+    private func use(
+        _ credential: URLCredential?, for challenge: Challenge, _ space: URLProtectionSpace,
+        _ answer: @escaping @Sendable (Judgement) -> Void
+    ) {
         guard let credential, let url = self.request.url, let origin = HTTPSemantics.Origin(url),
             let authorization = Authorization(
                 challenge, credential: credential, space: space, url: url, origin: origin)
-        else { return .refused }
+        else { return answer(.refused) }
         if credential.persistence != .none {
             self.core.configuration.urlCredentialStorage?.set(credential, for: space)
         }
         self.core.authorizations.value.keep(authorization)
         self.authorization = authorization
-        return self.next()
+        self.next(answer)
     }
 }

@@ -62,18 +62,26 @@ final class WebSocketOpening: @unchecked Sendable {
 
     // MARK: The request
 
-    /// The request as it is now, dressed for its way.
-    func next() -> Judgement {
+    /// Gives the request as it is now, dressed for its way, once its cookies are there.
+    /// - Parameter answer: called once, on any thread.
+    func next(_ answer: @escaping @Sendable (Judgement) -> Void) {
+        self.task.change(\.currentRequest) { $0.currentRequest = self.request }
+        guard self.core.asksForCookies(of: self.request) else { return answer(self.dressed(nil)) }
+        self.core.askForCookies(of: self.task) { cookies in
+            self.core.pool.execute { answer(self.dressed(cookies)) }
+        }
+    }
+
+    private func dressed(_ cookies: [HTTPCookie]?) -> Judgement {
         if let flaw = Self.flaw(of: self.request) { return .failed(flaw) }
         guard let url = self.request.url, let origin = HTTPTransport.Origin(url) else { return .refused }
-        let fields = self.fields(url)
+        let fields = self.fields(url, cookies)
         do throws(URLError) {
             let socket = self.core.configuration.socketPath.map { ConnectTarget.address(.unix(path: $0)) }
             var target = OpeningTarget(socket ?? .host(origin.host, port: origin.port))
             try self.prepare(&target, url)
             let opening = ClientOpening(
                 target: target, handshake: try self.handshake(url, fields), deflate: self.policy)
-            self.task.change(\.currentRequest) { $0.currentRequest = self.request }
             let head = RequestHead(target: url.requestTarget, fields: fields)
             return .open(opening, self.request.wearing(head), redirects: self.redirects)
         } catch {
@@ -81,8 +89,9 @@ final class WebSocketOpening: @unchecked Sendable {
         }
     }
 
-    private func fields(_ url: URL) -> [HeaderField] {
+    private func fields(_ url: URL, _ cookies: [HTTPCookie]?) -> [HeaderField] {
         var dressing = RequestDressing(self.core.configuration)
+        dressing.cookies = cookies
         if self.request.value(forHTTPHeaderField: "Authorization") == nil || self.authorization != nil {
             dressing.authorization = self.authorizationField(url)
         }
@@ -117,7 +126,7 @@ final class WebSocketOpening: @unchecked Sendable {
         _ response: HTTPURLResponse, _ lines: [HeaderField], _ answer: @escaping @Sendable (Judgement) -> Void
     ) {
         guard let url = self.request.url else { return answer(.refused) }
-        RequestDressing.keepCookies(lines, from: url, request: self.request, configuration: self.core.configuration)
+        self.core.keepCookies(lines, from: url, request: self.request, of: self.task)
         if response.statusCode == 401, self.authenticate(response, lines, answer) { return }
         let fields = HTTPTypes.HTTPFields(lines: lines.map { (name: $0.name, value: $0.value) })
         switch RedirectStep(response, fields: fields, of: self.request, at: url, count: self.redirects) {
@@ -139,7 +148,7 @@ final class WebSocketOpening: @unchecked Sendable {
         self.authorization = nil
         self.refusedCredentials = 0
         self.lastCredential = nil
-        answer(self.next())
+        self.next(answer)
     }
 }
 

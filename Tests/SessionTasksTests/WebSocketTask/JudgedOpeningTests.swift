@@ -47,7 +47,8 @@ struct JudgedOpeningTests {
             let peers = self.meeting.meeting.peers
             #expect(
                 self.meeting.run {
-                    peers.accepted.count == count && peers.accepted.last?.received.suffix(4) == Array("\r\n\r\n".utf8)[...]
+                    peers.accepted.count == count
+                        && peers.accepted.last?.received.suffix(4) == Array("\r\n\r\n".utf8)[...]
                 })
             return try #require(peers.accepted.last)
         }

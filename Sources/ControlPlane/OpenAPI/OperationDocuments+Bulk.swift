@@ -1,0 +1,37 @@
+import ControlAPI
+
+extension OperationDocuments {
+    static let bulk: [String: OperationDocument] = [
+        "closeConnections": OperationDocument(
+            "Ends every connection that a selector means, at once", body: [.json(BulkRequest.self)],
+            isBodyRequired: true, answers: [.init(200, "How many", .json(BulkAnswer.self))]),
+        "attach": OperationDocument(
+            "Makes a WebSocket of the request that is the connection's traffic",
+            answers: [.init(101, "A WebSocket")], problems: [404, 405, 409, 410, 426]),
+        "tap": OperationDocument(
+            "A copy of the connection's traffic: Server-Sent Events, or a WebSocket where one is asked for",
+            parameters: [
+                "sample": ["type": "number", "minimum": 0], "maxBytes": ["type": "integer", "minimum": 0],
+            ],
+            answers: [
+                .init(101, "A WebSocket, each of whose messages is a piece"),
+                .init(200, "Pieces", .other("text/event-stream")),
+            ], problems: [404, 405, 409, 410, 426, 429]),
+        "listDrains": OperationDocument(
+            "Drains, those that are over included", answers: [.init(200, "All that are remembered", .list(Drain.self))]),
+        "startDrain": OperationDocument(
+            "Ends connections that a selector means, at a rate",
+            headers: ["Prefer": "wait=N: answers after N seconds at the latest (RFC 7240)."],
+            body: [.json(BulkRequest.self)], isBodyRequired: true,
+            answers: [
+                .init(200, "It is over, or what a preview counts", .other("application/json")),
+                .init(202, "It is under way", .json(Drain.self), headers: ["Location": "Where it is."]),
+            ]),
+        "getDrain": Self.drain("One drain"), "cancelDrain": Self.drain("Ends a drain; who was told stays told"),
+        "pauseDrain": Self.drain("Tells nobody more until it is resumed"), "resumeDrain": Self.drain("Goes on"),
+    ]
+
+    private static func drain(_ summary: String) -> OperationDocument {
+        OperationDocument(summary, answers: [.init(200, "As it is now", .json(Drain.self))], problems: [404, 409])
+    }
+}

@@ -1,0 +1,60 @@
+import ControlAPI
+import GatewayCore
+
+extension OperationDocuments {
+    private static let dryRun: [String: DocumentValue] = [
+        "dryRun": ["type": "boolean", "description": "Shows the difference and changes nothing."]
+    ]
+    private static let tag = ["ETag": "Of the whole configuration, for If-Match."]
+    private static let condition = ["If-Match": "Changes nothing where the configuration is another one by now (412)."]
+    private static let changes: [Int] = [404, 409, 412, 428]
+
+    static let configuration: [String: OperationDocument] = [
+        "getConfiguration": OperationDocument(
+            "The configuration that runs",
+            parameters: [
+                "format": ["type": "string", "enum": ["json", "yaml"]], "secrets": ["type": "boolean"],
+            ],
+            answers: [
+                .init(
+                    200, "As a file has it", .other("application/json"), .other("application/yaml"), headers: Self.tag)
+            ], problems: [406, 409]),
+        "replaceConfiguration": OperationDocument(
+            "Runs another configuration", parameters: Self.dryRun, headers: Self.condition,
+            body: [.other("application/json"), .other("application/yaml")], isBodyRequired: true,
+            answers: [.init(200, "What changed", .json(ConfigurationDifference.self), headers: Self.tag)],
+            problems: Self.changes),
+        "reloadConfiguration": OperationDocument(
+            "Reads the file again", parameters: Self.dryRun, headers: Self.condition,
+            answers: [.init(200, "What changed", .json(ConfigurationDifference.self), headers: Self.tag)],
+            problems: Self.changes),
+    ]
+
+    /// Listeners, routes and upstreams, which are handled alike.
+    static let entries: [String: OperationDocument] = ConfigurationSection.allCases.reduce(into: [:]) { all, section in
+        let name = section.word.prefix(1).uppercased() + section.word.dropFirst()
+        let entry = OperationDocument.Content.other("application/json")
+        func change(_ summary: String) -> OperationDocument {
+            OperationDocument(
+                summary, parameters: Self.dryRun, headers: Self.condition, body: [entry], isBodyRequired: true,
+                answers: [
+                    .init(200, "As it is now, or the difference of a dry run", entry, headers: Self.tag),
+                    .init(201, "It is there", entry, headers: Self.tag),
+                ], problems: Self.changes)
+        }
+        all["list\(name)s"] = OperationDocument(
+            "Every \(section.word)", answers: [.init(200, "All", .json(ConfigurationEntries.self), headers: Self.tag)])
+        all["get\(name)"] = OperationDocument(
+            "One \(section.word), as the configuration has it, with its state",
+            answers: [.init(200, "It", entry, headers: Self.tag)], problems: [404])
+        all["create\(name)"] = change("Adds a \(section.word)")
+        all["replace\(name)"] = change("Puts a \(section.word) there, in place of one of its name")
+        all["change\(name)"] = change("Changes members of a \(section.word) (RFC 7396)")
+        all["delete\(name)"] = OperationDocument(
+            "Takes a \(section.word) away", parameters: Self.dryRun, headers: Self.condition,
+            answers: [
+                .init(200, "The difference of a dry run", .json(ConfigurationDifference.self), headers: Self.tag),
+                .init(204, "It is gone"),
+            ], problems: Self.changes)
+    }
+}
