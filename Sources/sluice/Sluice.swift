@@ -42,13 +42,15 @@ struct Sluice: AsyncParsableCommand {
                 name: "Connections of a running gateway:",
                 subcommands: [
                     ListCommand.self, ShowCommand.self, OpenCommand.self, SendCommand.self, ReceiveCommand.self,
-                    PingCommand.self, CloseCommand.self, SuspendCommand.self, ResumeCommand.self, SecureCommand.self,
+                    AttachCommand.self, PingCommand.self, CloseCommand.self, SuspendCommand.self, ResumeCommand.self,
+                    SecureCommand.self,
                     SetCommand.self, TapCommand.self,
                 ]),
             CommandGroup(
                 name: "A running gateway as a whole:",
                 subcommands: [
-                    EventsCommand.self, DrainCommand.self, ReloadCommand.self, ListenersCommand.self,
+                    GetCommand.self, PutCommand.self, EventsCommand.self, DrainCommand.self, ReloadCommand.self,
+                    ListenersCommand.self,
                     RoutesCommand.self, UpstreamsCommand.self,
                 ]),
         ])

@@ -1,4 +1,6 @@
 import CommandLineText
+import ControlAPI
+import ControlClient
 import GatewayCore
 import SessionTasks
 import WebSocketProtocol
@@ -20,6 +22,15 @@ struct ConnectPlan: Sendable {
     enum Opening: Sendable {
         case messages(ClientOpening, WebSocketOptions)
         case stream(OpeningTarget, StartTLS?)
+        /// A connection that a gateway keeps.
+        case attachment(Attachment)
+    }
+
+    struct Attachment: Sendable {
+        let session: ControlSession
+        /// Of the connection.
+        let path: String
+        let connection: Connection
     }
 
     /// TLS in the middle of a stream.
