@@ -3,8 +3,10 @@ import ControlAPI
 
 /// Transfers in words for people.
 package enum TransferText {
+    package static let all = "/v1/transfers"
+
     package static func path(_ id: String) -> String {
-        "/v1/transfers/\(ControlRequest.segment(id))"
+        "\(self.all)/\(ControlRequest.segment(id))"
     }
 
     /// How far it is.
@@ -27,19 +29,19 @@ package enum TransferText {
     }
 
     /// Why it did not do what was wanted; `nil` if it did.
-    package static func failure(_ one: Transfer, resuming command: String) -> ControlFailure? {
-        let remedy =
-            one.canResume
-            ? "go on with '\(command) --resume \(one.id)'"
-            : one.error?.retryable == true ? "it may succeed when it is tried again" : ""
+    /// - Parameter remedy: what to do about one that did not come to its end.
+    package static func failure(_ one: Transfer, remedy: String) -> ControlFailure? {
         switch one.state {
         case "finished":
             guard let status = one.response?.status, status >= 400 else { return nil }
-            return ControlFailure(.peer, "\(one.url): the server answered with status \(status)")
+            let place = one.destination.map { "what it said is in \($0)" } ?? ""
+            return ControlFailure(.peer, "\(one.url): the server answered with status \(status)", remedy: place)
         case "cancelled": return ControlFailure(.cancelled, "transfer \(one.id) is cancelled", remedy: remedy)
+        case "failed":
+            return ControlFailure(.peer, "\(one.url): \(one.error?.detail ?? "it came to no good end")", remedy: remedy)
         default:
-            let detail = one.error?.detail ?? "it came to no good end"
-            return ControlFailure(.peer, "\(one.url): \(detail)", remedy: remedy)
+            return ControlFailure(
+                .later, "transfer \(one.id) is \(one.state)", remedy: "it goes on without us, or look at it again")
         }
     }
 }

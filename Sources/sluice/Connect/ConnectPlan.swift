@@ -28,9 +28,12 @@ struct ConnectPlan: Sendable {
 
     struct Attachment: Sendable {
         let session: ControlSession
-        /// Of the connection.
-        let path: String
+        let id: String
         let connection: Connection
+        /// The end of our input ends our direction of the stream.
+        let endsDirection: Bool
+
+        var isStream: Bool { self.connection.kind == "stream" }
     }
 
     /// TLS in the middle of a stream.
@@ -57,7 +60,10 @@ struct ConnectPlan: Sendable {
     /// `-k`, and there is TLS.
     let trustsAnyone: Bool
 
-    var speaksWebSocket: Bool { self.url.scheme.speaksWebSocket }
+    var speaksWebSocket: Bool {
+        if case .attachment(let place) = self.opening { return !place.isStream }
+        return self.url.scheme.speaksWebSocket
+    }
 }
 
 extension ConnectPlan {

@@ -3,75 +3,90 @@ import ControlAPI
 import ControlClient
 import Foundation
 
-/// Follows a transfer to its end, with a progress bar where somebody looks; a signal cancels it, and what it received is
-/// kept.
+/// Follows a transfer to its end, with a progress bar where somebody looks.
 struct TransferWatch {
-    private static let interval = Duration.milliseconds(200)
+    private static let longestPause = Duration.milliseconds(200)
+    /// How often a transfer is looked at that lost its body, to hear what became of it.
+    private static let looksAfterLoss = 25
 
     let desk: ControlDesk
     let id: String
-    /// That goes on with it, as `sluice get`.
-    let command: String
+    let upload: BodyUpload?
 
-    /// - Returns: the transfer, which did what was wanted.
-    func untilEnd() async throws -> Transfer {
-        let signals = await ProcessSignals()
-        let following = Task { try await self.follow() }
-        let listening = Task {
-            for await _ in signals.wishes { following.cancel() }
-        }
-        let result = await following.result
-        listening.cancel()
-        self.clear()
-        do {
-            return try result.get()
-        } catch let error where error is CancellationError || (error as? ControlFailure)?.kind == .cancelled {
-            throw try await self.cancelled()
-        }
+    private var request: ControlRequest { ControlRequest(.get, TransferText.path(self.id)) }
+
+    /// A transfer, and the answer that showed it.
+    struct Look: Sendable {
+        let transfer: Transfer
+        let answer: ControlAnswer
     }
 
-    private func cancelled() async throws -> ControlFailure {
-        let path = TransferText.path(self.id) + ":cancel"
-        let one = try await self.desk.session.send(ControlRequest(.post, path), for: Transfer.self)
-        return TransferText.failure(try await self.settled(one), resuming: self.command)
-            ?? ControlFailure(.cancelled, "interrupted; the transfer \(self.id) was over already")
+    /// - Returns: the transfer, which is over.
+    func untilOver() async throws -> Look {
+        defer { self.clear() }
+        return try await self.follow()
     }
 
-    /// Cancelling takes a moment. Bounded by 5 s.
-    private func settled(_ transfer: Transfer) async throws -> Transfer {
-        var one = transfer
-        for _ in 0..<50 where one.endedAt == nil {
-            try await Task.sleep(for: .milliseconds(100))
-            one = try await self.desk.session.send(ControlRequest(.get, TransferText.path(self.id)), for: Transfer.self)
-        }
-        return one
-    }
-
-    private func follow() async throws -> Transfer {
-        var last: (done: UInt64, at: ContinuousClock.Instant)?
-        var rate: Double?
+    private func follow() async throws -> Look {
+        var speed = Speed()
+        var pause = Duration.milliseconds(10)
+        var looks = Self.looksAfterLoss
         while true {
-            let one = try await self.desk.session.send(
-                ControlRequest(.get, TransferText.path(self.id)), for: Transfer.self)
-            guard one.endedAt == nil else {
-                if let failure = TransferText.failure(one, resuming: self.command) { throw failure }
-                return one
+            let look = try await self.look()
+            if look.transfer.endedAt != nil { return look }
+            if let failure = self.upload?.failure {
+                looks -= 1
+                if looks == 0 || look.transfer.state == "waiting" { throw failure }
             }
-            let now = ContinuousClock.now
-            let done = TransferText.progress(one, rate: nil).done
+            let done = TransferText.progress(look.transfer, rate: nil).done
+            self.draw(TransferText.progress(look.transfer, rate: speed.after(done, at: .now)))
+            try await Task.sleep(for: pause)
+            pause = min(pause * 2, Self.longestPause)
+        }
+    }
+
+    /// Ends it; what came is kept where that can be gone on with. Ending takes a moment: 5 s at most are waited for.
+    func cancel() async throws -> Look {
+        do throws(ControlFailure) {
+            _ = try await self.desk.session.send(ControlRequest(.post, TransferText.path(self.id) + ":cancel"))
+        } catch {
+            // It is over already.
+            guard error.kind == .conflict else { throw error }
+        }
+        self.upload?.cancel()
+        for _ in 0..<50 {
+            let look = try await self.look()
+            if look.transfer.endedAt != nil { return look }
+            try await Task.sleep(for: .milliseconds(100))
+        }
+        return try await self.look()
+    }
+
+    private func look() async throws(ControlFailure) -> Look {
+        let answer = try await self.desk.session.send(self.request)
+        return Look(transfer: try answer.decoded(Transfer.self), answer: answer)
+    }
+
+    // MARK: How fast it is
+
+    private struct Speed {
+        private var last: (done: UInt64, at: ContinuousClock.Instant)?
+        private var rate: Double?
+
+        /// - Returns: bytes in a second, smoothed; `nil` at first.
+        mutating func after(_ done: UInt64, at now: ContinuousClock.Instant) -> Double? {
             if let last, done >= last.done {
                 let new = Double(done - last.done) / max(0.001, last.at.duration(to: now) / .seconds(1))
-                rate = rate.map { $0 * 0.7 + new * 0.3 } ?? new
+                self.rate = self.rate.map { $0 * 0.7 + new * 0.3 } ?? new
             }
-            last = (done, now)
-            self.draw(TransferText.progress(one, rate: rate))
-            try await Task.sleep(for: Self.interval)
+            self.last = (done, now)
+            return self.rate
         }
     }
 
     // MARK: The bar, beside the output
 
-    private var isShown: Bool { isatty(STDERR_FILENO) == 1 && !self.desk.printsJSON }
+    private var isShown: Bool { Terminal.showsErrors && !self.desk.printsJSON }
 
     private func draw(_ progress: ProgressLine) {
         guard self.isShown else { return }
