@@ -35,8 +35,7 @@ extension Transfer {
         self.showProgress()
         switch self.result {
         case .data, .awaitedData:
-            let count = max(0, min(response.expectedContentLength, 16 << 20))
-            self.sink = .memory(Data(capacity: Int(count)))
+            self.sink = .memory(Data(capacity: self.room(for: response)))
             self.loader?.pull(.max)
         case .bytes(let channel, let answer):
             self.sink = .channel(channel)
@@ -45,6 +44,13 @@ extension Transfer {
         case .file, .lastingFile: self.beginFile(response)
         case .delegate: self.askDisposition(response)
         }
+    }
+
+    /// Bytes to make room for before content comes: no more on a server's mere word. A large block that is taken and given
+    /// back would also teach the allocator to keep much for itself.
+    private func room(for response: URLResponse) -> Int {
+        guard self.task.currentRequest?.httpMethod != "HEAD" else { return 0 }
+        return Int(max(0, min(response.expectedContentLength, 1 << 20)))
     }
 
     private func askDisposition(_ response: URLResponse) {
