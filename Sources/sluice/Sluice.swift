@@ -55,8 +55,8 @@ struct Sluice: AsyncParsableCommand {
             CommandGroup(
                 name: "A running gateway as a whole",
                 subcommands: [
-                    EventsCommand.self, DrainCommand.self, ReloadCommand.self, ListenersCommand.self,
-                    RoutesCommand.self, UpstreamsCommand.self,
+                    HealthCommand.self, EventsCommand.self, DrainCommand.self, ReloadCommand.self,
+                    ListenersCommand.self, RoutesCommand.self, UpstreamsCommand.self,
                 ]),
         ])
 }
