@@ -67,7 +67,9 @@ struct ReceiveCommand: AsyncParsableCommand {
             answer = try await desk.session.send(request)
         } catch {
             // Who follows to the end has come to it.
-            if self.follow, error.problem?.status == 410, try await self.hasEndedInOrder(error, desk) { return false }
+            if self.follow, error.problem?.status == 410, error.problem?.connection?.endedInOrder == true {
+                return false
+            }
             throw error
         }
         guard answer.status != 204 else {
@@ -80,21 +82,6 @@ struct ReceiveCommand: AsyncParsableCommand {
             try await desk.write(try Self.output(received))
         }
         return received.isAtEnd != true
-    }
-
-    /// Bounded by 5 s.
-    /// - Parameter failure: tells how the connection ended, unless it ended while something was waited for.
-    private func hasEndedInOrder(_ failure: ControlFailure, _ desk: ControlDesk) async throws -> Bool {
-        if let connection = failure.problem?.connection { return connection.endedInOrder }
-        for _ in 0..<50 {
-            do throws(ControlFailure) {
-                _ = try await desk.session.send(ControlRequest(.get, ConnectionPath.one(self.id)))
-            } catch {
-                return error.problem?.connection?.endedInOrder == true
-            }
-            try await Task.sleep(for: .milliseconds(100))
-        }
-        return false
     }
 
     private static func output(_ received: ControlAPI.Received) throws(ControlFailure) -> [UInt8] {
