@@ -147,7 +147,7 @@ def test_a_file_of_the_gateways_machine_may_be_the_place(client, nginx, folder):
     line = client("get", f"{nginx.base}/file", "--to", there, "--label", "of=test", "--description", "a file")
     assert line.endswith(f"status 200, to {there}\n") and there.read_bytes() == nginx.content
     assert (transfers(client)[-1]["labels"], transfers(client)[-1]["description"]) == ({"of": "test"}, "a file")
-    assert "exist" in client.run("get", f"{nginx.base}/file", "--to", there).failed(81)
+    assert "--overwrite" in client.run("get", f"{nginx.base}/file", "--to", there).failed(81)
     there.write_text("old")
     shown = json.loads(client("get", f"{nginx.base}/file", "--to", there, "--overwrite", "--json"))
     assert shown["state"] == "finished" and shown["writtenBytes"] == len(nginx.content) == there.stat().st_size
@@ -226,7 +226,7 @@ def test_a_person_sees_how_far_it_is(client, held, folder):
     (["{base}/missing"], 80, "404"),
     (["http://127.0.0.1:1/"], 80, "connect"),
     (["gopher://h/"], 65, "/url"),
-    (["{base}/file", "--to", "/nowhere/x"], 77, "/nowhere"),
+    (["{base}/file", "--to", "/nowhere/x"], 77, "control.transfers.directories"),
     (["{base}/file", "-H", "Host: x"], 65, "Host"),
     (["{base}/file", "--credential", "nobody"], 65, "nobody"),
     (["{base}/file", "-o", "/"], 74, "directory"),
@@ -294,7 +294,7 @@ def test_a_file_that_is_not_taken_is_a_failure(client, nginx, tmp_path):
     assert refused.code == 80 and b"405" in refused.output
     assert "connect" in client.run("put", file, "http://127.0.0.1:1/").failed(80)
     assert "no such file" in client.run("put", tmp_path / "nothing", f"{nginx.base}/upload/x").failed(78)
-    assert "/nowhere" in client.run("put", "--remote", "/nowhere/x", f"{nginx.base}/upload/x").failed(77)
+    assert "control.transfers.directories" in client.run("put", "--remote", "/nowhere/x", f"{nginx.base}/upload/x").failed(77)
     assert all(one["endedAt"] for one in transfers(client))
 
 
