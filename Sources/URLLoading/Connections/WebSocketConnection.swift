@@ -29,6 +29,7 @@ final class WebSocketConnection: ConnectionDriving, @unchecked Sendable {
         if let made { return made }
         let socket = WebSocketTask(opening: nil, on: self.life.loop)
         self.made = socket
+        self.life.counter = socket.record
         self.shown.withLock { $0 = socket }
         return socket
     }

@@ -7,7 +7,7 @@ struct SurfaceTests {
         + SurfaceEntry.streams + SurfaceEntry.webSockets + SurfaceEntry.delegates + SurfaceEntry.connectionDelegates
         + SurfaceEntry.choices + SurfaceEntry.credentials + SurfaceEntry.caches
         + SurfaceEntry.cookies + SurfaceEntry.requests + SurfaceEntry.errors + SurfaceEntry.metrics
-        + SurfaceEntry.protocols + SurfaceEntry.streams + SurfaceEntry.webSockets
+        + SurfaceEntry.protocols
 
     @Test func everyTestThatAnEntryNamesExists() throws {
         let tests = try NamedTests.all()

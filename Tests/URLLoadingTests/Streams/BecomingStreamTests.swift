@@ -26,6 +26,7 @@ struct BecomingStreamTests {
         try await task.write(Data("later".utf8), timeout: 0)
         let (bytes, _) = try await task.readData(ofMinLength: 10, maxLength: 10, timeout: 0)
         #expect(bytes == Data("earlylater".utf8) && data.state == .completed)
+        #expect(task.countOfBytesReceived == 10 && task.countOfBytesSent == 5)
         #expect(try await session.liveTasks().map(\.taskIdentifier) == [task.taskIdentifier])
         task.closeWrite()
         let (_, isAtEnd) = try await task.readData(ofMinLength: 1, maxLength: 1, timeout: 0)
