@@ -43,7 +43,13 @@ struct Sluice: AsyncParsableCommand {
                 subcommands: [
                     ListCommand.self, ShowCommand.self, OpenCommand.self, SendCommand.self, ReceiveCommand.self,
                     PingCommand.self, CloseCommand.self, SuspendCommand.self, ResumeCommand.self, SecureCommand.self,
-                    SetCommand.self, EventsCommand.self,
+                    SetCommand.self, TapCommand.self,
+                ]),
+            CommandGroup(
+                name: "A running gateway as a whole:",
+                subcommands: [
+                    EventsCommand.self, DrainCommand.self, ReloadCommand.self, ListenersCommand.self,
+                    RoutesCommand.self, UpstreamsCommand.self,
                 ]),
         ])
 }

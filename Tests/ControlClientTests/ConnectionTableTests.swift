@@ -55,14 +55,16 @@ struct ConnectionTableTests {
         #expect(lines.first == "id            17")
         #expect(lines.contains("round trip    last 0.4 ms, p50 0.4 ms, p99 1 ms of 3"))
         #expect(lines.contains("close reason  bye\\u{1B}[2J"))
-        #expect(lines.suffix(3).first == "request       GET / HTTP/1.1" && lines.suffix(2).first == "              Host: h")
+        #expect(
+            lines.suffix(3).first == "request       GET / HTTP/1.1" && lines.suffix(2).first == "              Host: h")
         #expect(one.ending.hasPrefix("closed with 4001"))
     }
 
-    @Test(arguments: [
-        (1000, nil, true), (1001, nil, true), (1005, nil, true), (4001, nil, false), (1006, nil, false),
-        (nil, "client/relaying/clean", true), (nil, "client/relaying/reset", false), (nil, nil, false),
-    ] as [(Int?, String?, Bool)])
+    @Test(
+        arguments: [
+            (1000, nil, true), (1001, nil, true), (1005, nil, true), (4001, nil, false), (1006, nil, false),
+            (nil, "client/relaying/clean", true), (nil, "client/relaying/reset", false), (nil, nil, false),
+        ] as [(Int?, String?, Bool)])
     func anEndIsInOrderOrNot(_ code: Int?, _ reason: String?, _ isInOrder: Bool) {
         var one = Self.one
         one.closeCode = code

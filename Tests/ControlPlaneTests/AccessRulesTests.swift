@@ -54,14 +54,12 @@ struct AccessRulesTests {
     }
 
     @Test func aCertificateIsKnownByWhatItShows() throws {
-        guard let pin = TLSEngine.PublicKeyPin(digest: Self.abc),
-            let ownPin = GatewayCore.PublicKeyPin(digest: Self.abc)
-        else {
-            Issue.record("a digest of 32 bytes is a pin")
-            return
-        }
+        let made = TLSEngine.PublicKeyPin(digest: Self.abc)
+        let pin = try #require(made)
         let shown = CertificateNames(subject: "CN=a,O=Example", alternativeNames: ["a.example"], pin: pin)
         let peer = ConnectionPeer(address: "192.0.2.1:1", certificate: shown)
+        let ownMade = GatewayCore.PublicKeyPin(digest: Self.abc)
+        let ownPin = try #require(ownMade)
         let marks: [ControlClient.Mark] = [
             .subject("CN=a,O=Example"), .alternativeName("a.example"), .pin(ownPin),
         ]

@@ -88,8 +88,10 @@ package struct TextTable: Sendable {
                 isLast
                 ? CellText.cut(cell.text, cells: width)
                 : CellText.fit(cell.text, cells: width, trailing: column.isTrailing)
+            if text.isEmpty { continue }
             line += colors ? cell.ink.drawn(text) : text
         }
+        while line.last == " " { line.removeLast() }
         return line
     }
 

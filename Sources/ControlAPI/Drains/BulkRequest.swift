@@ -11,7 +11,7 @@ package struct BulkRequest: Codable, Sendable, Equatable, StrictlyRead {
     package var reason: String?
     /// Ends with a reset.
     package var abort: Bool?
-    /// Of a drain: connections told to end each second. Default: 100.
+    /// Of a drain: connections told to end each second, 0.001 to 100 000. Default: 100.
     package var ratePerSecond: Double?
     /// Of a drain: each is told up to so much later, by chance.
     package var jitterMs: Double?

@@ -36,7 +36,8 @@ package struct EventFollower: Sendable {
             do throws(ControlFailure) {
                 try await self.read()
             } catch {
-                guard self.wasOpen, [.noConnection, .later].contains(error.kind), self.failures < Self.pauses.count else {
+                guard self.wasOpen, [.noConnection, .later].contains(error.kind), self.failures < Self.pauses.count
+                else {
                     throw error
                 }
                 let pause = Self.pauses[self.failures]

@@ -2,7 +2,12 @@ import ControlAPI
 import GatewayCore
 
 /// One drain on its way.
+///
+/// - `rate`: connections each second, in `rates`.
 actor DrainRun {
+    /// The slowest is one connection in 1000 s: a longer pause is no drain, and the time between two stays a number.
+    static let rates = 0.001...100_000.0
+
     private let gateway: Gateway
     private let order: BulkOrder
     private let keys: [ConnectionKey]
@@ -11,6 +16,8 @@ actor DrainRun {
     private let deadline: ContinuousClock.Instant?
     private let timeOfDay: @Sendable () -> String
     private(set) var drain: Drain
+    /// What is slept between two connections; a cancelled drain does not sleep on.
+    private var sleeping: Task<Void, Never>?
 
     init(
         _ drain: Drain, _ order: BulkOrder, _ keys: [ConnectionKey], rate: Double, jitter: Duration,
@@ -53,7 +60,10 @@ actor DrainRun {
         var pause = Duration.seconds(1 / self.rate)
         if self.jitter > .zero { pause += self.jitter * Double.random(in: 0...1) }
         if let deadline = self.deadline { pause = min(pause, ContinuousClock.now.duration(to: deadline)) }
-        if pause > .zero { try? await Task.sleep(for: pause) }
+        guard pause > .zero else { return }
+        let sleep = Task { [pause] in _ = try? await Task.sleep(for: pause) }
+        self.sleeping = sleep
+        await sleep.value
     }
 
     /// Waits until those that were told are gone, and cuts them at the deadline.
@@ -92,6 +102,7 @@ actor DrainRun {
     func cancel() -> Bool {
         guard !self.isOver else { return false }
         self.drain.state = "cancelled"
+        self.sleeping?.cancel()
         return true
     }
 

@@ -38,8 +38,8 @@ struct DrainsResource: Sendable {
         let request = try await call.decode(BulkRequest.self)
         let order = try BulkOrder(request, standardCode: 1001)
         let rate = request.ratePerSecond ?? 100
-        guard rate > 0, rate <= 100_000 else {
-            throw ControlProblem.invalid("/ratePerSecond", "ratePerSecond is to be above 0 and at most 100000.")
+        guard DrainRun.rates.contains(rate) else {
+            throw ControlProblem.invalid("/ratePerSecond", "ratePerSecond is to be from 0.001 to 100000.")
         }
         let jitter = try ClientOrderReading.time(request.jitterMs, "/jitterMs", in: 0...3_600_000) ?? .zero
         let deadline = try ClientOrderReading.time(request.deadlineMs, "/deadlineMs", in: 0...86_400_000)

@@ -64,6 +64,5 @@ enum FieldNotes {
         "Problem.status": Self.range(400, 599), "Problem.code": Self.text("Stable; for programs."),
         "ProblemField.pointer": Self.text("Where in the body (RFC 6901)."),
         "ProblemField.parameter": Self.text("Which parameter of the query."),
-        "Event.at": Self.time,
     ]
 }

@@ -1,3 +1,4 @@
+import ByteKernels
 import Foundation
 import NIOCore
 
@@ -66,12 +67,12 @@ final class BodyPipe: @unchecked Sendable {
 
     /// Waits for bytes.
     /// - Returns: how many were given; 0 at the end, -1 after a failure.
-    func read(into room: UnsafeMutableBufferPointer<UInt8>) -> Int {
+    func read(into room: ForeignBytes.Target, count roomSize: Int) -> Int {
         let (count, waiting) = self.condition.withLock { () -> (Int, CheckedContinuation<Void, Never>?) in
             while self.bytes.isEmpty, !self.isFinished, !self.isBroken, !self.isClosed { self.condition.wait() }
             guard !self.isBroken, !self.isClosed else { return (-1, self.waiting.take()) }
-            let count = min(room.count, self.bytes.count)
-            _ = room.update(fromContentsOf: self.bytes.prefix(count))
+            let count = max(0, min(roomSize, self.bytes.count))
+            self.bytes.span.bytes.extracting(0..<count).copy(to: room)
             self.bytes.removeFirst(count)
             return (count, self.bytes.count < Self.limit ? self.waiting.take() : nil)
         }

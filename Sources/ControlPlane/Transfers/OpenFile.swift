@@ -40,7 +40,7 @@ final class OpenFile: Sendable {
     func write(_ bytes: [UInt8]) throws(FileRefusal) {
         var rest = bytes[...]
         while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Foundation.write(self.descriptor, $0.baseAddress, $0.count) }
+            let count = Foundation.write(self.descriptor, Array(rest), rest.count)
             if count >= 0 {
                 rest = rest.dropFirst(count)
             } else if errno != EINTR {

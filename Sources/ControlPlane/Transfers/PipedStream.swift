@@ -1,3 +1,4 @@
+import ByteKernels
 import Foundation
 
 /// The taking end of a pipe, as the loader wants it.
@@ -23,7 +24,7 @@ final class PipedStream: InputStream {
 
     override var hasBytesAvailable: Bool { self.status == .open }
 
-    override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength length: Int) -> Int {
-        self.pipe.read(into: UnsafeMutableBufferPointer(start: buffer, count: length))
+    override func read(_ buffer: ForeignBytes.Target, maxLength length: Int) -> Int {
+        self.pipe.read(into: buffer, count: length)
     }
 }

@@ -35,7 +35,7 @@ struct TransfersResource: Sendable {
             Operation("resumeTransfer", .post, one + ":resume", .operate) { try self.resume($0) },
             Operation("cancelTransfer", .post, one + ":cancel", .operate) { try await self.cancel($0) },
             Operation("restartTransfer", .post, one + ":restart", .operate) { try await self.restart($0) },
-            // Streamed: its own limit is the transfer's.
+            // It goes through, and is never held whole.
             Operation("sendTransferBody", .put, one + "/body", .operate, bodyLimit: .max) {
                 try await self.sendBody($0)
             },

@@ -23,15 +23,17 @@ extension Transfer {
             // Behind `cancel()` and all that it could be asked in: `completed` is what its handlers see.
             if error == nil { self.tellFile(sink) }
             self.complete(task, error)
-            for face in self.faces where face.mayAnswer(.metrics) {
+            let faces = self.faces
+            for face in faces where face.mayAnswer(.metrics) {
                 let metrics = record.metrics(completedAt: endedAt)
                 if face.tell(.metrics, { face.task?.urlSession(session, task: task, didFinishCollecting: metrics) }) {
                     break
                 }
             }
-            self.tellResult(result, sink, error)
-            sink.discard()
+            // The task is over: its delegate hears of it, and is let go.
             task.facts.withLock { $0.delegate = nil }
+            self.tellResult(result, sink, error, faces)
+            sink.discard()
             core.ended(task, of: session)
             task.use(nil)
         }
@@ -63,12 +65,14 @@ extension Transfer {
         }
     }
 
-    private func tellResult(_ result: TransferResult, _ sink: ContentSink, _ error: (any Error)?) {
+    private func tellResult(
+        _ result: TransferResult, _ sink: ContentSink, _ error: (any Error)?, _ faces: [DelegateFace]
+    ) {
         let response = self.task.response
         switch result {
         case .delegate:
             let (task, session) = (self.task, self.session)
-            for face in self.faces where face.mayAnswer(.completion) {
+            for face in faces where face.mayAnswer(.completion) {
                 if face.tell(.completion, { face.task?.urlSession(session, task: task, didCompleteWithError: error) }) {
                     return
                 }

@@ -26,7 +26,8 @@ struct CloseCommand: AsyncParsableCommand {
     var ids: [String]
 
     @Option(
-        help: ArgumentHelp("Close code: 1000 to 1003, 1007 to 1014 or 3000 to 4999. (default: 1000)", valueName: "code"))
+        help: ArgumentHelp("Close code: 1000 to 1003, 1007 to 1014 or 3000 to 4999. (default: 1000)", valueName: "code")
+    )
     var code: String?
 
     @Option(help: ArgumentHelp("Close reason, at most 123 bytes.", valueName: "text"))

@@ -29,6 +29,7 @@ struct ListCommand: AsyncParsableCommand {
     var which: SelectionOptions
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp(
             "id, bytes, receivedBytes, sentBytes, queuedBytes, rtt, idle or age; -bytes is the largest first.",
             valueName: "key"))
@@ -67,7 +68,8 @@ struct ListCommand: AsyncParsableCommand {
         let limit = reader.value("--limit", self.limit, .integer(1...100_000_000))
         let interval = reader.value("--interval", self.interval, .duration(.milliseconds(100) ... .seconds(3600)))
         if self.fields != nil, !self.control.json {
-            reader.note("--fields", expected: "--json beside it", found: "none", remedy: "the table has its own columns")
+            reader.note(
+                "--fields", expected: "--json beside it", found: "none", remedy: "the table has its own columns")
         }
         let fields = self.control.json ? self.fields : ConnectionTable.fields.joined(separator: ",")
         return Plan(

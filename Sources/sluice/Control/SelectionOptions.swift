@@ -27,12 +27,14 @@ struct SelectionOptions: ParsableArguments {
     var upstream: [String] = []
 
     @Option(
-        parsing: .singleValue, help: ArgumentHelp("Address of the peer, with or without its port.", valueName: "address"))
+        parsing: .singleValue,
+        help: ArgumentHelp("Address of the peer, with its port or without.", valueName: "address"))
     var peer: [String] = []
 
     @Option(
         parsing: .singleValue,
-        help: ArgumentHelp("A label that it must have, maybe with its value. Repeat: all of them.", valueName: "name[=value]"))
+        help: ArgumentHelp(
+            "A label that it must have. Repeat: all of them.", valueName: "name[=value]"))
     var label: [String] = []
 
     @Option(help: ArgumentHelp("Open for at least this long, like 5m.", valueName: "duration"))

@@ -15,7 +15,7 @@ extension SurfaceEntry {
             "G4", "write(_:timeout:completionHandler:)", by: "StreamTaskTests.doWhatWasAskedForBeforeTheyConnected",
             "StreamTaskTests.letAWriteTimeOut"),
         .proven("G5", "write(_:timeout:)", by: "StreamTaskTests.readWhatTheirPeerWrites"),
-        .proven("G6", "captureStreams()", by: "CapturingTests.handOverTheConnectionBehindWhatWasAskedFor"),
+        .proven("G6", "captureStreams()", by: "CapturedStreamTests.giveFirstWhatTheTaskHadReceivedBefore"),
         .proven("G7", "closeWrite()", by: "StreamDirectionTests.endTheirWritingBehindWhatWasWritten"),
         .proven("G8", "closeRead()", by: "StreamDirectionTests.endTheirReadingBehindWhatWasAskedFor"),
         .proven(
@@ -77,7 +77,7 @@ extension SurfaceEntry {
             because: "What watches the routes of the network is left for later: it is never called."),
         .proven(
             "I39", "didBecome inputStream:outputStream:",
-            by: "CapturingTests.handOverTheConnectionBehindWhatWasAskedFor"),
+            by: "CapturedStreamTests.giveFirstWhatTheTaskHadReceivedBefore"),
         .proven("I40", "URLSessionWebSocketDelegate", by: "WebSocketClosingTests.tellWhyTheServerCloses"),
         .proven("I41", "didOpenWithProtocol", by: "WebSocketOpeningTests.offersSubprotocolsAsAList"),
         .proven(

@@ -11,6 +11,8 @@ struct FileAuditTests {
         let files = try FileAudit.files(of: self.located())
         #expect(
             files.map { "\($0.keyPath) \($0.path)" } == [
+                "control.transfers.credentials[0].password-file word.txt",
+                "control.transfers.credentials[3].token-file token.txt",
                 "listeners[1].tls.certificate a.pem", "listeners[1].tls.key a.key",
                 "listeners[1].tls.certificates[0].certificate b.pem", "listeners[1].tls.certificates[0].key b.key",
                 "listeners[1].tls.certificates[0].password-file b.txt", "listeners[1].tls.client-ca ca.pem",
@@ -36,13 +38,13 @@ struct FileAuditTests {
         let remedy = "check the path and its permissions for the user that sluice runs as"
         #expect(
             problems == [
-                "c.yaml:25:37: listeners[1].tls.certificates[0].key: expected a file that can be read, "
+                "c.yaml:46:37: listeners[1].tls.certificates[0].key: expected a file that can be read, "
                     + "found a file that may not be opened at \"b.key\"; \(remedy)",
-                "c.yaml:28:28: listeners[1].tls.client-crl[1]: expected a file that can be read, "
+                "c.yaml:49:28: listeners[1].tls.client-crl[1]: expected a file that can be read, "
                     + "found no such file at \"more.crl\"; \(remedy)",
-                "c.yaml:31:16: listeners[1].tls.key-log: expected a file that can be written, "
+                "c.yaml:52:16: listeners[1].tls.key-log: expected a file that can be written, "
                     + "found something that is not a file at \"keys.log\"; \(remedy)",
-                "c.yaml:85:11: upstreams[0].tls.ca: expected a file that can be read, found no such file at \"up.pem\"; \(remedy)",
+                "c.yaml:106:11: upstreams[0].tls.ca: expected a file that can be read, found no such file at \"up.pem\"; \(remedy)",
             ])
     }
 

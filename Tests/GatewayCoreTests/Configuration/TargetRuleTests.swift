@@ -15,15 +15,16 @@ struct TargetRuleTests {
     @Test(arguments: [
         ("127.0.0.1", AddressKind.loopback), ("127.255.0.9", .loopback), ("::1", .loopback),
         ("::ffff:127.0.0.1", .loopback), ("10.1.2.3", .private), ("172.16.0.1", .private), ("172.31.255.255", .private),
-        ("172.32.0.1", .public), ("192.168.9.9", .private), ("100.64.0.1", .private), ("100.128.0.1", .public),
+        ("172.32.0.1", .worldwide), ("192.168.9.9", .private), ("100.64.0.1", .private), ("100.128.0.1", .worldwide),
         ("fd12::1", .private), ("fc00::1", .private), ("169.254.169.254", .special), ("169.254.1.1", .special),
         ("fe80::1", .special), ("fd00:ec2::254", .special), ("100.100.100.200", .special), ("168.63.129.16", .special),
-        ("::ffff:169.254.169.254", .special), ("64:ff9b::a9fe:a9fe", .special), ("64:ff9b::808:808", .public),
-        ("64:ff9b:1::808:808", .special), ("2002:a00:1::", .special), ("2002:808:808::", .public),
+        ("::ffff:169.254.169.254", .special), ("64:ff9b::a9fe:a9fe", .special), ("64:ff9b::808:808", .worldwide),
+        ("64:ff9b:1::808:808", .special), ("2002:a00:1::", .special), ("2002:808:808::", .worldwide),
         ("0.0.0.0", .special), ("::", .special), ("0.1.2.3", .special), ("224.0.0.1", .special), ("ff02::1", .special),
         ("255.255.255.255", .special), ("240.0.0.1", .special), ("192.0.0.192", .special), ("192.0.2.1", .special),
         ("198.18.0.1", .special), ("2001::1", .special), ("2001:db8::1", .special), ("::127.0.0.1", .special),
-        ("8.8.8.8", .public), ("2606:4700::1111", .public), ("2001:4860:4860::8888", .public), ("3fff::1", .special),
+        ("8.8.8.8", .worldwide), ("2606:4700::1111", .worldwide), ("2001:4860:4860::8888", .worldwide),
+        ("3fff::1", .special),
         ("fec0::1", .special), ("5f00::1", .special),
     ])
     func knowsWhatAnAddressIsFor(_ text: String, _ kind: AddressKind) throws {

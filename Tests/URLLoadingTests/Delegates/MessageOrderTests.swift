@@ -135,7 +135,8 @@ struct MessageOrderTests {
         let session = URLSession.test(recorder)
         session.downloadTask(with: server.url()).resume()
         _ = try await recorder.end()
-        #expect(recorder.events == ["created", "redirect 302", "written", "downloaded", "metrics", "complete"])
+        #expect(
+            recorder.eventsOfTheTask == ["created", "redirect 302", "written", "downloaded", "metrics", "complete"])
         session.invalidateAndCancel()
     }
 

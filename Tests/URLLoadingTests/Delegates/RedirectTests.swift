@@ -173,7 +173,7 @@ struct RedirectTests {
         let session = URLSession.test(recorder)
         session.dataTask(with: server.url()).resume()
         let goOn = try await kept.value()
-        #expect(recorder.events == ["created", "redirect 302"] && server.requests.count == 1)
+        #expect(recorder.eventsOfTheTask == ["created", "redirect 302"] && server.requests.count == 1)
         goOn()
         #expect(try await recorder.end().data == Data("hello".utf8))
         session.invalidateAndCancel()

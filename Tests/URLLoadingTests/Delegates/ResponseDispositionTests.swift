@@ -15,7 +15,7 @@ struct ResponseDispositionTests {
         let recorder = self.answering(.cancel)
         let notes = try await recorder.run(server.url())
         #expect((notes.error as? URLError)?.code == .cancelled && notes.data.isEmpty)
-        #expect(recorder.events == ["created", "response 200", "metrics", "complete"])
+        #expect(recorder.eventsOfTheTask == ["created", "response 200", "metrics", "complete"])
     }
 
     @Test func isKeptBackUntilTheAnswer() async throws {
@@ -28,7 +28,7 @@ struct ResponseDispositionTests {
         session.dataTask(with: server.url()).resume()
         let goOn = try await kept.value()
         for _ in 0..<100 { await Task.yield() }
-        #expect(recorder.events == ["created", "response 200"])
+        #expect(recorder.eventsOfTheTask == ["created", "response 200"])
         goOn()
         #expect(try await recorder.end().data == Data("hello".utf8))
         session.invalidateAndCancel()

@@ -44,6 +44,8 @@ class Recorder: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
 
     var notes: Notes { self.state.withLock { $0 } }
     var events: [String] { self.log.names }
+    /// Without the session's own end, which may be told before or after somebody looks.
+    var eventsOfTheTask: [String] { self.events.filter { $0 != "invalid" } }
     var error: URLError? { self.notes.error as? URLError }
 
     /// Waits for the end of the (only) task.

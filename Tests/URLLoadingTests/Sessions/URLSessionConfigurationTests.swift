@@ -70,10 +70,13 @@ struct URLSessionConfigurationTests {
         changed.protocolClasses = nil
         changed.multipathServiceType = .aggregate
         changed.usesClassicLoadingMode = false
+        changed.socketPath = "/run/a"
+        changed.authorities = [1]
+        changed.admitsAddress = { _, _ in false }
         let copy = try #require(changed.copy() as? URLSessionConfiguration)
         let plain = URLSessionConfiguration.default
         let values = Self.values(changed)
-        #expect(Self.values(copy) == values && values.count == 30)
+        #expect(Self.values(copy) == values && values.count == 33)
         // Every value was changed: one that is not copied shows.
         for (value, standard) in zip(values, Self.values(plain)) { #expect(value != standard) }
         copy.timeoutIntervalForRequest = 9

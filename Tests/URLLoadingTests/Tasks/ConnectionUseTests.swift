@@ -33,7 +33,11 @@ struct ConnectionUseTests {
         let gate = Gate()
         let server = try await WebServer(["/first": .text("").after(gate)])
         for path in ["/low", "/default", "/high"] { server.on(path, .text(path)) }
-        let session = URLSession.test { $0.httpMaximumConnectionsPerHost = 1 }
+        let other = try await WebServer(["/": .text("")])
+        let session = URLSession.test { configuration in
+            configuration.httpMaximumConnectionsPerHost = 1
+            configuration.urlCache = nil
+        }
         let first = session.dataTask(with: server.url("/first"))
         first.resume()
         await server.hasHeard(1)
@@ -48,6 +52,8 @@ struct ConnectionUseTests {
         }
         // While it waits, too.
         tasks[2].priority = 0.9
+        // What a session is told goes its way in order: once this one is through, the others are in their line.
+        _ = try await session.data(from: other.url())
         gate.open()
         for outcome in done { _ = try await outcome.value() }
         #expect(server.requests.map(\.path) == ["/first", "/high", "/default", "/low"])

@@ -53,7 +53,7 @@ struct DownloadTaskTests {
         #expect(notes.written.last?.total == 450_000 && notes.written.allSatisfy { $0.expected == 450_000 })
         #expect(notes.written.map(\.now).reduce(0, +) == 450_000)
         #expect(zip(notes.written, notes.written.dropFirst()).allSatisfy { $0.total + $1.now == $1.total })
-        #expect(recorder.events == ["created", "written", "downloaded", "metrics", "complete"])
+        #expect(recorder.eventsOfTheTask == ["created", "written", "downloaded", "metrics", "complete"])
         #expect(task.countOfBytesReceived == 450_000 && task.countOfBytesExpectedToReceive == 450_000)
         let file = try #require(notes.file)
         #expect(!FileManager.default.fileExists(atPath: file.path))

@@ -36,10 +36,10 @@ struct TimeoutTests {
         policies.data = { _, data in
             // In steps that are each shorter than the timeout, and together longer.
             guard data.count < gates.count else { return }
-            DispatchQueue.global().asyncAfter(deadline: .now() + 0.4) { gates[data.count].open() }
+            DispatchQueue.global().asyncAfter(deadline: .now() + 0.7) { gates[data.count].open() }
         }
         let recorder = DataRecorder(policies)
-        let session = URLSession.test(recorder) { $0.timeoutIntervalForRequest = 1.2 }
+        let session = URLSession.test(recorder) { $0.timeoutIntervalForRequest = 3 }
         session.dataTask(with: server.url()).resume()
         await server.hasHeard(1)
         gates[0].open()
@@ -109,7 +109,7 @@ struct TimeoutTests {
         server.on("/asks", BasicAuthenticationTests.guarded())
         var policies = Policies()
         let later = { @Sendable (work: @escaping @Sendable () -> Void) in
-            DispatchQueue.global().asyncAfter(deadline: .now() + 0.9, execute: work)
+            DispatchQueue.global().asyncAfter(deadline: .now() + 2.5, execute: work)
         }
         policies.redirect = { _, request, answer in later { answer(request) } }
         policies.challenge = { _, answer in
@@ -117,17 +117,17 @@ struct TimeoutTests {
         }
         policies.response = { _, answer in later { answer(.allow) } }
         let recorder = DataRecorder(policies)
-        let notes = try await recorder.run(server.url()) { $0.timeoutIntervalForRequest = 0.3 }
+        let notes = try await recorder.run(server.url()) { $0.timeoutIntervalForRequest = 2 }
         #expect(notes.error == nil && notes.data == Data("in".utf8))
     }
 
     @Test func goAlongWithARedirect() async throws {
         let server = try await WebServer(["/": .redirect(to: "/there"), "/there": .hang])
         var request = URLRequest(url: server.url())
-        request.timeoutInterval = 0.4
+        request.timeoutInterval = 2
         let recorder = DataRecorder()
         let notes = try await recorder.run(request)
         #expect((notes.error as? URLError)?.code == .timedOut)
-        #expect(notes.redirects.first?.request.timeoutInterval == 0.4)
+        #expect(notes.redirects.first?.request.timeoutInterval == 2)
     }
 }

@@ -1,7 +1,7 @@
 /// What an address is for, as far as it matters to who may be connected to.
 package enum AddressKind: String, Sendable, Hashable, CaseIterable {
     /// Routed on the Internet.
-    case `public`
+    case worldwide = "public"
     /// This machine: 127.0.0.0/8, ::1.
     case loopback
     /// Networks of one's own: RFC 1918, RFC 6598, RFC 4193.
@@ -37,7 +37,7 @@ extension IPAddress {
         }
         if bits >> 20 == 0xAC1 || bits >> 22 == 0x6440_0000 >> 22 { return .private }
         // 192.0.0.0/24, 192.0.2.0/24, 192.88.99.0/24, 198.51.100.0/24, 203.0.113.0/24.
-        return [0xC0_0000, 0xC0_0002, 0xC0_5863, 0xC6_3364, 0xCB_0071].contains(bits >> 8) ? .special : .public
+        return [0xC0_0000, 0xC0_0002, 0xC0_5863, 0xC6_3364, 0xCB_0071].contains(bits >> 8) ? .special : .worldwide
     }
 
     private static func kind(v6 high: UInt64, _ low: UInt64) -> AddressKind {
@@ -52,10 +52,10 @@ extension IPAddress {
         guard high >> 61 == 1, high >> 41 != 0x2001_0000 >> 9, high >> 32 != 0x2001_0DB8, high >> 44 != 0x3FFF0 else {
             return .special
         }
-        return .public
+        return .worldwide
     }
 
     private static func carried(_ bits: UInt32) -> AddressKind {
-        Self.kind(v4: bits) == .public ? .public : .special
+        Self.kind(v4: bits) == .worldwide ? .worldwide : .special
     }
 }

@@ -11,10 +11,10 @@ package struct TargetRules: Sendable, Equatable {
     /// Where only this machine can reach the control plane: what whoever asks could reach as well. Networks of one's
     /// own are left out, and metadata services, for whose sake a page or a program might ask.
     package static let ofLocalCallers = TargetRules([
-        TargetRule(.kind(.public)), TargetRule(.kind(.loopback)), TargetRule(.socketFolder("/")),
+        TargetRule(.kind(.worldwide)), TargetRule(.kind(.loopback)), TargetRule(.socketFolder("/")),
     ])
     /// Where others can reach it too.
-    package static let ofRemoteCallers = TargetRules([TargetRule(.kind(.public))])
+    package static let ofRemoteCallers = TargetRules([TargetRule(.kind(.worldwide))])
 
     /// Whether a connection may be tried. To be asked of each address that a name has, when it is tried.
     /// - Parameter host: the name that was asked for, in lower case; `nil` where an address was.

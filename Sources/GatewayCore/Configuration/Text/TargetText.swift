@@ -14,7 +14,11 @@ enum TargetText {
     }
 
     private static func place(_ host: String, _ isBracketed: Bool) throws(TextFault) -> TargetRule.Place {
-        if !isBracketed, let kind = AddressKind(rawValue: host), kind != .special { return .kind(kind) }
+        if !isBracketed, let kind = AddressKind(rawValue: host) {
+            // What is special is named one by one, or not at all.
+            guard kind != .special else { throw Self.fault }
+            return .kind(kind)
+        }
         if isBracketed || AddressText.address(host.utf8.prefix { $0 != UInt8(ascii: "/") }) != nil {
             return .block(try ValueSyntax<AddressBlock>.addressBlock.parse(host))
         }

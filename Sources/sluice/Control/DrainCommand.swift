@@ -1,0 +1,91 @@
+import ArgumentParser
+import CommandLineText
+import ControlAPI
+import ControlClient
+import GatewayCore
+import WebSocketProtocol
+
+/// `sluice drain`: connections are told to end, one after the other.
+struct DrainCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "drain",
+        abstract: "Tell connections to end, one after the other, and watch it.",
+        discussion: """
+            Which ones must be said, or --all. Ctrl-C cancels what is left of it; with --background the drain goes on in the gateway, \
+            and its id is printed.
+
+            EXAMPLES
+              sluice drain --route chat --preview
+              sluice drain --route chat --rate 50 --jitter 2s --deadline 5m --reason 'maintenance'
+
+            \(ControlHelp.exitCodes)
+            """)
+
+    @OptionGroup(title: "Which")
+    var which: SelectionOptions
+
+    @Flag(help: "Every connection.")
+    var all = false
+
+    @Flag(help: "Only count them.")
+    var preview = false
+
+    @Option(help: ArgumentHelp("Close code. (default: 1001)", valueName: "code"))
+    var code: String?
+
+    @Option(help: ArgumentHelp("Close reason, at most 123 bytes.", valueName: "text"))
+    var reason: String?
+
+    @Flag(help: "End them with a reset.")
+    var abort = false
+
+    @Option(help: ArgumentHelp("Connections in a second, 1 to 100000. (default: 100)", valueName: "number"))
+    var rate: String?
+
+    @Option(help: ArgumentHelp("Each is told up to so much later, by chance. (default: 0s)", valueName: "duration"))
+    var jitter: String?
+
+    @Option(help: ArgumentHelp("What is still there then is reset. (default: none)", valueName: "duration"))
+    var deadline: String?
+
+    @Flag(help: "Begin it, print its id, and leave it to itself.")
+    var background = false
+
+    @OptionGroup(title: "Gateway and output")
+    var control: ControlOptions
+
+    func run() async throws {
+        try await self.control.run(reading: self.request) { desk, body in
+            let answer = try await desk.session.send(try ControlRequest(.post, "/v1/drains", json: body))
+            if self.preview {
+                return try await desk.show(answer, as: BulkAnswer.self) { ["\($0.matched) connections"] }
+            }
+            let drain = try answer.decoded(Drain.self)
+            if self.background { return try await desk.show(answer, as: Drain.self) { [$0.id] } }
+            try await DrainWatch(desk: desk, id: drain.id).untilEnd()
+        }
+    }
+
+    private func request(_ reader: inout OptionReader) -> BulkRequest? {
+        var body = BulkRequest()
+        let selection = self.which.selection(&reader)
+        let selector = Dictionary(grouping: selection.parameters, by: \.name).mapValues { values in
+            values.map(\.value).joined(separator: ",")
+        }
+        if selector.isEmpty, !self.all {
+            reader.note(
+                "sluice drain", expected: "which connections are meant, or --all", found: "neither",
+                remedy: "try --preview first: it only counts")
+        }
+        body.selector = selector.isEmpty ? nil : selector
+        body.all = self.all ? true : nil
+        body.preview = self.preview ? true : nil
+        body.code = reader.value("--code", self.code, ValueSyntax<CloseCode>.closeCode).map { Int($0.rawValue) }
+        body.reason = reader.value("--reason", self.reason, ValueSyntax<String>.closeReason)
+        body.abort = self.abort ? true : nil
+        body.ratePerSecond = reader.value("--rate", self.rate, .integer(1...100_000)).map { Double($0) }
+        body.jitterMs = OpenOptions.milliseconds("--jitter", self.jitter, &reader)
+        body.deadlineMs = OpenOptions.milliseconds("--deadline", self.deadline, &reader)
+        return body
+    }
+}

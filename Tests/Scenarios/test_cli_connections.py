@@ -1,0 +1,256 @@
+"""Connections of a running gateway on the command line, with nothing but the built binary."""
+
+import hashlib
+import json
+import re
+import signal
+import threading
+
+import pytest
+
+from support import configuration
+from support.client import Client
+from support.connect import Terminal
+from support.control import Control
+from support.deadlines import Lines, seconds
+from support.gateway import BINARY
+
+
+@pytest.fixture
+def serve(sluice, tmp_path):
+    """A gateway with a control plane of its own: (gateway, client, URL of its echo)."""
+
+    def start(address="http://127.0.0.1:0"):
+        file = configuration.write(
+            tmp_path / "sluice.yaml", [configuration.listener("web", "ws://127.0.0.1:0")],
+            [configuration.route("echo", "echo", path="/echo")], control={"address": address})
+        gateway = sluice("serve", "--config", file)
+        listening = next(line for line in gateway.output.all() if line.startswith("listening on "))
+        port = re.search(r":(\d+)/", listening).group(1)
+        return gateway, Client(Control.of(gateway).url), f"ws://127.0.0.1:{port}/echo"
+
+    return start
+
+
+@pytest.fixture
+def client(serve):
+    _, client, client.echo = serve()
+    return client
+
+
+def opened(client, *options, url=None):
+    name = client("open", url or client.echo, *options).strip()
+    assert re.fullmatch(r"\d+", name)
+    return name
+
+
+def test_a_connection_is_opened_used_and_closed(client):
+    name = opened(client, "--label", "team=blue", "--description", "hé 漢字", "-H", "X-Test: 1")
+    assert client("send", name, "grüße") == "sent 7 bytes\n"
+    assert client("receive", name) == "grüße\n"
+    assert re.fullmatch(rf"{name}: pong after [\d.]+ m?s\n", client("ping", name))
+    sheet = client("show", name)
+    assert re.search(r"^description +hé 漢字$", sheet, re.M) and re.search(r"^labels +team=blue$", sheet, re.M)
+    assert "X-Test: 1" in sheet and re.search(r"^sent +7 B, 1 messages, \d frames$", sheet, re.M)
+    assert "team=green" in client("set", name, "--label", "team=green")
+    assert client("close", name, "--code", "4001", "--reason", "bye now").startswith(f'{name} closed with 4001 "bye now"')
+
+    after = client.run("show", name)
+    assert "is over" in after.failed(66)
+    assert re.search(r"^close code +4001$", after.text, re.M) and re.search(r"^close reason +bye now$", after.text, re.M)
+
+
+def test_json_is_what_the_gateway_answers(client):
+    control = Control(client.url)
+    name = opened(client)
+    fields = "id,kind,url,state"
+    assert client("ls", "--json", "--fields", fields).encode() == control.get("/v1/connections", fields=fields, limit=1000).body + b"\n"
+    assert client("show", name, "--json", "--fields", fields).encode() == control.get(f"/v1/connections/{name}", fields=fields).body + b"\n"
+    assert json.loads(client("send", name, "x", "--json")) == {"state": "sent", "bytes": 1, "queuedSendBytes": 0}
+    assert json.loads(client("receive", name, "--json")) == {"type": "text", "text": "x", "bytes": 1}
+    assert 0 < json.loads(client("ping", name, "--json"))["rttMs"]
+    run = client.run("show", "4711", "--json")
+    run.failed(66)
+    assert run.json == control.get("/v1/connections/4711").json
+
+
+def test_binary_goes_in_and_out_as_it_is(client):
+    name, data = opened(client), bytes(range(256)) * 8
+    assert client("send", name, "--binary", text=data) == "sent 2048 bytes\n"
+    assert client.run("receive", name).output == data
+    client("send", name, "--hex", "00 ff 7f")
+    assert client.run("receive", name).output == b"\x00\xff\x7f"
+    client("send", name, text="from a pipe\n")
+    assert client.run("receive", name).output == b"from a pipe\n\n"
+    assert "--binary" in client.run("send", name, text=b"\xff").failed(65)
+
+
+def test_messages_are_followed_to_the_end(client):
+    name = opened(client)
+    process = client.start("receive", name, "--follow")
+    lines = Lines(process.stdout)
+    for text in ("one", "two"):
+        client("send", name, text)
+        lines.wait_for(lambda line: line == text, text)
+    client("close", name)
+    assert process.wait(seconds(10)) == 0, process.stderr.read()
+
+
+def test_a_stream_is_written_read_and_ended_by_halves(client, listener):
+    got, may_end = [], threading.Event()
+
+    def answer():
+        peer, _ = listener.socket.accept()
+        with peer:
+            while data := peer.recv(4096):
+                got.append(data)
+            peer.sendall(b"farewell")
+            assert may_end.wait(seconds(10))
+
+    thread = threading.Thread(target=answer, daemon=True)
+    thread.start()
+    name = opened(client, url=f"tcp://127.0.0.1:{listener.port}")
+    client("send", name, "--crlf", "EHLO")
+    assert client("close", name, "--write") == f"{name} closed for writing\n"
+    assert client("receive", name, "--min", "8") == "farewell"
+    assert b"".join(got) == b"EHLO\r\n"
+    assert "direction" in client.run("close", name, "--write").failed(81)
+    may_end.set()
+    thread.join(seconds(10))
+    assert client("receive", name, "--follow") == ""
+
+
+def test_lists_are_chosen_sorted_and_bounded(client):
+    names = [opened(client, "--label", f"n={number}") for number in range(3)]
+    rows = client("ls", "--direction", "opened").splitlines()
+    assert rows[0].split()[:3] == ["ID", "KIND", "STATE"]
+    assert [row.split()[0] for row in rows[1:]] == names
+    assert [row.split()[0] for row in client("ls", "--label", "n=1").splitlines()[1:]] == [names[1]]
+    assert [row.split()[0] for row in client("ls", "--direction", "opened", "--sort", "-id", "--limit", "2").splitlines()[1:]] == names[:0:-1]
+    assert len(client("ls", "--limit", "4").splitlines()) == 5
+    client("close", *names)
+    closed = client("ls", "--state", "closed", "--direction", "opened")
+    assert [row.split()[0] for row in closed.splitlines()[1:]] == names and "1000" in closed
+
+
+@pytest.mark.parametrize("arguments, code, words", [
+    (["show", "4711"], 66, "4711"),
+    (["show", "../v1"], 66, "no connection"),
+    (["open", "nope://x"], 65, "/url"),
+    (["open", "ws://127.0.0.1:1/"], 80, "refused"),
+    (["ls", "--sort", "beauty"], 65, "sort"),
+    (["ls", "--kind", "beauty"], 65, "kind"),
+    (["close", "4711", "--code", "4000"], 66, "4711"),
+    (["events", "--type", "beauty"], 65, "type"),
+])
+def test_what_the_gateway_refuses_is_one_line_and_a_code(client, arguments, code, words):
+    assert words in client.run(*arguments).failed(code)
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (["ls", "--min-age", "old"], "--min-age"),
+    (["ls", "--limit", "0"], "--limit"),
+    (["ls", "--fields", "id"], "--fields"),
+    (["open", "ws://h/", "--label", "blue"], "--label"),
+    (["open", "ws://h/", "-H", "no colon"], "--header"),
+    (["send", "1", "--hex", "0g"], "--hex"),
+    (["send", "1", "--crlf"], "--crlf"),
+    (["close", "1", "--code", "1005"], "--code"),
+    (["close", "1", "--abort", "--reason", "x"], "--reason"),
+    (["set", "1"], "sluice set"),
+    (["receive", "1", "--timeout", "11m"], "--timeout"),
+    (["ls", "--token", "a b"], "--token"),
+    (["ls", "--control-key", "k.pem"], "--control-key"),
+])
+def test_what_is_typed_wrong_is_told_before_anything_is_asked(arguments, words):
+    run = Client("127.0.0.1:1").run(*arguments)
+    assert run.code == 64 and words in run.errors and not run.output, run
+
+
+def test_where_no_control_plane_is(client, listener, serve):
+    closed = Client("127.0.0.1:1").run("ls")
+    assert "sluice serve" in closed.failed(69)
+    web = re.match(r"ws://([^/]+)/", client.echo).group(1)
+    assert "is no control plane" in Client(web).run("ls").failed(76)
+    assert "unix:///nowhere/x.sock" in Client("unix:///nowhere/x.sock").run("ls").failed(69)
+    assert Client("nonsense://x").run("ls").code == 64
+
+
+def test_the_address_may_be_in_the_environment_and_a_unix_socket(serve, tmp_path):
+    _, client, echo = serve(f"unix://{tmp_path}/control.sock")
+    name = opened(client, url=echo)
+    client("send", name, "over a socket")
+    assert client("receive", name) == "over a socket\n"
+    bare = Client(f"{tmp_path}/control.sock")
+    assert name in bare("ls")
+    bare.words = lambda *arguments: [str(BINARY), *arguments]
+    assert name in bare("ls", environment={"SLUICE_CONTROL": f"unix://{tmp_path}/control.sock"})
+
+
+def test_nothing_in_time_is_a_code_of_its_own(client):
+    assert "nothing came" in client.run("receive", opened(client), "--timeout", "50ms").failed(75)
+
+
+def test_events_are_told_as_they_happen_and_again(client):
+    process = client.start("events", "--after", "0", "--count", "1", "--type", "opened")
+    name = opened(client)
+    client("close", name)
+    again = client("events", "--after", "0", "--connection", name, "--count", "2").splitlines()
+    assert [line.split()[1] for line in again] == ["opened", "closed"] and all(name in line for line in again)
+    one = json.loads(client("events", "--after", "0", "--connection", name, "--count", "1", "--json"))
+    assert (one["type"], one["connection"]) == ("opened", name)
+    assert process.wait(seconds(10)) == 0 and b" opened " in process.stdout.read()
+
+
+def test_a_table_fits_its_terminal_and_has_colours_there_alone(client):
+    opened(client, "--description", "漢字 " * 30)
+    assert "\x1b" not in client("ls")
+    for columns in (60, 100):
+        terminal = Terminal("ls", "--control", client.url, program=[str(BINARY)], columns=columns)
+        try:
+            assert terminal.wait() == 0
+            assert "\x1b[32mopen" in terminal.shown.decode()
+            wide = lambda text: sum(2 if "\u1100" <= one else 1 for one in text.replace("…", "."))
+            assert all(wide(row) <= columns for row in terminal.text.splitlines()), terminal.text
+        finally:
+            terminal.close()
+    plain = Terminal("ls", "--no-color", "--control", client.url, program=[str(BINARY)])
+    try:
+        assert plain.wait() == 0 and "\x1b" not in plain.shown.decode()
+    finally:
+        plain.close()
+
+
+def test_a_watched_list_changes_until_it_is_interrupted(client):
+    terminal = Terminal("ls", "--watch", "--interval", "100ms", "--control", client.url, program=[str(BINARY)], columns=120)
+    try:
+        terminal.wait_for("0 shown")
+        opened(client, "--description", "came later")
+        terminal.wait_for("came later")
+        terminal.process.send_signal(signal.SIGINT)
+        assert terminal.wait() == 0
+        assert terminal.shown.endswith(b"\x1b[?25h\x1b[?1049l"), "the terminal is given back"
+    finally:
+        terminal.close()
+
+
+def test_tokens_are_made_once():
+    words = ["token", "--name", "ops", "--scope", "operate", "--scope", "read", "--expires", "90d"]
+    plain = Client("")
+    plain.words = lambda *arguments: [str(BINARY), *arguments]
+    first, second = plain(*words), plain(*words)
+    assert first != second
+    assert re.match(r"slc_[A-Za-z0-9_-]{43}\n", first)
+    assert re.search(r"- name: ops\n +hash: sha256:[0-9a-f]{64}\n +scopes: \[read, operate\]\n +expires: \"20", first)
+    made = json.loads(plain(*words, "--json"))
+    assert made["hash"] == "sha256:" + hashlib.sha256(made["token"].encode()).hexdigest()
+    wrong = plain.run("token", "--name", "a b", "--scope", "everything")
+    assert wrong.code == 64 and "--name" in wrong.errors and "--scope" in wrong.errors
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_the_commands(shell):
+    plain = Client("")
+    plain.words = lambda *arguments: [str(BINARY), *arguments]
+    script = plain("--generate-completion-script", shell)
+    assert all(word in script for word in ("receive", "events", "control-ca", "token"))

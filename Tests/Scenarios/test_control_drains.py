@@ -1,0 +1,85 @@
+"""Drains over REST: connections that are told to end one after the other, watched, paused, cancelled, and asked for with nonsense."""
+
+import time
+
+import pytest
+
+from support import configuration
+from support.control import Control
+from support.deadlines import eventually
+from support.events import Events
+
+
+@pytest.fixture
+def live(sluice, tmp_path):
+    """A gateway with so many live connections, its control plane, and their names."""
+
+    def start(count):
+        file = configuration.write(
+            tmp_path / "sluice.yaml", [configuration.listener("web", "ws://127.0.0.1:0")],
+            [configuration.route("echo", "echo", path="/echo")], control={"address": "http://127.0.0.1:0", "targets": ["127.0.0.1"]})
+        gateway = sluice("serve", "--config", file)
+        control = Control.of(gateway)
+        return control, [control.open(f"ws://127.0.0.1:{gateway.port()}/echo", labels={"of": "test"}) for _ in range(count)]
+
+    return start
+
+
+def opened(control):
+    return [item["id"] for item in control.list(label="of:test")]
+
+
+def test_a_drain_with_a_rate_is_watched_to_its_end(live):
+    control, names = live(20)
+    order = {"selector": {"label": "of:test"}, "ratePerSecond": 40, "code": 4001, "reason": "moving"}
+    assert control.post("/v1/drains", {**order, "preview": True}).expect(200)["matched"] == 20
+    with Events(control, "/v1/events") as events:
+        started = time.monotonic()
+        answer = control.post("/v1/drains", order)
+        drain = answer.expect(202)
+        path = answer.headers["location"]
+        assert (drain["state"], drain["total"]) == ("running", 20)
+        assert events.wait_type("drainStarted")["count"] == 20
+        assert events.wait_type("drainEnded")["count"] == 20
+        # Nineteen pauses of 25 ms.
+        assert time.monotonic() - started >= 0.475
+    drain = control.get(path).expect(200)
+    assert (drain["state"], drain["told"], drain["remaining"], drain["cut"]) == ("ended", 20, 0, 0) and drain["endedAt"]
+    assert opened(control) == []
+    closed = control.closed(names[0])
+    assert (closed["closeCode"], closed["closeReason"]) == (4001, "moving")
+
+
+def test_a_drain_that_is_cancelled_ends_at_once_however_slow_it_is(live):
+    control, names = live(3)
+    path = control.post("/v1/drains", {"selector": {"label": "of:test"}, "ratePerSecond": 0.001}).headers["location"]
+    eventually(lambda: control.get(path).expect(200)["told"] == 1, "the first that is told")
+    assert control.request("DELETE", path).expect(200)["state"] == "cancelled"
+    eventually(lambda: control.get(path).expect(200).get("endedAt"), "its end")
+    assert len(opened(control)) == 2
+    control.request("DELETE", path).problem(409, "state-conflict")
+
+
+def test_a_paused_drain_goes_on_where_it_was(live):
+    control, _ = live(3)
+    path = control.post("/v1/drains", {"selector": {"label": "of:test"}, "ratePerSecond": 5}).headers["location"]
+    assert control.post(path + ":pause").expect(200)["state"] == "paused"
+    control.post(path + ":pause").problem(409, "state-conflict")
+    assert opened(control)
+    assert control.post(path + ":resume").expect(200)["state"] == "running"
+    eventually(lambda: control.get(path).expect(200)["state"] == "ended", "its end")
+    assert opened(control) == []
+
+
+@pytest.mark.parametrize("member, values", [
+    ("ratePerSecond", [0, -1, 5.584981425933862e-133, 5e-324, 0.0009, 100_001, 9.08e126, 1.7976931348623157e308]),
+    ("jitterMs", [-1, 3_600_001, 1e18, 1.7e308]),
+    ("deadlineMs", [-1, 86_400_001, 5.320639728400362e16, 1.7e308]),
+    ("code", [-4096, 0, 999, 1005, 5000, 65536, 2**40]),
+])
+def test_numbers_beyond_all_sense_are_refused_and_nothing_is_drained(live, member, values):
+    control, names = live(2)
+    for value in values:
+        answer = control.post("/v1/drains", {"all": True, member: value})
+        assert answer.problem(422, "invalid-value")["errors"][0]["pointer"] == f"/{member}", value
+    assert sorted(opened(control)) == sorted(names)
