@@ -184,8 +184,8 @@ package final class Exchange: @unchecked Sendable {
         case .ordered, .draining, .ended: break
         case .waiting(let ticket): self.pool.withdraw(ticket)
         case .connecting(let attempt):
-            self.metrics.timings = attempt.timings
             attempt.cancel()
+            self.metrics.timings = attempt.timings
         case .running(let connection): connection.abandon()
         }
         self.end(.failed(failure))
