@@ -26,6 +26,7 @@ final class StreamConnection: ConnectionDriving, @unchecked Sendable {
         self.url = url
         var target = OpeningTarget(place)
         target.connectTimeout = Self.timeout(life)
+        target.socket.trafficClass = life.core.configuration.networkServiceType.trafficClass
         target.watch = { [weak life] step in
             if case .failed(let failure) = step { life?.transportFailure = failure }
         }

@@ -108,6 +108,7 @@ final class WebSocketConnection: ConnectionDriving, @unchecked Sendable {
         _ target: inout OpeningTarget, at url: URL, for task: URLSessionTask, _ timeout: Duration
     ) throws(URLError) {
         target.connectTimeout = timeout
+        target.socket.trafficClass = task.currentRequest.map(self.life.core.configuration.trafficClass)
         target.watch = { self.note($0) }
         guard url.isSecureWebSocket else { return }
         switch self.life.core.secureContext() {

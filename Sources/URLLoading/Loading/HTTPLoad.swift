@@ -180,6 +180,7 @@ final class HTTPLoad: Loader, @unchecked Sendable {
         let timeout = self.transfer.timeout(of: self.request)
         order.connectTimeout = timeout
         order.idleTimeout = timeout
+        order.trafficClass = self.core.configuration.trafficClass(for: self.request)
         let attempt = HTTPAttempt(self, request: self.request, head: order.head, body: source)
         self.attempt = attempt
         self.response = nil
