@@ -26,9 +26,10 @@ struct ProtocolBacklogTests {
 
         static func change(_ name: String, _ body: (inout Count) -> Void) {
             self.counts.withLock { counts in
-                body(&counts[name, default: Count()])
-                let ahead = counts[name].map { $0.brought - $0.taken } ?? 0
-                counts[name]?.mostAhead = max(counts[name]?.mostAhead ?? 0, ahead)
+                var count = counts[name] ?? Count()
+                body(&count)
+                count.mostAhead = max(count.mostAhead, count.brought - count.taken)
+                counts[name] = count
             }
         }
 
