@@ -134,6 +134,12 @@ final class ConnectionAttempt: @unchecked Sendable {
         }
     }
 
+    /// With a lookup that is under way, or was given up.
+    var timingsSoFar: ConnectTimings {
+        self.noteLookup()
+        return self.timings
+    }
+
     private func noteLookup() {
         self.timings.lookupStart = self.lookup.start
         self.timings.lookupEnd = self.lookup.end

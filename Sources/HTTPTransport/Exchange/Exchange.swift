@@ -71,7 +71,12 @@ package final class Exchange: @unchecked Sendable {
     }
 
     /// What it took until now; on the event loop.
-    package var metricsSoFar: ExchangeMetrics { self.metrics }
+    package var metricsSoFar: ExchangeMetrics {
+        guard case .connecting(let attempt) = self.phase else { return self.metrics }
+        var metrics = self.metrics
+        metrics.timings = attempt.timingsSoFar
+        return metrics
+    }
 
     // MARK: From any thread
 

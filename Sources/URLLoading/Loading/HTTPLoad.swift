@@ -74,6 +74,8 @@ final class HTTPLoad: Loader, @unchecked Sendable {
 
     func stop() {
         self.isStopped = true
+        // What was given up on the way was a transaction too.
+        if let attempt { self.note(attempt, attempt.exchange?.metricsSoFar) }
         self.attempt?.stop()
         self.attempt = nil
         self.decoder = nil
