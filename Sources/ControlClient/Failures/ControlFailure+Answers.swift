@@ -7,7 +7,12 @@ extension ControlFailure {
         guard headers.mediaType == "application/problem+json",
             let problem = try? JSONDecoder().decode(Problem.self, from: body)
         else {
-            self.init(foreign: status, at: address)
+            if status == 503, let health = try? JSONDecoder().decode(ServiceHealth.self, from: body) {
+                self.init(.later, "the gateway is not well: \(health.status)", remedy: "its log says more")
+                self.document = body
+            } else {
+                self.init(foreign: status, at: address)
+            }
             return
         }
         self.init(problem, retryAfter: headers["Retry-After"])

@@ -84,10 +84,26 @@ struct ConnectionsResource: Sendable {
     func problem(_ failure: TaskFailure, _ key: ConnectionKey) async -> ControlProblem {
         switch failure {
         case .closed, .ended, .connectionLost, .peerUnresponsive, .cancelled, .protocolViolation, .messageTooLong:
-            if case .closed(let report) = await self.gateway.find(key) { return self.closed(report) }
+            if let report = await self.closingRecord(key) { return self.closed(report) }
         case .timedOut, .directionClosed, .usage, .cannotConnect, .secureConnectionFailed, .handshakeRefused: break
         }
         return ControlProblem(failure)
+    }
+
+    /// How long the record of a connection may be missing after its task has told its end, in steps of 5 ms.
+    private static let recordSteps = 100
+
+    /// How a connection ended. Its task tells who waits for it first, and only then it is entered among the closed ones.
+    /// - Returns: `nil` where that does not happen: only one direction is over.
+    private func closingRecord(_ key: ConnectionKey) async -> ConnectionReport? {
+        for _ in 0..<Self.recordSteps {
+            switch await self.gateway.find(key) {
+            case .closed(let report): return report
+            case .unknown: return nil
+            case .live: try? await Task.sleep(for: .milliseconds(5))
+            }
+        }
+        return nil
     }
 
     // MARK: Showing
