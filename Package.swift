@@ -228,6 +228,8 @@ let package = Package(
                 "GatewayCore", "StreamTransport", "WebSocketProtocol", "TLSEngine", "Deflate", "ByteKernels",
                 "HTTPSemantics", "HTTPTransport", "URLLoading",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: house),
         .executableTarget(
