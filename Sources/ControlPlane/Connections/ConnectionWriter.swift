@@ -190,10 +190,11 @@ package struct ConnectionWriter {
 }
 
 extension ConnectionReport {
-    /// Since payload last moved; since the beginning where none has.
+    /// Since payload last moved; since the beginning where none has. None where some moved after the report was taken:
+    /// counters are read when they are shown.
     package var idle: Duration {
         let now = self.closing?.at ?? self.takenAt
-        return (self.record?.lastActivityAt ?? self.createdAt).duration(to: now)
+        return max(.zero, (self.record?.lastActivityAt ?? self.createdAt).duration(to: now))
     }
 }
 
