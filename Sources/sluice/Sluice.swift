@@ -31,7 +31,7 @@ struct Sluice: AsyncParsableCommand {
 
               sluice --generate-completion-script bash
 
-            EXIT CODES of serve, check and bridge; the help of each other command lists its own
+            EXIT CODES of serve, check and bridge; each other command tells its own
               0   ended as asked
               64  wrong usage of the command line
               69  --require-target was given and the target cannot be reached

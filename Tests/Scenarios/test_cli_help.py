@@ -31,7 +31,10 @@ def test_the_help_of_a_command_is_complete(name):
     usage, _, options = text.partition("USAGE:")[2].partition("\n\n")
     for option in re.findall(r"^  (?:-\w, )?(--[a-z-]+|<[\w=:]+>)(.*)$", options, re.M):
         assert option[1].strip() or re.search(rf"^  (?:-\w, )?{re.escape(option[0])}[^\n]*\n {{10,}}\S", options, re.M), f"{name} {option} says nothing"
-    assert all(len(line) <= 100 for line in text.partition("USAGE:")[2].splitlines()[2:]), "lines fit a terminal"
+    told = text.partition("USAGE:")[0]
+    broken = [line for line in told[told.index("EXAMPLE"):].splitlines() if line and not re.match(r"  |[A-Z]{4}", line)]
+    assert not broken, "what is to be copied, and what stands in columns, is not broken into lines"
+    assert all(len(line) <= 80 for line in text.splitlines() if not line.startswith("USAGE:")), "lines fit a terminal"
 
 
 @pytest.mark.parametrize("name", CLIENTS)

@@ -86,9 +86,9 @@ def folder(tmp_path):
 @pytest.fixture
 def serve(sluice, tmp_path, folder):
     def start(**transfers):
-        control = Configured(sluice, tmp_path, control={"transfers": {"directories": [str(folder)], **transfers}}).control
-        client = Client(control.url)
-        client.control = control
+        one = Configured(sluice, tmp_path, control={"transfers": {"directories": [str(folder)], **transfers}})
+        client = Client(one.control.url)
+        client.control, client.gateway = one.control, one.gateway
         return client
 
     return start
@@ -167,6 +167,29 @@ def test_ctrl_c_keeps_what_came_and_the_same_command_goes_on(client, held, folde
     assert there.read_bytes() == held.CONTENT
     done = client.control.get(f"/v1/transfers/{name}").expect(200)
     assert done["attempt"] == 2 and 0 < done["resumedAtBytes"] and len(transfers(client)) == 1
+
+
+def test_a_second_ctrl_c_does_not_wait_for_a_gateway_that_does_not_answer(client, held, folder):
+    process = client.start("get", held.url, "--to", folder / "there")
+    reaches(client, lambda one: one.get("writtenBytes"), "something is there")
+    client.gateway.signal(signal.SIGSTOP)
+    try:
+        def ended():
+            process.send_signal(signal.SIGINT)
+            return process.poll() is not None
+
+        # Signals that come at once may be heard as one.
+        eventually(ended, "the end")
+        assert process.returncode == 130
+    finally:
+        client.gateway.signal(signal.SIGCONT)
+
+
+def test_a_reader_that_goes_away_is_told(client, nginx):
+    process = client.start("get", f"{nginx.base}/file")
+    process.stdout.close()
+    assert process.wait(seconds(20)) == 74
+    assert b"standard output" in process.stderr.read()
 
 
 def test_a_transfer_is_gone_on_with_by_its_id(client, held, folder, tmp_path):

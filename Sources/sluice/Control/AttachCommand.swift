@@ -32,13 +32,13 @@ struct AttachCommand: AsyncParsableCommand {
             EXIT CODES
               0    ended in order, or let go
               64   wrong usage
-              65   standard input cannot be sent: no UTF-8 for a text message, or a line beyond 16MiB
+              65   standard input cannot be sent: no UTF-8, or a line beyond 16MiB
               66   there is no such connection, or it is over
               69   no control plane answers there
               70   a fault of sluice or of the gateway
               74   standard input or output failed
               75   not now: try again
-              76   ended out of order: reset or cut; or what answers is no control plane of this version
+              76   ended out of order; or what answers is no control plane
               77   not allowed: no token, or one without the scope
               78   a certificate, token or other file cannot be used
               79   TLS with the control plane failed

@@ -16,7 +16,8 @@ struct DrainCommand: AsyncParsableCommand {
 
             EXAMPLES
               sluice drain --route chat --preview
-              sluice drain --route chat --rate 50 --jitter 2s --deadline 5m --reason 'maintenance'
+              sluice drain --route chat --rate 50 --jitter 2s --deadline 5m \\
+                --reason 'maintenance'
 
             \(ControlHelp.exitCodes)
             """)

@@ -21,8 +21,9 @@ struct PutCommand: AsyncParsableCommand {
 
             EXAMPLES
               sluice put picture.png https://example.org/upload/picture.png
-              sluice put form.json https://example.org/forms -X POST -H 'Content-Type: application/json' -o answer.json
-              sluice put --remote /srv/files/big.iso https://example.org/big.iso --background
+              sluice put form.json https://example.org/forms -X POST -o answer.json \\
+                -H 'Content-Type: application/json'
+              sluice put --remote /srv/files/big.iso https://example.org/big.iso
 
             \(ControlHelp.exitCodes)
             """)
