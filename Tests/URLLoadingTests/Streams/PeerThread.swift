@@ -6,13 +6,32 @@ import TestSupport
 /// A peer on real sockets that takes one connection, and speaks as it is told on a thread of its own.
 final class PeerThread: Sendable {
     let port: UInt16
-    private let listener: Int32
     private let ended = DispatchSemaphore(value: 0)
+    private let listening: Listening
+
+    /// The listening descriptor, closed by the thread that accepts from it and by nobody else: closed by others, its number
+    /// could be somebody else's by the time the thread comes to accept.
+    private final class Listening: Sendable {
+        private let descriptor: Mutex<Int32?>
+
+        init(_ descriptor: Int32) {
+            self.descriptor = Mutex(descriptor)
+        }
+
+        /// Lets whoever accepts from it go.
+        func end() {
+            self.descriptor.withLock { if let descriptor = $0 { _ = shutdown(descriptor, Int32(SHUT_RDWR)) } }
+        }
+
+        func close() {
+            self.descriptor.withLock { if let descriptor = $0.take() { _ = Glibc.close(descriptor) } }
+        }
+    }
 
     /// - Parameter body: gets the accepted descriptor, which is closed behind it.
     init(_ body: @escaping @Sendable (Int32) -> Void) throws {
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        self.listener = listener
+        self.listening = Listening(listener)
         guard listener >= 0, listen(listener, 1) == 0 else { throw SystemError(errno) }
         var name = sockaddr_in()
         var length = socklen_t(MemoryLayout<sockaddr_in>.size)
@@ -21,18 +40,20 @@ final class PeerThread: Sendable {
         }
         guard status == 0 else { throw SystemError(errno) }
         self.port = UInt16(bigEndian: name.sin_port)
-        let ended = self.ended
+        let (ended, listening) = (self.ended, self.listening)
         SystemThread.start(named: "peer") {
             let descriptor = accept(listener, nil, nil)
-            if descriptor >= 0 { body(descriptor) }
-            close(descriptor)
+            listening.close()
+            if descriptor >= 0 {
+                body(descriptor)
+                close(descriptor)
+            }
             ended.signal()
         }
     }
 
     deinit {
-        shutdown(self.listener, Int32(SHUT_RDWR))
-        close(self.listener)
+        self.listening.end()
     }
 
     /// Whether the peer came to its end.
