@@ -17,7 +17,8 @@ extension Gateway {
                 figures = await part.value.loop.perform { part.value.counted(turn, begun) }
             }
         }
-        return figures
+        let configured = self.state.withLock { $0.plan?.configuration.routes.map(\.name) ?? [] }
+        return figures.bounded(preferring: configured)
     }
 }
 
