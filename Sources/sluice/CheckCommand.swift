@@ -28,7 +28,7 @@ struct CheckCommand: AsyncParsableCommand {
               78  a problem in the configuration or the files it names
             """)
 
-    @Option(help: ArgumentHelp("YAML file to check.", valueName: "file"))
+    @Option(help: ArgumentHelp("YAML file to check.", valueName: "file"), completion: .file())
     var config: String
 
     @Flag(help: "Do not look at the certificates and other files that the configuration names.")

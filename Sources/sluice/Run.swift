@@ -38,6 +38,8 @@ func run(_ located: LocatedConfiguration, source: ConfigurationSource) async thr
     }
     ServiceSupervisor.notify("READY=1\nSTATUS=serving")
     control?.phase = .ready
+    let watchdog = Task { await Watchdog.feed(group.loops) }
+    defer { watchdog.cancel() }
     await Service(gateway: gateway, configuration: running, source: source, log: log, control: control).live(
         by: signals)
     await control?.stop()

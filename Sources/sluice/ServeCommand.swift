@@ -26,7 +26,8 @@ struct ServeCommand: AsyncParsableCommand {
               78  a problem in the configuration or the files it names
             """)
 
-    @Option(help: ArgumentHelp("YAML file with listeners, routes and upstreams.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("YAML file with listeners, routes and upstreams.", valueName: "file"), completion: .file())
     var config: String?
 
     @Option(

@@ -21,11 +21,17 @@ struct Sluice: AsyncParsableCommand {
 
               sluice connect wss://echo.example/
 
+            Or look at a gateway that runs, and steer it:
+
+              sluice ls
+              sluice open wss://echo.example/
+              sluice get https://example.org/
+
             Shells complete commands and options with the script that this prints; the last word is bash, zsh or fish:
 
               sluice --generate-completion-script bash
 
-            EXIT CODES
+            EXIT CODES of serve, check and bridge; each other command tells its own
               0   ended as asked
               64  wrong usage of the command line
               69  --require-target was given and the target cannot be reached
@@ -36,20 +42,21 @@ struct Sluice: AsyncParsableCommand {
         version: Version.text,
         groupedSubcommands: [
             CommandGroup(
-                name: "Gateway:", subcommands: [ServeCommand.self, CheckCommand.self, BridgeCommand.self]),
-            CommandGroup(name: "Client without a gateway:", subcommands: [ConnectCommand.self, TokenCommand.self]),
+                name: "Gateway", subcommands: [ServeCommand.self, CheckCommand.self, BridgeCommand.self]),
+            CommandGroup(name: "Client without a gateway", subcommands: [ConnectCommand.self, TokenCommand.self]),
             CommandGroup(
-                name: "Connections of a running gateway:",
+                name: "Connections of a running gateway",
                 subcommands: [
                     ListCommand.self, ShowCommand.self, OpenCommand.self, SendCommand.self, ReceiveCommand.self,
-                    PingCommand.self, CloseCommand.self, SuspendCommand.self, ResumeCommand.self, SecureCommand.self,
-                    SetCommand.self, TapCommand.self,
+                    AttachCommand.self, PingCommand.self, CloseCommand.self, SuspendCommand.self, ResumeCommand.self,
+                    SecureCommand.self, SetCommand.self, TapCommand.self,
                 ]),
+            CommandGroup(name: "Transfers of a running gateway", subcommands: [GetCommand.self, PutCommand.self]),
             CommandGroup(
-                name: "A running gateway as a whole:",
+                name: "A running gateway as a whole",
                 subcommands: [
-                    EventsCommand.self, DrainCommand.self, ReloadCommand.self, ListenersCommand.self,
-                    RoutesCommand.self, UpstreamsCommand.self,
+                    HealthCommand.self, EventsCommand.self, DrainCommand.self, ReloadCommand.self,
+                    ListenersCommand.self, RoutesCommand.self, UpstreamsCommand.self,
                 ]),
         ])
 }

@@ -49,6 +49,16 @@ struct ConversationTests {
                 == [[.begin], [], [.end, .leave, .awaitClosing], [.finish]])
     }
 
+    @Test func whoLeavesAStreamOfSomebodyElseEndsNothing() {
+        var stream = self.terms(messages: false)
+        stream.staysWithoutUs = true
+        #expect(
+            self.orders(stream, .opened, .interrupted, .outputEnded, .closed)
+                == [[.begin], [.leave, .awaitClosing], [], [.finish]])
+        #expect(
+            self.orders(stream, .opened, .inputEnded, .closed, .outputEnded) == [[.begin], [.end], [], [.finish]])
+    }
+
     @Test func aPersonIsNotKeptBehindThePeersEnd() {
         let orders = self.orders(self.terms(messages: false, endsWithPeer: true), .opened, .outputEnded)
         #expect(orders == [[.begin], [.end, .leave, .awaitClosing]])

@@ -5,7 +5,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from support import gateway  # noqa: E402
+from support import examples, gateway  # noqa: E402
 from support.certificates import Authority  # noqa: E402
 from support.subjects import ClientSubject, ServerSubject  # noqa: E402
 from support.task_client import TaskClient  # noqa: E402
@@ -57,6 +57,13 @@ def authority(tmp_path_factory):
 def server_certificate(authority):
     """(certificate, key) for localhost and 127.0.0.1."""
     return authority.issue("localhost")
+
+
+@pytest.fixture
+def example(sluice, authority, tmp_path):
+    """`sluice serve` with one of deploy/examples; the system's authorities are those of the tests."""
+    return lambda name, changes: sluice(
+        "serve", "--config", examples.moved(tmp_path, name, changes), environment=examples.trusting(authority))
 
 
 @pytest.fixture(scope="session")

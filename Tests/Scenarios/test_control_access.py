@@ -8,6 +8,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -303,10 +304,18 @@ def test_no_more_requests_than_may_are_carried_out_at_once(serve):
     gateway, control = serve(max_requests=2)
     name = control.open(f"tcp://127.0.0.1:{gateway.port()}")
     with ThreadPoolExecutor(2) as pool:
-        waiting = [pool.submit(control.verb, name, "receive", {"timeoutMs": 3000}) for _ in range(2)]
+        is_seen = threading.Event()
+
+        def wait():
+            # Until the refusal was seen: now and then the asking itself takes one of the two places.
+            while not is_seen.is_set():
+                control.verb(name, "receive", {"timeoutMs": 2000})
+
+        waiting = [pool.submit(wait) for _ in range(2)]
         answer = eventually(lambda: (lambda one: one if one.status == 503 else None)(control.get("/v1/connections")), "a refusal")
         answer.problem(503, "too-many-requests-at-once")
         assert answer.headers["retry-after"] == "1"
+        is_seen.set()
         control.get("/livez").expect(200)
         for one in waiting:
             one.result(seconds(20))

@@ -4,9 +4,6 @@ import asyncio
 import hashlib
 import os
 import re
-import shutil
-import tempfile
-from pathlib import Path
 
 import pytest
 import websockets
@@ -14,7 +11,8 @@ from websockets.asyncio.client import connect
 from websockets.asyncio.server import serve
 
 from support.deadlines import seconds, sized
-from support.programs import Program, find, free_port, run, unprivileged
+from support.postgres import Postgres
+from support.programs import Program, find, free_port, run
 from support.websocket import Wire
 
 
@@ -51,25 +49,9 @@ def test_plain_mqtt_clients_reach_a_broker_behind_a_websocket(bridge, broker):
 
 @pytest.fixture(scope="module")
 def postgres():
-    """A throw-away cluster on a port of its own, without authentication."""
-    homes = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
-    assert homes, "PostgreSQL is not installed: run deploy/install-dependencies --tests"
-    # Not below pytest's own folder: that one is closed to `nobody`, who runs the server.
-    folder = Path(tempfile.mkdtemp(prefix="sluice-postgres-"))
-    try:
-        account = unprivileged()
-        if account:
-            os.chown(folder, account["user"], account["group"])
-        made = run(homes[-1] / "initdb", "-D", folder / "data", "-U", "tester", "--auth=trust", "--no-sync", within=120,
-                   cwd=folder, **account)
-        assert made.returncode == 0, made.stderr
-        port = free_port()
-        with Program(homes[-1] / "postgres", "-D", folder / "data", "-p", port, "-h", "127.0.0.1", "-k", folder,
-                     "-c", "fsync=off", cwd=folder, **account) as server:
-            server.output.wait_for(lambda line: "ready to accept connections" in line, "the database", within=60)
-            yield port
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    one = Postgres(free_port())
+    yield one.port
+    one.end()
 
 
 def test_psql_works_through_two_bridges(bridge, postgres):

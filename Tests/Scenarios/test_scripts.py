@@ -41,3 +41,35 @@ def test_help_is_printed_at_once(script, name, mentions, word):
 def test_an_unknown_argument_is_64_and_names_the_known_ones(script, name):
     got = script(name, "--nonsense")
     assert got.returncode == 64 and "--nonsense" in got.stderr and "--help" in got.stderr, got
+
+
+@pytest.mark.parametrize("words", [["--config", "missing.yaml"], ["--config=missing.yaml"], ["missing.yaml"], ["serve", "--config", "missing.yaml"]])
+def test_a_configuration_that_is_not_there_is_told_before_anything_is_built(script, words):
+    got = script("run", *words)
+    assert (got.returncode, got.stderr) == (78, "deploy/run: missing.yaml: no such file, or not readable\n"), got
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """The scripts in a folder of their own, where installing and building only leave a program that shows its arguments."""
+    (tmp_path / "deploy").mkdir()
+    (tmp_path / "deploy" / "run").write_text((PROJECT / "deploy" / "run").read_text())
+    program = "#!/bin/sh\nprintf '%s\\n' \"$@\"\nexit 3\n"
+    build = f"mkdir -p \"$(dirname \"$0\")/../.build/release\"\ncat > \"$(dirname \"$0\")/../.build/release/sluice\" <<'END'\n{program}END\n"
+    for name, text in (("install-dependencies", ""), ("build", f"echo the build talks\n{build}chmod +x \"$(dirname \"$0\")/../.build/release/sluice\"\n")):
+        (tmp_path / "deploy" / name).write_text(f"#!/usr/bin/env bash\nset -e\n{text}")
+    for file in (tmp_path / "deploy").iterdir():
+        file.chmod(0o755)
+    (tmp_path / "my file.yaml").write_text("{}")
+    return tmp_path
+
+
+@pytest.mark.parametrize("words, passed", [
+    ([], ["serve"]), (["--log-level", "debug"], ["serve", "--log-level", "debug"]), (["--version"], ["--version"]),
+    (["my file.yaml"], ["serve", "--config", "my file.yaml"]), (["--config", "my file.yaml"], ["serve", "--config", "my file.yaml"]),
+    (["bridge", "tcp://127.0.0.1:0", "echo", "--header", "A: b c"], ["bridge", "tcp://127.0.0.1:0", "echo", "--header", "A: b c"]),
+    (["help", "bridge"], ["help", "bridge"]), (["connect", "ws://x/?a=*&b"], ["connect", "ws://x/?a=*&b"])])
+def test_arguments_go_through_as_they_are_and_the_exit_code_comes_back(checkout, words, passed):
+    got = subprocess.run([str(checkout / "deploy" / "run"), *words], capture_output=True, text=True, timeout=seconds(20), cwd=checkout)
+    assert (got.stdout.splitlines(), got.returncode) == (passed, 3), got
+    assert got.stderr == "the build talks\n"

@@ -10,6 +10,9 @@ package struct Conversation: Sendable {
         package var patience: Duration?
         /// The peer's end of a stream is the end, whether or not there is more to send.
         package var endsWithPeer = false
+        /// Whoever departs from a stream just leaves it: the connection belongs to somebody else and goes on. The end of
+        /// our input still ends our direction.
+        package var staysWithoutUs = false
 
         package init(carriesMessages: Bool) {
             self.carriesMessages = carriesMessages
@@ -125,7 +128,8 @@ package struct Conversation: Sendable {
     /// We end it.
     private mutating func depart() -> [Order] {
         self.phase = .ending
-        return self.terms.carriesMessages ? [.end, .awaitClosing] : [.end, .leave, .awaitClosing]
+        if self.terms.carriesMessages { return [.end, .awaitClosing] }
+        return self.terms.staysWithoutUs ? [.leave, .awaitClosing] : [.end, .leave, .awaitClosing]
     }
 
     private mutating func interrupted() -> [Order] {

@@ -7,7 +7,12 @@ extension ControlFailure {
         guard headers.mediaType == "application/problem+json",
             let problem = try? JSONDecoder().decode(Problem.self, from: body)
         else {
-            self.init(foreign: status, at: address)
+            if status == 503, let health = try? JSONDecoder().decode(ServiceHealth.self, from: body) {
+                self.init(.later, "the gateway is not well: \(health.status)", remedy: "its log says more")
+                self.document = body
+            } else {
+                self.init(foreign: status, at: address)
+            }
             return
         }
         self.init(problem, retryAfter: headers["Retry-After"])
@@ -53,8 +58,14 @@ extension ControlFailure {
     private static func remedy(_ problem: Problem, retryAfter: String?) -> String {
         switch (problem.status, problem.code) {
         case (401, _): return "give a token with --token-file or SLUICE_TOKEN"
+        case (403, "path-not-allowed"):
+            return "name a file of the gateway's machine below a directory of control.transfers.directories"
+        // What they say already tells what to do.
+        case (403, "target-not-allowed"), (403, "credential-not-allowed"), (403, "cross-origin"): return ""
         case (403, _): return "use a token with the scope that this needs"
         case (404, "unknown-connection"): return "'sluice ls --state any' lists those that there are and were"
+        case (409, "file-exists"): return "--overwrite replaces it"
+        case (409, "body-gone"): return "send the file with 'sluice put FILE URL'"
         case (410, _) where problem.connection?.id != nil:
             return "'sluice show \(problem.connection?.id ?? "")' tells how it ended"
         case (412, _), (428, _): return "somebody else changed it: look at it again, and repeat the change"

@@ -33,11 +33,11 @@ extension ControlFailure {
             .serverCertificateNotYetValid:
             self.init(
                 .secure, "the certificate of \(address) is not trusted: \(words)",
-                remedy: "trust its authority with --ca FILE")
+                remedy: "trust its authority with --control-ca FILE")
         case .clientCertificateRequired, .clientCertificateRejected:
             self.init(
                 .secure, "\(address) wants another certificate of us: \(words)",
-                remedy: "give one with --certificate and --key")
+                remedy: "give one with --control-certificate and --control-key")
         case .secureConnectionFailed:
             self.init(
                 .secure, "TLS with \(address) failed: \(words)",

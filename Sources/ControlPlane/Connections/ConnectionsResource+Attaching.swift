@@ -9,7 +9,7 @@ extension ConnectionsResource {
     // MARK: Attach
 
     /// Makes a WebSocket of the request that is the connection's traffic: message by message, or as binary messages the
-    /// bytes of a stream. When it is closed, the connection goes on.
+    /// bytes of a stream, where an empty one closes it for writing. When it is closed, the connection goes on.
     func attach(_ call: ControlCall) async throws -> Response {
         let live = try await self.live(call)
         let link = try self.link(live)
@@ -57,20 +57,25 @@ extension ConnectionsResource {
     }
 
     private static func code(of task: WebSocketTask) -> CloseCode {
-        task.closeCode.flatMap { $0.isAllowedOnWire ? $0 : nil } ?? .goingAway
+        switch task.closeCode {
+        case .noStatusReceived?: .normalClosure
+        case let code?: code.isAllowedOnWire ? code : .internalError
+        case nil: .internalError
+        }
     }
 
     private static func join(_ socket: WebSocketTask, _ task: StreamTask) async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask {
-                while let chunk = try? await task.read(maximum: 64 << 10) {
+                var isWhole = false
+                while !isWhole, let chunk = try? await task.read(maximum: 64 << 10) {
                     if !chunk.bytes.isEmpty {
                         guard (try? await socket.send(.data(chunk.bytes))) != nil else { return }
                     }
-                    if chunk.isAtEnd { break }
+                    isWhole = chunk.isAtEnd
                 }
                 guard !Task.isCancelled else { return }
-                socket.cancel(with: .normalClosure)
+                socket.cancel(with: isWhole ? .normalClosure : .internalError)
             }
             group.addTask {
                 while let message = try? await socket.receive() {
@@ -79,7 +84,11 @@ extension ConnectionsResource {
                         case .data(let bytes): bytes
                         case .string(let text): Array(text.utf8)
                         }
-                    guard (try? await task.write(bytes)) != nil else { return }
+                    if bytes.isEmpty {
+                        task.closeWrite()
+                    } else if (try? await task.write(bytes)) == nil {
+                        return
+                    }
                 }
             }
             await group.next()

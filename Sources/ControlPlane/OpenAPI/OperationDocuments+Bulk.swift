@@ -6,7 +6,7 @@ extension OperationDocuments {
             "Ends every connection that a selector means, at once", body: [.json(BulkRequest.self)],
             isBodyRequired: true, answers: [.init(200, "How many", .json(BulkAnswer.self))]),
         "attach": OperationDocument(
-            "Makes a WebSocket of the request that is the connection's traffic",
+            "Makes a WebSocket of the request that is the connection's traffic; an empty message closes a stream for writing",
             answers: [.init(101, "A WebSocket")], problems: [404, 405, 409, 410, 426]),
         "tap": OperationDocument(
             "A copy of the connection's traffic: Server-Sent Events, or a WebSocket where one is asked for",

@@ -166,7 +166,7 @@ package final class ControlServer: Sendable {
         self.context.gateway.journal?.close()
         await running.group.triggerGracefulShutdown()
         await running.task.value
-        self.context.transfers.stop()
+        await self.context.transfers.stop(within: Self.patience)
         self.context.operations.stop()
         if case .unix(let path, _)? = self.settings.address {
             self.context.gateway.loops.first?.system.removeSocketFile(path)

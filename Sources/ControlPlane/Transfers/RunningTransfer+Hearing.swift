@@ -84,11 +84,11 @@ extension RunningTransfer {
         // Not under the lock: whoever lets go of a session ends its connections.
         let session = self.state.withLock { $0.attempt == attempt ? $0.session.take() : nil }
         session?.finishTasksAndInvalidate()
+        if let data = (error as? URLError)?.downloadTaskResumeData { self.keep(data, attempt: attempt) }
         self.update(attempt) { state in
             state.isTaskOver = true
             if let task = state.task { state.counts = Counts(task) }
             state.task = nil
-            if let data = (error as? URLError)?.downloadTaskResumeData { state.resumeData = data }
             if state.isSaving, error == nil {
                 state.stage = .saving
             } else {

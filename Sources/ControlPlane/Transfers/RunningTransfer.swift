@@ -36,6 +36,8 @@ final class RunningTransfer: Sendable {
         var isSaving = false
         /// The task is over, while its file is still on its way.
         var isTaskOver = false
+        /// Nobody can ask for it any more.
+        var isForgotten = false
         var startedAt: MonotonicInstant?
         var endedAt: MonotonicInstant?
         var timer: Task<Void, Never>?
@@ -189,9 +191,7 @@ final class RunningTransfer: Sendable {
             return
         }
         let attempt = self.state.withLock { $0.attempt }
-        download.cancel { data in
-            self.state.withLock { if $0.attempt == attempt { $0.resumeData = data } }
-        }
+        download.cancel { self.keep($0, attempt: attempt) }
     }
 
     /// Ends the attempt for a reason of our own.
@@ -205,9 +205,7 @@ final class RunningTransfer: Sendable {
             task?.cancel()
             return
         }
-        download.cancel { data in
-            self.state.withLock { if $0.attempt == attempt { $0.resumeData = data } }
-        }
+        download.cancel { self.keep($0, attempt: attempt) }
     }
 
     func change(description: String?, priority: Float?, labels: [String: String]?) {
@@ -220,15 +218,30 @@ final class RunningTransfer: Sendable {
         if let priority { task?.priority = priority }
     }
 
+    /// What a later attempt can go on from; of no use to anybody where the transfer is forgotten, or went on without it.
+    func keep(_ resumeData: Data?, attempt: Int) {
+        let useless = self.state.withLock { state -> Data? in
+            guard state.attempt == attempt, !state.isForgotten else { return resumeData }
+            state.resumeData = resumeData
+            return nil
+        }
+        if let useless { Self.remove(useless) }
+    }
+
+    private static func remove(_ resumeData: Data) {
+        if let file = ResumeData(resumeData)?.file { unlink(file.url.path) }
+    }
+
     /// Lets go of everything that it holds.
     func forget() {
         self.cancel(keepsResumeData: false)
         let resumeData = self.state.withLock { state in
+            state.isForgotten = true
             self.host.memory.release(state.content.count + self.order.heldBytes)
             state.content = Data()
             state.timer?.cancel()
             return state.resumeData.take()
         }
-        if let file = resumeData.flatMap({ ResumeData($0) })?.file { unlink(file.url.path) }
+        if let resumeData { Self.remove(resumeData) }
     }
 }

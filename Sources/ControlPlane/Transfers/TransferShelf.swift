@@ -16,6 +16,7 @@ final class TransferShelf: Sendable {
 
     let memory = TransferMemory()
     let targets: TransferTargets
+    private let sessions = OpenSessions()
     /// Where is told what becomes of them.
     let journal: EventJournal?
     private let clock: @Sendable () -> MonotonicInstant
@@ -33,10 +34,10 @@ final class TransferShelf: Sendable {
 
     /// No transfer hears of another's cookies, credentials or kept answers.
     func session(for order: TransferOrder) -> URLSession {
-        guard order.isPlain else { return URLSession(configuration: self.configuration(order.authorities)) }
+        guard order.isPlain else { return self.sessions.make(self.configuration(order.authorities)) }
         return self.state.withLock { state in
             if let session = state.session { return session }
-            let session = URLSession(configuration: self.configuration())
+            let session = self.sessions.make(self.configuration())
             state.session = session
             return session
         }
@@ -119,8 +120,9 @@ final class TransferShelf: Sendable {
         removed?.forget()
     }
 
-    /// Ends and forgets all of them.
-    func stop() {
+    /// Ends and forgets all of them, and waits until nothing of them is on the disk.
+    /// - Parameter patience: no longer than this.
+    func stop(within patience: Duration) async {
         let (transfers, session) = self.state.withLock { state in
             state.isStopped = true
             defer { (state.transfers, state.session) = ([:], nil) }
@@ -128,5 +130,6 @@ final class TransferShelf: Sendable {
         }
         for transfer in transfers { transfer.forget() }
         session?.invalidateAndCancel()
+        _ = await Waiting.forCall(within: patience) { self.sessions.whenNone($0) }
     }
 }

@@ -108,8 +108,9 @@ package final class EventJournal: Sendable {
             self.state.withLock { $0.waiting.removeValue(forKey: ticket) }?.resume()
         }
         return self.state.withLock { state in
-            if state.isClosed { return false }
-            return state.last > number ? true : nil
+            // What was told before the end is still to be read.
+            if state.last > number { return true }
+            return state.isClosed ? false : nil
         }
     }
 

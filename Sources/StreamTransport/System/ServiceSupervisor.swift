@@ -23,6 +23,13 @@ package enum ServiceSupervisor {
         Self.notify("RELOADING=1\nMONOTONIC_USEC=\(sluice_monotonic_nanoseconds() / 1000)")
     }
 
+    /// How long the service manager waits for the next `WATCHDOG=1` (sd_watchdog_enabled(3)); `nil` where it does not.
+    package static var watchdogLimit: Duration? {
+        guard let limit = Self.environment("WATCHDOG_USEC").flatMap({ Int64($0) }), limit > 0 else { return nil }
+        if let owner = Self.environment("WATCHDOG_PID"), Int32(owner) != getpid() { return nil }
+        return .microseconds(limit)
+    }
+
     /// The listening sockets that were passed, with their names (empty where none was given). Each is made non-blocking
     /// and close-on-exec; the variables are taken away, so that a child does not take them for its own.
     package static func takeListeningDescriptors() -> [(name: String, descriptor: Descriptor)] {

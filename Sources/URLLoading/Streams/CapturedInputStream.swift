@@ -105,7 +105,8 @@ final class CapturedInputStream: InputStream {
         // Somebody may have read them by now.
         if event == .hasBytesAvailable, !self.connection.hasBytes {
             self.lock.withLock { self.toldBytes = false }
-            return
+            // Others may have come since.
+            return self.changed()
         }
         self.delegate?.stream(self, handle: event)
     }

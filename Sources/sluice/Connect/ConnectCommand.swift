@@ -46,7 +46,7 @@ struct ConnectCommand: AsyncParsableCommand {
             EXIT CODES
               0    ended in order: closed by us, or by the peer with 1000, 1001 or no code
               64   wrong usage
-              65   standard input cannot be sent: no UTF-8 for a text message, or a line beyond --max-message-size
+              65   standard input cannot be sent: no UTF-8, or too long a line
               69   no connection: name, refusal, network, or not open within --timeout
               70   a fault of sluice itself
               71   the system refused a thread or a descriptor

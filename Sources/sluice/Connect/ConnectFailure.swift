@@ -13,6 +13,8 @@ struct ConnectFailure: Error, Sendable, Equatable {
         case tls
         case closedWithCode = "closed-with-code"
         case interrupted
+        /// Of a connection that a gateway keeps: not in the state for it.
+        case conflict
     }
 
     let kind: Kind
@@ -43,6 +45,7 @@ struct ConnectFailure: Error, Sendable, Equatable {
         case .tls: ExitCode(79)
         case .closedWithCode: ExitCode(80)
         case .interrupted: ExitCode(130)
+        case .conflict: ExitCode(81)
         }
     }
 }

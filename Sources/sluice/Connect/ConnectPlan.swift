@@ -1,4 +1,6 @@
 import CommandLineText
+import ControlAPI
+import ControlClient
 import GatewayCore
 import SessionTasks
 import WebSocketProtocol
@@ -20,6 +22,18 @@ struct ConnectPlan: Sendable {
     enum Opening: Sendable {
         case messages(ClientOpening, WebSocketOptions)
         case stream(OpeningTarget, StartTLS?)
+        /// A connection that a gateway keeps.
+        case attachment(Attachment)
+    }
+
+    struct Attachment: Sendable {
+        let session: ControlSession
+        let id: String
+        let connection: Connection
+        /// The end of our input ends our direction of the stream.
+        let endsDirection: Bool
+
+        var isStream: Bool { self.connection.kind == "stream" }
     }
 
     /// TLS in the middle of a stream.
@@ -46,7 +60,10 @@ struct ConnectPlan: Sendable {
     /// `-k`, and there is TLS.
     let trustsAnyone: Bool
 
-    var speaksWebSocket: Bool { self.url.scheme.speaksWebSocket }
+    var speaksWebSocket: Bool {
+        if case .attachment(let place) = self.opening { return !place.isStream }
+        return self.url.scheme.speaksWebSocket
+    }
 }
 
 extension ConnectPlan {

@@ -45,6 +45,7 @@ struct ConnectRun {
             await MessageLink(opening, options, plan: self.plan, on: self.loop)
         case .stream(let target, let startTLS):
             StreamLink(target, startTLS, plan: self.plan, on: self.loop)
+        case .attachment(let place): AttachedLink(place)
         }
     }
 

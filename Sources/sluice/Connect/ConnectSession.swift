@@ -93,7 +93,9 @@ final class ConnectSession: Sendable {
             progress.endedFirst = true
             let (code, reason) = self.closing.withLock { $0 } ?? (self.plan.closeCode.rawValue, self.plan.closeReason)
             self.link.end(code: code, reason: reason)
-        case .leave: self.link.leave()
+        case .leave:
+            progress.endedFirst = true
+            self.link.leave()
         case .awaitClosing: waiting.append(self.after(ConnectRun.closingTimeout) { self.happened(.deadlinePassed) })
         case .abort: self.link.abort()
         case .finish: break

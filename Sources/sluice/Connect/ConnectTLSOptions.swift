@@ -7,13 +7,16 @@ struct ConnectTLSOptions: ParsableArguments {
         name: [.customShort("k"), .long], help: "Take any certificate. Only for tests: anybody may be the server then.")
     var insecure = false
 
-    @Option(help: ArgumentHelp("Trust these authorities, PEM, instead of the system's.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("Trust these authorities, PEM, instead of the system's.", valueName: "file"),
+        completion: .file())
     var ca: String?
 
-    @Option(help: ArgumentHelp("Certificate to show when asked, PEM or PKCS#12.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("Certificate to show when asked, PEM or PKCS#12.", valueName: "file"), completion: .file())
     var certificate: String?
 
-    @Option(help: ArgumentHelp("That certificate's private key, PEM.", valueName: "file"))
+    @Option(help: ArgumentHelp("That certificate's private key, PEM.", valueName: "file"), completion: .file())
     var key: String?
 
     @Option(help: ArgumentHelp("Name to ask for and verify. (default: the host of URL)", valueName: "name"))

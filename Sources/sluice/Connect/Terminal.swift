@@ -13,6 +13,7 @@ enum Terminal {
     }
 
     static var showsOutput: Bool { isatty(STDOUT_FILENO) == 1 }
+    static var showsErrors: Bool { isatty(STDERR_FILENO) == 1 && self.environment("TERM") != "dumb" }
 
     /// See no-color.org: any text but the empty one says no.
     static var wantsColors: Bool {
@@ -21,9 +22,11 @@ enum Terminal {
 
     /// Cells in a row.
     static var columns: Int {
-        var size = winsize()
-        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
-        return Int(size.ws_col)
+        for descriptor in [STDOUT_FILENO, STDERR_FILENO] {
+            var size = winsize()
+            if ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 { return Int(size.ws_col) }
+        }
+        return 80
     }
 
     static var rows: Int {

@@ -24,17 +24,21 @@ struct ControlOptions: ParsableArguments {
     var token: String?
 
     @Option(
-        help: ArgumentHelp("File with the bearer token. (default: $SLUICE_TOKEN_FILE)", valueName: "file"))
+        help: ArgumentHelp("File with the bearer token. (default: $SLUICE_TOKEN_FILE)", valueName: "file"),
+        completion: .file())
     var tokenFile: String?
 
     @Option(
-        help: ArgumentHelp("Authorities of the control plane's certificate, PEM, not the system's.", valueName: "file"))
+        help: ArgumentHelp("Authorities of the control plane's certificate, PEM, not the system's.", valueName: "file"),
+        completion: .file())
     var controlCA: String?
 
-    @Option(help: ArgumentHelp("Certificate to show to the control plane, PEM with its chain.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("Certificate to show to the control plane, PEM with its chain.", valueName: "file"),
+        completion: .file())
     var controlCertificate: String?
 
-    @Option(help: ArgumentHelp("That certificate's private key, PEM.", valueName: "file"))
+    @Option(help: ArgumentHelp("That certificate's private key, PEM.", valueName: "file"), completion: .file())
     var controlKey: String?
 
     @Flag(help: "Take any certificate of the control plane. Only for tests: anybody may read the token then.")

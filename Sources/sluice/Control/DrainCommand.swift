@@ -16,7 +16,8 @@ struct DrainCommand: AsyncParsableCommand {
 
             EXAMPLES
               sluice drain --route chat --preview
-              sluice drain --route chat --rate 50 --jitter 2s --deadline 5m --reason 'maintenance'
+              sluice drain --route chat --rate 50 --jitter 2s --deadline 5m \\
+                --reason 'maintenance'
 
             \(ControlHelp.exitCodes)
             """)
@@ -56,13 +57,14 @@ struct DrainCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await self.control.run(reading: self.request) { desk, body in
+            let interruption = self.preview || self.background ? nil : await Interruption()
             let answer = try await desk.session.send(try ControlRequest(.post, "/v1/drains", json: body))
             if self.preview {
                 return try await desk.show(answer, as: BulkAnswer.self) { ["\($0.matched) connections"] }
             }
             let drain = try answer.decoded(Drain.self)
-            if self.background { return try await desk.show(answer, as: Drain.self) { [$0.id] } }
-            try await DrainWatch(desk: desk, id: drain.id).untilEnd()
+            guard let interruption else { return try await desk.show(answer, as: Drain.self) { [$0.id] } }
+            try await DrainWatch(desk: desk, id: drain.id).untilEnd(interruption)
         }
     }
 

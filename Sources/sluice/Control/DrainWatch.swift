@@ -11,17 +11,10 @@ struct DrainWatch {
 
     private var path: String { "/v1/drains/\(ControlRequest.segment(self.id))" }
 
-    func untilEnd() async throws {
-        let signals = await ProcessSignals()
-        let following = Task { try await self.follow() }
-        let listening = Task {
-            for await _ in signals.wishes { following.cancel() }
-        }
-        let result = await following.result
-        listening.cancel()
-        do {
-            try result.get()
-        } catch let error where error is CancellationError || (error as? ControlFailure)?.kind == .cancelled {
+    func untilEnd(_ interruption: Interruption) async throws {
+        try await interruption.guarding {
+            try await self.follow()
+        } cancelled: {
             _ = try await self.desk.session.send(ControlRequest(.delete, self.path))
             throw ControlFailure(.cancelled, "the drain \(self.id) is cancelled; what was told to end, ends")
         }

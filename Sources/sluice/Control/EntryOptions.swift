@@ -13,7 +13,7 @@ struct EntryOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Make it, or put it in the place of what there is, as this file has it: JSON with the keys of the configuration.",
-            valueName: "file"))
+            valueName: "file"), completion: .file())
     var put: String?
 
     @Option(

@@ -8,7 +8,14 @@ struct ResumeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "resume",
         abstract: "Go on with a connection that is suspended.",
-        discussion: ControlHelp.exitCodes)
+        discussion: """
+            What the peer sent meanwhile is read first.
+
+            EXAMPLES
+              sluice resume 17
+
+            \(ControlHelp.exitCodes)
+            """)
 
     @Argument(help: ArgumentHelp("The connection.", valueName: "ID"))
     var id: String

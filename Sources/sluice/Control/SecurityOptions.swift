@@ -12,7 +12,8 @@ struct SecurityOptions: ParsableArguments {
     var insecure = false
 
     @Option(
-        help: ArgumentHelp("Trust these authorities, PEM, instead of the gateway's system's.", valueName: "file"))
+        help: ArgumentHelp("Trust these authorities, PEM, instead of the gateway's system's.", valueName: "file"),
+        completion: .file())
     var ca: String?
 
     @Option(

@@ -4,17 +4,21 @@ import GatewayCore
 
 /// Options that say which connections are meant. Of several values of one, any; of several options, all must hold.
 struct SelectionOptions: ParsableArguments {
-    @Option(parsing: .singleValue, help: ArgumentHelp("stream or webSocket.", valueName: "kind"))
+    @Option(
+        parsing: .singleValue, help: ArgumentHelp("stream or webSocket.", valueName: "kind"),
+        completion: .list(["stream", "webSocket"]))
     var kind: [String] = []
 
     @Option(
         parsing: .singleValue,
         help: ArgumentHelp(
-            "opening, open, closing, closed, or any. (default: all but closed)", valueName: "state"))
+            "opening, open, closing, closed, or any. (default: all but closed)", valueName: "state"),
+        completion: .list(["opening", "open", "closing", "closed", "any"]))
     var state: [String] = []
 
     @Option(
-        help: ArgumentHelp("accepted by a listener, or opened by the gateway.", valueName: "accepted|opened"))
+        help: ArgumentHelp("accepted by a listener, or opened by the gateway.", valueName: "accepted|opened"),
+        completion: .list(["accepted", "opened"]))
     var direction: String?
 
     @Option(parsing: .singleValue, help: ArgumentHelp("Name of the listener.", valueName: "name"))

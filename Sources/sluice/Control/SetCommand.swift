@@ -11,7 +11,7 @@ struct SetCommand: AsyncParsableCommand {
             What is not named stays. Labels are set all anew: those that are not named go.
 
             EXAMPLES
-              sluice set 17 --description 'the customer from Rome' --label team=blue --label tier=1
+              sluice set 17 --description 'a customer' --label team=blue --label tier=1
               sluice set 17 --no-labels
 
             \(ControlHelp.exitCodes)

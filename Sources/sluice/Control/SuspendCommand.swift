@@ -9,7 +9,11 @@ struct SuspendCommand: AsyncParsableCommand {
         commandName: "suspend",
         abstract: "Read no more from a connection: its peer has to wait.",
         discussion: """
-            'sluice resume' goes on.
+            Nothing more is read from it until 'sluice resume': its peer has to wait, once the buffers on the way are full.
+
+            EXAMPLES
+              sluice suspend 17
+              sluice resume 17
 
             \(ControlHelp.exitCodes)
             """)

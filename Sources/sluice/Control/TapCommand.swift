@@ -27,7 +27,7 @@ struct TapCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Only every so many-th message. (default: 1)", valueName: "number"))
     var sample: String?
 
-    @Option(help: ArgumentHelp("Of each, at most so much.", valueName: "size"))
+    @Option(help: ArgumentHelp("Of each, at most so much, to 64KiB. (default: 4KiB)", valueName: "size"))
     var max: String?
 
     @OptionGroup(title: "Gateway and output")
@@ -51,7 +51,7 @@ struct TapCommand: AsyncParsableCommand {
 
     private func request(_ reader: inout OptionReader) -> ControlRequest? {
         let sample = reader.value("--sample", self.sample, .integer(1...1_000_000))
-        let limit = reader.value("--max", self.max, .size(0...1 << 20))
+        let limit = reader.value("--max", self.max, .size(0...64 << 10))
         let parameters = [
             sample.map { ControlRequest.Parameter("sample", "\($0)") },
             limit.map { ControlRequest.Parameter("maxBytes", "\($0)") },

@@ -61,8 +61,10 @@ struct SocketCommand: AsyncParsableCommand {
         }
 
         private func end(_ result: Result<Void, any Error>) {
-            self.waiter?.resume(with: result)
+            // Who waits may set the next one as soon as this is told.
+            let waiter = self.waiter
             self.waiter = nil
+            waiter?.resume(with: result)
         }
     }
 }

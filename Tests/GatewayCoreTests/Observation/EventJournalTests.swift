@@ -58,6 +58,13 @@ struct EventJournalTests {
         #expect(await waited == false)
     }
 
+    @Test func givesWhatWasToldBeforeItsEnd() async {
+        let journal = self.journal(of: 2)
+        journal.close()
+        #expect(await journal.wait(after: 1) == true)
+        #expect(await journal.wait(after: 2) == false)
+    }
+
     @Test func tellsOfAFloodOnce() {
         let journal = EventJournal()
         for _ in 0..<100 { journal.limitHit("client-limit", listener: "web") }

@@ -81,6 +81,8 @@ class Shell:
         (programs / "sluice").symlink_to(BINARY)
         place = folder / "place"
         place.mkdir()
+        # Whoever reads begins at the top of the project.
+        (place / "deploy").symlink_to(PROJECT / "deploy")
         environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "TMPDIR": str(place), "LC_ALL": "C.UTF-8"}
         self.process = subprocess.Popen(
             [*isolation(), "bash", "--norc"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=place,

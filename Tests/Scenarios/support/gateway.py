@@ -21,10 +21,11 @@ class Gateway:
     """One running `sluice`. It is ready when the constructor returns, unless `ready` is false."""
 
     def __init__(self, *arguments, ready=True, environment=None, descriptors=None, inherited=(), errors=subprocess.PIPE,
-                 directory=None, wrapper=()):
+                 directory=None, wrapper=(), program=BINARY):
         """
         descriptors: the limit of open files of the process.
         inherited: descriptors that it keeps; wrapper: words before the binary, of a program that ends by executing it.
+        program: where that program finds the binary, if elsewhere.
         errors: a file for standard error, where the log goes, instead of a pipe that is read.
         """
         def prepare():
@@ -33,7 +34,7 @@ class Gateway:
 
         self.arguments = [str(word) for word in arguments]
         self.process = subprocess.Popen(
-            [*(str(word) for word in wrapper), str(BINARY), *self.arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, cwd=directory,
+            [*(str(word) for word in wrapper), str(program), *self.arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, cwd=directory,
             env={**os.environ, **(environment or {})}, pass_fds=inherited, preexec_fn=prepare)
         self.output = Lines(self.process.stdout)
         self.log = Lines(self.process.stderr) if errors == subprocess.PIPE else None

@@ -108,7 +108,7 @@ struct MessageOrderTests {
             "created", "needs body", "sent", "challenge HTTPBasic", "needs body", "sent", "response 200", "data",
             "metrics", "complete",
         ]
-        #expect(recorder.events == expected && server.requests.map(\.text) == ["body", "body"])
+        #expect(recorder.eventsOfTheTask == expected && server.requests.map(\.text) == ["body", "body"])
         session.invalidateAndCancel()
     }
 

@@ -63,9 +63,8 @@ struct RedirectTests {
     }
 
     @Test func failWhereNobodyIsThere() async throws {
-        let gone = try await WebServer()
-        gone.stop()
-        let server = try await WebServer(["/": .redirect(to: gone.url("/").absoluteString)])
+        let gone = try DeafPort()
+        let server = try await WebServer(["/": .redirect(to: gone.url().absoluteString)])
         let session = URLSession.test()
         #expect(try await session.load(server.url()).code == .cannotConnectToHost)
         session.invalidateAndCancel()

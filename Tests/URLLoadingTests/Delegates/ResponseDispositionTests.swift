@@ -47,7 +47,7 @@ struct ResponseDispositionTests {
         #expect((notes.download?.response as? HTTPURLResponse)?.statusCode == 200)
         #expect(notes.written.last?.total == 300_000)
         let expected = ["created", "response 200", "became download", "written", "downloaded", "metrics", "complete"]
-        #expect(recorder.events == expected && notes.completions == 1)
+        #expect(recorder.eventsOfTheTask == expected && notes.completions == 1)
         session.invalidateAndCancel()
     }
 

@@ -66,8 +66,7 @@ struct BrokenConnectionTests {
     }
 
     @Test func areRefusedWhereNobodyListens() async throws {
-        let server = try await WebServer()
-        server.stop()
+        let server = try DeafPort()
         let session = URLSession.test()
         for method in ["GET", "POST"] {
             let error = try #require(try await session.load(.to(server.url(), method)).error as? URLError)

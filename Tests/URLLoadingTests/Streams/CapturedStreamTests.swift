@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 import URLLoading
 
-@Suite("Streams of a connection that was taken out of its task")
+@Suite("Streams of a connection that was taken out of its task", .loading, .timeLimit(.minutes(5)))
 struct CapturedStreamTests {
     private static let long = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 13 &+ $0 >> 11) }
 
@@ -108,7 +108,7 @@ struct CapturedStreamTests {
             box.ground.input.remove(from: .current, forMode: .default)
             box.ground.output.remove(from: .current, forMode: .default)
             // Nothing is left to wait for.
-            let isEmpty = !RunLoop.current.run(mode: .default, before: Date(timeIntervalSinceNow: 10))
+            let isEmpty = !RunLoop.current.run(mode: .default, before: Date(timeIntervalSinceNow: 60))
             return (isDone, isEmpty, input.events, input.bytes, output.events)
         }
         #expect(outcome.0 && outcome.1)
@@ -132,7 +132,7 @@ struct CapturedStreamTests {
     }
 
     private static func wait(_ semaphore: DispatchSemaphore) async -> Bool {
-        await self.onThread { semaphore.wait(timeout: .now() + 10) == .success }
+        await self.onThread { semaphore.wait(timeout: .now() + 60) == .success }
     }
 
     /// Runs `body` on a thread that may wait, and that has a run loop.

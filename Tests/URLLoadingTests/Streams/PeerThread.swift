@@ -36,7 +36,7 @@ final class PeerThread: Sendable {
     }
 
     /// Whether the peer came to its end.
-    func isDone() -> Bool { self.ended.wait(timeout: .now() + 10) == .success }
+    func isDone() -> Bool { self.ended.wait(timeout: .now() + 60) == .success }
 
     static func send(_ bytes: [UInt8], to descriptor: Int32) {
         var rest = bytes[...]

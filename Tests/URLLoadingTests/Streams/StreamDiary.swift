@@ -21,9 +21,9 @@ final class StreamDiary: StreamDelegate {
         }
     }
 
-    /// Runs the loop of this thread until `condition` holds, or for ten seconds.
+    /// Runs the loop of this thread until `condition` holds, or for a minute.
     static func run(until condition: () -> Bool) -> Bool {
-        let end = Date(timeIntervalSinceNow: 10)
+        let end = Date(timeIntervalSinceNow: 60)
         while !condition(), Date() < end {
             guard RunLoop.current.run(mode: .default, before: end) else { return condition() }
         }

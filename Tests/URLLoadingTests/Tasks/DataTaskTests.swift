@@ -71,7 +71,7 @@ struct DataTaskTests {
             #expect(error.code == .dataLengthExceedsMaximum)
             #expect(error.localizedDescription == "resource exceeds maximum size")
             #expect(error.failingURL == server.url() && notes.response == nil)
-            #expect(recorder.events.filter { $0 != "created" && $0 != "metrics" } == ["complete"])
+            #expect(recorder.eventsOfTheTask.filter { $0 != "created" && $0 != "metrics" } == ["complete"])
         }
         #expect(server.requests.isEmpty)
     }

@@ -88,7 +88,7 @@ struct UploadTaskTests {
         #expect(notes.error == nil && notes.sent.last?.total == 16_384 && notes.sent.last?.expected == -1)
         let body = method == "HEAD" ? [] : ["data"]
         #expect(
-            recorder.events.filter { $0 != "created" && $0 != "metrics" }
+            recorder.eventsOfTheTask.filter { $0 != "created" && $0 != "metrics" }
                 == ["needs body", "sent", "response 200"] + body + ["complete"])
         let heard = try #require(server.requests.first)
         #expect(Data(heard.body) == bytes && heard["Transfer-Encoding"] == "chunked")
@@ -106,7 +106,7 @@ struct UploadTaskTests {
         let error = try #require(try await recorder.end().error as? URLError)
         #expect(error.code == .dataLengthExceedsMaximum && error.failingURL == server.url())
         #expect(
-            recorder.events.filter { $0 != "created" && $0 != "metrics" } == ["needs body", "complete"])
+            recorder.eventsOfTheTask.filter { $0 != "created" && $0 != "metrics" } == ["needs body", "complete"])
         session.invalidateAndCancel()
     }
 

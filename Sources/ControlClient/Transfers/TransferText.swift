@@ -1,0 +1,47 @@
+import CommandLineText
+import ControlAPI
+
+/// Transfers in words for people.
+package enum TransferText {
+    package static let all = "/v1/transfers"
+
+    package static func path(_ id: String) -> String {
+        "\(self.all)/\(ControlRequest.segment(id))"
+    }
+
+    /// How far it is.
+    /// - Parameter rate: bytes in a second; `nil`: not known yet.
+    package static func progress(_ one: Transfer, rate: Double?) -> ProgressLine {
+        let isUpload = one.kind == "upload" && one.receivedBytes == 0
+        let done = isUpload ? one.sentBytes : one.writtenBytes ?? one.receivedBytes
+        let total = isUpload ? one.expectedSendBytes : one.expectedWriteBytes ?? one.expectedReceiveBytes
+        return ProgressLine(
+            done: UInt64(max(0, done)), total: total.flatMap { $0 >= 0 ? UInt64($0) : nil }, rate: rate)
+    }
+
+    /// In a line, once it is over.
+    package static func summary(_ one: Transfer) -> String {
+        let bytes = UInt64(max(0, one.kind == "upload" ? one.sentBytes : one.writtenBytes ?? one.receivedBytes))
+        let way = one.kind == "upload" ? "sent" : "received"
+        let place = one.destination.map { ", to \($0)" } ?? ""
+        let status = one.response.map { ", status \($0.status)" } ?? ""
+        return "transfer \(one.id) \(one.state): \(way) \(FigureText.bytes(bytes))\(status)\(place)"
+    }
+
+    /// Why it did not do what was wanted; `nil` if it did.
+    /// - Parameter remedy: what to do about one that did not come to its end.
+    package static func failure(_ one: Transfer, remedy: String) -> ControlFailure? {
+        switch one.state {
+        case "finished":
+            guard let status = one.response?.status, status >= 400 else { return nil }
+            let place = one.destination.map { "what it said is in \($0)" } ?? ""
+            return ControlFailure(.peer, "\(one.url): the server answered with status \(status)", remedy: place)
+        case "cancelled": return ControlFailure(.cancelled, "transfer \(one.id) is cancelled", remedy: remedy)
+        case "failed":
+            return ControlFailure(.peer, "\(one.url): \(one.error?.detail ?? "it came to no good end")", remedy: remedy)
+        default:
+            return ControlFailure(
+                .later, "transfer \(one.id) is \(one.state)", remedy: "it goes on without us, or look at it again")
+        }
+    }
+}
