@@ -113,6 +113,9 @@ def test_two_websockets_are_joined(control, listener, other):
     right.write(CLOSE, frame.payload)
     answer = left.read()
     assert (answer.opcode, answer.code) == (CLOSE, 4001)
+    # The server's side ends the transport first (RFC 6455 §7.1.1), and these are both.
+    left.close()
+    right.close()
     assert control.closed(partner)["closeCode"] == 4001
 
 
@@ -221,6 +224,7 @@ def test_closing_either_side_ends_both(control, listener, other):
         frame = left.read()
         assert (frame.opcode, frame.code, frame.payload[2:]) == (CLOSE, 4003, b"over")
         left.write(CLOSE, frame.payload)
+        left.close()
         right.expect_any_end()
         right.close()
         assert closing.wait()["state"] == "closed"

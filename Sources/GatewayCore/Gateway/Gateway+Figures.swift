@@ -1,5 +1,6 @@
 import SessionTasks
 import StreamTransport
+import Synchronization
 
 extension Gateway {
     /// Sums everything up, a few hundred connections a turn.
