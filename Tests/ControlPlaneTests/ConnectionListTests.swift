@@ -31,6 +31,14 @@ struct ConnectionListTests {
         #expect(ConnectionKey(text) == nil)
     }
 
+    /// Counters are read when a report is shown, which is later than it was taken.
+    @Test func whatMovedAfterTheReportIsNoNegativeIdleness() {
+        let report = self.report(17)
+        #expect(report.idle == .zero)
+        report.record?.countReceived(bytes: 1, at: self.now.advanced(by: .seconds(3)))
+        #expect(report.idle == .zero)
+    }
+
     // MARK: Filters
 
     private func matches(_ query: String, _ change: (inout ConnectionReport) -> Void = { _ in }) throws -> Bool {

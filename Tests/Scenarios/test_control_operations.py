@@ -134,12 +134,13 @@ def test_operations_are_for_those_who_could_have_begun_them(sluice, tmp_path, li
 
 def test_no_more_operations_go_on_than_may(control, listener):
     """The oldest that is over makes room; where none is, nothing more is begun."""
-    running = [begin(control, {"url": listener.url("ws")}) for _ in range(256)]
-    problem = control.post("/v1/connections", {"url": listener.url("ws")}, headers=ASYNC).problem(429, "too-many-operations")
+    body = {"url": listener.url("ws"), "handshakeTimeoutMs": 600_000}
+    running = [begin(control, body) for _ in range(256)]
+    problem = control.post("/v1/connections", body, headers=ASYNC).problem(429, "too-many-operations")
     assert problem["retryable"] is True
     peer = listener.accept_websocket()
     eventually(lambda: look(control, running[0])["state"] == "succeeded", "one that is over")
-    begin(control, {"url": listener.url("ws")})
+    begin(control, body)
     control.get(f"/v1/operations/{running[0]['id']}").problem(404, "unknown-operation")
     # The end of the gateway waits for none of them.
     peer.close()

@@ -7,6 +7,7 @@ import threading
 import pytest
 import websockets.sync.server
 
+from support.client import Client
 from support.configured import Configured
 from support.deadlines import eventually, seconds
 from support.events import Events
@@ -112,6 +113,9 @@ def test_two_websockets_are_joined(control, listener, other):
     right.write(CLOSE, frame.payload)
     answer = left.read()
     assert (answer.opcode, answer.code) == (CLOSE, 4001)
+    # The server's side ends the transport first (RFC 6455 §7.1.1), and these are both.
+    left.close()
+    right.close()
     assert control.closed(partner)["closeCode"] == 4001
 
 
@@ -220,6 +224,7 @@ def test_closing_either_side_ends_both(control, listener, other):
         frame = left.read()
         assert (frame.opcode, frame.code, frame.payload[2:]) == (CLOSE, 4003, b"over")
         left.write(CLOSE, frame.payload)
+        left.close()
         right.expect_any_end()
         right.close()
         assert closing.wait()["state"] == "closed"
@@ -277,3 +282,19 @@ def test_an_opened_tunnel_takes_part_in_a_drain_at_the_end(sluice, tmp_path, lis
         peer.expect_any_end()
         peer.close()
     assert one.gateway.wait() == 0
+
+
+def test_the_command_line_opens_a_tunnel_and_need_not_wait(control, listener, other):
+    client = Client(control.url)
+    name = client("open", listener.url("tcp"), "--to", other.url("tcp"), "--label", "of=mine").strip()
+    left, right = listener.accept(), other.accept()
+    left.send(b"across")
+    assert right.receive(6) == b"across"
+    assert control.show(name)["tunnelPartner"] == name + "u" and control.show(name)["labels"] == {"of": "mine"}
+    # The id is there before anybody has answered.
+    later = client("open", listener.url("ws"), "--no-wait").strip()
+    assert control.show(later)["state"] == "opening"
+    peer = listener.accept_websocket()
+    eventually(lambda: control.show(later)["state"] == "open", "the opening")
+    for one in (left, right, peer):
+        one.close()

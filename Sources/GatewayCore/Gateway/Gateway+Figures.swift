@@ -1,5 +1,6 @@
 import SessionTasks
 import StreamTransport
+import Synchronization
 
 extension Gateway {
     /// Sums everything up, a few hundred connections a turn.
@@ -17,7 +18,8 @@ extension Gateway {
                 figures = await part.value.loop.perform { part.value.counted(turn, begun) }
             }
         }
-        return figures
+        let configured = self.state.withLock { $0.plan?.configuration.routes.map(\.name) ?? [] }
+        return figures.bounded(preferring: configured)
     }
 }
 

@@ -12,7 +12,7 @@ struct WeakObject {
 
     private static let shared: Set<String> = [
         "LoopGateway", "Loop", "GatewayShared", "RoutePlan", "ListenerPlan", "UpstreamPlan", "DeflateShare",
-        "MaskingKeys",
+        "MaskingKeys", "TunnelTerms",
         "SimulatedSystem", "ListeningPlace", "ChatFloor", "ChatHub", "TLSContext", "ContextMaterial",
         "CiphertextBuffer", "PlaintextBuffer",
     ]
