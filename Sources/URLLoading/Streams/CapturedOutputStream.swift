@@ -111,7 +111,8 @@ final class CapturedOutputStream: OutputStream {
         // Somebody may have filled it by now.
         if event == .hasSpaceAvailable, self.connection?.hasSpace != true {
             self.lock.withLock { self.toldSpace = false }
-            return
+            // Room may have come since.
+            return self.changed()
         }
         self.delegate?.stream(self, handle: event)
     }

@@ -37,7 +37,8 @@ extension SurfaceEntry {
         .proven("L22", "distinguishedNames", by: "URLProtectionSpaceTests.carryOfWhomAServerAcceptsCertificates"),
         .proven(
             "L23", "serverTrust", by: "ServerTrustTests.isWhatACredentialAndASpaceCarry",
-            "ServerTrustTests.tellsWhatIsWrongByTheCodeOfTheLoad"),
+            "ServerTrustTests.tellsWhatIsWrongByTheCodeOfTheLoad",
+            "ServerTrustTests.isJudgedByAnchorsOfTheProgramsOwn"),
         .proven(
             "L24", "NSURLAuthenticationMethodDefault",
             by: "URLProtectionSpaceTests.haveConstantsThatAreNamedLikeThemselves"),
@@ -73,7 +74,9 @@ extension SurfaceEntry {
             "URLCredentialTests.differWhenAnythingDiffers", "URLCredentialTests.neverTellThePassword"),
         .proven("L35", "init(user:password:persistence:)", by: "URLCredentialTests.giveBackWhatTheyWereMadeWith"),
         .proven("L36", "init(identity:certificates:persistence:)", by: "SecureLoadingTests.showsACertificateToWhoAsks"),
-        .proven("L37", "init(trust:)", by: "ServerTrustTests.isWhatACredentialAndASpaceCarry"),
+        .proven(
+            "L37", "init(trust:)", by: "ServerTrustTests.isWhatACredentialAndASpaceCarry",
+            "SecureLoadingTests.letsAnAuthorityOfTheProgramDecide"),
         .proven("L38", "identity, certificates", by: "SecureLoadingTests.showsACertificateToWhoAsks"),
         .proven("L39", "user, password, hasPassword", by: "URLCredentialTests.giveBackWhatTheyWereMadeWith"),
         .proven("L40", "persistence", by: "URLCredentialTests.giveBackWhatTheyWereMadeWith"),

@@ -30,7 +30,9 @@ extension SurfaceEntry {
         .proven(
             "O18", "didReceive response cacheStoragePolicy", by: "ProtocolClassTests.mayBeKeptByTheCache",
             "ProtocolMessageTests.mayBeThatTheCacheWasRight"),
-        .proven("O19", "didLoad", by: "ProtocolClassTests.giveADelegateEachPieceAsItIs"),
+        .proven(
+            "O19", "didLoad", by: "ProtocolClassTests.giveADelegateEachPieceAsItIs",
+            "ProtocolBacklogTests.waitWhereItIsNotTaken"),
         .proven("O20", "urlProtocolDidFinishLoading", by: "ProtocolClassTests.giveNothingOfWhatFailed"),
         .proven(
             "O21", "didFailWithError", by: "ProtocolClassTests.failWithTheirError",
