@@ -158,6 +158,16 @@ let package = Package(
             ],
             path: "Tests/Benchmarks/SessionBenchmark", swiftSettings: house),
         .executableTarget(
+            name: "ConstantBenchmark",
+            dependencies: [
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "HummingbirdCore", package: "hummingbird"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            path: "Tests/Benchmarks/ConstantBenchmark", swiftSettings: house),
+        .executableTarget(
             name: "Articles", dependencies: ["URLLoading"], path: "Tests/Programs/Articles", swiftSettings: house),
         .target(
             name: "TestSupport", dependencies: ["ByteKernels", "COpenSSL", "StreamTransport"],
@@ -228,6 +238,8 @@ let package = Package(
                 "GatewayCore", "StreamTransport", "WebSocketProtocol", "TLSEngine", "Deflate", "ByteKernels",
                 "HTTPSemantics", "HTTPTransport", "URLLoading",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: house),
         .executableTarget(

@@ -16,8 +16,11 @@ from pathlib import Path
 import loading
 import peers
 import rows
+import steering
 
-ROWS = {row.__name__: (bench, row) for bench in (rows.Bench, loading.Loading) for row in bench.ROWS}
+# Those behind the first need programs that the floor cannot stand in for.
+BENCHES = (rows.Bench, loading.Loading, steering.Steering)
+ROWS = {row.__name__: (bench, row) for bench in BENCHES for row in bench.ROWS}
 
 
 def arguments():
@@ -48,8 +51,7 @@ def main():
     if not options.self_check and not (options.sluice and os.access(options.sluice, os.X_OK)):
         sys.exit(f"deploy/bench: no binary at {options.sluice}")
     # The floor can stand in for the gateway, and for nothing else.
-    wanted = options.only or [row.__name__ for row in rows.Bench.ROWS] + [
-        row.__name__ for row in loading.Loading.ROWS if not options.self_check]
+    wanted = options.only or [row.__name__ for bench in (BENCHES[:1] if options.self_check else BENCHES) for row in bench.ROWS]
     for name in wanted:
         if name not in ROWS:
             sys.exit(f"deploy/bench: no row '{name}'; there are {', '.join(ROWS)}")
@@ -59,8 +61,8 @@ def main():
     peers.Sluice.binary = options.sluice
     size = rows.QUICK if options.quick else rows.FULL
     if options.sluice:
-        loading.Loading.programs = Path(options.sluice).resolve().parent
-    benches = {kind: kind(size, stand_in=options.self_check) for kind in (rows.Bench, loading.Loading)}
+        loading.Loading.programs = steering.Steering.programs = Path(options.sluice).resolve().parent
+    benches = {kind: kind(size, stand_in=options.self_check) for kind in BENCHES}
     began = time.monotonic()
     results, failures = [], []
     for name in wanted:

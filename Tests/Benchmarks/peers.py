@@ -172,15 +172,29 @@ class Sluice(Peer):
     binary = None
 
     def __init__(self, listen, target, *options, core=SERVER_CORE, environment=None):
+        self._heard = None
         words = [self.binary, "bridge", listen, target, "--max-connections", "100000", "--log-level", "error", *options]
         super().__init__(words, core, environment=environment)
         try:
-            self.port = self._announced_port()
+            self.port = self._announced("listening on")
         except MeasurementFailed:
             self.end()
             raise
 
-    def _announced_port(self):
+    def _announced(self, words):
+        """The port of the first address that was printed behind these words."""
+        found = re.search(words.encode() + rb" ?\S*?:(\d+)", self._said())
+        if not found:
+            raise MeasurementFailed(f"no '{words}' in {self._heard!r}")
+        return int(found.group(1))
+
+    def _said(self):
+        """All that it prints until it is ready."""
+        if self._heard is None:
+            self._heard = self._read_until_ready()
+        return self._heard
+
+    def _read_until_ready(self):
         heard = b""
         deadline = time.monotonic() + 10
         pipe = self.process.stdout.fileno()
@@ -190,10 +204,7 @@ class Sluice(Peer):
             if not piece:
                 raise MeasurementFailed(f"{' '.join(self.words)} never said it was ready: {heard!r} {self.complaint()}")
             heard += piece
-        found = re.search(rb"listening on \S+?:(\d+)", heard)
-        if not found:
-            raise MeasurementFailed(f"no address in {heard!r}")
-        return int(found.group(1))
+        return heard
 
 
 def wsload(mode, port, *options, pids=(), seconds=60):

@@ -47,6 +47,37 @@ struct JSONTests {
         #expect(self.text { $0.milliseconds(duration) } == expected)
     }
 
+    @Test func numbersAreDigits() {
+        let text = self.text {
+            $0.number(0)
+            $0.number(7)
+            $0.number(10)
+            $0.number(UInt64.max)
+            $0.number(Int64.min)
+            $0.number(-1)
+        }
+        #expect(text == "0,7,10,18446744073709551615,-9223372036854775808,-1")
+    }
+
+    @Test(arguments: [
+        (0, "1970-01-01T00:00:00.000Z"), (951_782_400_007, "2000-02-29T00:00:00.007Z"),
+        (1_709_251_199_999, "2024-02-29T23:59:59.999Z"), (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
+        (-5, "1970-01-01T00:00:00.000Z"), (Int64.max, "9999-12-31T23:59:59.999Z"),
+    ])
+    func timesAreThoseOfRFC3339(_ milliseconds: Int64, _ expected: String) {
+        #expect(self.text { $0.time(milliseconds) } == "\"\(expected)\"")
+    }
+
+    @Test func namesThatOthersChoseAreEscaped() {
+        let text = self.text {
+            $0.beginObject()
+            $0.foreignKey("a\"b")
+            $0.number(1)
+            $0.endObject()
+        }
+        #expect(text == #"{"a\"b":1}"#)
+    }
+
     private func decode(_ text: String) throws -> OpenRequest {
         try JSONBody.decode(OpenRequest.self, from: Array(text.utf8))
     }

@@ -62,6 +62,9 @@ struct OpenAPIDocumentTests {
         #expect(open.first { $0.name == "subprotocols" }?.shape == .array(.string))
         // What a request may have is what its check of members knows.
         #expect(Set(open.map(\.name)) == Set(OpenRequest.members))
+        guard case .model(_, let tunnel) = try ModelShape.of(TunnelRequest.self) else { return }
+        #expect(Set(tunnel.map(\.name)) == Set(TunnelRequest.members))
+        #expect(tunnel.first { $0.name == "upstream" }?.shape == .model(name: "OpenRequest", members: open))
     }
 
     @Test func aConnectionIsWrittenWithTheMembersOfItsModel() throws {

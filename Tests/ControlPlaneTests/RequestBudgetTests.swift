@@ -28,6 +28,21 @@ struct RequestBudgetTests {
         try budget.enter("a", now: self.start.advanced(by: .milliseconds(500)))
     }
 
+    @Test func boundsCanChangeWhileRequestsAreCarriedOut() throws {
+        let budget = RequestBudget(limit: 1, rate: nil)
+        try budget.enter("a", now: self.start)
+        budget.set(limit: 2, rate: 1)
+        try budget.enter("a", now: self.start)
+        let tooFast = #expect(throws: ControlProblem.self) { try budget.enter("a", now: self.start) }
+        #expect(tooFast?.status == 429)
+        budget.set(limit: 1, rate: nil)
+        budget.leave()
+        let tooMany = #expect(throws: ControlProblem.self) { try budget.enter("a", now: self.start) }
+        #expect(tooMany?.status == 503)
+        budget.leave()
+        try budget.enter("a", now: self.start)
+    }
+
     @Test func whoIsRefusedTakesNoPlace() throws {
         let budget = RequestBudget(limit: 1, rate: 1)
         try budget.enter("a", now: self.start)

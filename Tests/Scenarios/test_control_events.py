@@ -80,6 +80,24 @@ def test_a_quiet_stream_beats(serve):
         assert events.all == []
 
 
+def test_a_stream_ends_where_it_is_bounded(serve, listener):
+    _, control = serve()
+    names = [control.open(listener.url("tcp")) for _ in range(3)]
+    with Events(control, "/v1/events?type=opened&after=0&limit=2") as events:
+        eventually(lambda: events.ended, "the end of the stream")
+        assert [event["connection"] for event in events.all] == names[:2]
+    with Events(control, "/v1/events?durationMs=50") as events:
+        eventually(lambda: events.ended, "the end of the stream")
+        assert events.all == []
+    with Events(control, f"/v1/connections/{names[0]}/tap?durationMs=0") as tap:
+        eventually(lambda: tap.ended, "the end of the tap")
+    for query in ("limit=0", "limit=x", "durationMs=-1", "durationMs=1e300", "durationMs=86400001", "durationMs=nan"):
+        name, _, _ = query.partition("=")
+        for path in ("/v1/events", f"/v1/connections/{names[0]}/tap"):
+            problem = control.get(f"{path}?{query}").problem(400, "invalid-parameter")
+            assert problem["errors"][0]["parameter"] == name
+
+
 def test_events_come_over_a_websocket_too(serve, listener):
     _, control = serve()
     url = control.url.replace("http://", "ws://") + "/v1/events?after=0"

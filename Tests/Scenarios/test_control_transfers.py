@@ -13,6 +13,7 @@ import pytest
 
 from support.configured import Configured
 from support.deadlines import eventually, sized
+from support.events import Events
 from support.web import Nginx
 
 SIZE = sized(48 << 20, 2 << 30)
@@ -375,6 +376,24 @@ def test_content_that_is_too_large_for_memory_fails(serve, nginx):
     for one in control.get("/v1/transfers").json["items"]:
         assert control.request("DELETE", f"/v1/transfers/{one['id']}").status == 204
     make(control, f"{nginx.base}/upload/zeros", data=data)
+
+
+def test_what_becomes_of_a_transfer_is_told(control, nginx):
+    with Events(control, "/v1/events?type=transferStarted,transferEnded,transferFailed") as events:
+        good = make(control, f"{nginx.base}/file")
+        started = events.wait_type("transferStarted", transfer=good)
+        assert started["url"] == f"{nginx.base}/file" and started["count"] == 1
+        assert events.wait_type("transferEnded", transfer=good)["reason"] == "finished"
+        bad = make(control, "http://127.0.0.1:1/")
+        failed = events.wait_type("transferFailed", transfer=bad)
+        assert failed["reason"] == "cannot-connect" and failed["detail"]
+        held = make(control, f"{nginx.base}/file", start=False)
+        control.post(f"/v1/transfers/{held}:cancel").expect(200)
+        assert events.wait_type("transferEnded", transfer=held)["reason"] == "cancelled"
+        last = events.all[-1]["number"]
+    with Events(control, f"/v1/events?after=0&transfer={bad}&limit=2") as events:
+        eventually(lambda: events.ended, "the end of the stream")
+        assert [event["type"] for event in events.all] == ["transferStarted", "transferFailed"] and events.all[-1]["number"] < last
 
 
 def test_transfers_are_bounded_in_number(serve, nginx):

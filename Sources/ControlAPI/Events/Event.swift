@@ -3,7 +3,7 @@ package struct Event: Codable, Sendable, Equatable {
     /// From 1 up, without gaps; the `id` of the Server-Sent Event.
     package var number: UInt64
     /// `opened`, `closed`, `upgraded`, `limitHit`, `upstreamDown`, `upstreamUp`, `reloaded`, `reloadFailed`,
-    /// `drainStarted`, `drainProgressed`, `drainEnded` or `gap`.
+    /// `drainStarted`, `drainProgressed`, `drainEnded`, `transferStarted`, `transferEnded`, `transferFailed` or `gap`.
     package var type: String
     package var at: String?
     /// The id of a connection.
@@ -17,6 +17,8 @@ package struct Event: Codable, Sendable, Equatable {
     package var detail: String?
     package var count: Int?
     package var drain: String?
+    /// The id of a transfer.
+    package var transfer: String?
     /// Of a gap: the numbers that are missing.
     package var missedFrom: UInt64?
     package var missedTo: UInt64?

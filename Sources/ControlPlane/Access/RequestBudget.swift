@@ -8,39 +8,46 @@ package final class RequestBudget: Sendable {
     static let callerLimit = 1024
 
     private struct State {
+        var limit: Int
+        var rate: Int?
         var running = 0
         var buckets: [String: (bucket: TokenBucket, used: MonotonicInstant)] = [:]
     }
 
-    private let limit: Int
-    private let rate: Int?
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
     package init(limit: Int, rate: Int?) {
-        self.limit = limit
-        self.rate = rate
+        self.state = Mutex(State(limit: limit, rate: rate))
+    }
+
+    /// From now on. Who was above the former rate begins anew.
+    package func set(limit: Int, rate: Int?) {
+        self.state.withLock { state in
+            if state.rate != rate { state.buckets = [:] }
+            (state.limit, state.rate) = (limit, rate)
+        }
     }
 
     /// Takes a place for a request, to be given back with `leave`.
     /// - Throws: `ControlProblem` 429 above the caller's rate, 503 where as many run as may.
     package func enter(_ caller: String, now: MonotonicInstant) throws(ControlProblem) {
-        let isRunning = self.state.withLock { (state: inout State) -> Bool? in
-            guard self.isWithinRate(caller, now, &state) else { return nil }
-            guard state.running < self.limit else { return false }
-            state.running += 1
-            return true
+        let (isRunning, limit, rate) = self.state.withLock { (state: inout State) -> (Bool?, Int, Int?) in
+            let isAllowed = Self.isWithinRate(caller, now, &state)
+            let hasPlace = isAllowed && state.running < state.limit
+            if hasPlace { state.running += 1 }
+            return (isAllowed ? hasPlace : nil, state.limit, state.rate)
         }
         switch isRunning {
         case true?: return
         case false?:
             throw ControlProblem(
                 503, "too-many-requests-at-once",
-                "\(self.limit) requests are being carried out already; try again soon."
+                "\(limit) requests are being carried out already; try again soon."
             )
             .retryable(after: 1)
         case nil:
             throw ControlProblem(
-                429, "too-many-requests", "\(caller) may make \(self.rate ?? 0) requests a second; try again later."
+                429, "too-many-requests", "\(caller) may make \(rate ?? 0) requests a second; try again later."
             )
             .retryable(after: 1)
         }
@@ -50,8 +57,8 @@ package final class RequestBudget: Sendable {
         self.state.withLock { $0.running -= 1 }
     }
 
-    private func isWithinRate(_ caller: String, _ now: MonotonicInstant, _ state: inout State) -> Bool {
-        guard let rate = self.rate else { return true }
+    private static func isWithinRate(_ caller: String, _ now: MonotonicInstant, _ state: inout State) -> Bool {
+        guard let rate = state.rate else { return true }
         var entry = state.buckets[caller] ?? (TokenBucket(AcceptRate(perSecond: rate, burst: rate)), now)
         entry.used = now
         let isAllowed = entry.bucket.take(at: now)

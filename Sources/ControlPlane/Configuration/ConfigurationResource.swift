@@ -18,11 +18,13 @@ struct ConfigurationResource: Sendable {
                 try await self.get($0)
             },
             Operation(
-                "replaceConfiguration", .put, path, .configure, parameters: ["dryRun"], bodyLimit: Self.bodyLimit
+                "replaceConfiguration", .put, path, .configure, parameters: ["dryRun"], bodyLimit: Self.bodyLimit,
+                isSlow: true
             ) {
                 try await self.replace($0)
             },
-            Operation("reloadConfiguration", .post, path + ":reload", .configure, parameters: ["dryRun"]) {
+            Operation("reloadConfiguration", .post, path + ":reload", .configure, parameters: ["dryRun"], isSlow: true)
+            {
                 try await self.reload($0)
             },
         ]

@@ -76,13 +76,17 @@ package struct ConnectionWriter {
         let now = report.closing?.at ?? report.takenAt
         let name = field.rawValue
         switch field {
-        case .createdAt: text.member(name, self.anchor.text(report.createdAt))
-        case .openedAt: text.member(name, report.record?.openedAt.map { self.anchor.text($0) })
-        case .lastActivityAt: text.member(name, report.record?.lastActivityAt.map { self.anchor.text($0) })
+        case .createdAt: self.time(name, report.createdAt, &text)
+        case .openedAt: self.time(name, report.record?.openedAt, &text)
+        case .lastActivityAt: self.time(name, report.record?.lastActivityAt, &text)
         case .ageMs: text.member(name, report.createdAt.duration(to: now))
         case .idleMs: text.member(name, report.idle)
-        default: text.member(name, report.closing.map { self.anchor.text($0.at) })
+        default: self.time(name, report.closing?.at, &text)
         }
+    }
+
+    private func time(_ name: String, _ instant: MonotonicInstant?, _ text: inout JSONText) {
+        if let instant { text.member(name, time: self.anchor.milliseconds(of: instant)) }
     }
 
     private func queue(_ field: ConnectionField, _ report: ConnectionReport, _ text: inout JSONText) {
@@ -184,16 +188,20 @@ package struct ConnectionWriter {
         guard !labels.isEmpty else { return }
         text.key(ConnectionField.labels.rawValue)
         text.beginObject()
-        for (name, value) in labels.sorted(by: { $0.key < $1.key }) { text.member(name, value) }
+        for (name, value) in labels.sorted(by: { $0.key < $1.key }) {
+            text.foreignKey(name)
+            text.string(value)
+        }
         text.endObject()
     }
 }
 
 extension ConnectionReport {
-    /// Since payload last moved; since the beginning where none has.
+    /// Since payload last moved; since the beginning where none has. None where some moved after the report was taken:
+    /// counters are read when they are shown.
     package var idle: Duration {
         let now = self.closing?.at ?? self.takenAt
-        return (self.record?.lastActivityAt ?? self.createdAt).duration(to: now)
+        return max(.zero, (self.record?.lastActivityAt ?? self.createdAt).duration(to: now))
     }
 }
 

@@ -104,49 +104,68 @@ extension ConnectionsResource {
         let link = try self.link(live)
         let sampling = try call.query.integer("sample", in: 1...1_000_000) ?? 1
         let pieceLimit = try call.query.integer("maxBytes", in: 0...65_536) ?? 4096
+        let bounds = try StreamBounds(call.query)
         let queue = TapQueue()
         let opened = TapOpening(link, queue, pieceLimit: pieceLimit, sampling: sampling)
         if call.wantsWebSocket {
             return try await ControlUpgrade(call).webSocket(on: self.context.loop) { socket in
                 await opened.begin()
-                await Self.pour(queue, into: socket)
+                let clock = Self.end(queue, by: bounds)
+                await Self.pour(queue, bounds, into: socket)
+                clock?.cancel()
                 await opened.end()
             }
         }
         return try await EventStream.response(call) { writer, gone in
             await opened.begin()
+            let clock = Self.end(queue, by: bounds)
             let watching = Task {
                 await gone.wait()
                 queue.finish()
             }
             do {
-                try await Self.pour(queue, into: &writer)
+                try await Self.pour(queue, bounds, into: &writer)
             } catch {
                 // The client is gone in the middle of a write.
             }
             watching.cancel()
+            clock?.cancel()
             await opened.end()
         }
     }
 
-    private static func pour(_ queue: TapQueue, into writer: inout EventStream.Writer) async throws {
-        while let batch = await queue.next() {
+    private static func end(_ queue: TapQueue, by bounds: StreamBounds) -> Task<Void, Never>? {
+        guard let left = bounds.timeLeft else { return nil }
+        return Task {
+            try? await Task.sleep(for: left)
+            queue.finish()
+        }
+    }
+
+    private static func pour(
+        _ queue: TapQueue, _ bounds: StreamBounds, into writer: inout EventStream.Writer
+    ) async throws {
+        var given = 0
+        while !bounds.isReached(given), let batch = await queue.next() {
             var skipped = batch.skipped
-            for piece in batch.pieces {
+            for piece in batch.pieces.prefix(bounds.room(after: given)) {
                 try await writer.event(TapWriter.json(piece, skipped: skipped), id: nil, type: "piece")
                 skipped = 0
+                given += 1
             }
             if batch.pieces.isEmpty { try await writer.event(TapWriter.end(skipped: skipped), id: nil, type: "end") }
         }
     }
 
-    private static func pour(_ queue: TapQueue, into socket: WebSocketTask) async {
-        while let batch = await queue.next() {
+    private static func pour(_ queue: TapQueue, _ bounds: StreamBounds, into socket: WebSocketTask) async {
+        var given = 0
+        while !bounds.isReached(given), let batch = await queue.next() {
             var skipped = batch.skipped
-            for piece in batch.pieces {
+            for piece in batch.pieces.prefix(bounds.room(after: given)) {
                 let text = String(decoding: TapWriter.json(piece, skipped: skipped), as: UTF8.self)
                 guard (try? await socket.send(.string(text))) != nil else { return }
                 skipped = 0
+                given += 1
             }
         }
     }

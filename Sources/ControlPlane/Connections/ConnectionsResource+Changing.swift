@@ -62,17 +62,19 @@ extension ConnectionsResource {
     }
 
     private func ended(_ key: ConnectionKey, within limit: Duration) async throws -> Response {
-        let clock = ContinuousClock()
-        let deadline = clock.now.advanced(by: limit)
+        let isLive = if case .live = await self.found(key, endedWithin: limit) { true } else { false }
+        return try await self.shown(key, status: isLive ? .accepted : .ok)
+    }
+
+    /// What is known of a connection once it is over, or the time is.
+    func found(_ key: ConnectionKey, endedWithin limit: Duration) async -> Gateway.Lookup {
+        let deadline = ContinuousClock.now.advanced(by: limit)
         var pause = Duration.milliseconds(1)
         while true {
-            switch await self.gateway.find(key) {
-            case .closed, .unknown: return try await self.shown(key)
-            case .live where clock.now >= deadline: return try await self.shown(key, status: .accepted)
-            case .live:
-                try await Task.sleep(for: pause)
-                pause = min(pause * 2, .milliseconds(50))
-            }
+            let found = await self.gateway.find(key)
+            guard case .live = found, ContinuousClock.now < deadline, !Task.isCancelled else { return found }
+            try? await Task.sleep(for: pause)
+            pause = min(pause * 2, .milliseconds(50))
         }
     }
 }

@@ -20,7 +20,7 @@ struct ConnectionsResource: Sendable {
             Operation("listConnections", .get, "/v1/connections", .read, parameters: listing) {
                 try await self.list($0)
             },
-            Operation("openConnection", .post, "/v1/connections", .operate) { try await self.open($0) },
+            Operation("openConnection", .post, "/v1/connections", .operate, isSlow: true) { try await self.open($0) },
             Operation("getConnection", .get, one, .read, parameters: ["fields"]) { try await self.get($0) },
             Operation("changeConnection", .patch, one, .operate) { try await self.change($0) },
             Operation("closeConnection", .delete, one, .operate, parameters: ["code", "reason", "abort"]) {
@@ -28,14 +28,17 @@ struct ConnectionsResource: Sendable {
             },
             Operation("send", .post, one + ":send", .operate, bodyLimit: Self.sendLimit) { try await self.send($0) },
             Operation("receive", .post, one + ":receive", .operate) { try await self.receive($0) },
-            Operation("ping", .post, one + ":ping", .operate) { try await self.ping($0) },
+            Operation("ping", .post, one + ":ping", .operate, isSlow: true) { try await self.ping($0) },
             Operation("closeRead", .post, one + ":closeRead", .operate) { try await self.closeRead($0) },
             Operation("closeWrite", .post, one + ":closeWrite", .operate) { try await self.closeWrite($0) },
-            Operation("startSecureConnection", .post, one + ":startSecureConnection", .operate) {
+            Operation("startSecureConnection", .post, one + ":startSecureConnection", .operate, isSlow: true) {
                 try await self.startSecureConnection($0)
             },
             Operation("attach", .get, one + "/stream", .operate) { try await self.attach($0) },
-            Operation("tap", .get, one + "/tap", .operate, parameters: ["sample", "maxBytes"]) {
+            Operation(
+                "tap", .get, one + "/tap", .operate,
+                parameters: StreamBounds.parameters.union(["sample", "maxBytes"])
+            ) {
                 try await self.tap($0)
             },
             Operation("closeConnections", .post, "/v1/connections:close", .operate) { try await self.closeMany($0) },
@@ -80,30 +83,19 @@ struct ConnectionsResource: Sendable {
         return link
     }
 
+    /// For the end of a connection whose closing handshake is through: its peer has yet to end the transport.
+    private static let patienceWithEnds = Duration.seconds(2)
+
     /// What a verb that failed means: a connection that is over meanwhile shows how it ended.
     func problem(_ failure: TaskFailure, _ key: ConnectionKey) async -> ControlProblem {
         switch failure {
         case .closed, .ended, .connectionLost, .peerUnresponsive, .cancelled, .protocolViolation, .messageTooLong:
-            if let report = await self.closingRecord(key) { return self.closed(report) }
+            if case .closed(let report) = await self.found(key, endedWithin: Self.patienceWithEnds) {
+                return self.closed(report)
+            }
         case .timedOut, .directionClosed, .usage, .cannotConnect, .secureConnectionFailed, .handshakeRefused: break
         }
         return ControlProblem(failure)
-    }
-
-    /// How long the record of a connection may be missing after its task has told its end, in steps of 5 ms.
-    private static let recordSteps = 100
-
-    /// How a connection ended. Its task tells who waits for it first, and only then it is entered among the closed ones.
-    /// - Returns: `nil` where that does not happen: only one direction is over.
-    private func closingRecord(_ key: ConnectionKey) async -> ConnectionReport? {
-        for _ in 0..<Self.recordSteps {
-            switch await self.gateway.find(key) {
-            case .closed(let report): return report
-            case .unknown: return nil
-            case .live: try? await Task.sleep(for: .milliseconds(5))
-            }
-        }
-        return nil
     }
 
     // MARK: Showing

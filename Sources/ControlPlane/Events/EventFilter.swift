@@ -2,13 +2,14 @@ import GatewayCore
 
 /// Which events somebody wants. Gaps are always told.
 package struct EventFilter: Sendable, Equatable {
-    package static let parameters: Set<String> = ["type", "connection", "listener", "route", "upstream"]
+    package static let parameters: Set<String> = ["type", "connection", "listener", "route", "upstream", "transfer"]
 
     private let kinds: Set<GatewayEvent.Kind>
     private let connections: Set<ConnectionKey>
     private let listeners: Set<String>
     private let routes: Set<String>
     private let upstreams: Set<String>
+    private let transfers: Set<String>
 
     /// - Throws: `ControlProblem` for a type or an id that is none.
     package init(_ query: Query) throws(ControlProblem) {
@@ -33,12 +34,14 @@ package struct EventFilter: Sendable, Equatable {
         self.listeners = Set(query.list("listener"))
         self.routes = Set(query.list("route"))
         self.upstreams = Set(query.list("upstream"))
+        self.transfers = Set(query.list("transfer"))
     }
 
     package func matches(_ event: GatewayEvent) -> Bool {
         (self.kinds.isEmpty || self.kinds.contains(event.kind))
             && Self.holds(self.connections, event.connection) && Self.holds(self.listeners, event.listener)
             && Self.holds(self.routes, event.route) && Self.holds(self.upstreams, event.upstream)
+            && Self.holds(self.transfers, event.transfer)
     }
 
     private static func holds<Value>(_ wanted: Set<Value>, _ value: Value?) -> Bool {

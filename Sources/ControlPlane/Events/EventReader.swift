@@ -13,20 +13,29 @@ struct EventReader: Sendable {
     let journal: EventJournal
     let filter: EventFilter
     let heartbeat: Duration
+    /// Where it ends by itself, if it does.
+    let bounds: StreamBounds
     /// Ends the reading when the client is not there any more.
     var gone: ClientGone?
     /// The number up to which everything was given.
     private(set) var position: UInt64
 
-    init(_ journal: EventJournal, filter: EventFilter, after position: UInt64?, heartbeat: Duration) {
+    /// Events that were given.
+    private var given = 0
+
+    init(
+        _ journal: EventJournal, filter: EventFilter, after position: UInt64?, heartbeat: Duration,
+        bounds: StreamBounds = StreamBounds()
+    ) {
         self.journal = journal
         self.filter = filter
         self.heartbeat = heartbeat
+        self.bounds = bounds
         self.position = position ?? journal.last
     }
 
     mutating func next() async -> Step {
-        while !Task.isCancelled {
+        while !Task.isCancelled, !self.bounds.isReached(self.given) {
             let batch = self.journal.events(after: self.position)
             if let missed = batch.missed {
                 // From another life of the process: what is kept of this one follows.
@@ -35,14 +44,15 @@ struct EventReader: Sendable {
             }
             if let last = batch.events.last {
                 self.position = last.number
-                let wanted = batch.events.filter(self.filter.matches)
+                let wanted = batch.events.filter(self.filter.matches).prefix(self.bounds.room(after: self.given))
                 if wanted.isEmpty { continue }
-                return .events(wanted)
+                self.given += wanted.count
+                return .events(Array(wanted))
             }
             switch await self.more() {
             case true?: continue
             case false?: return .end
-            case nil: return Task.isCancelled ? .end : .heartbeat
+            case nil: return Task.isCancelled || self.bounds.isReached(self.given) ? .end : .heartbeat
             }
         }
         return .end
@@ -51,7 +61,8 @@ struct EventReader: Sendable {
     /// - Returns: whether there is more to read, or never will be; `nil` when it is time for a heartbeat.
     private func more() async -> Bool? {
         let (journal, position, gone) = (self.journal, self.position, self.gone)
-        let outcome = try? await Waiting.atMost(self.heartbeat) { () -> Bool? in
+        let limit = min(self.heartbeat, self.bounds.timeLeft ?? self.heartbeat)
+        let outcome = try? await Waiting.atMost(limit) { () -> Bool? in
             guard let gone else { return await journal.wait(after: position) }
             return await withTaskGroup(of: Bool?.self) { group in
                 group.addTask { await journal.wait(after: position) }

@@ -18,6 +18,7 @@ package enum EventWriter {
         text.member("detail", event.detail)
         text.member("count", event.count)
         text.member("drain", event.drain)
+        text.member("transfer", event.transfer)
         text.endObject()
         return text.bytes
     }

@@ -13,7 +13,7 @@ struct EventsResource: Sendable {
     let context: ControlContext
 
     var operations: [Operation] {
-        let parameters = EventFilter.parameters.union(["after", "heartbeatMs"])
+        let parameters = EventFilter.parameters.union(["after", "heartbeatMs"]).union(StreamBounds.parameters)
         return [
             Operation("followEvents", .get, "/v1/events", .read, parameters: parameters) { try await self.follow($0) }
         ]
@@ -29,7 +29,9 @@ struct EventsResource: Sendable {
             throw ControlProblem(400, "invalid-parameter", "heartbeatMs is to be from 10 to 600000.")
                 .at(parameter: "heartbeatMs")
         }
-        let reader = EventReader(journal, filter: filter, after: try Self.position(call), heartbeat: heartbeat)
+        let reader = EventReader(
+            journal, filter: filter, after: try Self.position(call), heartbeat: heartbeat,
+            bounds: try StreamBounds(call.query))
         if call.wantsWebSocket {
             return try await ControlUpgrade(call).webSocket(on: self.context.loop) { socket in
                 await Self.pour(reader, into: socket)

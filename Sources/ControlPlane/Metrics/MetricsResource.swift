@@ -101,6 +101,10 @@ struct MetricsResource: Sendable {
         text.histogram("sluice_message_size_bytes", figures.messageSizes, exponents: 0...28)
         text.family("sluice_ping_rtt_seconds", .histogram, unit: "seconds", "From pings to their Pongs.")
         text.histogram("sluice_ping_rtt_seconds", figures.roundTrips, exponents: 5...24, divisor: million)
+        text.family(
+            "sluice_added_latency_seconds", .histogram, unit: "seconds",
+            "From the read of what a tunnel relays until the kernel has taken it on the other side; of one read in 64.")
+        text.histogram("sluice_added_latency_seconds", figures.addedLatencies, exponents: 0...24, divisor: million)
     }
 
     private func writeOwn(to text: inout OpenMetricsText) {

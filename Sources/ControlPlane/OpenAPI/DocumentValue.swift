@@ -24,7 +24,7 @@ package indirect enum DocumentValue: Sendable, Equatable {
         case .object(let members):
             text.beginObject()
             for member in members {
-                text.key(member.name)
+                text.foreignKey(member.name)
                 member.value.write(to: &text)
             }
             text.endObject()

@@ -45,6 +45,9 @@ enum FieldNotes {
         "OpenRequest.handshakeTimeoutMs": Self.range(1, 600_000),
         "OpenRequest.description": ["maxLength": 1024], "OpenRequest.priority": Self.range(0, 1),
         "OpenRequest.labels": ["maxProperties": 64],
+        "TunnelRequest.framing": Self.words(Framing.self), "TunnelRequest.halfClose": Self.words(HalfClose.self),
+        "TunnelRequest.idleTimeoutMs": Self.range(0, 31_536_000_000, "0: never; else from 1000"),
+        "TunnelRequest.maximumAgeMs": Self.range(0, 31_536_000_000, "0: never; else from 1000"),
         "ConnectionPatch.description": ["maxLength": 1024], "ConnectionPatch.priority": Self.range(0, 1),
         "ConnectionPatch.labels": ["maxProperties": 64],
         "KeepAliveRequest.idleMs": Self.range(1000, 32_400_000),
@@ -60,6 +63,8 @@ enum FieldNotes {
     private static let others: [String: DocumentValue] = [
         "Received.type": ["enum": ["text", "data"]], "Received.data": ["contentEncoding": "base64"],
         "SendAnswer.state": ["enum": ["sent", "queued"]], "PingAnswer.rttMs": Self.milliseconds,
+        "OperationRecord.state": ["enum": ["running", "succeeded", "failed", "cancelled"]],
+        "OperationRecord.startedAt": Self.time, "OperationRecord.endedAt": Self.time,
         "ServiceHealth.phase": Self.words(ServicePhase.self),
         "Problem.status": Self.range(400, 599), "Problem.code": Self.text("Stable; for programs."),
         "ProblemField.pointer": Self.text("Where in the body (RFC 6901)."),

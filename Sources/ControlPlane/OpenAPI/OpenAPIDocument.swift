@@ -16,7 +16,7 @@ package struct OpenAPIDocument {
 
     init(_ operations: [Operation], documents: [String: OperationDocument], context: ControlContext) {
         self.version = context.version
-        self.access = context.access
+        self.access = context.access.now.schemes
         for operation in operations {
             guard let document = documents[operation.name] else {
                 self.gaps.append(operation.name)
@@ -115,7 +115,11 @@ package struct OpenAPIDocument {
             var media: DocumentValue = [:]
             if let model = content.model {
                 let schema = try self.schemas.reference(model)
-                media["schema"] = content.isList ? ["type": "array", "items": schema] : schema
+                let others = try content.others.map { try self.schemas.reference($0) }
+                media["schema"] =
+                    content.isList
+                    ? ["type": "array", "items": schema]
+                    : others.isEmpty ? schema : ["anyOf": .array([schema] + others)]
             }
             members.append(DocumentValue.Member(content.mediaType, media))
         }

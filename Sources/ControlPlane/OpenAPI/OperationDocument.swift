@@ -5,9 +5,17 @@ package struct OperationDocument: Sendable {
         /// `nil`: bytes or text without a model.
         let model: (any (Decodable & Sendable).Type)?
         var isList = false
+        /// What may stand in the model's place.
+        var others: [any (Decodable & Sendable).Type] = []
 
         static func json(_ model: any (Decodable & Sendable).Type) -> Content {
             Content(mediaType: "application/json", model: model)
+        }
+
+        static func json(
+            _ model: any (Decodable & Sendable).Type, or others: any (Decodable & Sendable).Type...
+        ) -> Content {
+            Content(mediaType: "application/json", model: model, others: others)
         }
 
         static func list(_ model: any (Decodable & Sendable).Type) -> Content {

@@ -10,9 +10,10 @@ extension OperationDocuments {
             answers: [.init(101, "A WebSocket")], problems: [404, 405, 409, 410, 426]),
         "tap": OperationDocument(
             "A copy of the connection's traffic: Server-Sent Events, or a WebSocket where one is asked for",
-            parameters: [
-                "sample": ["type": "number", "minimum": 0], "maxBytes": ["type": "integer", "minimum": 0],
-            ],
+            parameters: OperationDocuments.bounds.merging([
+                "sample": ["type": "integer", "minimum": 1, "maximum": 1_000_000],
+                "maxBytes": ["type": "integer", "minimum": 0, "maximum": 65_536],
+            ]) { first, _ in first },
             answers: [
                 .init(101, "A WebSocket, each of whose messages is a piece"),
                 .init(200, "Pieces", .other("text/event-stream")),

@@ -7,6 +7,7 @@ extension OperationDocuments {
     ]
     private static let tag = ["ETag": "Of the whole configuration, for If-Match."]
     private static let condition = ["If-Match": "Changes nothing where the configuration is another one by now (412)."]
+    private static let slow = Self.condition.merging(OperationDocuments.preference) { first, _ in first }
     private static let changes: [Int] = [404, 409, 412, 428]
 
     static let configuration: [String: OperationDocument] = [
@@ -20,13 +21,19 @@ extension OperationDocuments {
                     200, "As a file has it", .other("application/json"), .other("application/yaml"), headers: Self.tag)
             ], problems: [406, 409]),
         "replaceConfiguration": OperationDocument(
-            "Runs another configuration", parameters: Self.dryRun, headers: Self.condition,
+            "Runs another configuration", parameters: Self.dryRun, headers: Self.slow,
             body: [.other("application/json"), .other("application/yaml")], isBodyRequired: true,
-            answers: [.init(200, "What changed", .json(ConfigurationDifference.self), headers: Self.tag)],
+            answers: [
+                .init(200, "What changed", .json(ConfigurationDifference.self), headers: Self.tag),
+                OperationDocuments.goesOn,
+            ],
             problems: Self.changes),
         "reloadConfiguration": OperationDocument(
-            "Reads the file again", parameters: Self.dryRun, headers: Self.condition,
-            answers: [.init(200, "What changed", .json(ConfigurationDifference.self), headers: Self.tag)],
+            "Reads the file again", parameters: Self.dryRun, headers: Self.slow,
+            answers: [
+                .init(200, "What changed", .json(ConfigurationDifference.self), headers: Self.tag),
+                OperationDocuments.goesOn,
+            ],
             problems: Self.changes),
     ]
 

@@ -40,13 +40,15 @@ extension OperationDocuments {
                 .init(200, "A page", .json(ConnectionPage.self), headers: ["Link": "The next page (RFC 8288)."])
             ], problems: [410]),
         "openConnection": OperationDocument(
-            "Opens a connection",
-            headers: ["Prefer": "respond-async: does not wait until it stands (RFC 7240)."],
-            body: [.json(OpenRequest.self)], isBodyRequired: true,
+            "Opens a connection, or a tunnel between two",
+            headers: OperationDocuments.preference,
+            body: [.json(OpenRequest.self, or: TunnelRequest.self)], isBodyRequired: true,
             answers: [
                 .init(
-                    201, "It is open", .json(Connection.self), headers: ["Location": "Where it is."],
-                    links: ["getConnection", "changeConnection", "closeConnection"] + Self.verbs.keys.sorted())
+                    201, "It is open; of a tunnel, its downstream side", .json(Connection.self),
+                    headers: ["Location": "Where it is."],
+                    links: ["getConnection", "changeConnection", "closeConnection"] + Self.verbs.keys.sorted()),
+                OperationDocuments.goesOn,
             ],
             problems: [404, 409, 410, 502, 504]),
         "getConnection": OperationDocument(
@@ -87,11 +89,13 @@ extension OperationDocuments {
                 .init(200, "What was received", .json(Received.self)), .init(204, "Nothing came in time"),
             ], problems: [404, 409, 410, 502, 504]),
         "ping": OperationDocument(
-            "Pings a WebSocket", answers: [.init(200, "It answered", .json(PingAnswer.self))],
+            "Pings a WebSocket", headers: OperationDocuments.preference,
+            answers: [.init(200, "It answered", .json(PingAnswer.self)), OperationDocuments.goesOn],
             problems: [404, 409, 410, 502, 504]),
         "startSecureConnection": OperationDocument(
-            "Starts TLS on a stream", body: [.json(TLSRequest.self)],
-            answers: [.init(200, "As it is now", .json(Connection.self))], problems: [404, 409, 410, 502, 504]),
+            "Starts TLS on a stream", headers: OperationDocuments.preference, body: [.json(TLSRequest.self)],
+            answers: [.init(200, "As it is now", .json(Connection.self)), OperationDocuments.goesOn],
+            problems: [404, 409, 410, 502, 504]),
         "closeRead": Self.verb("Takes nothing more from a stream"),
         "closeWrite": Self.verb("Ends what is sent on a stream, after what waits"),
         "suspend": Self.verb("Takes nothing more until it is resumed"),

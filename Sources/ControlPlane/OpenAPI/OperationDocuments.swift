@@ -4,7 +4,7 @@ import ControlAPI
 enum OperationDocuments {
     static let all: [String: OperationDocument] = [
         Self.service, Self.connections, Self.verbs, Self.bulk, Self.events, Self.transfers, Self.configuration,
-        Self.entries,
+        Self.entries, Self.operations,
     ]
     .reduce(into: [:]) { $0.merge($1) { first, _ in first } }
 
@@ -29,13 +29,24 @@ enum OperationDocuments {
             ])
     }
 
+    /// Of what goes on for as long as its client stays, unless it is bounded.
+    static let bounds: [String: DocumentValue] = [
+        "limit": [
+            "type": "integer", "minimum": 1, "maximum": .integer(StreamBounds.largestLimit),
+            "description": "Ends after as many.",
+        ],
+        "durationMs": [
+            "type": "number", "minimum": 0, "maximum": 86_400_000, "description": "Ends after this time.",
+        ],
+    ]
+
     static let events: [String: OperationDocument] = [
         "followEvents": OperationDocument(
             "What happens, as it happens: Server-Sent Events, or a WebSocket where one is asked for",
-            parameters: [
+            parameters: Self.bounds.merging([
                 "after": ["type": "integer", "minimum": 0],
                 "heartbeatMs": ["type": "number", "minimum": 10, "maximum": 600_000],
-            ],
+            ]) { first, _ in first },
             headers: ["Last-Event-ID": "The number of the last event that is known."],
             answers: [
                 .init(101, "A WebSocket, each of whose messages is an event"),

@@ -44,6 +44,16 @@ package struct ControlProblem: Error {
         return problem
     }
 
+    /// What is wrong with a part of the body that stands at `pointer`.
+    package func inside(_ pointer: String) -> ControlProblem {
+        var problem = self
+        problem.errors = self.errors.map { error in
+            ProblemField(
+                pointer: error.pointer.map { pointer + $0 }, parameter: error.parameter, detail: error.detail)
+        }
+        return problem
+    }
+
     package func at(parameter: String) -> ControlProblem {
         var problem = self
         problem.errors.append(ProblemField(parameter: parameter, detail: self.detail))

@@ -16,11 +16,14 @@ struct Operation: Sendable {
     let parameters: Set<String>
     /// Bytes of body that it reads at most.
     let bodyLimit: Int
+    /// Whether it can go on while its client does not wait.
+    let isSlow: Bool
     let handler: Handler
 
     init(
         _ name: String, _ method: HTTPRequest.Method, _ template: String, _ scope: Scope,
-        parameters: Set<String> = [], bodyLimit: Int = ControlCall.bodyLimit, _ handler: @escaping Handler
+        parameters: Set<String> = [], bodyLimit: Int = ControlCall.bodyLimit, isSlow: Bool = false,
+        _ handler: @escaping Handler
     ) {
         self.name = name
         self.method = method
@@ -28,6 +31,7 @@ struct Operation: Sendable {
         self.scope = scope
         self.parameters = parameters
         self.bodyLimit = bodyLimit
+        self.isSlow = isSlow
         self.handler = handler
     }
 

@@ -16,6 +16,8 @@ struct ControlCall: Sendable {
     let parameters: [String: String]
     let query: Query
     let caller: Caller
+    /// Of a request that goes on by itself.
+    var progress: RunningOperation?
 
     // MARK: The body
 
@@ -58,12 +60,16 @@ struct ControlCall: Sendable {
     /// The body as JSON; an empty one counts as an object without members.
     /// - Throws: `ControlProblem` with the places of what is wrong.
     func decode<Model: StrictlyRead>(_ type: Model.Type) async throws -> Model {
+        try JSONBody.decode(type, from: try await self.jsonBytes())
+    }
+
+    /// The body, which is to be JSON.
+    func jsonBytes() async throws -> [UInt8] {
         guard self.mediaType == nil || self.mediaType == "application/json" else {
             throw ControlProblem(415, "unsupported-media-type", "Send application/json.")
         }
         var buffer = try await self.body()
-        let bytes = buffer.readBytes(length: buffer.readableBytes) ?? []
-        return try JSONBody.decode(type, from: bytes)
+        return buffer.readBytes(length: buffer.readableBytes) ?? []
     }
 
     // MARK: Answers

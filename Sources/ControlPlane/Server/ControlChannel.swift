@@ -15,11 +15,14 @@ struct ControlChannel: ServerChildChannel {
     }
 
     private let http: HTTP1Channel
-    private let secure: TLSContext?
+    private let secure: @Sendable () -> TLSContext?
     private let isSocketFile: Bool
 
-    /// - Parameter secure: for `https://`.
-    init(secure: TLSContext?, isSocketFile: Bool, responder: @escaping HTTPChannelHandler.Responder) {
+    /// - Parameter secure: for `https://`; asked for each connection.
+    init(
+        secure: @escaping @Sendable () -> TLSContext?, isSocketFile: Bool,
+        responder: @escaping HTTPChannelHandler.Responder
+    ) {
         self.secure = secure
         self.isSocketFile = isSocketFile
         var configuration = HTTP1Channel.Configuration(
@@ -34,7 +37,7 @@ struct ControlChannel: ServerChildChannel {
         let peer = ConnectionPeer(address: self.isSocketFile ? nil : Self.text(channel.remoteAddress))
         do {
             let pipeline = channel.pipeline.syncOperations
-            if let secure = self.secure {
+            if let secure = self.secure() {
                 try pipeline.addHandler(SecureHandler(secure))
                 try pipeline.addHandler(CertificateReader(peer))
             }

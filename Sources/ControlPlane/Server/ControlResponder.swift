@@ -15,6 +15,7 @@ struct ControlResponder: HTTPResponder {
     let figures: RequestFigures
     let budget: RequestBudget
     let clock: @Sendable () -> MonotonicInstant
+    let slow: SlowCalls
     let idempotency = Idempotency()
 
     func respond(to request: Request, context: ControlRequestContext) async throws -> Response {
@@ -114,6 +115,10 @@ struct ControlResponder: HTTPResponder {
 
     private func perform(_ call: ControlCall) async throws -> Response {
         guard call.operation.isWrite else { return try await call.operation.handler(call) }
+        return try await self.slow.run(call) { try await self.audited($0) }
+    }
+
+    private func audited(_ call: ControlCall) async throws -> Response {
         do {
             let response = try await call.operation.handler(call)
             self.record(call, status: response.status.code, code: nil)

@@ -24,6 +24,8 @@ package final class ControlServer: Sendable {
     private let running = Mutex<(group: ServiceGroup, task: Task<Void, Never>)?>(nil)
 
     private let ownLoops: LoopGroup
+    /// For connections that come from now on; `nil` where they speak no TLS.
+    private let secure = Mutex<TLSContext?>(nil)
 
     /// - Throws: `PlanFault` when there are not enough descriptors or threads.
     package init(
@@ -64,8 +66,9 @@ package final class ControlServer: Sendable {
     package func start() async throws(PlanFault) -> String {
         guard let address = self.settings.address else { throw PlanFault("the control plane has no address") }
         let (places, continuation) = AsyncStream.makeStream(of: Result<String, PlanFault>.self)
-        let secure = try self.secureContext()
-        let application = self.application(at: address, secure: secure) { channel in
+        let secure = try Self.context(self.settings)
+        self.secure.withLock { $0 = secure }
+        let application = self.application(at: address) { channel in
             continuation.yield(.success(self.url(of: channel, address)))
         }
         let group = ServiceGroup(configuration: self.lifeOf(application))
@@ -82,16 +85,41 @@ package final class ControlServer: Sendable {
             if case .unix(let path, let mode) = address {
                 _ = self.context.gateway.loops.first?.system.setMode(mode, ofSocketFile: path)
             }
-            return try place.get()
+            let url = try place.get()
+            await self.context.configuration.follow { [weak self] configuration throws(PlanFault) in
+                try self?.prepare(configuration.control) ?? {}
+            }
+            return url
         }
         throw PlanFault("control plane at \(address): it ended at once")
     }
 
-    private func secureContext() throws(PlanFault) -> TLSContext? {
-        guard let tls = self.settings.tls else { return nil }
+    private static func context(_ settings: ControlSettings) throws(PlanFault) -> TLSContext? {
+        guard let tls = settings.tls else { return nil }
         var configuration = try TLSMaterial.configuration(tls)
         if configuration.applicationProtocols.isEmpty { configuration.applicationProtocols = ["http/1.1"] }
         return try TLSMaterial.context(configuration)
+    }
+
+    /// Makes ready what a changed configuration says, as far as that can change while the listener stays.
+    /// - Returns: what puts it in force.
+    private func prepare(_ settings: ControlSettings) throws(PlanFault) -> RunningConfiguration.Adoption {
+        let former = self.context.access.now.settings
+        let next = former.followed(by: settings)
+        let secure: TLSContext?
+        do throws(PlanFault) {
+            secure = try Self.context(next)
+        } catch {
+            throw PlanFault("control: \(error)")
+        }
+        return {
+            self.secure.withLock { $0 = secure }
+            self.context.budget.set(limit: next.maximumRequests, rate: next.requestRate)
+            self.context.access.replace(next)
+            if next.targets != former.targets { self.context.transfers.leaveConnections() }
+            guard settings.address != next.address || (settings.tls == nil) != (next.tls == nil) else { return }
+            self.log.note("the control plane stays where it is until the next start", level: .warning)
+        }
     }
 
     private func lifeOf(_ application: some Service) -> ServiceGroupConfiguration {
@@ -101,8 +129,7 @@ package final class ControlServer: Sendable {
     }
 
     private func application(
-        at address: ControlSettings.Address, secure: TLSContext?,
-        _ listening: @escaping @Sendable (any Channel) async -> Void
+        at address: ControlSettings.Address, _ listening: @escaping @Sendable (any Channel) async -> Void
     ) -> Application<ControlResponder> {
         let place: BindAddress =
             switch address {
@@ -112,12 +139,14 @@ package final class ControlServer: Sendable {
         let limit = MaximumAvailableConnections(Self.connectionLimit, logger: self.context.logger)
         return Application(
             responder: ControlResponder(
-                table: OperationTable.make(self.context), gatekeeper: ConfiguredGatekeeper(self.settings),
+                table: OperationTable.make(self.context), gatekeeper: self.context.access,
                 audit: LoggedAudit(log: self.log), figures: self.context.requests,
-                budget: RequestBudget(limit: self.settings.maximumRequests, rate: self.settings.requestRate),
-                clock: { [context = self.context] in context.now }),
+                budget: self.context.budget,
+                clock: { [context = self.context] in context.now }, slow: SlowCalls(board: self.context.operations)),
             server: HTTPServerBuilder {
-                ControlChannel(secure: secure, isSocketFile: address.isSocketFile, responder: $0)
+                ControlChannel(
+                    secure: { [weak self] in self?.secure.withLock { $0 } }, isSocketFile: address.isSocketFile,
+                    responder: $0)
             },
             configuration: ApplicationConfiguration(address: place, availableConnectionsDelegate: limit),
             onServerRunning: listening, eventLoopGroupProvider: .shared(self.loops), logger: self.context.logger)
@@ -138,6 +167,7 @@ package final class ControlServer: Sendable {
         await running.group.triggerGracefulShutdown()
         await running.task.value
         await self.context.transfers.stop(within: Self.patience)
+        self.context.operations.stop()
         if case .unix(let path, _)? = self.settings.address {
             self.context.gateway.loops.first?.system.removeSocketFile(path)
         }

@@ -8,6 +8,7 @@ extension OperationTable {
             HealthResource(context: context).operations + MetricsResource(context: context).operations
             + connections.operations + EventsResource(context: context).operations
             + DrainsResource(context: context, connections: connections).operations
+            + OperationsResource(context: context).operations
             + TransfersResource(context: context).operations + ConfigurationResource(context: context).operations
             + ConfigurationSection.allCases.flatMap { EntriesResource(section: $0, context: context).operations }
         return OperationTable(resources + DocumentResource(context: context, others: resources).operations)

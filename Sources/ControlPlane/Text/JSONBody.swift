@@ -24,6 +24,12 @@ package enum JSONBody {
         }
     }
 
+    /// Whether an object has a member of one of these names; what is no object has none.
+    package static func hasMember(of names: Set<String>, in bytes: [UInt8]) -> Bool {
+        guard let found = try? JSONDecoder().decode(MemberNames.self, from: Data(bytes)) else { return false }
+        return found.names.contains { names.contains($0) }
+    }
+
     private static func checkMembers(
         of type: any StrictlyRead.Type, in found: MemberNames, at path: [any CodingKey]
     ) throws(ControlProblem) {

@@ -1,3 +1,5 @@
+import GatewayCore
+
 /// Writes JSON (RFC 8259) straight into bytes: a list of thousands of connections must cost little.
 package struct JSONText {
     package private(set) var bytes: [UInt8] = []
@@ -31,7 +33,19 @@ package struct JSONText {
         self.needsComma = true
     }
 
+    /// A name of ours, in which nothing is to be escaped.
     package mutating func key(_ name: String) {
+        self.comma()
+        self.bytes.append(UInt8(ascii: "\""))
+        self.bytes.append(contentsOf: name.utf8)
+        self.bytes.append(contentsOf: Self.behindKey)
+        self.needsComma = false
+    }
+
+    private static let behindKey = Array("\":".utf8)
+
+    /// A name that somebody else chose.
+    package mutating func foreignKey(_ name: String) {
         self.string(name)
         self.bytes.append(UInt8(ascii: ":"))
         self.needsComma = false
@@ -44,9 +58,14 @@ package struct JSONText {
         self.bytes.append(UInt8(ascii: "\""))
         var text = text
         text.withUTF8 { utf8 in
+            guard !utf8.allSatisfy(Self.standsForItself) else { return self.bytes.append(contentsOf: utf8) }
             for byte in utf8 { self.append(escaped: byte) }
         }
         self.bytes.append(UInt8(ascii: "\""))
+    }
+
+    private static func standsForItself(_ byte: UInt8) -> Bool {
+        byte >= 0x20 && byte != 0x22 && byte != 0x5C && byte != 0x7F
     }
 
     private mutating func append(escaped byte: UInt8) {
@@ -68,7 +87,18 @@ package struct JSONText {
 
     package mutating func number(_ value: some BinaryInteger) {
         self.comma()
-        self.bytes.append(contentsOf: String(value).utf8)
+        // Most are counters.
+        guard let small = UInt64(exactly: value) else { return self.bytes.append(contentsOf: "\(value)".utf8) }
+        self.digits(small)
+    }
+
+    private mutating func digits(_ value: UInt64) {
+        var unit: UInt64 = 1
+        while value / unit > 9 { unit *= 10 }
+        while unit > 0 {
+            self.bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value / unit % 10))
+            unit /= 10
+        }
     }
 
     /// With three digits behind the point at most.
@@ -77,12 +107,12 @@ package struct JSONText {
         let microseconds = duration.wholeMicroseconds
         if microseconds < 0 { self.bytes.append(UInt8(ascii: "-")) }
         let (whole, rest) = microseconds.magnitude.quotientAndRemainder(dividingBy: 1000)
-        self.bytes.append(contentsOf: String(whole).utf8)
+        self.digits(whole)
         guard rest > 0 else { return }
-        let digits = String(rest)
         self.bytes.append(UInt8(ascii: "."))
-        self.bytes.append(contentsOf: repeatElement(0x30, count: 3 - digits.utf8.count))
-        self.bytes.append(contentsOf: digits.utf8)
+        if rest < 100 { self.bytes.append(UInt8(ascii: "0")) }
+        if rest < 10 { self.bytes.append(UInt8(ascii: "0")) }
+        self.digits(rest)
     }
 
     /// Finite ones only: others are written as 0.
@@ -96,7 +126,21 @@ package struct JSONText {
         self.bytes.append(contentsOf: (value ? "true" : "false").utf8)
     }
 
+    /// RFC 3339 in UTC with milliseconds.
+    /// - Parameter milliseconds: since 1970-01-01T00:00:00Z.
+    package mutating func time(_ milliseconds: Int64) {
+        self.comma()
+        self.bytes.append(UInt8(ascii: "\""))
+        WallClock.write(milliseconds: milliseconds, to: &self.bytes)
+        self.bytes.append(UInt8(ascii: "\""))
+    }
+
     // MARK: Members
+
+    package mutating func member(_ name: String, time milliseconds: Int64) {
+        self.key(name)
+        self.time(milliseconds)
+    }
 
     package mutating func member(_ name: String, _ text: String?) {
         guard let text else { return }

@@ -14,7 +14,12 @@ package struct TimeAnchor: Sendable {
 
     /// RFC 3339 in UTC with milliseconds.
     package func text(_ instant: MonotonicInstant) -> String {
+        WallClock.text(milliseconds: self.milliseconds(of: instant))
+    }
+
+    /// Since 1970-01-01T00:00:00Z.
+    package func milliseconds(of instant: MonotonicInstant) -> Int64 {
         let passed = self.instant.duration(to: instant).wholeMicroseconds
-        return WallClock.text(milliseconds: self.milliseconds + Int64((Double(passed) / 1000).rounded(.down)))
+        return self.milliseconds &+ Int64((Double(passed) / 1000).rounded(.down))
     }
 }

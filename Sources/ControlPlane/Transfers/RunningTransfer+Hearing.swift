@@ -104,6 +104,7 @@ extension RunningTransfer {
         let isCancelled = (error as? URLError)?.code == .cancelled && state.reason == nil
         state.failure = state.reason ?? (isCancelled ? nil : error.map { TransferFailure($0) })
         state.stage = isCancelled ? .cancelled : state.failure == nil ? .finished : .failed
+        self.tellEnd(state)
         guard state.stage != .finished else { return }
         self.host.memory.release(state.content.count)
         state.content = Data()

@@ -94,6 +94,7 @@ final class RunningTransfer: Sendable {
         }
         task.delegate = TransferDelegate(self, attempt: attempt, pipe: pipe, targets: self.host.targets)
         self.startTimer(attempt)
+        self.tell(.transferStarted, attempt)
         task.resume()
     }
 
@@ -182,6 +183,7 @@ final class RunningTransfer: Sendable {
             }
             state.stage = .cancelled
             state.endedAt = self.host.now
+            self.tellEnd(state)
             return nil
         }
         guard keepsResumeData, let download = task as? URLSessionDownloadTask else {

@@ -17,11 +17,14 @@ final class TransferShelf: Sendable {
     let memory = TransferMemory()
     let targets: TransferTargets
     private let sessions = OpenSessions()
+    /// Where is told what becomes of them.
+    let journal: EventJournal?
     private let clock: @Sendable () -> MonotonicInstant
     private let state = Mutex(State())
 
-    init(targets: TransferTargets, clock: @escaping @Sendable () -> MonotonicInstant) {
+    init(targets: TransferTargets, journal: EventJournal? = nil, clock: @escaping @Sendable () -> MonotonicInstant) {
         self.targets = targets
+        self.journal = journal
         self.clock = clock
     }
 
@@ -38,6 +41,12 @@ final class TransferShelf: Sendable {
             state.session = session
             return session
         }
+    }
+
+    /// Connections that are kept open may lead to where none may be opened any more.
+    func leaveConnections() {
+        let session = self.state.withLock { $0.session.take() }
+        session?.finishTasksAndInvalidate()
     }
 
     private func configuration(_ authorities: [UInt8]? = nil) -> URLSessionConfiguration {

@@ -8,11 +8,12 @@ struct TransferTargets: Sendable {
     /// Whether an address may be connected to on behalf of a host.
     var admits: @Sendable (SocketAddress, _ host: String) -> Bool
 
-    init(_ rules: TargetRules) {
+    /// - Parameter rules: asked each time, as they can change.
+    init(_ rules: @escaping @Sendable () -> TargetRules) {
         self.admits = { address, host in
             // A host in digits is no name that a rule could be about.
             let isLiteral = SocketAddress(literal: host, port: 0) != nil
-            return rules.allows(address, askedFor: isLiteral ? nil : host)
+            return rules().allows(address, askedFor: isLiteral ? nil : host)
         }
     }
 }

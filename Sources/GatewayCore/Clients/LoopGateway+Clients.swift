@@ -1,32 +1,58 @@
 import SessionTasks
 import StreamTransport
 
-/// Connections opened by command, on their loop.
+/// What is opened by command, on its loop.
 extension LoopGateway {
     /// Sessions that ended with messages unread and are kept for who still wants them; the oldest makes room.
     static let leftoverLimit = 32
 
-    func open(_ order: ClientOrder, waits: Bool, _ opened: @escaping ClientSession.Opened) {
+    /// - Returns: what it is until it ends; `opened` may have been called already.
+    func open(_ order: ClientOrder, _ opened: @escaping ClientSession.Opened) -> any OrderedConnection {
         let session = ClientSession(order, on: self, opened: opened)
         self.add(session)
-        if !order.labels.isEmpty { self.labels[session.key] = order.labels }
+        self.keep(order.labels, of: session.key)
         session.start()
-        if !waits { session.answer() }
-        if self.isDraining { session.drain() }
+        return self.begun(session)
     }
 
-    /// The last word on a connection opened by command.
-    func ended(_ session: ClientSession, _ reason: TerminationReason, detail: String?) {
+    /// Opens both sides of a tunnel, and joins them.
+    func open(_ order: ClientTunnelOrder, _ opened: @escaping ClientSession.Opened) -> any OrderedConnection {
+        let tunnel = ClientTunnel(order, on: self, opened: opened)
+        self.add(tunnel)
+        for side in TunnelSide.allCases { self.keep(order[side].labels, of: ConnectionKey(tunnel.identifier, side)) }
+        tunnel.start()
+        return self.begun(tunnel)
+    }
+
+    private func keep(_ labels: [String: String], of key: ConnectionKey) {
+        if !labels.isEmpty { self.labels[key] = labels }
+    }
+
+    private func begun(_ connection: some OrderedConnection) -> any OrderedConnection {
+        if self.isDraining, self.live[connection.identifier] != nil { connection.drain() }
+        return connection
+    }
+
+    /// Payload may flow.
+    func stands(_ connection: any OrderedConnection, since beginning: MonotonicInstant) {
+        self.shared.log.opened(connection.key, url: connection.url, upstream: connection.upstreamURL)
+        self.totals.handshakes.add(beginning.duration(to: self.loop.now))
+        self.shared.journal?.publish(GatewayEvent(.opened, of: connection))
+    }
+
+    /// The last word on what was opened by command.
+    func ended(_ connection: any OrderedConnection, _ reason: TerminationReason, detail: String?) {
         self.shared.counters.count("ended/" + reason.name)
-        self.shared.log.closed(session.key, url: session.url, reason, detail: detail)
-        self.totals.end(session.record, route: nil)
-        if let opened = session.record.openedAt { self.totals.lives.add(opened.duration(to: self.loop.now)) }
-        var event = GatewayEvent(.closed, of: session)
+        self.shared.log.closed(
+            connection.key, url: connection.url, upstream: connection.upstreamURL, reason, detail: detail)
+        for record in connection.records { self.totals.end(record, route: nil) }
+        if let opened = connection.openedAt { self.totals.lives.add(opened.duration(to: self.loop.now)) }
+        var event = GatewayEvent(.closed, of: connection)
         event.reason = reason.description
         event.detail = detail
         self.shared.journal?.publish(event)
-        self.remember(session.identifier, reason, detail: detail)
-        self.remove(session.identifier)
+        self.remember(connection.identifier, reason, detail: detail)
+        self.remove(connection.identifier)
     }
 
     func keepLeftover(_ session: ClientSession) {
@@ -34,13 +60,5 @@ extension LoopGateway {
         self.leftovers.removeAll { ($0.webSocket?.unreadMessages ?? 0) == 0 }
         if self.leftovers.count >= Self.leftoverLimit { self.leftovers.removeFirst() }
         self.leftovers.append(session)
-    }
-}
-
-extension GatewayEvent {
-    init(_ kind: Kind, of session: ClientSession) {
-        self.init(kind)
-        self.connection = session.key
-        self.url = session.url
     }
 }

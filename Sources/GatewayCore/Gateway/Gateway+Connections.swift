@@ -99,17 +99,6 @@ extension Gateway {
         }
     }
 
-    /// Opens a connection by command, on the loop whose turn it is.
-    /// - Returns: its name, once it is open, or at once if `waits` is false.
-    package func open(_ order: ClientOrder, waits: Bool) async -> Result<ConnectionKey, ClientFailure> {
-        guard let part = self.nextPart() else { return .failure(ClientFailure(nil, failure: .ended, response: nil)) }
-        return await withCheckedContinuation { continuation in
-            part.value.loop.execute {
-                part.value.open(order, waits: waits) { continuation.resume(returning: $0) }
-            }
-        }
-    }
-
     /// The messages of a connection that ended before all were received; `nil` if there are none.
     package func leftover(_ key: ConnectionKey) async -> WebSocketTask? {
         guard let part = self.part(of: key) else { return nil }

@@ -31,6 +31,7 @@ extension LoopGateway {
         let tally = LoopTally.shared(on: self.loop)
         figures.messageSizes.add(tally.messageSizes)
         figures.roundTrips.add(tally.roundTrips)
+        figures.addedLatencies.add(AddedLatency.shared(on: self.loop).distribution)
         return figures
     }
 

@@ -28,7 +28,10 @@ package final class LoopGateway {
         self.index = index
         self.shared = shared
         self.floor = ChatFloor(hub: shared.hub, loopIndex: index)
-        if shared.journal != nil { LoopTally.shared(on: loop).keepsRoundTrips = true }
+        if shared.journal != nil {
+            LoopTally.shared(on: loop).keepsRoundTrips = true
+            AddedLatency.shared(on: loop).isWanted = true
+        }
         self.closed = ClosedConnections(limit: shared.closedLimit(onLoop: index))
         self.floor.settle(on: loop)
     }

@@ -12,10 +12,12 @@ package final class RoutePlan: Sendable {
     let origins: OriginRules
     /// How a WebSocket of this route behaves, on either side. Made once, so that its connections share it.
     let webSocketOptions: WebSocketOptions
+    let terms: TunnelTerms
 
     init(_ configuration: RouteConfiguration, upstream: UpstreamPlan?) {
         self.configuration = configuration
         self.upstream = upstream
+        self.terms = TunnelTerms(configuration.tunnel)
         self.webSocketOptions = Self.options(of: configuration.tunnel)
         self.origins = OriginRules(of: configuration)
         self.deflate = configuration.tunnel.compression.map { policy in

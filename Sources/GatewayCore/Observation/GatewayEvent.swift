@@ -9,6 +9,8 @@ package struct GatewayEvent: Sendable {
         case upstreamDown, upstreamUp
         case reloaded, reloadFailed
         case drainStarted, drainProgressed, drainEnded
+        /// An attempt at a transfer began; it came to its end, or was cancelled; it failed.
+        case transferStarted, transferEnded, transferFailed
     }
 
     /// From 1 up, without gaps.
@@ -22,13 +24,15 @@ package struct GatewayEvent: Sendable {
     package var upstream: String?
     package var url: String?
     package var peer: String?
-    /// Why it closed; which limit; to what it was upgraded.
+    /// Why it closed; which limit; to what it was upgraded; how a transfer ended.
     package var reason: String?
     package var detail: String?
-    /// How many were refused, or are told to end.
+    /// How many were refused, or are told to end; which attempt of a transfer.
     package var count: Int?
     /// The drain that it belongs to.
     package var drain: String?
+    /// The transfer that it is about.
+    package var transfer: String?
 
     package init(_ kind: Kind) {
         self.kind = kind

@@ -19,6 +19,8 @@ package struct GatewayFigures: Sendable {
     package var lives = Distribution()
     package var messageSizes = Distribution()
     package var roundTrips = Distribution()
+    /// Of one relayed read in 64.
+    package var addedLatencies = Distribution()
     package var loops = 0
 
     package init() {}

@@ -49,16 +49,22 @@ package final class TunnelLog: Sendable {
     }
 
     /// A connection opened by command.
-    func opened(_ key: ConnectionKey, url: String) {
+    func opened(_ key: ConnectionKey, url: String, upstream: String?) {
         guard self.logsConnections else { return }
-        self.write(LogLine("connection opened", [("id", .number(key.number)), ("url", .text(url))]))
+        self.write(LogLine("connection opened", Self.fields(of: key, url, upstream)))
     }
 
-    func closed(_ key: ConnectionKey, url: String, _ reason: TerminationReason, detail: String?) {
+    private static func fields(of key: ConnectionKey, _ url: String, _ upstream: String?) -> [(String, LogLine.Value)] {
+        let fields: [(String, LogLine.Value)] = [("id", .number(key.number)), ("url", .text(url))]
+        return fields + (upstream.map { [("upstream", .text($0))] } ?? [])
+    }
+
+    func closed(
+        _ key: ConnectionKey, url: String, upstream: String?, _ reason: TerminationReason, detail: String?
+    ) {
         guard self.logsConnections else { return }
-        var fields: [(String, LogLine.Value)] = [
-            ("id", .number(key.number)), ("url", .text(url)), ("reason", .text(reason.description)),
-        ]
+        var fields = Self.fields(of: key, url, upstream)
+        fields.append(("reason", .text(reason.description)))
         if let detail { fields.append(("detail", .text(detail))) }
         self.write(LogLine("connection closed", fields))
     }

@@ -7,15 +7,37 @@ package enum WallClock {
         Self.text(milliseconds: Machine.wallClockMilliseconds())
     }
 
-    /// - Parameter milliseconds: since 1970-01-01T00:00:00Z, leap seconds not counted.
+    /// - Parameter milliseconds: since 1970-01-01T00:00:00Z, leap seconds not counted; from 0 to the end of the year 9999.
     package static func text(milliseconds: Int64) -> String {
-        let seconds = milliseconds / 1000
-        let (year, month, day) = Self.date(daysSinceEpoch: seconds / 86_400)
-        let second = seconds % 86_400
-        let parts = [second / 3600, second / 60 % 60, second % 60].map { Self.padded($0, 2) }
-        return "\(Self.padded(year, 4))-\(Self.padded(month, 2))-\(Self.padded(day, 2))T"
-            + parts.joined(separator: ":") + ".\(Self.padded(milliseconds % 1000, 3))Z"
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(24)
+        Self.write(milliseconds: milliseconds, to: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
     }
+
+    /// The same, behind what is in `bytes`: lists of thousands of connections show several times each.
+    package static func write(milliseconds: Int64, to bytes: inout [UInt8]) {
+        let milliseconds = min(max(0, milliseconds), Self.latest)
+        let (year, month, day) = Self.date(daysSinceEpoch: milliseconds / 86_400_000)
+        let second = milliseconds / 1000 % 86_400
+        Self.write(year, 4, to: &bytes)
+        bytes.append(UInt8(ascii: "-"))
+        Self.write(month, 2, to: &bytes)
+        bytes.append(UInt8(ascii: "-"))
+        Self.write(day, 2, to: &bytes)
+        bytes.append(UInt8(ascii: "T"))
+        Self.write(second / 3600, 2, to: &bytes)
+        bytes.append(UInt8(ascii: ":"))
+        Self.write(second / 60 % 60, 2, to: &bytes)
+        bytes.append(UInt8(ascii: ":"))
+        Self.write(second % 60, 2, to: &bytes)
+        bytes.append(UInt8(ascii: "."))
+        Self.write(milliseconds % 1000, 3, to: &bytes)
+        bytes.append(UInt8(ascii: "Z"))
+    }
+
+    /// 9999-12-31T23:59:59.999Z: RFC 3339 has four digits for the year.
+    private static let latest: Int64 = 253_402_300_799_999
 
     /// The civil date in the proleptic Gregorian calendar, by counting years from March on, so that the leap day is a
     /// year's last.
@@ -31,8 +53,11 @@ package enum WallClock {
         return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, day)
     }
 
-    private static func padded(_ number: Int64, _ width: Int) -> String {
-        let digits = String(number)
-        return String(repeating: "0", count: max(0, width - digits.count)) + digits
+    private static func write(_ number: Int64, _ width: Int, to bytes: inout [UInt8]) {
+        var unit: Int64 = width == 4 ? 1000 : width == 3 ? 100 : 10
+        while unit > 0 {
+            bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number / unit % 10))
+            unit /= 10
+        }
     }
 }

@@ -8,8 +8,7 @@ final class Tunnel {
 
     let downstream: TunnelEnd
     let upstream: TunnelEnd
-    /// For its settings, which many tunnels share.
-    private let route: RoutePlan
+    private let terms: TunnelTerms
     private let loop: Loop
     private var machine: TunnelMachine
     private let openedAt: MonotonicInstant
@@ -22,11 +21,11 @@ final class Tunnel {
     /// Joins two open tasks; bytes flow after `start`.
     /// - Parameter finished: called once, when both connections are over.
     init(
-        downstream: TunnelLink, upstream: TunnelLink, route: RoutePlan, on loop: Loop,
+        downstream: TunnelLink, upstream: TunnelLink, terms: TunnelTerms, on loop: Loop,
         finished: @escaping (TerminationReason) -> Void
     ) {
-        let settings = route.configuration.tunnel
-        self.route = route
+        let settings = terms.settings
+        self.terms = terms
         self.loop = loop
         self.openedAt = loop.now
         self.finished = finished
@@ -37,7 +36,7 @@ final class Tunnel {
     }
 
     func start() {
-        let settings = self.route.configuration.tunnel
+        let settings = self.terms.settings
         self.downstream.join(self.upstream, in: self, settings: settings)
         self.upstream.join(self.downstream, in: self, settings: settings)
         self.followMachine()
@@ -148,8 +147,8 @@ final class Tunnel {
     }
 
     private func armLife() {
-        let idle = self.route.configuration.tunnel.idleTimeout.map { self.lastActivity.advanced(by: $0) }
-        let age = self.route.configuration.tunnel.maximumAge.map { self.openedAt.advanced(by: $0) }
+        let idle = self.terms.settings.idleTimeout.map { self.lastActivity.advanced(by: $0) }
+        let age = self.terms.settings.maximumAge.map { self.openedAt.advanced(by: $0) }
         guard let next = [idle, age].compactMap(\.self).min() else { return }
         self.loop.arm(self.lifeTimer, at: next, target: self)
     }
@@ -159,9 +158,9 @@ extension Tunnel: TimerTarget {
     func timerFired(_ timer: LoopTimer) {
         if timer === self.closingTimer { return self.closingTimerFired() }
         let now = self.loop.now
-        if let age = self.route.configuration.tunnel.maximumAge, self.openedAt.advanced(by: age) <= now {
+        if let age = self.terms.settings.maximumAge, self.openedAt.advanced(by: age) <= now {
             self.perform(self.machine.maximumAgeReached())
-        } else if let idle = self.route.configuration.tunnel.idleTimeout, self.lastActivity.advanced(by: idle) <= now {
+        } else if let idle = self.terms.settings.idleTimeout, self.lastActivity.advanced(by: idle) <= now {
             self.perform(self.machine.idleTimedOut())
         } else {
             self.armLife()

@@ -20,6 +20,10 @@ final class TunnelEnd {
     private var relays = true
     private var watchesEndMark = false
     private var pausedForOther = false
+    /// Reads so far, around and around.
+    var reads: UInt8 = 0
+    /// Somebody waits for what was written on this side to have left.
+    var awaitsDeparture = false
 
     init(_ side: TunnelSide, _ link: TunnelLink, settings: TunnelSettings) {
         self.side = side
@@ -37,6 +41,8 @@ final class TunnelEnd {
         case (.webSocket, .stream):
             self.toStream = MessagesToStream(settings.framing, messageLimit: limit ?? settings.framing.assembledLimit)
         case (.webSocket(let task), .webSocket(let others)):
+            // Frames go over as they are from a client to a server and back; between two servers a mask is missing.
+            guard task.role != others.role else { break }
             if task.mayForwardFrames, others.mayForwardFrames { task.startForwarding(to: self) }
         case (.stream, .stream):
             break
@@ -63,6 +69,7 @@ final class TunnelEnd {
     }
 
     func leave() {
+        self.forgetDepartures()
         self.tunnel = nil
         self.other = nil
     }
@@ -187,16 +194,18 @@ extension CloseSignal {
 extension TunnelEnd: TransportConsumer {
     func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
         guard self.relays, let other = self.other else { return bytes.byteCount }
+        let readAt = self.readBegins()
+        let used: Int
         switch other.link {
         case .stream(let task):
             task.send(bytes.bytes)
-            self.holdIfBehind(other)
-            return bytes.byteCount
+            used = bytes.byteCount
         case .webSocket(let task):
-            let used = self.carry(bytes, to: other, by: task)
-            self.holdIfBehind(other)
-            return used
+            used = self.carry(bytes, to: other, by: task)
         }
+        self.holdIfBehind(other)
+        if let readAt { self.passed(readAt, to: other) }
+        return used
     }
 
     func inputClosed() {
@@ -205,6 +214,7 @@ extension TunnelEnd: TransportConsumer {
     }
 
     func outputProgressed() {
+        if self.awaitsDeparture { self.lookForDeparture() }
         guard let other = self.other, self.link.queuedBytes <= self.watermarks.low else { return }
         other.goOn()
     }
@@ -229,12 +239,14 @@ extension TunnelEnd: WebSocketRelay {
             self.tunnel?.receivedAfterEnd(self.side)
             return
         }
+        let readAt = self.readBegins()
         switch other.link {
         case .stream(let task): self.carry(mark, bytes, by: task)
         case .webSocket(let task):
             task.sendFrame(mark.kind, startsMessage: mark.startsMessage, endsMessage: mark.endsMessage, bytes)
         }
         self.holdIfBehind(other)
+        if let readAt { self.passed(readAt, to: other) }
     }
 
     func peerClosed(_ code: CloseCode?, reason: [UInt8]) -> Bool {
@@ -254,8 +266,10 @@ extension TunnelEnd: FrameRelay {
         guard let other = self.other, case .webSocket(let task) = other.link else { return }
         // A frame that went over in part is finished even where nothing else goes over any more.
         guard self.relays || task.awaitsFrameEnd else { return }
+        let readAt = self.readBegins()
         task.forward(run, bytes)
         self.holdIfBehind(other)
+        if let readAt { self.passed(readAt, to: other) }
     }
 }
 

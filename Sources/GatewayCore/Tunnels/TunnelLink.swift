@@ -21,6 +21,13 @@ package enum TunnelLink: Sendable {
         }
     }
 
+    package var loop: Loop {
+        switch self {
+        case .stream(let task): task.loop
+        case .webSocket(let task): task.loop
+        }
+    }
+
     package var record: TaskRecord {
         switch self {
         case .stream(let task): task.record

@@ -22,7 +22,7 @@ final class TunnelSession {
 
     func join(_ downstream: TunnelLink, _ upstream: TunnelLink) {
         let tunnel = Tunnel(
-            downstream: downstream, upstream: upstream, route: self.route, on: self.gateway.loop
+            downstream: downstream, upstream: upstream, terms: self.route.terms, on: self.gateway.loop
         ) { reason in
             self.over(reason, downstream: downstream.record, upstream: upstream.record)
         }

@@ -108,6 +108,12 @@ final class ConnectionAttempt: @unchecked Sendable {
             })
     }
 
+    /// Goes on with a channel that stands, in place of one that is opened.
+    func adopt(_ channel: any Channel) throws {
+        try self.equip(channel)
+        self.connectEnded(.success(channel))
+    }
+
     // MARK: Steps
 
     private func connectEnded(_ result: Result<any Channel, any Error>) {
@@ -126,6 +132,12 @@ final class ConnectionAttempt: @unchecked Sendable {
                 self.finish(nil)
             }
         }
+    }
+
+    /// With a lookup that is under way, or was given up.
+    var timingsSoFar: ConnectTimings {
+        self.noteLookup()
+        return self.timings
     }
 
     private func noteLookup() {

@@ -9,6 +9,7 @@ extension ClientConnection {
         self.phase = .busy(exchange)
         exchange.phase = .running(self)
         self.wire.beginExchange()
+        self.mark(exchange.order.trafficClass)
         exchange.metrics.connection = self.facts
         exchange.metrics.timings = self.facts.timings
         exchange.consumer?.connectionReady(self.facts)
@@ -19,6 +20,16 @@ extension ClientConnection {
         guard case .busy = self.phase else { return }
         if exchange.progress.sending == .body { self.pumpBody() }
         self.readIfWanted()
+    }
+
+    private func mark(_ wanted: TrafficClass) {
+        guard wanted != self.trafficClass, let peer = self.facts.peerAddress,
+            let mark = wanted.socketOption(toward: peer)
+        else { return }
+        self.trafficClass = wanted
+        let option = ChannelOptions.socket(SocketOptionLevel(mark.level), SocketOptionName(mark.name))
+        // A hint: where the system does not take it, the request goes all the same.
+        try? self.context?.channel.syncOptions?.setOption(option, value: SocketOptionValue(mark.value))
     }
 
     private func sendHead(_ exchange: Exchange, _ context: ChannelHandlerContext) {

@@ -32,6 +32,8 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     var phase: Phase
     var context: ChannelHandlerContext?
     var exchangesServed = 0
+    /// What its packets are marked with.
+    var trafficClass = TrafficClass.standard
     /// Since when it rests.
     var idleSince = NIODeadline.now()
     /// What the system said before the connection ended.

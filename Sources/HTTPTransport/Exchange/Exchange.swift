@@ -71,7 +71,12 @@ package final class Exchange: @unchecked Sendable {
     }
 
     /// What it took until now; on the event loop.
-    package var metricsSoFar: ExchangeMetrics { self.metrics }
+    package var metricsSoFar: ExchangeMetrics {
+        guard case .connecting(let attempt) = self.phase else { return self.metrics }
+        var metrics = self.metrics
+        metrics.timings = attempt.timingsSoFar
+        return metrics
+    }
 
     // MARK: From any thread
 
@@ -184,8 +189,8 @@ package final class Exchange: @unchecked Sendable {
         case .ordered, .draining, .ended: break
         case .waiting(let ticket): self.pool.withdraw(ticket)
         case .connecting(let attempt):
-            self.metrics.timings = attempt.timings
             attempt.cancel()
+            self.metrics.timings = attempt.timings
         case .running(let connection): connection.abandon()
         }
         self.end(.failed(failure))

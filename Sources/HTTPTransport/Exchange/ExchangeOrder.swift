@@ -1,3 +1,5 @@
+import StreamTransport
+
 /// One request to be made, and under which terms.
 package struct ExchangeOrder: Sendable {
     package var origin: Origin
@@ -19,6 +21,9 @@ package struct ExchangeOrder: Sendable {
     /// Sends the head with `Expect: 100-continue` and waits so long for the server's word before the body is sent
     /// (RFC 9110 §10.1.1). Default: `nil`, the body follows at once.
     package var continueTimeout: Duration?
+    /// What packets are marked with while the connection is this exchange's; what opens the connection is not marked.
+    /// Default: `.standard`.
+    package var trafficClass = TrafficClass.standard
 
     package init(_ origin: Origin, head: RequestHead = RequestHead()) {
         self.origin = origin

@@ -19,7 +19,8 @@ package final class ConnectionPool: @unchecked Sendable {
         self.init(settings: settings, on: TransferLoops.next())
     }
 
-    init(settings: PoolSettings, on eventLoop: any EventLoop) {
+    /// - Parameter eventLoop: of all its channels.
+    package init(settings: PoolSettings, on eventLoop: any EventLoop) {
         self.settings = settings
         self.eventLoop = eventLoop
     }
@@ -29,6 +30,9 @@ package final class ConnectionPool: @unchecked Sendable {
     package func execute(_ work: @escaping @Sendable () -> Void) {
         if self.eventLoop.inEventLoop { work() } else { self.eventLoop.execute(work) }
     }
+
+    /// Whether the caller is on the pool's event loop.
+    package var isCurrent: Bool { self.eventLoop.inEventLoop }
 
     /// As `execute`, but never at once.
     package func executeLater(_ work: @escaping @Sendable () -> Void) {
@@ -68,6 +72,18 @@ package final class ConnectionPool: @unchecked Sendable {
                 }
             }
         }
+    }
+
+    /// Carries out an exchange on a channel that stands already, in place of one that the pool opens: for those whose
+    /// bytes come from elsewhere than a network. On the event loop, with an exchange that was not started.
+    /// - Throws: where the pool has no place for a connection, or the channel takes no handlers.
+    package func run(_ exchange: Exchange, on channel: any Channel) throws {
+        guard !self.isClosed, case .open = self.change(PoolKey(exchange.order), { $0.place(needsFresh: true) }) else {
+            throw ExchangeFailure.poolClosed
+        }
+        let attempt = ConnectionAttempt(for: exchange, in: self)
+        exchange.phase = .connecting(attempt)
+        try attempt.adopt(channel)
     }
 
     // MARK: Placing

@@ -94,7 +94,7 @@ extension StreamTask {
 
     /// Hands the connection over when everything asked for before is done; the task is complete then.
     package func captureStreams(_ completion: @escaping (Result<CapturedStreams, TaskFailure>) -> Void) {
-        guard !self.ended else { return completion(.failure(.ended)) }
+        guard !self.ended else { return completion(.failure(self.record.read { $0.failure } ?? .ended)) }
         self.place(.capture(completion))
     }
 

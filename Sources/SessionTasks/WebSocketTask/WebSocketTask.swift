@@ -67,7 +67,7 @@ public final class WebSocketTask: @unchecked Sendable {
     /// Bytes of frames written since `stopReadingIfBehind` last looked.
     var unseenOutput = 0
     let tally: LoopTally
-    let role: Role
+    package let role: Role
     /// Payload of the message that is being received in pieces. Where the role leaves room for it.
     var receivedOfMessage: UInt32 = 0
     /// What only a task with a queue of messages needs; a relayed one never makes it.

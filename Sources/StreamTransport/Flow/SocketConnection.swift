@@ -182,7 +182,12 @@ extension SocketConnection: Watchable {
     /// unwatched meanwhile because the system would report it again and again.
     private func hungUpUnread() {
         if self.sawReset { return self.end(.failed(.reset)) }
-        if let error = self.loop.system.connectError(self.descriptor) { return self.readFailed(error) }
+        if let error = self.loop.system.connectError(self.descriptor) {
+            // A peer that had finished before it reset: all that it sent is here to be read. Who writes will hear of it.
+            guard error == .brokenPipe, self.inputOpen, !self.refusesInput, self.life == .open else {
+                return self.readFailed(error)
+            }
+        }
         if case .closing = self.life { return self.closeIfDone() }
         self.interest = []
         self.unwatch()

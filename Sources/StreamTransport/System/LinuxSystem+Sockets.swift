@@ -138,10 +138,8 @@ extension LinuxSystem {
     }
 
     package func apply(_ options: SocketOptions, to descriptor: Descriptor) -> SystemError? {
-        switch self.localAddress(descriptor) {
-        case .ipv4, .ipv6: break
-        case .unix, nil: return nil
-        }
+        guard let own = self.localAddress(descriptor) else { return nil }
+        if case .unix = own { return nil }
         let tcp = Int32(IPPROTO_TCP)
         Self.set(descriptor.number, tcp, TCP_NODELAY, options.noDelay ? 1 : 0)
         Self.set(descriptor.number, SOL_SOCKET, SO_KEEPALIVE, options.keepAliveIdle == nil ? 0 : 1)
@@ -152,6 +150,9 @@ extension LinuxSystem {
         }
         let patience = options.userTimeout.map { Int32(clamping: $0.clampedNanoseconds / 1_000_000) } ?? 0
         Self.set(descriptor.number, tcp, TCP_USER_TIMEOUT, patience)
+        if let mark = options.trafficClass?.socketOption(toward: own) {
+            Self.set(descriptor.number, mark.level, mark.name, mark.value)
+        }
         return nil
     }
 

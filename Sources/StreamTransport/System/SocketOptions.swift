@@ -10,6 +10,8 @@ package struct SocketOptions: Hashable, Sendable {
     package var keepAliveProbes: Int32 = 4
     /// How long written bytes may stay unacknowledged before the connection is given up (`TCP_USER_TIMEOUT`).
     package var userTimeout: Duration?
+    /// What packets are marked with (`IP_TOS`, `IPV6_TCLASS`); `nil` leaves it as it is.
+    package var trafficClass: TrafficClass?
 
     package init() {}
 }

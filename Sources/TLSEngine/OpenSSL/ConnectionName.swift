@@ -24,14 +24,16 @@ struct ConnectionName {
 
     /// Asks for the name by SNI, unless it is an address (RFC 6066 §3), and makes verification check it.
     func install(on ssl: OpaquePointer, verified: Bool) throws(TLSFailure) {
-        let parameters = unsafe SSL_get0_param(ssl)
+        if !self.isAddress, unsafe sluice_set_server_name(ssl, self.text) != 1 { throw self.unacceptable() }
+        if verified { unsafe try self.require(in: SSL_get0_param(ssl)) }
+    }
+
+    /// Makes a verification check that the certificate is for the name or address.
+    func require(in parameters: OpaquePointer?) throws(TLSFailure) {
         if self.isAddress {
-            guard verified else { return }
             guard unsafe X509_VERIFY_PARAM_set1_ip_asc(parameters, self.text) == 1 else { throw self.unacceptable() }
             return
         }
-        guard unsafe sluice_set_server_name(ssl, self.text) == 1 else { throw self.unacceptable() }
-        guard verified else { return }
         // RFC 9525 §6.3 and §2: a wildcard is a whole label, and names stand among the alternative names only.
         unsafe X509_VERIFY_PARAM_set_hostflags(
             parameters, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT))

@@ -23,6 +23,8 @@ final class ConnectionLife: @unchecked Sendable {
     var flaw: URLError?
     var stage = Stage.waiting
     var record = TaskMetricsRecord()
+    /// What counts the bytes of the task.
+    var counter: TaskRecord?
     /// Why the task ends, where more is known than the failure of what runs it says.
     var verdict: URLError?
     /// What was wrong below, in other forms than words.
@@ -110,6 +112,10 @@ final class ConnectionLife: @unchecked Sendable {
         guard self.stage != .over, let task = self.leave() else { return }
         // Operations that are asked for from now on fail alike.
         self.verdict = error
+        if let counter {
+            task.change(\.countOfBytesReceived) { $0.received = Int64(clamping: counter.bytesReceived) }
+            task.change(\.countOfBytesSent) { $0.sent = Int64(clamping: counter.bytesSent) }
+        }
         self.core.tellEnd(of: task, error, self.record, session: self.session)
     }
 }

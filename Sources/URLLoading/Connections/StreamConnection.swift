@@ -2,6 +2,7 @@ import Foundation
 import HTTPTransport
 import SessionTasks
 import StreamTransport
+import Synchronization
 
 /// Drives a stream task. On the loop, where not said otherwise.
 final class StreamConnection: ConnectionDriving, @unchecked Sendable {
@@ -13,8 +14,7 @@ final class StreamConnection: ConnectionDriving, @unchecked Sendable {
     let url: URL?
     /// `nil` until the connection of another task is taken over.
     private(set) var stream: StreamTask?
-    /// From any thread: what the task counts.
-    let record: TaskRecord?
+    private let counted = Mutex<TaskRecord?>(nil)
     private var readClosed = false
     private var writeClosed = false
     /// `captureStreams` waits for its turn.
@@ -26,19 +26,27 @@ final class StreamConnection: ConnectionDriving, @unchecked Sendable {
         self.url = url
         var target = OpeningTarget(place)
         target.connectTimeout = Self.timeout(life)
+        target.socket.trafficClass = life.core.configuration.networkServiceType.trafficClass
         target.watch = { [weak life] step in
             if case .failed(let failure) = step { life?.transportFailure = failure }
         }
         let stream = StreamTask(to: target, on: life.loop)
         self.stream = stream
-        self.record = stream.record
+        self.count(stream)
     }
 
     /// For a task that goes on with the connection of another one.
     init(_ life: ConnectionLife, at url: URL?) {
         self.life = life
         self.url = url
-        self.record = nil
+    }
+
+    /// What the task counts, for any thread.
+    var record: TaskRecord? { self.counted.withLock { $0 } }
+
+    private func count(_ stream: StreamTask) {
+        self.life.counter = stream.record
+        self.counted.withLock { $0 = stream.record }
     }
 
     private static func timeout(_ life: ConnectionLife) -> Duration {
@@ -56,7 +64,9 @@ final class StreamConnection: ConnectionDriving, @unchecked Sendable {
 
     /// Begins with a connection that stands.
     func adopt(_ connection: UpgradedConnection) {
-        self.stream = StreamTask(adopting: connection.transport(on: self.life.loop))
+        let stream = StreamTask(adopting: connection.transport(on: self.life.loop))
+        self.stream = stream
+        self.count(stream)
         self.watch()
     }
 

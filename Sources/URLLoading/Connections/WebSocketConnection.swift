@@ -29,6 +29,7 @@ final class WebSocketConnection: ConnectionDriving, @unchecked Sendable {
         if let made { return made }
         let socket = WebSocketTask(opening: nil, on: self.life.loop)
         self.made = socket
+        self.life.counter = socket.record
         self.shown.withLock { $0 = socket }
         return socket
     }
@@ -107,6 +108,7 @@ final class WebSocketConnection: ConnectionDriving, @unchecked Sendable {
         _ target: inout OpeningTarget, at url: URL, for task: URLSessionTask, _ timeout: Duration
     ) throws(URLError) {
         target.connectTimeout = timeout
+        target.socket.trafficClass = task.currentRequest.map(self.life.core.configuration.trafficClass)
         target.watch = { self.note($0) }
         guard url.isSecureWebSocket else { return }
         switch self.life.core.secureContext() {

@@ -16,8 +16,7 @@ package final class DownloadFile: Sendable {
     package typealias Completion = @Sendable (Result<Int64, DownloadFileFailure>) -> Void
 
     private struct State {
-        /// What is to be written next.
-        var gathered: [UInt8] = []
+        var queue = WriteQueue()
         var isWriting = false
         var isFull = false
         var isClosed = false
@@ -61,8 +60,9 @@ package final class DownloadFile: Sendable {
     package func append(_ bytes: RawSpan) -> Bool {
         let (takesMore, begins) = self.state.withLock { state in
             guard !state.isClosed, state.failure == nil, bytes.byteCount > 0 else { return (!state.isFull, false) }
-            state.gathered.append(bytes)
-            state.isFull = state.gathered.count >= Self.queueLimit
+            state.queue.append(bytes)
+            // Only the notice says that there is room again.
+            if state.queue.count >= Self.queueLimit { state.isFull = true }
             defer { state.isWriting = true }
             return (!state.isFull, !state.isWriting)
         }
@@ -87,7 +87,7 @@ package final class DownloadFile: Sendable {
     package func discard() {
         self.state.withLock { state in
             state.isClosed = true
-            state.gathered = []
+            state.queue = WriteQueue()
             state.observer = nil
         }
         self.remove()
@@ -101,18 +101,19 @@ package final class DownloadFile: Sendable {
     // MARK: On the queue
 
     private func write() {
-        var bytes: [UInt8] = []
+        var block: [UInt8] = []
         while true {
-            bytes.removeAll(keepingCapacity: true)
             let (offset, hasRoom) = self.state.withLock { state -> (Int64, (@Sendable (Notice) -> Void)?) in
-                swap(&bytes, &state.gathered)
-                defer { state.isFull = false }
-                return (state.length, state.isFull ? state.observer : nil)
+                state.queue.exchange(&block)
+                // Half of it: whoever waits is not woken for every block.
+                guard state.isFull, state.queue.count <= Self.queueLimit / 2 else { return (state.length, nil) }
+                state.isFull = false
+                return (state.length, state.observer)
             }
             hasRoom?(.hasRoom)
-            if bytes.isEmpty {
+            if block.isEmpty {
                 if self.rest() { return }
-            } else if let failure = self.write(&bytes, at: offset) {
+            } else if let failure = self.write(&block, at: offset) {
                 return self.fail(failure)
             }
         }
@@ -137,7 +138,7 @@ package final class DownloadFile: Sendable {
     /// - Returns: whether there is nothing to be done.
     private func rest() -> Bool {
         let (finish, result) = self.state.withLock { state -> (Completion?, Result<Int64, DownloadFileFailure>?) in
-            guard state.gathered.isEmpty else { return (nil, nil) }
+            guard state.queue.count == 0 else { return (nil, nil) }
             state.isWriting = false
             defer { state.finish = nil }
             return (state.finish, state.failure.map { .failure($0) } ?? .success(state.length))
@@ -149,7 +150,7 @@ package final class DownloadFile: Sendable {
     private func fail(_ failure: DownloadFileFailure) {
         let (finish, observer) = self.state.withLock { state in
             state.failure = failure
-            state.gathered = []
+            state.queue = WriteQueue()
             state.isWriting = false
             defer { (state.finish, state.observer) = (nil, nil) }
             return (state.finish, state.observer)

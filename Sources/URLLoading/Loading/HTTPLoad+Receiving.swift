@@ -126,9 +126,18 @@ extension HTTPLoad {
 
     func contentReceived(_ bytes: RawSpan) {
         self.wireBytes += bytes.byteCount
-        guard self.decoder != nil else { return self.deliver(Data(copying: bytes)) }
-        self.decoder?.feed(bytes)
-        self.decode()
+        guard self.decoder == nil else {
+            self.decoder?.feed(bytes)
+            return self.decode()
+        }
+        guard self.keeping == nil, let file = self.transfer.file else { return self.deliver(Data(copying: bytes)) }
+        self.decodedBytes += Int64(bytes.byteCount)
+        self.transfer.received(bytes, wireBytes: self.takeWireBytes(), into: file)
+    }
+
+    private func takeWireBytes() -> Int {
+        defer { self.wireBytes = 0 }
+        return self.wireBytes
     }
 
     /// Gives out what can be decoded, as far as it is wanted, and asks for more when that is all.
@@ -169,9 +178,7 @@ extension HTTPLoad {
     private func deliver(_ data: Data) {
         self.decodedBytes += Int64(data.count)
         self.keeping?.append(data)
-        let wire = self.wireBytes
-        self.wireBytes = 0
-        self.transfer.received(data, wireBytes: wire)
+        self.transfer.received(data, wireBytes: self.takeWireBytes())
     }
 
     // MARK: End

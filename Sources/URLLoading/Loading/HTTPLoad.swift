@@ -74,6 +74,8 @@ final class HTTPLoad: Loader, @unchecked Sendable {
 
     func stop() {
         self.isStopped = true
+        // What was given up on the way was a transaction too.
+        if let attempt { self.note(attempt, attempt.exchange?.metricsSoFar) }
         self.attempt?.stop()
         self.attempt = nil
         self.decoder = nil
@@ -180,6 +182,7 @@ final class HTTPLoad: Loader, @unchecked Sendable {
         let timeout = self.transfer.timeout(of: self.request)
         order.connectTimeout = timeout
         order.idleTimeout = timeout
+        order.trafficClass = self.core.configuration.trafficClass(for: self.request)
         let attempt = HTTPAttempt(self, request: self.request, head: order.head, body: source)
         self.attempt = attempt
         self.response = nil

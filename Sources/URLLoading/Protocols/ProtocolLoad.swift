@@ -1,3 +1,4 @@
+import DequeModule
 import Foundation
 import HTTPTransport
 
@@ -9,9 +10,12 @@ final class ProtocolLoad: NSObject, Loader, @unchecked Sendable {
     private let queue = DispatchQueue(label: "URLLoading.protocol")
     private var loading: URLProtocol?
     private var isStopped = false
-    /// Content that came before the response was answered for.
-    private var waiting: [Data] = []
+    /// Content for which nobody has asked yet.
+    private var waiting = Deque<Data>()
+    private let backlog = ProtocolBacklog()
     private var mayGive = false
+    /// Bytes that are wanted; below zero where the last piece was longer.
+    private var credit = 0
     private var isHeld = false
     private var hasResponse = false
     /// The protocol has sent the request elsewhere: what it tells afterwards, mostly that it gave up, is of no account.
@@ -57,12 +61,15 @@ final class ProtocolLoad: NSObject, Loader, @unchecked Sendable {
         guard !self.isStopped else { return }
         self.isStopped = true
         self.waiting = []
+        self.backlog.end()
         let loading = self.loading
         self.queue.async { loading?.stopLoading() }
     }
 
     func pull(_ count: Int) {
         self.mayGive = true
+        let (sum, overflow) = self.credit.addingReportingOverflow(count)
+        self.credit = overflow ? .max : sum
         self.transfer.core.pool.executeLater { self.giveOut() }
     }
 
@@ -84,17 +91,26 @@ final class ProtocolLoad: NSObject, Loader, @unchecked Sendable {
 
     private func giveOut() {
         guard self.mayGive, !self.isHeld, !self.isStopped else { return }
-        while !self.waiting.isEmpty {
-            let data = self.waiting.removeFirst()
-            self.keeping?.content.append(data)
+        while self.credit > 0, let data = self.waiting.popFirst() {
+            if self.credit != .max { self.credit -= data.count }
+            self.backlog.take(data.count)
+            self.gather(data)
             self.transfer.received(data, wireBytes: data.count)
             if self.isStopped { return }
         }
-        guard let ending = self.ending else { return }
+        guard self.waiting.isEmpty, let ending = self.ending else { return }
         switch ending {
         case .success: self.keep()
         case .failure(let error): self.transfer.failed(error)
         }
+    }
+
+    /// For the cache, up to a twentieth of it.
+    private func gather(_ data: Data) {
+        guard let count = self.keeping?.content.count else { return }
+        let cache = self.transfer.core.configuration.urlCache
+        let limit = cache.map { max($0.memoryCapacity, $0.diskCapacity) / 20 } ?? 0
+        if count + data.count <= limit { self.keeping?.content.append(data) } else { self.keeping = nil }
     }
 
     private func keep() {
@@ -119,7 +135,7 @@ final class ProtocolLoad: NSObject, Loader, @unchecked Sendable {
     private func respond(_ response: URLResponse, _ policy: URLCache.StoragePolicy) {
         guard !self.hasResponse else { return }
         self.hasResponse = true
-        self.keeping = (policy, response, Data())
+        if policy != .notAllowed { self.keeping = (policy, response, Data()) }
         self.transfer.noteLocal(response, bytes: 0)
         self.transfer.responded(response)
     }
@@ -163,10 +179,28 @@ extension ProtocolLoad: URLProtocolClient {
     }
 
     func urlProtocol(_ protocol: URLProtocol, didLoad data: Data) {
-        self.onLoop { load in
-            load.waiting.append(data)
-            load.giveOut()
+        let isTaken = self.backlog.add(data.count, patience: self.patience)
+        self.transfer.core.pool.execute {
+            guard !self.isStopped, !self.isRedirected, self.ending == nil else { return self.backlog.take(data.count) }
+            guard isTaken else { return self.refuseMore() }
+            self.waiting.append(data)
+            self.giveOut()
         }
+    }
+
+    /// How long the calling thread may be held: those on which the content would be taken must not be.
+    private var patience: TimeInterval {
+        let core = self.transfer.core
+        guard !core.pool.isCurrent, OperationQueue.current !== core.line.queue else { return 0 }
+        let timeout = self.request.chosenTimeout ?? core.configuration.timeoutIntervalForRequest
+        return min(max(1, timeout), 3600)
+    }
+
+    private func refuseMore() {
+        self.transfer.failed(
+            LoadFailure.error(
+                .dataLengthExceedsMaximum, url: self.request.url,
+                text: "The protocol brings content that nobody takes: more than 64 MiB of it wait."))
     }
 
     func urlProtocolDidFinishLoading(_ protocol: URLProtocol) {

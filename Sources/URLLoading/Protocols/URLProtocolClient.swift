@@ -13,7 +13,9 @@ public protocol URLProtocolClient: NSObjectProtocol {
     func urlProtocol(
         _ protocol: URLProtocol, didReceive response: URLResponse, cacheStoragePolicy policy: URLCache.StoragePolicy)
 
-    /// More of the content. May come many times.
+    /// More of the content. May come many times, and waits while 8 MiB are there that nobody has taken: for the request's
+    /// timeout at most if nothing is taken meanwhile, and not at all on the delegate queue. When 64 MiB wait the load
+    /// fails with `URLError.dataLengthExceedsMaximum`; a single piece may be of any length.
     func urlProtocol(_ protocol: URLProtocol, didLoad data: Data)
 
     func urlProtocolDidFinishLoading(_ protocol: URLProtocol)

@@ -17,7 +17,7 @@ extension NSURLRequest {
         public static let reloadIgnoringCacheData = CachePolicy.reloadIgnoringLocalCacheData
     }
 
-    /// What the traffic is for: a hint.
+    /// What the traffic is for: a hint, by which packets are marked (RFC 4594).
     public enum NetworkServiceType: UInt, Sendable {
         case `default` = 0
         case voip = 1

@@ -45,6 +45,7 @@ final class SessionCore: Sendable {
         var settings = PoolSettings()
         settings.connectionsPerHost = max(1, configuration.httpMaximumConnectionsPerHost)
         if let admits = configuration.admitsAddress { settings.admits = admits }
+        if let resolve = configuration.resolve { settings.resolve = resolve }
         self.pool = ConnectionPool(settings: settings)
         self.state = Mutex(State(delegate: delegate.map { DelegateFace($0) }))
     }

@@ -32,6 +32,7 @@ extension URLSessionConfiguration {
         copy.socketPath = self.socketPath
         copy.authorities = self.authorities
         copy.admitsAddress = self.admitsAddress
+        copy.resolve = self.resolve
     }
 }
 

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTransport
 import StreamTransport
 
 /// How a session loads. A session copies it: what is changed afterwards changes nothing there. Not to be changed by
@@ -12,6 +13,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     open var timeoutIntervalForRequest: TimeInterval = 60
     /// Seconds for a whole task, attempts and waiting included; 7 days.
     open var timeoutIntervalForResource: TimeInterval = 7 * 86_400
+    /// What packets are marked with, for routers that look at it; a request that is not `default` goes before.
     open var networkServiceType: NSURLRequest.NetworkServiceType = .default
 
     /// Kept, and without effect on Linux, as all up to `isDiscretionary` are.
@@ -69,6 +71,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     package var socketPath: String?
     /// PEM: trusted in place of the system's roots.
     package var authorities: [UInt8]?
+    /// Looks names up, for HTTP alone; answers once, from any thread. `nil`: the system does.
+    package var resolve: PoolSettings.Resolve?
 
     /// As `default`.
     public override init() {

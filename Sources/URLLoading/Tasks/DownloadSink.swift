@@ -61,12 +61,13 @@ final class DownloadSink: @unchecked Sendable {
         }
     }
 
-    func append(_ data: Data, for transfer: Transfer) {
-        self.isFull = !self.file.append(data.bytes)
-        if self.isFull { self.owed += data.count } else { transfer.loader?.pull(data.count) }
+    func append(_ bytes: RawSpan, for transfer: Transfer) {
+        let count = bytes.byteCount
+        self.isFull = !self.file.append(bytes)
+        if self.isFull { self.owed += count } else { transfer.loader?.pull(count) }
         let tells = self.progress.withLock { progress in
-            progress.news += Int64(data.count)
-            progress.total += Int64(data.count)
+            progress.news += Int64(count)
+            progress.total += Int64(count)
             defer { progress.isScheduled = true }
             return !progress.isScheduled
         }

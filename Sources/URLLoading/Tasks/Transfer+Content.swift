@@ -35,8 +35,7 @@ extension Transfer {
         self.showProgress()
         switch self.result {
         case .data, .awaitedData:
-            let count = max(0, min(response.expectedContentLength, 16 << 20))
-            self.sink = .memory(Data(capacity: Int(count)))
+            self.sink = .memory(Data(capacity: self.room(for: response)))
             self.loader?.pull(.max)
         case .bytes(let channel, let answer):
             self.sink = .channel(channel)
@@ -45,6 +44,13 @@ extension Transfer {
         case .file, .lastingFile: self.beginFile(response)
         case .delegate: self.askDisposition(response)
         }
+    }
+
+    /// Bytes to make room for before content comes: no more on a server's mere word. A large block that is taken and given
+    /// back would also teach the allocator to keep much for itself.
+    private func room(for response: URLResponse) -> Int {
+        guard self.task.currentRequest?.httpMethod != "HEAD" else { return 0 }
+        return Int(max(0, min(response.expectedContentLength, 1 << 20)))
     }
 
     private func askDisposition(_ response: URLResponse) {
@@ -78,6 +84,18 @@ extension Transfer {
         self.give(data, wireBytes: wireBytes)
     }
 
+    /// Where content goes that nobody else wants to have.
+    var file: DownloadSink? {
+        guard self.stage == .loading, self.parts == nil, case .file(let file) = self.sink else { return nil }
+        return file
+    }
+
+    /// Content as it was on the wire, straight to the file.
+    func received(_ bytes: RawSpan, wireBytes: Int, into file: DownloadSink) {
+        self.count(wireBytes)
+        file.append(bytes, for: self)
+    }
+
     func give(_ data: Data, wireBytes: Int) {
         switch self.sink {
         case .none: break
@@ -91,7 +109,7 @@ extension Transfer {
             self.core.line.add { self.deliver() }
         case .file(let file):
             self.count(wireBytes)
-            file.append(data, for: self)
+            file.append(data.bytes, for: self)
         case .channel(let channel):
             self.count(wireBytes)
             // What the reader has no room for is asked for when it has.

@@ -16,12 +16,15 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
         if let line = self.session?.core.line { line.add(work) } else { work() }
     }
 
+    /// Who observes it, or the next, hears of the end alone.
     open override var countOfBytesReceived: Int64 {
-        self.connection?.record.map { Int64(clamping: $0.bytesReceived) } ?? super.countOfBytesReceived
+        let known = super.countOfBytesReceived
+        return self.connection?.record.map { Int64(clamping: $0.bytesReceived) } ?? known
     }
 
     open override var countOfBytesSent: Int64 {
-        self.connection?.record.map { Int64(clamping: $0.bytesSent) } ?? super.countOfBytesSent
+        let known = super.countOfBytesSent
+        return self.connection?.record.map { Int64(clamping: $0.bytesSent) } ?? known
     }
 
     /// Reads the next bytes.

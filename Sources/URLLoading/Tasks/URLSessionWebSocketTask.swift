@@ -18,13 +18,15 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
         if let line = self.session?.core.line { line.add { handler(error) } } else { handler(error) }
     }
 
-    /// Payload of messages, in bytes.
+    /// Payload of messages, in bytes, as the next is; who observes them hears of the end alone.
     open override var countOfBytesReceived: Int64 {
-        Int64(clamping: self.connection?.shownSocket?.record.bytesReceived ?? 0)
+        let known = super.countOfBytesReceived
+        return self.connection?.shownSocket.map { Int64(clamping: $0.record.bytesReceived) } ?? known
     }
 
     open override var countOfBytesSent: Int64 {
-        Int64(clamping: self.connection?.shownSocket?.record.bytesSent ?? 0)
+        let known = super.countOfBytesSent
+        return self.connection?.shownSocket.map { Int64(clamping: $0.record.bytesSent) } ?? known
     }
 
     // MARK: Messages

@@ -17,9 +17,10 @@ extension SurfaceEntry {
         .proven(
             "D10", "timeoutIntervalForResource", by: "TimeoutTests.endAWholeTaskThoughSomethingMoves",
             "TimeoutTests.rangeOverAllAttempts"),
-        .open(
-            "D11", "networkServiceType",
-            because: "The value is kept and copied; the engine of the sessions is still to obey it."),
+        .proven(
+            "D11", "networkServiceType", by: "TrafficMarkTests.areThoseOfRFC4594",
+            "TrafficMarkTests.areOnTheSocketOfALoad",
+            "TrafficMarkTests.areOnTheSocketsOfStreamAndWebSocketTasks"),
         .deviation("D12", "allowsCellularAccess", because: "Kept, copied, and without effect on Linux."),
         .deviation("D13", "allowsExpensiveNetworkAccess", because: "Kept, copied, and without effect on Linux."),
         .deviation("D14", "allowsConstrainedNetworkAccess", because: "Kept, copied, and without effect on Linux."),
@@ -33,8 +34,10 @@ extension SurfaceEntry {
             "D21", "connectionProxyDictionary", because: "Proxies are not there yet; the value is kept and copied."),
         .deviation(
             "D22", "proxyConfigurations", because: "The framework that its type belongs to does not exist on Linux."),
-        .open("D23", "tlsMinimumSupportedProtocol", because: "Maps onto D25; deprecated, so no test of ours names it."),
-        .open("D24", "tlsMaximumSupportedProtocol", because: "Maps onto D26; deprecated, so no test of ours names it."),
+        .proven(
+            "D23", "tlsMinimumSupportedProtocol", by: "URLSessionConfigurationTests.nameVersionsOfTLSInOlderWordsToo"),
+        .proven(
+            "D24", "tlsMaximumSupportedProtocol", by: "URLSessionConfigurationTests.nameVersionsOfTLSInOlderWordsToo"),
         .proven(
             "D25", "tlsMinimumSupportedProtocolVersion", by: "SecureLoadingTests.keepsToTheVersionsOfTheConfiguration"),
         .proven(

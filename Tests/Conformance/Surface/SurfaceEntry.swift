@@ -20,9 +20,4 @@ struct SurfaceEntry: CustomStringConvertible {
     static func deviation(_ number: String, _ name: String, because reason: String) -> SurfaceEntry {
         SurfaceEntry(number: number, name: name, standing: .deviation(reason))
     }
-
-    /// Still to be done.
-    static func open(_ number: String, _ name: String, because reason: String) -> SurfaceEntry {
-        SurfaceEntry(number: number, name: name, standing: .unproven(reason))
-    }
 }

@@ -21,7 +21,8 @@ struct SurfaceTests {
         for entry in Self.all {
             switch entry.standing {
             case .proven(let tests): #expect(!tests.isEmpty, "\(entry)")
-            case .deviation(let reason), .unproven(let reason): #expect(!reason.isEmpty, "\(entry)")
+            case .deviation(let reason): #expect(!reason.isEmpty, "\(entry)")
+            case .unproven: Issue.record("\(entry) is open")
             }
             #expect(entry.number.wholeMatch(of: /[A-Q]\d+/) != nil, "\(entry)")
         }

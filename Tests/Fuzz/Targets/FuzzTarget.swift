@@ -3,6 +3,7 @@
 package enum FuzzTarget: String, CaseIterable, Sendable {
     case cacheFields = "cache-fields"
     case challenges
+    case chunkedBodies = "chunked-bodies"
     case clientHello = "client-hello"
     case configuration
     case contentCodings = "content-codings"
@@ -21,6 +22,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         switch self {
         case .cacheFields: try CacheFieldsCheck.run(bytes)
         case .challenges: try ChallengesCheck.run(bytes)
+        case .chunkedBodies: try ChunkedBodiesCheck.run(bytes)
         case .clientHello: try ClientHelloCheck.run(bytes)
         case .configuration: try ConfigurationCheck.run(bytes)
         case .contentCodings: try ContentCodingsCheck.run(bytes)

@@ -27,6 +27,24 @@ enum Trust {
         }
     }
 
+    final class OwnAuthority: NSObject, URLSessionDelegate {
+        let authority: Data
+
+        init(authority: Data) { self.authority = authority }
+
+        func urlSession(
+            _ session: URLSession, didReceive challenge: URLAuthenticationChallenge
+        ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
+            guard let trust = challenge.protectionSpace.serverTrust else { return (.performDefaultHandling, nil) }
+            do {
+                try trust.evaluate(anchors: [self.authority])
+                return (.useCredential, URLCredential(trust: trust))
+            } catch {
+                return (.rejectProtectionSpace, nil)
+            }
+        }
+    }
+
     final class ClientCertificate: NSObject, URLSessionDelegate {
         let identity: ClientIdentity
 

@@ -118,6 +118,26 @@ struct ConnectionEndTests {
         meeting.finish()
     }
 
+    /// It answers what still comes with a reset, as it does when we say nothing for long.
+    @Test(arguments: Kind.allCases)
+    func keepsWhatAPeerSaidThatClosedAndTookNothingMore(_ kind: Kind) throws {
+        let meeting = try LoopMeeting(kind)
+        let (connection, consumer, peer) = try meeting.connect()
+        meeting.perform { connection.pauseReading() }
+        peer.send("last words")
+        meeting.ground.settle()
+        peer.close()
+        meeting.perform { connection.write("to nobody") }
+        meeting.ground.settle()
+        #expect(consumer.received.isEmpty && consumer.end == nil)
+        meeting.perform { connection.resumeReading() }
+        #expect(meeting.run { consumer.events.contains(.inputClosed) })
+        #expect(consumer.text == "last words" && consumer.end == nil)
+        meeting.perform { connection.write("once more") }
+        #expect(meeting.run { consumer.end == .failed(.reset) })
+        meeting.finish()
+    }
+
     @Test func noticesAPeerThatStoppedAnswering() throws {
         let meeting = try LoopMeeting(.simulation)
         meeting.collector.options.userTimeout = .seconds(20)

@@ -77,6 +77,27 @@ struct SecureLoadingTests {
         }
     }
 
+    @Test(arguments: [true, false])
+    func letsAnAuthorityOfTheProgramDecide(_ isRight: Bool) async throws {
+        let server = try await WebServer(tls: Certificates.server(), ["/": .text("hello")])
+        let authority = try isRight ? Certificates.authority() : TestCertificateAuthority("Other Root")
+        let anchor = Data(authority.pem.utf8)
+        var policies = Policies()
+        policies.sessionChallenge = { challenge, answer in
+            guard let trust = challenge.protectionSpace.serverTrust else { return answer(.performDefaultHandling, nil) }
+            do {
+                try trust.evaluate(anchors: [anchor])
+                answer(.useCredential, URLCredential(trust: trust))
+            } catch {
+                answer(.rejectProtectionSpace, nil)
+            }
+        }
+        let recorder = DataRecorder(policies)
+        let notes = try await recorder.run(server.url())
+        #expect(notes.data == Data((isRight ? "hello" : "").utf8) && server.requests.isEmpty == !isRight)
+        #expect((notes.error as? URLError)?.code == (isRight ? nil : .serverCertificateHasUnknownRoot))
+    }
+
     @Test func pinsACertificate() async throws {
         let server = try await WebServer(tls: Certificates.server(), ["/": .text("hello")])
         let pinned = try Certificates.serverDER()

@@ -1,5 +1,6 @@
 import Foundation
 import TLSEngine
+import TestSupport
 import Testing
 import URLLoading
 
@@ -41,6 +42,32 @@ struct ServerTrustTests {
         #expect(space.authenticationMethod == NSURLAuthenticationMethodServerTrust && space.distinguishedNames == nil)
         let error = URLError(.serverCertificateUntrusted, userInfo: [NSURLErrorFailingURLPeerTrustErrorKey: trust])
         #expect(error.failureURLPeerTrust === trust)
+    }
+
+    @Test func isJudgedByAnchorsOfTheProgramsOwn() throws {
+        let authority = try Certificates.authority()
+        let request = VerificationRequest(
+            peerChain: [[UInt8](try Certificates.serverDER())],
+            verdict: VerificationVerdict(code: 20, text: "words", depth: 0), serverName: "localhost")
+        let trust = ServerTrust(request)
+        #expect(throws: URLError.self) { try trust.evaluate() }
+        try trust.evaluate(anchors: [Data(authority.pem.utf8)])
+        try trust.evaluate(anchors: [Data(authority.certificate.der)], andSystemRoots: true)
+        // Nothing is remembered.
+        #expect(!trust.isTrusted)
+        let other = Data(try TestCertificateAuthority("Other Root").pem.utf8)
+        let error = #expect(throws: URLError.self) { try trust.evaluate(anchors: [other]) }
+        #expect(error?.code == .serverCertificateHasUnknownRoot)
+        let elsewhere = ServerTrust(
+            VerificationRequest(
+                peerChain: request.peerChain, verdict: request.verdict, serverName: "elsewhere.test"))
+        let refusal = #expect(throws: URLError.self) {
+            try elsewhere.evaluate(anchors: [Data(authority.pem.utf8)])
+        }
+        #expect(refusal?.code == .serverCertificateUntrusted)
+        for anchors in [[], [Data("no certificate".utf8)]] as [[Data]] {
+            #expect(throws: TLSFailure.self) { try trust.evaluate(anchors: anchors) }
+        }
     }
 
     @Test func cannotComeOfBrokenMaterial() {

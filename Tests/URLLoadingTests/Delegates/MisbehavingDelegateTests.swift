@@ -1,4 +1,5 @@
 import Foundation
+import TLSEngine
 import Testing
 import URLLoading
 
@@ -44,14 +45,23 @@ struct MisbehavingDelegateTests {
         session.invalidateAndCancel()
     }
 
-    enum Question: String, CaseIterable { case redirect, challenge, stream, response, trust }
+    enum Question: String, CaseIterable {
+        case redirect, challenge, stream, response, trust, identity, caching
+
+        func context() throws -> TLSContext? {
+            switch self {
+            case .trust: try Certificates.server()
+            case .identity: try Certificates.serverAskingForCertificate()
+            case .redirect, .challenge, .stream, .response, .caching: nil
+            }
+        }
+    }
 
     @Test(arguments: Question.allCases)
     func leaveTheTaskToBeCancelledWhereTheyNeverAnswer(_ question: Question) async throws {
-        let server = try await WebServer(
-            tls: question == .trust ? Certificates.server() : nil, ["/": .redirect(307, to: "/asks")])
+        let server = try await WebServer(tls: question.context(), ["/": .redirect(307, to: "/asks")])
         server.on("/asks", .text("no", ["WWW-Authenticate: Basic realm=\"r\""], status: 401))
-        server.on("/plain", .text("hello"))
+        server.on("/plain", .text("hello", ["Cache-Control: max-age=60"]))
         let asked = Gate()
         var policies = question == .trust ? Policies() : Policies.trusting
         switch question {
@@ -60,10 +70,16 @@ struct MisbehavingDelegateTests {
         case .stream: policies.stream = { _ in asked.open() }
         case .response: policies.response = { _, _ in asked.open() }
         case .trust: policies.sessionChallenge = { _, _ in asked.open() }
+        case .identity:
+            policies.sessionChallenge = { challenge, answer in
+                guard challenge.protectionSpace.serverTrust == nil else { return Policies.trust(challenge, answer) }
+                asked.open()
+            }
+        case .caching: policies.cachingAsked = asked
         }
         let recorder = DataRecorder(policies)
         let session = URLSession.test(recorder)
-        let path = question == .response || question == .stream ? "/plain" : "/"
+        let path = [.response, .stream, .caching].contains(question) ? "/plain" : "/"
         let task: URLSessionTask =
             question == .stream
             ? session.uploadTask(withStreamedRequest: .to(server.url(path), "PUT"))

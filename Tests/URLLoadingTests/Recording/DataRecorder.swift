@@ -39,6 +39,7 @@ final class DataRecorder: Recorder, URLSessionDataDelegate, @unchecked Sendable 
         completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
     ) {
         self.note("will cache") { $0.cached.append(proposedResponse) }
+        if let asked = self.policies.cachingAsked { return asked.open() }
         completionHandler(self.policies.caching.map { $0(proposedResponse) } ?? proposedResponse)
     }
 }

@@ -19,6 +19,8 @@ struct Policies: Sendable {
     var stream: Streaming?
     var response: Responding?
     var caching: Caching?
+    /// Opened when it is asked whether to keep a response, which is never answered then.
+    var cachingAsked: Gate?
     /// Called within `didReceive data`, with all that has come.
     var data: (@Sendable (URLSessionDataTask, Data) -> Void)?
     /// Called within `didFinishDownloadingTo`.

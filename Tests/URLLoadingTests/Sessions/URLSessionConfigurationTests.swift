@@ -73,10 +73,11 @@ struct URLSessionConfigurationTests {
         changed.socketPath = "/run/a"
         changed.authorities = [1]
         changed.admitsAddress = { _, _ in false }
+        changed.resolve = { _, _, answer in answer(.success([])) }
         let copy = try #require(changed.copy() as? URLSessionConfiguration)
         let plain = URLSessionConfiguration.default
         let values = Self.values(changed)
-        #expect(Self.values(copy) == values && values.count == 33)
+        #expect(Self.values(copy) == values && values.count == 34)
         // Every value was changed: one that is not copied shows.
         for (value, standard) in zip(values, Self.values(plain)) { #expect(value != standard) }
         copy.timeoutIntervalForRequest = 9
@@ -86,6 +87,28 @@ struct URLSessionConfigurationTests {
     private static func values(_ configuration: URLSessionConfiguration) -> [String] {
         let values: [(String, Any)] = Mirror(reflecting: configuration).children.map { ($0.label ?? "", $0.value) }
         return values.map { "\($0.0) \($0.1)" }.sorted()
+    }
+
+    @Test func nameVersionsOfTLSInOlderWordsToo() {
+        let configuration = URLSessionConfiguration.default
+        let older: any OlderWords = configuration
+        #expect(older.tlsMinimumSupportedProtocol == .tlsProtocol12)
+        #expect(older.tlsMaximumSupportedProtocol == .tlsProtocol13)
+        let versions: [(SSLProtocol, tls_protocol_version_t)] = [
+            (.tlsProtocol1, .TLSv10), (.tlsProtocol11, .TLSv11), (.tlsProtocol12, .TLSv12), (.tlsProtocol13, .TLSv13),
+        ]
+        for (old, new) in versions {
+            older.tlsMinimumSupportedProtocol = old
+            #expect(configuration.tlsMinimumSupportedProtocolVersion == new)
+            older.tlsMaximumSupportedProtocol = old
+            #expect(configuration.tlsMaximumSupportedProtocolVersion == new)
+            #expect(older.tlsMinimumSupportedProtocol == old && older.tlsMaximumSupportedProtocol == old)
+        }
+        older.tlsMinimumSupportedProtocol = .sslProtocolUnknown
+        older.tlsMaximumSupportedProtocol = .sslProtocolUnknown
+        #expect(older.tlsMinimumSupportedProtocol == .tlsProtocol13)
+        configuration.tlsMaximumSupportedProtocolVersion = .DTLSv12
+        #expect(older.tlsMaximumSupportedProtocol == .sslProtocolUnknown)
     }
 
     @Test func numberTheirChoicesAsFoundationDoes() {
@@ -110,3 +133,11 @@ struct URLSessionConfigurationTests {
         #expect(NSURLSessionTransferSizeUnknown == -1)
     }
 }
+
+/// What is deprecated, spelt without a warning.
+private protocol OlderWords: AnyObject {
+    var tlsMinimumSupportedProtocol: SSLProtocol { get set }
+    var tlsMaximumSupportedProtocol: SSLProtocol { get set }
+}
+
+extension URLSessionConfiguration: OlderWords {}

@@ -4,7 +4,7 @@ import Testing
 import URLLoading
 import WebSocketProtocol
 
-@Suite("Data tasks that become stream tasks", .timeLimit(.minutes(1)))
+@Suite("Data tasks that become stream tasks", .loading, .timeLimit(.minutes(5)))
 struct BecomingStreamTests {
     @Test func goOnWithTheConnectionThatTheServerUpgraded() async throws {
         let server = try await ConnectionServer { task in
@@ -26,6 +26,7 @@ struct BecomingStreamTests {
         try await task.write(Data("later".utf8), timeout: 0)
         let (bytes, _) = try await task.readData(ofMinLength: 10, maxLength: 10, timeout: 0)
         #expect(bytes == Data("earlylater".utf8) && data.state == .completed)
+        #expect(task.countOfBytesReceived == 10 && task.countOfBytesSent == 5)
         #expect(try await session.liveTasks().map(\.taskIdentifier) == [task.taskIdentifier])
         task.closeWrite()
         let (_, isAtEnd) = try await task.readData(ofMinLength: 1, maxLength: 1, timeout: 0)
@@ -34,6 +35,29 @@ struct BecomingStreamTests {
         #expect(
             recorder.events
                 == ["created", "response", "became stream", "write closed", "read closed", "metrics", "complete"])
+        session.invalidateAndCancel()
+    }
+
+    /// Long after the peer has closed its side, and ours is closed too.
+    @Test func keepTheirEndForWhoAsksLate() async throws {
+        let server = try await ConnectionServer { task in
+            _ = try await task.head()
+            try await task.say("HTTP/1.1 101 Yes\r\nUpgrade: echo\r\nConnection: Upgrade\r\n\r\nall")
+            _ = try await task.hearAll()
+            task.closeWrite()
+        }
+        let recorder = ConnectionRecorder()
+        let session = URLSession.test(recorder)
+        let request = URLRequest.to(
+            server.url("/up", scheme: "http"), "GET", ["Upgrade": "echo", "Connection": "Upgrade"])
+        session.dataTask(with: request).resume()
+        let task = try await recorder.stream.value()
+        task.closeWrite()
+        #expect(await recorder.log.has("read closed"))
+        let (first, isAtEndAlready) = try await task.readData(ofMinLength: 2, maxLength: 2, timeout: 0)
+        let (second, isAtEnd) = try await task.readData(ofMinLength: 1, maxLength: 9, timeout: 0)
+        #expect(first == Data("al".utf8) && !isAtEndAlready && second == Data("l".utf8) && isAtEnd)
+        #expect(try await recorder.end().error == nil)
         session.invalidateAndCancel()
     }
 

@@ -4,7 +4,7 @@ import StreamTransport
 import Testing
 import URLLoading
 
-@Suite("The directions of stream tasks", .timeLimit(.minutes(1)))
+@Suite("The directions of stream tasks", .loading, .timeLimit(.minutes(5)))
 struct StreamDirectionTests {
     @Test func endTheirWritingBehindWhatWasWritten() async throws {
         let heard = Outcome<String>()

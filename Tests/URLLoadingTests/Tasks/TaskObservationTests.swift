@@ -70,6 +70,42 @@ struct TaskObservationTests {
         session.invalidateAndCancel()
     }
 
+    @Test func tellAtTheirEndWhatAConnectionCarried() async throws {
+        let streams = try await ConnectionServer(StreamTaskTests.echo)
+        let webSockets = try await ConnectionServer { task in _ = await (try await task.accept()).echo() }
+        let session = URLSession.test()
+        let stream = session.streamTask(withHostName: "127.0.0.1", port: streams.port)
+        let webSocket = session.webSocketTask(with: webSockets.url())
+        let told = [stream, webSocket].map { (task: URLSessionTask) in
+            let (sent, received) = (Outcome<Bool>(), Outcome<Bool>())
+            withObservationTracking {
+                _ = task.countOfBytesSent
+            } onChange: {
+                sent.give(true)
+            }
+            withObservationTracking {
+                _ = task.countOfBytesReceived
+            } onChange: {
+                received.give(true)
+            }
+            task.resume()
+            return (sent, received)
+        }
+        try await stream.write(Data("hello".utf8), timeout: 0)
+        _ = try await stream.readData(ofMinLength: 5, maxLength: 5, timeout: 0)
+        try await webSocket.send(.string("four"))
+        _ = try await webSocket.receive()
+        stream.cancel()
+        webSocket.cancel(with: .normalClosure, reason: nil)
+        for (sent, received) in told {
+            #expect(try await sent.value())
+            #expect(try await received.value())
+        }
+        session.finishTasksAndInvalidate()
+        #expect(stream.countOfBytesSent == 5 && stream.countOfBytesReceived == 5)
+        #expect(webSocket.countOfBytesSent == 4 && webSocket.countOfBytesReceived == 4)
+    }
+
     @Test func areWatchedAsASequence() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let session = URLSession.test()

@@ -91,6 +91,8 @@ struct TimeoutTests {
         task.resume()
         await server.hasHeard(1)
         task.suspend()
+        // Of the same session, and in its order: when this is loaded the other is suspended.
+        #expect(try await session.load(#require(URL(string: "data:,x"))).text == "x")
         // On a machine that is too slow for this the clock has run out before.
         let isInTime = begun.duration(to: .now) < .seconds(1)
         let passed = Gate()

@@ -4,7 +4,7 @@ import Testing
 import URLLoading
 import WebSocketProtocol
 
-@Suite("WebSocket tasks", .timeLimit(.minutes(1)))
+@Suite("WebSocket tasks", .loading, .timeLimit(.minutes(5)))
 struct WebSocketTaskTests {
     typealias Message = URLSessionWebSocketTask.Message
 

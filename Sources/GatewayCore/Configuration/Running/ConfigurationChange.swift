@@ -74,9 +74,21 @@ extension ConfigurationChange.Member {
     package var needsRestart: Bool {
         guard case .key(let first)? = self.path.steps.first, let key = GatewayKey(rawValue: first) else { return false }
         switch key {
-        case .control: return self.path.steps.dropFirst().first != .key(ControlKey.transfers.rawValue)
+        case .control:
+            guard case .key(let second)? = self.path.steps.dropFirst().first else { return true }
+            return ControlKey(rawValue: second)?.needsRestart ?? true
         case .loops, .logFormat, .logLevel: return true
         case .listeners, .routes, .upstreams, .maxConnections, .drainTimeout, .closeSpread: return false
+        }
+    }
+}
+
+extension ControlKey {
+    /// The place of the listener, and what the gateway keeps from its start on.
+    fileprivate var needsRestart: Bool {
+        switch self {
+        case .address, .mode, .closedConnections, .keepHandshakes: true
+        case .tls, .tokens, .clients, .peers, .hosts, .targets, .maxRequests, .requestRate, .transfers: false
         }
     }
 }

@@ -23,7 +23,13 @@ package actor RunningConfiguration {
     /// Whether a change may be carried out on what is there.
     package typealias Condition = @Sendable (ConfigurationSnapshot) -> Bool
 
+    /// Puts in force what was made ready.
+    package typealias Adoption = @Sendable () -> Void
+    /// Makes ready what a configuration means to somebody beside the gateway, or refuses it.
+    package typealias Follower = @Sendable (GatewayConfiguration) throws(PlanFault) -> Adoption
+
     package private(set) var snapshot: ConfigurationSnapshot
+    private var follower: Follower?
     private let gateway: Gateway
     private let terms: Terms
     private var last: Task<Void, Never>?
@@ -74,6 +80,11 @@ package actor RunningConfiguration {
         return result
     }
 
+    /// From now on `follower` takes part in each change.
+    package func follow(_ follower: @escaping Follower) {
+        self.follower = follower
+    }
+
     // MARK: One at a time
 
     private func exclusively<Value: Sendable>(_ work: @escaping @Sendable () async -> Value) async -> Value {
@@ -109,10 +120,12 @@ package actor RunningConfiguration {
         let former = self.snapshot
         let next = former.followed(by: located.document, configuration)
         do throws(PlanFault) {
+            let adoption = try self.follower?(configuration)
             if isDryRun {
                 _ = try GatewayPlan(configuration)
             } else {
                 try await self.gateway.reload(configuration)
+                adoption?()
                 self.snapshot = next
             }
         } catch {

@@ -103,4 +103,15 @@ struct DocumentEditingTests {
         #expect(changes[3].members.map(\.needsRestart) == [true])
         #expect(ConfigurationChange.between(before, before).isEmpty)
     }
+
+    @Test func aDifferenceSaysWhatOfTheControlPlaneWaitsForARestart() throws {
+        let before = try self.document("control: {address: 'http://127.0.0.1:1', hosts: [a], keep-handshakes: true}")
+        let after = try self.document("control: {address: 'http://127.0.0.1:2', hosts: [b], tokens: [], tls: {}}")
+        let members = ConfigurationChange.between(before, after).flatMap(\.members)
+        #expect(
+            members.map { "\($0.path) \($0.needsRestart)" } == [
+                "control.address true", "control.hosts false", "control.keep-handshakes true", "control.tokens false",
+                "control.tls false",
+            ])
+    }
 }

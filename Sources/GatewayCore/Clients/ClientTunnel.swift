@@ -1,0 +1,147 @@
+import SessionTasks
+import StreamTransport
+import WebSocketProtocol
+
+/// A tunnel opened by command: two connections of our own, joined as soon as both stand. One that does not come about
+/// takes the other with it.
+final class ClientTunnel {
+    let identifier: UInt64
+    private let gateway: LoopGateway
+    private let downstream: OrderedTask
+    private let upstream: OrderedTask
+    private let terms: TunnelTerms
+    private let createdAt: MonotonicInstant
+    private(set) var openedAt: MonotonicInstant?
+    private var opened: ClientSession.Opened?
+    /// Sides that do not stand yet.
+    private var missing = Set(TunnelSide.allCases)
+    /// Once both stand.
+    private var tunnel: Tunnel?
+    private var isOver = false
+
+    init(_ order: ClientTunnelOrder, on gateway: LoopGateway, opened: @escaping ClientSession.Opened) {
+        self.identifier = gateway.nextIdentifier()
+        self.gateway = gateway
+        self.createdAt = gateway.loop.now
+        self.terms = TunnelTerms(order.settings)
+        self.downstream = OrderedTask(order.downstream, on: gateway, startsPaused: true)
+        self.upstream = OrderedTask(order.upstream, on: gateway, startsPaused: true)
+        self.opened = opened
+    }
+
+    private func half(_ side: TunnelSide) -> OrderedTask {
+        switch side {
+        case .downstream: self.downstream
+        case .upstream: self.upstream
+        }
+    }
+
+    /// Both at once: who waits for the two waits for the slower one.
+    func start() {
+        for side in TunnelSide.allCases where !self.isOver {
+            self.half(side).start {
+                self.stands(side)
+            } ended: {
+                self.failed(side, $0)
+            }
+        }
+    }
+
+    private func stands(_ side: TunnelSide) {
+        self.missing.remove(side)
+        guard self.missing.isEmpty, !self.isOver else { return }
+        self.join()
+    }
+
+    private func join() {
+        for side in TunnelSide.allCases { self.half(side).handOver() }
+        let tunnel = Tunnel(
+            downstream: self.downstream.link, upstream: self.upstream.link, terms: self.terms, on: self.gateway.loop
+        ) { reason in
+            self.conclude(reason)
+        }
+        self.tunnel = tunnel
+        self.openedAt = self.gateway.loop.now
+        self.gateway.stands(self, since: self.createdAt)
+        self.answer(.success(self.key))
+        tunnel.start()
+    }
+
+    private func answer(_ result: Result<ConnectionKey, ClientFailure>) {
+        let opened = self.opened
+        self.opened = nil
+        opened?(result)
+    }
+
+    // MARK: The end
+
+    private func failed(_ side: TunnelSide, _ end: OrderedTask.End) {
+        guard !self.isOver else { return }
+        let detail = "\(side.rawValue): \(end.failure?.description ?? "the peer ended the connection")"
+        // 1014 is the 502 of WebSocket.
+        self.giveUp(
+            TerminationReason(TerminationParty(side), .connecting, end.cause), CloseCode(rawValue: 1014), detail: detail
+        )
+        let response = self.half(side).webSocket?.response
+        let key = ConnectionKey(self.identifier, side)
+        self.answer(.failure(ClientFailure(key, failure: end.failure ?? .ended, response: response)))
+    }
+
+    /// Before both stand.
+    private func giveUp(_ reason: TerminationReason, _ code: CloseCode, detail: String? = nil) {
+        guard !self.isOver, self.tunnel == nil else { return }
+        self.isOver = true
+        for side in TunnelSide.allCases { self.half(side).giveUp(code) }
+        self.gateway.ended(self, reason, detail: detail)
+    }
+
+    private func giveUp(_ party: TerminationParty, _ cause: TerminationCause) {
+        self.giveUp(TerminationReason(party, .connecting, cause), .goingAway)
+        self.answer(.failure(ClientFailure(self.key, failure: .cancelled, response: nil)))
+    }
+
+    private func conclude(_ reason: TerminationReason) {
+        self.isOver = true
+        self.gateway.ended(self, reason, detail: nil)
+        self.tunnel = nil
+    }
+}
+
+extension ClientTunnel: OrderedConnection {
+    var url: String { self.downstream.url }
+    var upstreamURL: String? { self.upstream.url }
+    var records: [TaskRecord] { [self.downstream.link.record, self.upstream.link.record] }
+    var queuedBytes: Int { self.downstream.link.queuedBytes + self.upstream.link.queuedBytes }
+
+    func drain() {
+        self.tunnel == nil ? self.giveUp(.operator, .drained) : self.tunnel?.drain()
+    }
+
+    func stop(_ signal: CloseSignal) {
+        self.tunnel == nil ? self.giveUp(.operator, .stopped) : self.tunnel?.stop(signal)
+    }
+
+    func abandon(_ party: TerminationParty, _ cause: TerminationCause) {
+        self.tunnel == nil ? self.giveUp(party, cause) : self.tunnel?.abandon(party, cause)
+    }
+
+    /// Nobody but the tunnel uses its tasks.
+    func link(_ side: TunnelSide) -> TunnelLink? {
+        self.tunnel == nil ? nil : self.half(side).link
+    }
+
+    func reports(at now: MonotonicInstant) -> [ConnectionReport] {
+        var (first, second) = (self.report(.downstream, at: now), self.report(.upstream, at: now))
+        // Who is not read holds up the one whose bytes wait.
+        first.sendStalled = second.receiveStalled
+        second.sendStalled = first.receiveStalled
+        return [first, second]
+    }
+
+    private func report(_ side: TunnelSide, at now: MonotonicInstant) -> ConnectionReport {
+        let key = ConnectionKey(self.identifier, side)
+        var report = self.half(side).report(key, createdAt: self.createdAt, at: now)
+        report.partner = ConnectionKey(self.identifier, side.other)
+        return report
+    }
+}

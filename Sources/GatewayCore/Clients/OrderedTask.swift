@@ -1,0 +1,89 @@
+import SessionTasks
+import StreamTransport
+import WebSocketProtocol
+
+/// The task that carries out one order, up to the point where payload can flow. On its loop.
+struct OrderedTask {
+    /// How a task came to its end.
+    struct End {
+        let failure: TaskFailure?
+        let cause: TerminationCause
+    }
+
+    let url: String
+    let link: TunnelLink
+    /// The request as it is shown, where anybody may ask for it.
+    private let handshake: ClientHandshake?
+
+    /// - Parameter startsPaused: no message is read before a relay is attached.
+    init(_ order: ClientOrder, on gateway: LoopGateway, startsPaused: Bool = false) {
+        self.url = order.url.description
+        if order.url.scheme.speaksWebSocket {
+            let handshake = order.handshake
+            let opening = ClientOpening(target: order.target, handshake: handshake, deflate: order.deflate)
+            self.link = .webSocket(
+                WebSocketTask(
+                    opening: opening, on: gateway.loop, options: order.options, startsPaused: startsPaused))
+            self.handshake = gateway.shared.keepsHandshakes ? handshake : nil
+        } else {
+            self.link = .stream(StreamTask(to: order.target, on: gateway.loop))
+            self.handshake = nil
+        }
+        self.link.record.priority = order.priority
+        if let description = order.description { self.link.record.update { $0.label = description } }
+    }
+
+    var webSocket: WebSocketTask? {
+        if case .webSocket(let task) = self.link { task } else { nil }
+    }
+
+    /// - Parameters:
+    ///   - opened: called once, if it opens.
+    ///   - ended: called once, when it is over.
+    func start(opened: @escaping () -> Void, ended: @escaping (End) -> Void) {
+        switch self.link {
+        case .stream(let task):
+            task.openObserver = opened
+            task.whenEnded { failure in
+                ended(End(failure: failure, cause: failure.map { TerminationCause($0) } ?? .clean(closeCode: nil)))
+            }
+            task.resumeOnLoop()
+        case .webSocket(let task):
+            task.openObserver = opened
+            task.whenEnded { end in
+                let cause = end.failure.map { TerminationCause($0) } ?? CloseSignal(code: end.code?.rawValue).cause
+                ended(End(failure: end.failure, cause: cause))
+            }
+            task.resumeOnLoop()
+        }
+    }
+
+    /// The task has a new owner: nobody here hears of its end.
+    func handOver() {
+        switch self.link {
+        case .stream(let task): task.forgetEndObservers()
+        case .webSocket(let task): task.forgetEndObservers()
+        }
+    }
+
+    /// Ends it wherever it is, its opening included; a WebSocket that stands is told this code.
+    func giveUp(_ code: CloseCode) {
+        switch self.link {
+        case .stream(let task): task.cancelOnLoop()
+        case .webSocket(let task) where task.record.openedAt == nil: task.cancelOnLoop()
+        case .webSocket(let task): task.fail(with: code, reason: [])
+        }
+    }
+
+    func report(_ key: ConnectionKey, createdAt: MonotonicInstant, at now: MonotonicInstant) -> ConnectionReport {
+        let kind: ConnectionKind = self.webSocket == nil ? .stream : .webSocket
+        var report = ConnectionReport(
+            key, kind, isAccepted: false, stage: .opening, createdAt: createdAt, takenAt: now)
+        report.url = self.url
+        report.read(self.link)
+        if let handshake = self.handshake, let response = self.webSocket?.response {
+            report.handshake = HandshakeFacts(handshake.shown, response: response.shown)
+        }
+        return report
+    }
+}

@@ -1,0 +1,44 @@
+import ControlPlane
+import GatewayCore
+import Testing
+
+@Suite("What of the control plane changes while it runs")
+struct ControlFollowingTests {
+    private func settings(port: UInt16 = 1, tokens: [String] = []) throws -> ControlSettings {
+        var settings = ControlSettings()
+        settings.address = .tcp(.loopback, port: port)
+        let hash = try #require(TokenHash(digest: Array(repeating: 1, count: 32)))
+        settings.tokens = tokens.map { ControlToken(name: $0, hash: hash, scopes: [.read], expires: nil) }
+        return settings
+    }
+
+    @Test func callersHostsAndLimitsFollow() throws {
+        var next = try self.settings(tokens: ["b"])
+        next.maximumRequests = 7
+        let followed = try self.settings(tokens: ["a"]).followed(by: next)
+        #expect(followed == next)
+        // At the same place nobody needs to say who they are any more: that was asked for.
+        #expect(try self.settings(tokens: ["a"]).followed(by: self.settings()).tokens.isEmpty)
+    }
+
+    @Test func thePlaceStays() throws {
+        let followed = try self.settings(tokens: ["a"]).followed(by: self.settings(port: 2, tokens: ["b"]))
+        #expect(followed.address == .tcp(.loopback, port: 1))
+        #expect(followed.tokens.map(\.name) == ["b"])
+    }
+
+    @Test func aPlaceThatNeedsNoTokenLetsNobodyIntoTheOtherOne() throws {
+        var next = try self.settings()
+        next.address = .unix(path: "/run/control.sock", mode: 0o600)
+        #expect(try self.settings(tokens: ["a"]).followed(by: next).tokens.map(\.name) == ["a"])
+        next.address = nil
+        #expect(try self.settings(tokens: ["a"]).followed(by: next).tokens.map(\.name) == ["a"])
+    }
+
+    @Test func whetherItSpeaksTLSStays() throws {
+        var secure = try self.settings(tokens: ["a"])
+        secure.tls = ServerTLSSettings(certificates: [])
+        #expect(try secure.followed(by: self.settings(tokens: ["a"])).tls == secure.tls)
+        #expect(try self.settings(tokens: ["a"]).followed(by: secure).tls == nil)
+    }
+}

@@ -1,0 +1,63 @@
+import ControlAPI
+import ControlPlane
+import GatewayCore
+import Testing
+
+@Suite("Orders of tunnels")
+struct TunnelOrderTests {
+    private func order(_ more: String) throws -> ClientTunnelOrder {
+        let body = #"{"downstream":{"url":"tcp://127.0.0.1:1"},"upstream":{"url":"ws://127.0.0.1:2/x"}\#(more)}"#
+        return try TunnelOrderReading(JSONBody.decode(TunnelRequest.self, from: Array(body.utf8))).order()
+    }
+
+    @Test func bothSidesAreRead() throws {
+        let order = try self.order("")
+        #expect(order.downstream.url.description == "tcp://127.0.0.1:1")
+        #expect(order.upstream.url.description == "ws://127.0.0.1:2/x")
+        #expect(order.settings == TunnelSettings())
+    }
+
+    @Test func settingsAreRead() throws {
+        let settings = try self.order(
+            #","framing":"length-prefixed","halfClose":"hold","idleTimeoutMs":0,"maximumAgeMs":60000"#
+        ).settings
+        #expect(settings.framing == .lengthPrefixed)
+        #expect(settings.halfClose == .hold)
+        #expect(settings.idleTimeout == nil)
+        #expect(settings.maximumAge == .seconds(60))
+    }
+
+    @Test(arguments: [
+        (#","framing":"x""#, "/framing"), (#","halfClose":"x""#, "/halfClose"),
+        (#","halfClose":"signal","framing":"length-prefixed""#, "/halfClose"),
+        (#","idleTimeoutMs":999"#, "/idleTimeoutMs"),
+        (#","idleTimeoutMs":-1"#, "/idleTimeoutMs"), (#","maximumAgeMs":1e300"#, "/maximumAgeMs"),
+        (#","url":"tcp://127.0.0.1:1""#, "/url"),
+    ])
+    func whatCannotBeMeantHasItsPlace(_ more: String, _ pointer: String) {
+        let problem = #expect(throws: ControlProblem.self) { try self.order(more) }
+        #expect(problem?.status == 422)
+        #expect(problem?.errors.first?.pointer == pointer)
+    }
+
+    @Test(arguments: [
+        (#"{"downstream":{"url":"x"},"upstream":{"url":"tcp://127.0.0.1:1"}}"#, "/downstream/url"),
+        (#"{"downstream":{"url":"tcp://h:1"},"upstream":{"url":"tcp://h:1","compress":true}}"#, "/upstream/compress"),
+        (#"{"downstream":{"url":"tcp://h:1"},"upstream":{"url":"tls://h:1","tls":{"n":1}}}"#, "/upstream/tls/n"),
+        (#"{"downstream":{"url":"tcp://h:1"}}"#, "/upstream"),
+    ])
+    func whatIsWrongWithASideIsToldThere(_ body: String, _ pointer: String) {
+        let problem = #expect(throws: ControlProblem.self) {
+            try TunnelOrderReading(JSONBody.decode(TunnelRequest.self, from: Array(body.utf8))).order()
+        }
+        #expect(problem?.errors.first?.pointer == pointer)
+    }
+
+    @Test func aBodyIsKnownByItsMembers() {
+        let sides: Set<String> = ["downstream", "upstream"]
+        #expect(JSONBody.hasMember(of: sides, in: Array(#"{"upstream":1}"#.utf8)))
+        for body in [#"{"url":{"upstream":1}}"#, "[]", "", "{", #""upstream""#] {
+            #expect(!JSONBody.hasMember(of: sides, in: Array(body.utf8)))
+        }
+    }
+}

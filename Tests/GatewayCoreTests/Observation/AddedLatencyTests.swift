@@ -1,0 +1,53 @@
+import GatewayCore
+import SessionTasks
+import StreamTransport
+import Testing
+
+@Suite("The time that a relay adds")
+struct AddedLatencyTests {
+    private final class End {}
+
+    private static func at(_ microseconds: Int64) -> MonotonicInstant {
+        MonotonicInstant(nanoseconds: 1_000_000_000 + microseconds * 1000)
+    }
+
+    @Test func whatLeavesAtOnceIsCountedAtOnce() {
+        let latency = AddedLatency()
+        latency.left(Self.at(0), at: Self.at(7))
+        #expect(latency.distribution.count == 1)
+        #expect(latency.distribution.sum == 7)
+    }
+
+    @Test func whatWaitsIsCountedWhenItsLastByteHasLeft() {
+        let latency = AddedLatency()
+        let (end, other) = (End(), End())
+        latency.waits(end, Self.at(0), until: 1000, at: Self.at(1))
+        #expect(latency.progressed(end, sent: 999, at: Self.at(10)))
+        // What another connection sent says nothing of this one.
+        #expect(!latency.progressed(other, sent: .max, at: Self.at(10)))
+        #expect(latency.distribution.count == 0)
+        #expect(!latency.progressed(end, sent: 1000, at: Self.at(50)))
+        #expect(latency.distribution.sum == 50)
+    }
+
+    @Test func whatANeverReadingPeerHoldsIsToldOfAndBounded() {
+        let latency = AddedLatency()
+        let end = End()
+        for number in 0..<AddedLatency.pendingLimit {
+            latency.waits(end, Self.at(Int64(number)), until: 1000, at: Self.at(Int64(number)))
+        }
+        #expect(latency.distribution.count == 0)
+        latency.waits(end, Self.at(100), until: 1000, at: Self.at(100))
+        #expect(latency.distribution.count == 1)
+        #expect(latency.distribution.sum == 100)
+    }
+
+    @Test func whatNeverLeftIsForgottenWithItsTunnel() {
+        let latency = AddedLatency()
+        let end = End()
+        latency.waits(end, Self.at(0), until: 1, at: Self.at(0))
+        latency.forget(end)
+        #expect(!latency.progressed(end, sent: .max, at: Self.at(1)))
+        #expect(latency.distribution.count == 0)
+    }
+}

@@ -1,0 +1,145 @@
+"""Requests that go on while nobody waits for them: seen, waited for, given up, and forgotten."""
+
+import hashlib
+import secrets
+
+import pytest
+
+from support.configured import Configured
+from support.control import Control
+from support.deadlines import eventually
+from support.websocket import Listener
+
+ASYNC = {"Prefer": "respond-async"}
+
+
+@pytest.fixture
+def configured(sluice, tmp_path):
+    return Configured(sluice, tmp_path)
+
+
+@pytest.fixture
+def control(configured):
+    return configured.control
+
+
+def begin(control, body, **preference):
+    """An opening that nobody waits for: its operation."""
+    answer = control.post("/v1/connections", body, headers=preference or ASYNC)
+    record = answer.expect(202)
+    assert answer.headers["location"] == f"/v1/operations/{record['id']}"
+    assert (record["operation"], record["caller"]) == ("openConnection", "local") or record["caller"].startswith("uid:")
+    return record
+
+
+def look(control, record, **headers):
+    return control.request("GET", f"/v1/operations/{record['id']}", headers=headers).expect(200)
+
+
+def test_an_opening_goes_on_while_nobody_waits(control, listener):
+    record = begin(control, {"url": listener.url("ws")})
+    assert record["state"] == "running" and control.show(record["connection"])["state"] == "opening"
+    assert [one["id"] for one in control.get("/v1/operations").expect(200)["items"]] == [record["id"]]
+    peer = listener.accept_websocket()
+    done = look(control, record, Prefer="wait=10")
+    assert (done["state"], done["status"], done["location"]) == ("succeeded", 201, f"/v1/connections/{record['connection']}")
+    assert done["answer"]["id"] == record["connection"] and done["answer"]["state"] == "open" and done["endedAt"]
+    assert control.show(record["connection"])["state"] == "open"
+    assert control.request("DELETE", f"/v1/operations/{record['id']}").status == 204
+    control.get(f"/v1/operations/{record['id']}").problem(404, "unknown-operation")
+    # What it opened stays.
+    assert control.show(record["connection"])["state"] == "open"
+    peer.close()
+
+
+def test_who_waits_long_enough_has_the_answer_itself(control, listener):
+    answer = control.post("/v1/connections", {"url": listener.url("tcp")}, headers={"Prefer": "wait=10"})
+    assert answer.expect(201)["state"] == "open" and control.get("/v1/operations").expect(200)["items"] == []
+    record = begin(control, {"url": listener.url("ws")}, Prefer="respond-async, wait=0")
+    assert record["state"] == "running"
+
+
+def test_a_failure_is_found_in_the_operation(control, listener):
+    record = begin(control, {"url": listener.url("ws")})
+    peer, _ = listener.accept_request()
+    peer.send(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
+    done = look(control, record, Prefer="wait=10")
+    assert (done["state"], done["status"], done["answer"]["code"]) == ("failed", 502, "handshake-refused")
+    assert done["answer"]["connection"]["id"] == record["connection"]
+
+
+def test_what_cannot_be_meant_is_told_at_once(control):
+    problem = control.post("/v1/connections", {"url": "nonsense"}, headers=ASYNC).problem(422, "invalid-value")
+    assert problem["errors"][0]["pointer"] == "/url"
+    assert control.get("/v1/operations").expect(200)["items"] == []
+
+
+def test_an_operation_is_given_up(control, listener):
+    with Listener() as other:
+        for body in ({"url": listener.url("ws")}, {"downstream": {"url": listener.url("ws")}, "upstream": {"url": other.url("ws")}}):
+            record = begin(control, body)
+            peer, _ = listener.accept_request()
+            given_up = control.request("DELETE", f"/v1/operations/{record['id']}").expect(200)
+            assert given_up["state"] == "cancelled"
+            peer.expect_any_end()
+            assert control.closed(record["connection"])["terminationReason"] == "operator/connecting/stopped"
+            assert control.list() == []
+
+
+def test_a_tunnel_is_opened_while_nobody_waits(control, listener):
+    record = begin(control, {"downstream": {"url": listener.url("tcp")}, "upstream": {"url": listener.url("ws")}})
+    shown = control.show(record["connection"])
+    assert shown["tunnelPartner"] == record["connection"] + "u"
+    peers = listener.accept(), listener.accept_websocket()
+    done = look(control, record, Prefer="wait=10")
+    assert done["state"] == "succeeded" and done["answer"]["relayed"] is True
+    for peer in peers:
+        peer.close()
+
+
+def test_a_reload_is_an_operation(configured):
+    answer = configured.control.post("/v1/configuration:reload", headers=ASYNC)
+    record = answer.expect(202)
+    done = look(configured.control, record, Prefer="wait=10")
+    assert (done["operation"], done["state"], done["status"]) == ("reloadConfiguration", "succeeded", 200)
+    assert done["answer"] == {"applied": True, "changes": []}
+    configured.file.write_text("nonsense")
+    record = configured.control.post("/v1/configuration:reload", headers={"Prefer": "respond-async, wait=10"})
+    assert record.status == 422
+
+
+def test_a_request_with_a_key_is_one_operation(control, listener):
+    headers = {**ASYNC, "Idempotency-Key": "once"}
+    first, second = (control.post("/v1/connections", {"url": listener.url("ws")}, headers=headers).expect(202) for _ in range(2))
+    assert first["id"] == second["id"] and first["connection"] == second["connection"]
+    assert len(control.list()) == 1
+
+
+def test_operations_are_for_those_who_could_have_begun_them(sluice, tmp_path, listener):
+    made = {}
+    for name, scopes in (("ops", ["read", "operate"]), ("watch", ["read"]), ("config", ["read", "operate", "configure"])):
+        secret = "slc_" + secrets.token_urlsafe(32)
+        made[name] = (secret, {"name": name, "hash": "sha256:" + hashlib.sha256(secret.encode()).hexdigest(), "scopes": scopes})
+    one = Configured(sluice, tmp_path, control={"tokens": [entry for _, entry in made.values()]})
+    who = {name: Control(one.control.url, secret) for name, (secret, _) in made.items()}
+    reload = who["config"].post("/v1/configuration:reload", headers=ASYNC).expect(202)
+    opening = who["ops"].post("/v1/connections", {"url": listener.url("ws")}, headers=ASYNC).expect(202)
+    assert opening["caller"] == "token:ops"
+    for name, seen in (("watch", set()), ("ops", {opening["id"]}), ("config", {opening["id"], reload["id"]})):
+        assert {each["id"] for each in who[name].get("/v1/operations").expect(200)["items"]} == seen, name
+    who["watch"].get(f"/v1/operations/{opening['id']}").problem(404, "unknown-operation")
+    who["watch"].request("DELETE", f"/v1/operations/{opening['id']}").problem(403, "insufficient-scope")
+    who["ops"].request("DELETE", f"/v1/operations/{reload['id']}").problem(404, "unknown-operation")
+
+
+def test_no_more_operations_go_on_than_may(control, listener):
+    """The oldest that is over makes room; where none is, nothing more is begun."""
+    running = [begin(control, {"url": listener.url("ws")}) for _ in range(256)]
+    problem = control.post("/v1/connections", {"url": listener.url("ws")}, headers=ASYNC).problem(429, "too-many-operations")
+    assert problem["retryable"] is True
+    peer = listener.accept_websocket()
+    eventually(lambda: look(control, running[0])["state"] == "succeeded", "one that is over")
+    begin(control, {"url": listener.url("ws")})
+    control.get(f"/v1/operations/{running[0]['id']}").problem(404, "unknown-operation")
+    # The end of the gateway waits for none of them.
+    peer.close()

@@ -1,0 +1,91 @@
+import TLSEngine
+import TestSupport
+import Testing
+
+@Suite("What a chain is worth by other roots than the connection's")
+struct LaterVerificationTests {
+    private let untrusted = VerificationVerdict(code: 20, text: "unknown", depth: 0)
+
+    private func request(
+        _ certificate: TestCertificate, chain: [TestCertificate] = [], name: String? = "server.test"
+    ) -> VerificationRequest {
+        VerificationRequest(
+            peerChain: ([certificate] + chain).map(\.der), verdict: self.untrusted, serverName: name)
+    }
+
+    private func code(_ request: VerificationRequest, by trust: TrustAnchors) throws -> Int32 {
+        try request.verdict(by: trust).code
+    }
+
+    private func only(_ certificates: TestCertificate...) -> TrustAnchors {
+        .only(certificates.map { .der($0.der) })
+    }
+
+    @Test func isGoodByTheAuthorityThatSignedIt() throws {
+        let set = try Fixture.all()
+        let certificate = try set.authority.issue("server.test")
+        #expect(try self.request(certificate).verdict(by: .only([Fixture.source(set.authority)])).isValid)
+        #expect(try self.code(self.request(certificate), by: self.only(set.authority.certificate)) == 0)
+        #expect(try self.code(self.request(certificate), by: self.only(set.otherAuthority.certificate)) == 20)
+        let both = self.only(set.otherAuthority.certificate, set.authority.certificate)
+        #expect(try self.code(self.request(certificate), by: both) == 0)
+    }
+
+    @Test func isFollowedThroughWhatThePeerSent() throws {
+        let authority = try TestCertificateAuthority("Root")
+        let between = try authority.intermediate("Between")
+        let certificate = try between.issue("server.test")
+        let roots = self.only(authority.certificate)
+        #expect(try self.code(self.request(certificate, chain: [between.certificate]), by: roots) == 0)
+        #expect(try self.code(self.request(certificate), by: roots) == 20)
+        // Each is a root that is named as one.
+        #expect(try self.code(self.request(certificate), by: self.only(between.certificate)) == 0)
+        #expect(try self.code(self.request(certificate), by: self.only(certificate)) == 0)
+    }
+
+    @Test(arguments: [
+        ("server.test", Int32(0)), ("SERVER.test.", 0), ("a.wild.test", 0), ("127.0.0.1", 0), ("[::1]", 0),
+        ("other.test", 62), ("a.b.wild.test", 62), ("127.0.0.2", 64),
+    ])
+    func isForTheNameThatWasAskedFor(_ name: String, _ code: Int32) throws {
+        let set = try Fixture.all()
+        let profile = TestCertificateProfile(
+            "server.test", names: ["server.test", "*.wild.test"], addresses: ["127.0.0.1", "::1"])
+        let request = self.request(try set.authority.issue(profile), name: name)
+        #expect(try self.code(request, by: self.only(set.authority.certificate)) == code)
+    }
+
+    @Test func isForAnyNameWhereNoneWasAskedFor() throws {
+        let set = try Fixture.all()
+        let request = self.request(try set.authority.issue("whoever.test"), name: nil)
+        #expect(try self.code(request, by: self.only(set.authority.certificate)) == 0)
+    }
+
+    @Test func isAServersAndOfToday() throws {
+        let set = try Fixture.all()
+        let roots = self.only(set.authority.certificate)
+        #expect(try self.code(self.request(set.authority.issue(.expired("server.test"))), by: roots) == 10)
+        var profile = TestCertificateProfile("server.test", names: ["server.test"])
+        (profile.validFrom, profile.validUntil) = (3600, 7200)
+        #expect(try self.code(self.request(set.authority.issue(profile)), by: roots) == 9)
+        profile = TestCertificateProfile("server.test", names: ["server.test"])
+        profile.usage = "clientAuth"
+        #expect(try self.code(self.request(set.authority.issue(profile)), by: roots) == 26)
+    }
+
+    @Test func cannotBeFoundOutWithoutReadableMaterial() throws {
+        let set = try Fixture.all()
+        let request = self.request(set.server)
+        for bytes in [[], [1, 2, 3], Array("-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n".utf8)] {
+            let failure = #expect(throws: TLSFailure.self) { try request.verdict(by: .only([.pem(bytes)])) }
+            #expect(failure?.kind == .unreadableMaterial)
+        }
+        for chain in [[], [[1, 2, 3]], [set.server.der, [0x30]]] as [[[UInt8]]] {
+            let broken = VerificationRequest(peerChain: chain, verdict: self.untrusted, serverName: nil)
+            let failure = #expect(throws: TLSFailure.self) {
+                try broken.verdict(by: self.only(set.authority.certificate))
+            }
+            #expect(failure?.kind == .unreadableMaterial)
+        }
+    }
+}
