@@ -77,7 +77,7 @@ struct ConnectionTableTests {
         event.at = "2026-11-21T10:20:30.400Z"
         event.connection = "17"
         event.listener = "web"
-        #expect(EventLine.line(event) == "10:20:30.400  opened          17, on web")
+        #expect(EventLine.line(event) == "10:20:30.400  opened           17, on web")
         var gap = Event(number: 9, type: "gap")
         gap.missedFrom = 8
         gap.missedTo = 9

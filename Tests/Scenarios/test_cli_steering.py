@@ -17,6 +17,7 @@ from support.connect import Terminal
 from support.deadlines import Lines, eventually, seconds
 from support.gateway import BINARY
 from support.programs import run
+from support.websocket import Listener
 
 
 @pytest.fixture
@@ -180,6 +181,32 @@ def test_the_file_is_read_again(configured, client):
     configured.file.write_text("listeners: [")
     assert client.run("reload").failed(65)
     assert json.loads(client("routes", "echo", "--json"))["path"] == "/other"
+
+
+# -- two at once, and without waiting
+
+def test_two_connections_are_joined_to_a_tunnel(control, client, listener):
+    with Listener() as other:
+        name = client("open", listener.url("tcp"), "--to", other.url("tcp")).strip()
+        near, far = listener.accept(), other.accept()
+        near.send(b"ping")
+        assert far.receive(4) == b"ping"
+        far.send(b"pong")
+        assert near.receive(4) == b"pong"
+        partner = control.show(name)["tunnelPartner"]
+        assert {row[0] for row in rows(client("ls"))} == {name, partner}
+        assert "passed on" in client.run("attach", name).failed(81)
+        client("close", name)
+        near.expect_any_end()
+        far.expect_any_end()
+
+
+def test_who_does_not_wait_has_the_name_of_what_is_being_opened(control, client, listener):
+    # It takes the connection, and never answers the opening handshake.
+    name = client("open", listener.url("ws", "/"), "--no-wait").strip()
+    assert control.show(name)["state"] == "opening"
+    record = json.loads(client("open", listener.url("ws", "/"), "--no-wait", "--json"))
+    assert record["operation"] == "openConnection" and record["connection"] != name
 
 
 # -- TLS in the middle of a stream

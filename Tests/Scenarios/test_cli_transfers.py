@@ -213,6 +213,13 @@ def test_a_transfer_is_gone_on_with_by_its_id(client, held, folder, tmp_path):
     assert held.ranges[-1] is None and there.read_bytes() == held.CONTENT
 
 
+def test_transfers_are_among_the_events(client, nginx, tmp_path):
+    name = client("get", f"{nginx.base}/file", "--background").strip()
+    client("get", "--resume", name, "-o", tmp_path / "here")
+    told = client("events", "--after", "0", "--type", "transferStarted", "--type", "transferEnded", "--count", "2").splitlines()
+    assert ["transferStarted" in told[0], "transferEnded" in told[1]] == [True, True] and all(f"transfer {name}" in line for line in told)
+
+
 def test_what_cannot_be_gone_on_with_is_told(client, folder):
     held = Held(resumable=False)
     try:

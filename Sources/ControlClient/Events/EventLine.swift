@@ -7,7 +7,7 @@ package enum EventLine {
     package static func line(_ event: Event, colors: Bool = false) -> String {
         let time = event.at.map { self.time($0) } ?? ""
         let ink = self.ink(event.type)
-        let type = CellText.fit(event.type, cells: 14)
+        let type = CellText.fit(event.type, cells: 15)
         let words = TerminalText.line(self.words(event), limit: 1000)
         return "\(CellText.fit(time, cells: 12))  \(colors ? ink.drawn(type) : type)  \(words)"
     }
@@ -20,8 +20,8 @@ package enum EventLine {
 
     private static func ink(_ type: String) -> Ink {
         switch type {
-        case "opened", "upstreamUp", "reloaded": .green
-        case "upstreamDown", "reloadFailed", "limitHit", "gap": .red
+        case "opened", "upstreamUp", "reloaded", "transferEnded": .green
+        case "upstreamDown", "reloadFailed", "limitHit", "transferFailed", "gap": .red
         case "drainStarted", "drainProgressed", "drainEnded": .yellow
         default: .plain
         }
@@ -34,7 +34,8 @@ package enum EventLine {
         let facts = [
             event.connection, event.listener.map { "on \($0)" }, event.route.map { "route \($0)" },
             event.upstream.map { "upstream \($0)" }, event.url, event.peerAddress.map { "peer \($0)" },
-            event.drain.map { "drain \($0)" }, event.count.map { "count \($0)" }, event.reason, event.detail,
+            event.drain.map { "drain \($0)" }, event.transfer.map { "transfer \($0)" },
+            event.count.map { "count \($0)" }, event.reason, event.detail,
         ]
         return facts.compactMap(\.self).joined(separator: ", ")
     }

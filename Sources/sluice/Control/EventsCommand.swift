@@ -15,8 +15,7 @@ struct EventsCommand: AsyncParsableCommand {
             the last event; what was missed is told as a gap. --after tells what happened since that event first, as far as it is \
             kept.
 
-            Types: opened, closed, upgraded, limitHit, upstreamDown, upstreamUp, reloaded, reloadFailed, drainStarted, \
-            drainProgressed, drainEnded, gap.
+            Types: \(Self.types.joined(separator: ", ")).
 
             EXAMPLES
               sluice events
@@ -26,7 +25,14 @@ struct EventsCommand: AsyncParsableCommand {
             \(ControlHelp.exitCodes)
             """)
 
-    @Option(parsing: .singleValue, help: ArgumentHelp("Only this type. Repeat for several.", valueName: "type"))
+    private static let types = [
+        "opened", "closed", "upgraded", "limitHit", "upstreamDown", "upstreamUp", "reloaded", "reloadFailed",
+        "drainStarted", "drainProgressed", "drainEnded", "transferStarted", "transferEnded", "transferFailed", "gap",
+    ]
+
+    @Option(
+        parsing: .singleValue, help: ArgumentHelp("Only this type. Repeat for several.", valueName: "type"),
+        completion: .list(Self.types))
     var type: [String] = []
 
     @Option(parsing: .singleValue, help: ArgumentHelp("Only of this connection.", valueName: "ID"))
