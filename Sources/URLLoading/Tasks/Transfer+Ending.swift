@@ -22,6 +22,8 @@ extension Transfer {
         core.line.add {
             // Behind `cancel()` and all that it could be asked in: `completed` is what its handlers see.
             if error == nil { self.tellFile(sink) }
+            // Its delegate has had the file, and hears of the end when that is gone.
+            if result.isDelegate { sink.discard() }
             self.complete(task, error)
             let faces = self.faces
             for face in faces where face.mayAnswer(.metrics) {
@@ -33,7 +35,7 @@ extension Transfer {
             // The task is over: its delegate hears of it, and is let go.
             task.facts.withLock { $0.delegate = nil }
             self.tellResult(result, sink, error, faces)
-            sink.discard()
+            if !result.isDelegate { sink.discard() }
             core.ended(task, of: session)
             task.use(nil)
         }
