@@ -21,6 +21,8 @@ final class ProtocolLoad: NSObject, Loader, @unchecked Sendable {
     /// The protocol has sent the request elsewhere: what it tells afterwards, mostly that it gave up, is of no account.
     private var isRedirected = false
     private var ending: Result<Void, any Error>?
+    /// The ending is on its way to the transfer, which may take a while: the cache comes first.
+    private var isEnding = false
     private var keeping: (policy: URLCache.StoragePolicy, response: URLResponse, content: Data)?
 
     private init(_ type: URLProtocol.Type, request: URLRequest, transfer: Transfer) {
@@ -98,7 +100,8 @@ final class ProtocolLoad: NSObject, Loader, @unchecked Sendable {
             self.transfer.received(data, wireBytes: data.count)
             if self.isStopped { return }
         }
-        guard self.waiting.isEmpty, let ending = self.ending else { return }
+        guard self.waiting.isEmpty, let ending = self.ending, !self.isEnding else { return }
+        self.isEnding = true
         switch ending {
         case .success: self.keep()
         case .failure(let error): self.transfer.failed(error)
