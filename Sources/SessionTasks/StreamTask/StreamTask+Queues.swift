@@ -167,16 +167,16 @@ extension StreamTask: TransportConsumer {
             let taken = self.queues.reads.take(bytes.bytes.extracting(used..<bytes.byteCount))
             if self.isTapped, taken > 0 { self.show(.received, bytes.bytes.extracting(used..<(used + taken))) }
             used += taken
-            // Before whoever waits for the bytes is told of them.
+            // Before whoever gets them looks.
             if taken > 0 { self.record.countReceived(bytes: taken, at: self.loop.now) }
             self.runReads()
             if taken == 0 { break }
         }
         if used < bytes.byteCount, !self.ended, self.queues.readAhead > 0 {
             let rest = bytes.bytes.extracting(used..<bytes.byteCount)
-            let taken = self.queues.reads.takeAhead(rest, limit: self.queues.readAhead)
-            used += taken
-            if taken > 0 { self.record.countReceived(bytes: taken, at: self.loop.now) }
+            let ahead = self.queues.reads.takeAhead(rest, limit: self.queues.readAhead)
+            if ahead > 0 { self.record.countReceived(bytes: ahead, at: self.loop.now) }
+            used += ahead
         }
         self.advance()
         return used

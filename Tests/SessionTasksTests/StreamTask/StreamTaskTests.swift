@@ -29,6 +29,23 @@ struct StreamTaskTests {
     }
 
     @Test(arguments: TaskPlace.all)
+    func hasCountedWhatItGivesToWhoGetsIt(_ place: TaskPlace) throws {
+        let meeting = try TaskMeeting(place.kind)
+        let (task, peer) = try meeting.stream(place.role)
+        var counts: [UInt64] = []
+        meeting.perform {
+            for _ in 0..<3 {
+                task.read(minimum: 3, maximum: 3, timeout: nil) { _ in counts.append(task.record.bytesReceived) }
+            }
+        }
+        peer.send("onetwosix")
+        #expect(meeting.run { counts.count == 3 })
+        #expect(counts == [3, 6, 9])
+        meeting.perform { task.cancelOnLoop() }
+        meeting.finish()
+    }
+
+    @Test(arguments: TaskPlace.all)
     func givesWhatCameBeforeTheEndThoughNobodyAskedInTime(_ place: TaskPlace) throws {
         let meeting = try TaskMeeting(place.kind)
         let (task, peer) = try meeting.stream(place.role)
