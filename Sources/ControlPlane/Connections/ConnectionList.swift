@@ -44,18 +44,19 @@ struct ConnectionList: Sendable {
         if self.filter.wantsClosed {
             found = await self.gateway.closedReports().filter { Self.isBehind(key, $0) && self.filter.matches($0) }
         }
-        found.sort { $0.key < $1.key }
+        found.putInOrder()
         let closed = Set(found.map(\.key))
-        var rest = self.filter.wantsOnlyClosed ? [] : await self.gateway.liveNumbers()[...]
-        if let key { rest = rest.drop { $0 < key.number } }
+        var rest = self.filter.wantsOnlyClosed ? [] : await self.gateway.liveNumbers(from: key?.number ?? 0)[...]
         // A few more than fit, as some of them do not match or are two.
         while !rest.isEmpty {
             let turn = rest.prefix(max(256, self.limit))
             rest = rest.dropFirst(turn.count)
-            let live = await self.gateway.reports(of: Array(turn)).filter { report in
-                Self.isBehind(key, report) && !closed.contains(report.key) && self.filter.matches(report)
+            var live = await self.gateway.reports(of: Array(turn))
+            live.removeAll { report in
+                !Self.isBehind(key, report) || closed.contains(report.key) || !self.filter.matches(report)
             }
-            found = (found + live).sorted { $0.key < $1.key }
+            if found.isEmpty { found = live } else { found += live }
+            found.putInOrder()
             // Only what stands before the first that was not looked at is settled.
             if let first = rest.first, found.prefix(self.limit + 1).count > self.limit,
                 found[self.limit].key.number < first
@@ -63,8 +64,9 @@ struct ConnectionList: Sendable {
                 break
             }
         }
-        let page = Array(found.prefix(self.limit))
-        return Page(reports: page, next: found.count > self.limit ? page.last.map { .after($0.key) } : nil)
+        let hasMore = found.count > self.limit
+        if hasMore { found.removeLast(found.count - self.limit) }
+        return Page(reports: found, next: hasMore ? found.last.map { .after($0.key) } : nil)
     }
 
     private static func isBehind(_ key: ConnectionKey?, _ report: ConnectionReport) -> Bool {
@@ -94,5 +96,14 @@ struct ConnectionList: Sendable {
         let end = offset + wanted.count
         let next = end < keys.count ? PageCursor.kept(snapshot: number, offset: end) : nil
         return Page(reports: wanted.compactMap { byKey[$0] }, next: next)
+    }
+}
+
+extension [ConnectionReport] {
+    /// By key. Reports are large: most come in order, and the others are moved once.
+    fileprivate mutating func putInOrder() {
+        guard self.indices.dropFirst().contains(where: { self[$0].key < self[$0 - 1].key }) else { return }
+        let order = self.indices.sorted { self[$0].key < self[$1].key }
+        self = order.map { self[$0] }
     }
 }

@@ -25,9 +25,10 @@ extension Gateway {
     }
 
     /// The numbers of all live connections, in rising order.
-    package func liveNumbers() async -> [UInt64] {
+    /// - Parameter first: those below are left out.
+    package func liveNumbers(from first: UInt64 = 0) async -> [UInt64] {
         var numbers: [UInt64] = []
-        for part in self.parts { numbers += await part.value.loop.perform { part.value.liveIdentifiers } }
+        for part in self.parts { numbers += await part.value.loop.perform { part.value.liveIdentifiers(from: first) } }
         return numbers.sorted()
     }
 

@@ -8,7 +8,7 @@ extension Gateway {
         var figures = GatewayFigures()
         figures.loops = self.parts.count
         for part in self.parts {
-            var rest = await part.value.loop.perform { part.value.liveIdentifiers }[...]
+            var rest = await part.value.loop.perform { part.value.liveIdentifiers(from: 0) }[...]
             let begun = figures
             figures = await part.value.loop.perform { part.value.settled(begun) }
             while !rest.isEmpty {

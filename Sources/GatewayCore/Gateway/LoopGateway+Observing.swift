@@ -12,17 +12,20 @@ extension LoopGateway {
         case unknown
     }
 
-    var liveIdentifiers: [UInt64] {
-        Array(self.live.keys)
+    func liveIdentifiers(from first: UInt64) -> [UInt64] {
+        first == 0 ? Array(self.live.keys) : self.live.keys.filter { $0 >= first }
     }
 
     /// Of those in `identifiers` that still live, in that order.
     func reports(of identifiers: ArraySlice<UInt64>) -> [ConnectionReport] {
         let now = self.loop.now
-        return identifiers.flatMap { identifier -> [ConnectionReport] in
-            guard let connection = self.live[identifier] else { return [] }
-            return self.labelled(connection.reports(at: now))
+        var reports: [ConnectionReport] = []
+        reports.reserveCapacity(identifiers.count)
+        for identifier in identifiers {
+            guard let connection = self.live[identifier] else { continue }
+            reports += self.labelled(connection.reports(at: now))
         }
+        return reports
     }
 
     /// With what is kept beside the connection itself.
