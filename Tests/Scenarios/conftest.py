@@ -1,3 +1,4 @@
+import signal
 import sys
 from pathlib import Path
 
@@ -14,6 +15,10 @@ from support.websocket import Listener  # noqa: E402
 
 
 def pytest_sessionstart(session):
+    # A shell without job control lets what it starts in the background ignore Ctrl-C, and so would all that is started here.
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
     if not gateway.BINARY.exists():
         pytest.exit(f"there is no binary at {gateway.BINARY}: build it, or set SLUICE_BINARY", returncode=2)
 

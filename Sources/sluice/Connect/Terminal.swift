@@ -60,7 +60,15 @@ enum Terminal {
     /// Ctrl-Z: gives the terminal back and stops until somebody continues us.
     static func suspend() {
         self.giveBack()
-        kill(getpid(), SIGTSTP)
+        // To this thread, which may have it blocked: given to the process, another thread could take it, and this one would
+        // go on for a while before all are stopped.
+        var stop = sigset_t()
+        var former = sigset_t()
+        sigemptyset(&stop)
+        sigaddset(&stop, SIGTSTP)
+        pthread_sigmask(SIG_UNBLOCK, &stop, &former)
+        raise(SIGTSTP)
+        pthread_sigmask(SIG_SETMASK, &former, nil)
         self.takeKeys()
     }
 
