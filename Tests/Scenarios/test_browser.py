@@ -96,7 +96,16 @@ def chromium(tmp_path):
     name = find("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     with Program(name, *words) as program:
         line = program.output.wait_for(lambda text: "DevTools listening on" in text, "the debugging port", within=60)
-        yield re.search(r"ws://\S+", line).group(0)
+        debugger = re.search(r"ws://\S+", line).group(0)
+        yield debugger
+        # What was started is Debian's script around the browser: the browser itself is asked to end.
+        asyncio.run(asyncio.wait_for(close(debugger), seconds(20)))
+
+
+async def close(debugger):
+    async with connect(debugger, max_size=None) as browser:
+        await browser.send(json.dumps({"id": 1, "method": "Browser.close"}))
+        await browser.wait_closed()
 
 
 async def evaluate(debugger, url, script):
