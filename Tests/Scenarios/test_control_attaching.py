@@ -29,22 +29,9 @@ def serve(sluice, tmp_path):
 class Pieces(Events):
     """A tap's events have no numbers."""
 
-    def _read(self):
-        event = {}
-        try:
-            for line in self.response:
-                line = line.decode().rstrip("\n")
-                if line.startswith(":"):
-                    self.comments += 1
-                elif line:
-                    name, _, value = line.partition(": ")
-                    event[name] = value
-                elif event:
-                    self.all.append(json.loads(event["data"]))
-                    event = {}
-        except (OSError, ValueError, AttributeError):
-            pass
-        self.ended = True
+    @staticmethod
+    def _body(event):
+        return json.loads(event["data"])
 
 
 def attach(control, name, verb="stream"):

@@ -30,15 +30,19 @@ class Events:
                     name, _, value = line.partition(": ")
                     event[name] = value
                 elif event:
-                    body = json.loads(event["data"])
-                    if "id" in event:
-                        assert event["id"] == str(body["number"])
-                    assert event["event"] == body["type"]
-                    self.all.append(body)
+                    self.all.append(self._body(event))
                     event = {}
         except (OSError, ValueError, AttributeError):
             pass
         self.ended = True
+
+    @staticmethod
+    def _body(event):
+        body = json.loads(event["data"])
+        if "id" in event:
+            assert event["id"] == str(body["number"])
+        assert event["event"] == body["type"]
+        return body
 
     def wait_for(self, wanted, what, within=10.0):
         return eventually(lambda: next((event for event in list(self.all) if wanted(event)), None), what, within)
