@@ -7,7 +7,7 @@ extension ClientConnection {
     func headReceived(_ head: ResponseHead) {
         guard case .busy(let exchange) = self.phase else { return self.fail(.violation(.unsolicited)) }
         self.progressed()
-        if exchange.metrics.responseStart == nil { exchange.metrics.responseStart = .now }
+        if exchange.metrics.responseStart == nil { exchange.metrics.responseStart = exchange.instant }
         if head.isInformational { return self.informationalReceived(head, exchange) }
         switch exchange.progress.headReceived(head) {
         case .refuse(let violation): self.fail(.violation(violation))
@@ -36,7 +36,7 @@ extension ClientConnection {
     func responseEnded(_ trailers: HTTPHeaders?) {
         guard case .busy(let exchange) = self.phase else { return }
         let keepsAlive = exchange.progress.responseEnded()
-        exchange.metrics.responseEnd = .now
+        exchange.metrics.responseEnd = exchange.instant
         let fields = trailers.map { $0.map { HeaderField($0.name, $0.value) } } ?? []
         self.phase = .finished(exchange, trailers: fields, keepsAlive: keepsAlive)
     }

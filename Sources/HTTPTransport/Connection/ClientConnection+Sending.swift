@@ -10,8 +10,10 @@ extension ClientConnection {
         exchange.phase = .running(self)
         self.wire.beginExchange()
         self.mark(exchange.order.trafficClass)
-        exchange.metrics.connection = self.facts
-        exchange.metrics.timings = self.facts.timings
+        if exchange.order.isMeasured {
+            exchange.metrics.connection = self.facts
+            exchange.metrics.timings = self.facts.timings
+        }
         exchange.consumer?.connectionReady(self.facts)
         guard case .busy = self.phase else { return }
         self.lastProgress = .now()
@@ -34,14 +36,14 @@ extension ClientConnection {
 
     private func sendHead(_ exchange: Exchange, _ context: ChannelHandlerContext) {
         let before = self.wire.bytesSent
-        exchange.metrics.requestStart = .now
+        exchange.metrics.requestStart = exchange.instant
         context.write(self.wrapOutboundOut(.head(HTTPRequestHead(exchange.plan.head))), promise: nil)
         exchange.metrics.requestHeadBytes = self.wire.bytesSent - before
         self.bodyStart = self.wire.bytesSent
         switch exchange.progress.sending {
         case .done:
             context.writeAndFlush(self.wrapOutboundOut(.end(nil)), promise: nil)
-            exchange.metrics.requestEnd = .now
+            exchange.metrics.requestEnd = exchange.instant
         case .awaitingContinue:
             context.flush()
             self.awaitContinue(exchange, context)
@@ -68,7 +70,7 @@ extension ClientConnection {
         case .end:
             self.endBody(exchange, context)
             context.flush()
-            exchange.metrics.requestEnd = .now
+            exchange.metrics.requestEnd = exchange.instant
             self.progressed()
         case .later: context.flush()
         case .failed(let failure): self.fail(.body(failure))
@@ -104,7 +106,7 @@ extension ClientConnection {
         self.progressed()
         exchange.metrics.requestContentBytes += Int64(count)
         exchange.metrics.requestBodyBytes = self.wire.bytesSent - self.bodyStart
-        if exchange.progress.sending == .done { exchange.metrics.requestEnd = .now }
+        if exchange.progress.sending == .done { exchange.metrics.requestEnd = exchange.instant }
         exchange.consumer?.bodySent(count)
         // In another turn, so that a fast peer does not keep the loop from everybody else.
         self.context?.eventLoop.assumeIsolated().execute { self.pumpBody() }

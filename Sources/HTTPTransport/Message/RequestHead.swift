@@ -21,7 +21,10 @@ package struct RequestHead: Sendable, Hashable {
 
     /// Whether doing it twice does no more than doing it once (RFC 9110 §9.2.2).
     package var isIdempotent: Bool {
-        ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"].contains(self.method)
+        switch self.method {
+        case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE": true
+        default: false
+        }
     }
 
     /// What would let this head say something else than its fields: a line break in a value makes two fields of one.
