@@ -1,5 +1,4 @@
 import NIOCore
-import NIOHTTP1
 import StreamTransport
 
 extension ClientConnection {
@@ -8,7 +7,7 @@ extension ClientConnection {
         guard let context = self.context else { return }
         self.phase = .busy(exchange)
         exchange.phase = .running(self)
-        self.wire.beginExchange()
+        self.wire.beginExchange(self)
         self.mark(exchange.order.trafficClass)
         if exchange.order.isMeasured {
             exchange.metrics.connection = self.facts
@@ -37,12 +36,14 @@ extension ClientConnection {
     private func sendHead(_ exchange: Exchange, _ context: ChannelHandlerContext) {
         let before = self.wire.bytesSent
         exchange.metrics.requestStart = exchange.instant
-        context.write(self.wrapOutboundOut(.head(HTTPRequestHead(exchange.plan.head))), promise: nil)
+        var head = context.channel.allocator.buffer(capacity: 512)
+        exchange.plan.head.write(to: &head)
+        self.write(head, context)
         exchange.metrics.requestHeadBytes = self.wire.bytesSent - before
         self.bodyStart = self.wire.bytesSent
         switch exchange.progress.sending {
         case .done:
-            context.writeAndFlush(self.wrapOutboundOut(.end(nil)), promise: nil)
+            context.flush()
             exchange.metrics.requestEnd = exchange.instant
         case .awaitingContinue:
             context.flush()
@@ -83,7 +84,13 @@ extension ClientConnection {
         self.lastProgress = .now()
         let promise = context.eventLoop.makePromise(of: Void.self)
         promise.futureResult.assumeIsolated().whenComplete { result in self.pieceWritten(result, count, exchange) }
-        context.write(self.wrapOutboundOut(.body(.byteBuffer(piece))), promise: promise)
+        if exchange.plan.framing == .chunked {
+            self.write(ByteBuffer(string: "\(String(count, radix: 16))\r\n"), context)
+            self.write(piece, context)
+            self.write(ByteBuffer(staticString: "\r\n"), context, promise)
+        } else {
+            self.write(piece, context, promise)
+        }
         // The last byte and the end are one step, so that no answer can come between them.
         if exchange.body?.isExhausted ?? true { self.endBody(exchange, context) }
         context.flush()
@@ -91,8 +98,14 @@ extension ClientConnection {
 
     private func endBody(_ exchange: Exchange, _ context: ChannelHandlerContext) {
         exchange.progress.bodyEnded()
-        context.write(self.wrapOutboundOut(.end(nil)), promise: nil)
+        if exchange.plan.framing == .chunked { self.write(ByteBuffer(staticString: "0\r\n\r\n"), context) }
         exchange.metrics.requestBodyBytes = self.wire.bytesSent - self.bodyStart
+    }
+
+    private func write(
+        _ bytes: ByteBuffer, _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>? = nil
+    ) {
+        context.write(self.wrapOutboundOut(.byteBuffer(bytes)), promise: promise)
     }
 
     private func pieceWritten(_ result: Result<Void, any Error>, _ count: Int, _ exchange: Exchange) {
@@ -110,13 +123,5 @@ extension ClientConnection {
         exchange.consumer?.bodySent(count)
         // In another turn, so that a fast peer does not keep the loop from everybody else.
         self.context?.eventLoop.assumeIsolated().execute { self.pumpBody() }
-    }
-}
-
-extension HTTPRequestHead {
-    init(_ head: RequestHead) {
-        self.init(
-            version: .http1_1, method: HTTPMethod(rawValue: head.method), uri: head.target,
-            headers: HTTPHeaders(head.fields.map { ($0.name, $0.value) }))
     }
 }

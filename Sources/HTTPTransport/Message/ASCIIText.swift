@@ -21,8 +21,10 @@ enum ASCIIText {
 
     /// Whether a list has this member, given in small letters.
     static func list(_ list: String, has small: String) -> Bool {
-        // Most lists are of one.
-        self.equal(list, small: small) || self.members(of: list).contains { self.equal($0, small: small) }
+        if self.equal(list, small: small) { return true }
+        // Most lists are of one; a blank beside it is rare.
+        guard list.utf8.contains(where: { $0 == 0x2C || $0 == 0x20 || $0 == 0x09 }) else { return false }
+        return self.members(of: list).contains { self.equal($0, small: small) }
     }
 
     static func lowered(_ byte: UInt8) -> UInt8 {

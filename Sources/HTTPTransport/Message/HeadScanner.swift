@@ -29,6 +29,12 @@ package struct HeadScanner {
         self.limit = limit
     }
 
+    /// Reads trailers in place of a head: lines up to the empty one, without a status.
+    package init(trailersWithin limit: Int) {
+        self.limit = limit
+        self.place = .lineStart
+    }
+
     /// Reads `bytes` from `offset` on.
     /// - Returns: where the head has ended, with its status; `nil` if it goes on behind `bytes`.
     package mutating func scan(_ bytes: RawSpan, from offset: Int) throws(ResponseViolation) -> (end: Int, status: Int)?

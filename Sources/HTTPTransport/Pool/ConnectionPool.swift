@@ -46,7 +46,7 @@ package final class ConnectionPool: @unchecked Sendable {
 
     /// Prepares an exchange; nothing happens before its `start`. Content is delivered as far as the exchange is asked to
     /// pull it.
-    package func exchange(_ order: ExchangeOrder, consumer: any ExchangeConsumer) -> Exchange {
+    package func exchange(_ order: consuming ExchangeOrder, consumer: any ExchangeConsumer) -> Exchange {
         Exchange(order, consumer: consumer, pool: self)
     }
 

@@ -9,7 +9,8 @@ final class HTTPLoad: Loader, @unchecked Sendable {
     let core: SessionCore
     let transfer: Transfer
     /// As the program made it, or as redirects and their delegate left it.
-    var request: URLRequest
+    var request: URLRequest { didSet { self.isRequestTold = false } }
+    private var isRequestTold: Bool
     var body: TaskBody
     var attempt: HTTPAttempt?
     private var isStopped = false
@@ -51,6 +52,8 @@ final class HTTPLoad: Loader, @unchecked Sendable {
         self.core = transfer.core
         self.transfer = transfer
         self.request = request
+        // What goes on from an earlier attempt begins with a request of its own.
+        self.isRequestTold = transfer.resumption == nil
         self.body = body
     }
 
@@ -185,14 +188,22 @@ final class HTTPLoad: Loader, @unchecked Sendable {
         order.connectTimeout = timeout
         order.idleTimeout = timeout
         order.trafficClass = self.core.configuration.trafficClass(for: self.request)
-        let attempt = HTTPAttempt(self, request: self.request, head: order.head, body: source)
+        let request = self.transfer.isMeasured ? self.request : nil
+        let attempt = HTTPAttempt(self, request: request, head: order.head, body: source)
         self.attempt = attempt
         self.response = nil
         self.isGiven = false
         self.end = nil
-        self.transfer.requestChanged(self.request)
+        self.tellRequest()
         attempt.start(order, in: self.core.pool)
         if self.isHeld { attempt.exchange?.hold(true) }
+    }
+
+    /// Shows the request as it is now, unless the task has it.
+    func tellRequest() {
+        guard !self.isRequestTold else { return }
+        self.isRequestTold = true
+        self.transfer.requestChanged(self.request)
     }
 
     private func head(at url: URL) -> RequestHead {

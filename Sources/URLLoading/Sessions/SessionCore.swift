@@ -29,6 +29,8 @@ final class SessionCore: Sendable {
     let configuration: URLSessionConfiguration
     let pool: ConnectionPool
     let line: DelegateLine
+    /// Those of the configuration.
+    let protocolClasses: [URLProtocol.Type]
     /// The session of the program, which cannot be invalidated and asks the protocols that were registered.
     let isShared: Bool
     /// On the loop: what was proven good for which part of which server.
@@ -43,6 +45,7 @@ final class SessionCore: Sendable {
         isShared: Bool
     ) {
         self.configuration = configuration
+        self.protocolClasses = (configuration.protocolClasses ?? []).compactMap { $0 as? URLProtocol.Type }
         self.isShared = isShared
         self.plainFields = LoopState(RequestDressing(configuration).plainFields)
         var settings = PoolSettings()

@@ -49,7 +49,7 @@ extension Transfer {
     /// Bytes to make room for before content comes: no more on a server's mere word. A large block that is taken and given
     /// back would also teach the allocator to keep much for itself.
     private func room(for response: URLResponse) -> Int {
-        guard self.task.currentRequest?.httpMethod != "HEAD" else { return 0 }
+        guard self.task.facts.withLock({ $0.currentRequest?.httpMethod }) != "HEAD" else { return 0 }
         return Int(max(0, min(response.expectedContentLength, 1 << 20)))
     }
 
@@ -59,7 +59,7 @@ extension Transfer {
             all.append(data)
             return all
         }
-        let room = self.task.facts.withLock { $0.response }.map { self.room(for: $0) } ?? 0
+        let room = self.response.map { self.room(for: $0) } ?? 0
         guard room > data.count else { return data }
         var all = Data(capacity: room)
         all.append(data)

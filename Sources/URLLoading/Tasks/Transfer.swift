@@ -73,6 +73,8 @@ final class Transfer: TaskDriving, @unchecked Sendable {
         self.core.pool.execute { self.loader?.setPriority(priority) }
     }
 
+    /// What the task has, without looking at it as those do who want to hear of a change.
+    var response: URLResponse? { self.task.facts.withLock { $0.response } }
     var priority: Float { self.task.facts.withLock { $0.priority } }
 
     /// For the idle clock of a request: its own, or the session's.
