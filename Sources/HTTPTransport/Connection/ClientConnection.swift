@@ -1,5 +1,4 @@
 import NIOCore
-import NIOHTTP1
 import StreamTransport
 import TLSEngine
 
@@ -8,8 +7,8 @@ import TLSEngine
 ///
 /// Confined to its event loop.
 final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
-    typealias InboundIn = HTTPClientResponsePart
-    typealias OutboundOut = HTTPClientRequestPart
+    typealias InboundIn = Never
+    typealias OutboundOut = IOData
 
     enum Phase {
         case opening(ConnectionAttempt)
@@ -43,6 +42,8 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     /// The piece's bytes on the wire before it was written.
     var bodyStart: Int64 = 0
     var lastProgress = NIODeadline.now()
+    /// Whether the read under way has brought anything.
+    var hasReceived = false
     /// What waited for the system when the deadline last looked.
     var unsentBytes = 0
     var deadline: (at: NIODeadline, task: Scheduled<Void>)?
@@ -95,16 +96,9 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         context.read()
     }
 
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        switch self.unwrapInboundIn(data) {
-        case .head(let head): self.headReceived(ResponseHead(head))
-        case .body(let bytes): self.contentReceived(bytes)
-        case .end(let trailers): self.responseEnded(trailers)
-        }
-    }
-
     func channelReadComplete(context: ChannelHandlerContext) {
         self.awaitsRead = false
+        self.noteReceived()
         self.settle()
         self.readIfWanted()
         context.fireChannelReadComplete()
@@ -143,6 +137,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     /// Closes, and tells nobody: the pool has forgotten it already.
     func discard() {
         self.phase = .closed
+        self.wire.stop()
         self.cancelTimers()
         self.context?.close(promise: nil)
     }
@@ -157,6 +152,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         let phase = self.phase
         if case .closed = phase { return }
         self.phase = .closed
+        self.wire.stop()
         self.cancelTimers()
         switch phase {
         case .opening(let attempt): attempt.connectionEnded(self.lossCause, on: self)

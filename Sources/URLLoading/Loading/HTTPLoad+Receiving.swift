@@ -40,7 +40,7 @@ extension HTTPLoad {
         guard let url = self.request.url else { return nil }
         return HTTPURLResponse(
             url: url, statusCode: head.status, httpVersion: "HTTP/1.\(head.minorVersion)",
-            lines: head.fields.map { (name: $0.name, value: $0.value) }, contentIsEncoded: contentIsEncoded)
+            lines: head.fields, contentIsEncoded: contentIsEncoded)
     }
 
     // MARK: Redirects
@@ -215,11 +215,11 @@ extension HTTPLoad {
     }
 
     func note(_ attempt: HTTPAttempt, _ metrics: ExchangeMetrics?) {
-        guard let metrics, !attempt.isNoted else { return }
+        guard let request = attempt.request, let metrics, !attempt.isNoted else { return }
         attempt.isNoted = true
         self.transfer.note(
             TransactionRecord(
-                request: attempt.request.wearing(attempt.head), response: self.response, source: .network(metrics),
+                request: request.wearing(attempt.head), response: self.response, source: .network(metrics),
                 decodedBytes: self.decodedBytes))
     }
 }

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Protocols of the program within a session", .loading, .timeLimit(.minutes(5)))
+@Suite("Protocols of the program within a session", .loading, .timeLimit(.minutes(20)))
 struct ProtocolClassTests {
     /// Answers by the last part of the path.
     class Answering: URLProtocol, @unchecked Sendable {
@@ -96,7 +96,7 @@ struct ProtocolClassTests {
             $0.protocolClasses = [Answering.self]
         }
         #expect(notes.pieces == [Data([0x00, 0x66]), Data([0xFF, 0x41])] && notes.error == nil)
-        #expect(recorder.events.filter { $0 != "metrics" } == ["created", "response 203", "data", "complete"])
+        #expect(recorder.eventsOfTheTask.filter { $0 != "metrics" } == ["created", "response 203", "data", "complete"])
     }
 
     @Test func giveNothingOfWhatFailed() async throws {

@@ -4,7 +4,7 @@ import Testing
 import URLLoading
 import WebSocketProtocol
 
-@Suite("Data tasks that become stream tasks", .loading, .timeLimit(.minutes(5)))
+@Suite("Data tasks that become stream tasks", .loading, .timeLimit(.minutes(20)))
 struct BecomingStreamTests {
     @Test func goOnWithTheConnectionThatTheServerUpgraded() async throws {
         let server = try await ConnectionServer { task in
@@ -33,7 +33,7 @@ struct BecomingStreamTests {
         let notes = try await recorder.end()
         #expect(isAtEnd && notes.error == nil && notes.metrics?.transactionMetrics.count == 1)
         #expect(
-            recorder.events
+            recorder.eventsOfTheTask
                 == ["created", "response", "became stream", "write closed", "read closed", "metrics", "complete"])
         session.invalidateAndCancel()
     }

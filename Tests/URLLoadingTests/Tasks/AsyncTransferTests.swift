@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Transfers by async functions", .loading, .timeLimit(.minutes(5)))
+@Suite("Transfers by async functions", .loading, .timeLimit(.minutes(20)))
 struct AsyncTransferTests {
     @Test func giveDataAndResponse() async throws {
         let server = try await WebServer(["/": .text("hello")])
@@ -49,8 +49,8 @@ struct AsyncTransferTests {
         let session = URLSession.test()
         _ = try await session.data(from: server.url(), delegate: recorder)
         #expect(await recorder.log.has("metrics"))
-        #expect(recorder.events.filter { ["response 200", "data"].contains($0) } == [])
-        #expect(recorder.events.contains("redirect 302") && recorder.notes.metrics?.redirectCount == 1)
+        #expect(recorder.eventsOfTheTask.filter { ["response 200", "data"].contains($0) } == [])
+        #expect(recorder.eventsOfTheTask.contains("redirect 302") && recorder.notes.metrics?.redirectCount == 1)
         session.invalidateAndCancel()
     }
 

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Download tasks", .loading, .timeLimit(.minutes(5)))
+@Suite("Download tasks", .loading, .timeLimit(.minutes(20)))
 struct DownloadTaskTests {
     struct Downloaded: Sendable {
         let url: URL?
@@ -121,7 +121,7 @@ struct DownloadTaskTests {
         let session = URLSession.test(recorder)
         let downloaded = try await self.run { session.downloadTask(with: server.url(), completionHandler: $0) }
         #expect(downloaded.content == Data("mine".utf8))
-        #expect(recorder.events.allSatisfy { ["created", "metrics"].contains($0) })
+        #expect(recorder.eventsOfTheTask.allSatisfy { ["created", "metrics"].contains($0) })
         session.invalidateAndCancel()
     }
 
