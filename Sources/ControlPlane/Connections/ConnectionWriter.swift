@@ -41,6 +41,7 @@ package struct ConnectionWriter {
         case .listener: text.member(name, report.listener)
         case .route: text.member(name, report.route)
         case .upstream: text.member(name, report.upstream)
+        case .endpoint: text.member(name, report.endpoint)
         case .tunnelPartner: text.member(name, report.partner?.description)
         case .peerAddress: text.member(name, report.peer?.description)
         case .clientAddress: text.member(name, report.client?.description)
@@ -69,7 +70,7 @@ package struct ConnectionWriter {
     private func priority(_ report: ConnectionReport, _ text: inout JSONText) {
         guard let record = report.record else { return }
         text.key(ConnectionField.priority.rawValue)
-        text.number(Double(record.priority))
+        text.number(record.priority.decimal)
     }
 
     private func time(_ field: ConnectionField, _ report: ConnectionReport, _ text: inout JSONText) {

@@ -38,7 +38,8 @@ enum FieldNotes {
 
     private static let requests: [String: DocumentValue] = [
         "OpenRequest.url": ["format": "uri", "description": "ws://, wss://, tcp://, tls:// or unix://"],
-        "OpenRequest.maximumMessageSizeBytes": Self.range(1, 268_435_456),
+        "OpenRequest.maximumMessageSizeBytes": Self.range(1, 268_435_456, "Default: 1 MiB"),
+        "OpenRequest.maximumMessageSize": Self.range(1, 268_435_456, "Another name of maximumMessageSizeBytes"),
         "OpenRequest.pingIntervalMs": Self.range(0, 86_400_000, "0: none; else from 100"),
         "OpenRequest.pongTimeoutMs": Self.range(100, 86_400_000),
         "OpenRequest.connectTimeoutMs": Self.range(1, 600_000),
