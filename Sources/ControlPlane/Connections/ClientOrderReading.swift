@@ -56,7 +56,9 @@ package struct ClientOrderReading {
         for (name, value) in (self.request.headers ?? [:]).sorted(by: { $0.key < $1.key }) {
             let field = WebSocketProtocol.HTTPField(name, value)
             guard field.isWellFormed else {
-                throw .invalid("/headers/\(name)", "A header needs a token for its name, and a value on one line.")
+                throw .invalid(
+                    JSONPointer.member(name, of: "/headers"),
+                    "A header needs a token for its name, and a value on one line.")
             }
             order.fields.append(field)
         }
@@ -68,7 +70,7 @@ package struct ClientOrderReading {
                 fields: order.fields
             ).validate()
         } catch {
-            throw ControlProblem(422, "invalid-value", "The opening handshake cannot be written: \(error).")
+            throw ControlProblem(error)
         }
     }
 

@@ -25,7 +25,7 @@ struct BulkSelector {
     }
 
     private static func pointer(_ name: String) -> String {
-        "/selector/" + name.prefix(64).replacing("~", with: "~0").replacing("/", with: "~1")
+        JSONPointer.member(name, of: "/selector")
     }
 
     private static func texts(
