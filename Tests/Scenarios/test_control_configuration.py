@@ -121,6 +121,16 @@ def test_yaml_is_read_like_the_file(configured):
 
 # -- refusals
 
+def test_the_port_that_the_system_picked_for_one_listener_is_no_other_listeners(configured):
+    control = configured().control
+    web = address_of(control, "web")
+    for listen in (f"ws://{web}", f"ws://*:{web.rpartition(':')[2]}", f"ws://0.0.0.0:{web.rpartition(':')[2]}"):
+        problem = control.post("/v1/listeners", {"name": "other", "listen": listen}).problem(409, "cannot-run")
+        assert "'web'" in problem["detail"]
+    control.get("/v1/listeners/other").problem(404, "unknown-listener")
+    assert echoes(web)
+
+
 @pytest.mark.parametrize("body,pointer,words", [
     ({"name": "x", "listen": "ws://127.0.0.1:99999"}, "/listen", "a port from 0 to 65535"),
     ({"name": "x", "listen": "ws://127.0.0.1:0", "backlogg": 1}, "/backlogg", "did you mean backlog?"),
