@@ -59,6 +59,8 @@ enum FieldNotes {
         "ReceiveRequest.maximumBytes": Self.range(1, 1_048_576), "ReceiveRequest.timeoutMs": Self.range(0, 600_000),
         "TLSRequest.timeoutMs": Self.range(1, 600_000), "TLSRequest.minimumVersion": ["enum": ["1.2", "1.3"]],
         "TLSRequest.authorities": Self.text("PEM"),
+        "BulkRequest.selector": Self.text(
+            "The filters of the list by their names; several values are a list, labels may be an object."),
     ]
 
     private static let others: [String: DocumentValue] = [
