@@ -13,7 +13,7 @@ struct BulkOrderTests {
         "{}", #"{"selector":{}}"#, #"{"selector":{},"all":false}"#, #"{"selector":{"nope":"x"}}"#,
         #"{"selector":{"kind":"x"}}"#, #"{"selector":{"state":"closed"}}"#, #"{"selector":{"state":"any"}}"#,
         #"{"all":true,"code":1005}"#, #"{"all":true,"code":70000}"#, #"{"all":true,"code":-1}"#,
-        #"{"all":true,"every":true}"#,
+        #"{"all":true,"every":true}"#, #"{"selector":{"minAgeMs":-1}}"#, #"{"selector":{"route":{"a":"b"}}}"#,
     ])
     func whatSaysTooLittleOrWrongIsRefused(_ body: String) {
         #expect(throws: ControlProblem.self) { try self.order(body) }
@@ -33,6 +33,27 @@ struct BulkOrderTests {
         #expect(order.signal == CloseSignal(code: 4001))
         #expect(order.isPreview)
         #expect(!order.aborts)
+    }
+
+    @Test func aSelectorHasValuesAsJSONHasThem() throws {
+        let order = try self.order(
+            #"{"selector":{"minAgeMs":60000,"minIdleMs":1.5,"stalled":true,"route":["a","b"],"labels":{"team":"blue"}}}"#
+        )
+        #expect(order.filter.minimumAge == .seconds(60))
+        #expect(order.filter.minimumIdle == .microseconds(1500))
+        #expect(order.filter.isStalled == true)
+        #expect(order.filter.routes == ["a", "b"])
+        #expect(order.filter.labels == [ConnectionFilter.Label(name: "team", value: "blue")])
+    }
+
+    @Test(arguments: [
+        (#"{"selector":{"kind":"x"}}"#, "/selector/kind"), (#"{"selector":{"nope":1}}"#, "/selector/nope"),
+        (#"{"selector":{"route":[{}]}}"#, "/selector/route"), (#"{"selector":{"stalled":1}}"#, "/selector/stalled"),
+    ])
+    func whatIsWrongWithASelectorHasItsPlace(_ body: String, _ pointer: String) {
+        let problem = #expect(throws: ControlProblem.self) { try self.order(body) }
+        #expect(problem?.status == 422)
+        #expect(problem?.errors.first?.pointer == pointer)
     }
 
     @Test func everythingMustBeMeant() throws {

@@ -46,7 +46,9 @@ struct ConnectionListTests {
         report.listener = "web"
         report.route = "echo"
         report.peer = .ipv4(address: 0x7F00_0001, port: 5000)
-        report.labels = ["team": "blue", "empty": ""]
+        report.upstream = "backend"
+        report.endpoint = "tcp://10.0.0.1:80"
+        report.labels = ["team": "blue", "empty": "", "tier=1": "gold"]
         change(&report)
         return try ConnectionFilter(Query(query)).matches(report)
     }
@@ -54,7 +56,9 @@ struct ConnectionListTests {
     @Test(arguments: [
         "", "kind=webSocket", "kind=stream,webSocket", "state=open", "state=closed,open", "state=any", "listener=web",
         "listener=other,web", "route=echo", "peer=127.0.0.1", "peer=127.0.0.1:5000", "label=team", "label=team:blue",
-        "label=empty:", "label=team&label=empty", "minAgeMs=9999", "maxAgeMs=10000", "direction=accepted",
+        "label=empty:", "label=team=blue", "label=empty=", "label=tier=1", "label=tier=1:gold", "upstream=backend",
+        "upstream=tcp://10.0.0.1:80", "upstream=x,backend", "label=team&label=empty", "minAgeMs=9999", "maxAgeMs=10000",
+        "direction=accepted",
         "stalled=false",
         "id=17", "id=3,17", "kind=webSocket&listener=web&label=team:blue", "direction=accepted,opened",
     ])
@@ -64,7 +68,8 @@ struct ConnectionListTests {
 
     @Test(arguments: [
         "kind=stream", "state=opening", "state=closed", "listener=other", "route=x", "upstream=x", "peer=127.0.0.2",
-        "peer=127.0.0.1:5001", "label=team:red", "label=none", "label=team&label=none", "minAgeMs=10001",
+        "peer=127.0.0.1:5001", "label=team:red", "label=team=red", "label=team=", "label=tier", "label=none",
+        "label=team&label=none", "minAgeMs=10001",
         "maxAgeMs=9999",
         "direction=opened", "stalled=true", "id=17u", "kind=webSocket&listener=other", "minIdleMs=1",
     ])
@@ -146,6 +151,7 @@ struct ConnectionListTests {
     @Test func aConnectionIsWrittenAsTheWireModelReadsIt() throws {
         var report = self.report(17, bytes: 5)
         report.listener = "web"
+        report.record?.priority = 0.7
         report.labels = ["a": "b"]
         report.closing = ClosingRecord(
             at: self.now, reason: TerminationReason(.downstream, .relaying, .clean(closeCode: 1000)))
@@ -158,6 +164,7 @@ struct ConnectionListTests {
         #expect(read.createdAt == "2023-11-14T22:13:10.000Z")
         #expect(read.closedAt == "2023-11-14T22:13:20.000Z")
         #expect(read.terminationReason == "downstream/relaying/clean(1000)")
+        #expect(read.priority == 0.7)
         #expect(read.labels == ["a": "b"])
     }
 

@@ -81,3 +81,15 @@ def test_fish_completes_commands_and_options(tmp_path):
     found = completed("fish", f"source {file}; complete --do-complete 'sluice '", "--no-config", "-c")
     assert {"attach", "get", "put", "drain"} <= set(found)
     assert "--resume" in completed("fish", f"source {file}; complete --do-complete 'sluice get --'", "--no-config", "-c")
+
+
+@pytest.mark.parametrize("words", [
+    ["ls", "--bogus"], ["bogus"], ["open"], ["show"], ["send"], ["close", "--nonsense", "1"], ["token"], ["ls", "too", "many"], ["serve", "--config"],
+    ["--generate-completion-script", "csh"], ["connect"], ["bridge", "tcp://127.0.0.1:0"]])
+def test_wrong_usage_is_one_line_with_the_next_thing_to_try(words):
+    got = gateway.run(*words)
+    assert got.returncode == 64 and not got.stdout, got
+    (line,) = got.stderr.splitlines()
+    found = re.fullmatch(r"sluice: (.+); see '(sluice.* --help)'", line)
+    assert found, line
+    assert "EXIT CODES" in gateway.run(*found[2].split()[1:]).stdout

@@ -113,6 +113,11 @@ def test_every_write_is_in_the_log_with_who_and_from_where(tokens):
     assert "private" not in line
     control.request("DELETE", f"/v1/connections/{name}")
     gateway.wait_log("operation=closeConnection .*caller=nobody .*status=401 code=unauthorized")
+    # Who is attached writes, and who taps reads what others write.
+    control.by(secret["read"]).get(f"/v1/connections/{name}/stream").problem(403, "insufficient-scope")
+    gateway.wait_log(f"operation=attach path=/v1/connections/{name}/stream caller=token:read .*status=403")
+    control.by(secret["operate"]).get(f"/v1/connections/{name}/tap?durationMs=0")
+    gateway.wait_log(f"operation=tap path=/v1/connections/{name}/tap caller=token:operate .*status=200")
     assert not any(secret[one] in line for one in secret for line in gateway.log.all())
 
 

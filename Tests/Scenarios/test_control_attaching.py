@@ -1,6 +1,7 @@
 """Into a live connection, beside it, and many at once: attach, tap, drains, bulk verbs, and requests that are sent twice."""
 
 import base64
+import contextlib
 import json
 
 import pytest
@@ -117,6 +118,28 @@ def test_a_tap_samples_and_says_what_it_left_out(serve, listener):
         assert [piece["skipped"] for piece in tap.all[1:3]] == [2, 2]
         control.close(name)
         eventually(lambda: tap.ended, "the end of the tap")
+        end = tap.all[-1]
+        assert set(end) == {"skipped"} and end["skipped"] < 3
+
+
+def test_a_tap_over_a_websocket_says_at_its_end_what_it_left_out(serve, listener):
+    _, control = serve()
+    name = control.open(listener.url("tcp"))
+    peer = listener.accept().socket
+    with attach(control, name, "tap?sample=1000000") as client:
+        def send():
+            # The first of a tap's pieces is in the sample.
+            control.send(name, b"abcdef")
+            assert peer.recv(6) == b"abcdef"
+            with contextlib.suppress(TimeoutError):
+                return client.recv(timeout=0.1)
+
+        assert json.loads(eventually(send, "the first piece"))["skipped"] == 0
+        for _ in range(3):
+            control.send(name, b"more")
+        control.close(name)
+        end = json.loads(client.recv(timeout=seconds(10)))
+        assert set(end) == {"skipped"} and end["skipped"] >= 3
 
 
 def test_a_tap_that_is_not_read_slows_nothing(serve):

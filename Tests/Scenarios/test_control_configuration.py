@@ -98,6 +98,20 @@ def test_what_is_shown_can_be_sent_back(configured):
     assert again.expect(200) == shown.json and etag(again) == etag(shown)
 
 
+def test_what_is_known_is_not_sent_again_and_what_is_there_not_made_again(configured):
+    control = configured().control
+    for path in ("/v1/routes", "/v1/routes/echo", "/v1/configuration"):
+        tag = etag(control.get(path))
+        known = control.request("GET", path, headers={"If-None-Match": f'"other", {tag}'})
+        assert (known.status, known.body, etag(known)) == (304, b"", tag)
+        assert control.request("GET", path, headers={"If-None-Match": '"other"'}).status == 200
+    body, only_new = {"path": "/second", "target": "echo"}, {"If-None-Match": "*"}
+    control.request("PUT", "/v1/routes/second", body, headers=only_new).expect(201)
+    again = control.request("PUT", "/v1/routes/second", {**body, "path": "/other"}, headers=only_new)
+    again.problem(412, "changed-meanwhile")
+    assert control.get("/v1/routes/second").expect(200)["path"] == "/second"
+
+
 def test_yaml_is_read_like_the_file(configured):
     control = configured().control
     body = b"name: second\npath: /second\ntarget: echo\nidle-timeout: 1m\n"
@@ -106,6 +120,16 @@ def test_yaml_is_read_like_the_file(configured):
 
 
 # -- refusals
+
+def test_the_port_that_the_system_picked_for_one_listener_is_no_other_listeners(configured):
+    control = configured().control
+    web = address_of(control, "web")
+    for listen in (f"ws://{web}", f"ws://*:{web.rpartition(':')[2]}", f"ws://0.0.0.0:{web.rpartition(':')[2]}"):
+        problem = control.post("/v1/listeners", {"name": "other", "listen": listen}).problem(409, "cannot-run")
+        assert "'web'" in problem["detail"]
+    control.get("/v1/listeners/other").problem(404, "unknown-listener")
+    assert echoes(web)
+
 
 @pytest.mark.parametrize("body,pointer,words", [
     ({"name": "x", "listen": "ws://127.0.0.1:99999"}, "/listen", "a port from 0 to 65535"),

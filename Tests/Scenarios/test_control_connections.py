@@ -1,6 +1,7 @@
 """Connections as objects of the REST interface: opened, listed, used and ended by nothing but HTTP."""
 
 import asyncio
+import base64
 import contextlib
 import signal
 import socket
@@ -339,3 +340,72 @@ def test_an_address_beyond_loopback_is_refused(sluice, tmp_path, address):
 def test_the_control_plane_can_be_off(serve):
     with pytest.raises(StopIteration):
         serve(control={"address": "none"})
+
+
+def test_a_peer_that_does_not_read_is_stalled_for_as_long(serve, listener):
+    _, control = serve()
+    name = control.open(listener.url("tcp"))
+    other = control.open(listener.url("tcp"))
+    peer = next(one for one in (listener.accept().socket, listener.accept().socket)
+                if one.getpeername()[1] == int(control.show(name)["localAddress"].rpartition(":")[2]))
+    assert control.list(stalled="true") == []
+    piece = base64.b64encode(b"x" * 600_000).decode()
+    sent = 0
+    while (answer := control.verb(name, "send", {"data": piece, "timeoutMs": 20})).status == 200:
+        sent += 600_000
+    answer.problem(429, "peer-buffer-full")
+    assert answer.headers["retry-after"]
+    assert [one["id"] for one in control.list(stalled="true")] == [name]
+    shown = control.show(name)
+    assert shown["stalled"] and shown["sendStalledMs"] > 0 and shown["receiveStalledMs"] == 0
+    assert eventually(lambda: control.show(name)["sendStalledMs"] > shown["sendStalledMs"], "more time")
+    assert not control.show(other)["stalled"] and control.show(other)["sendStalledMs"] == 0
+    while sent > 0:
+        sent -= len(peer.recv(1 << 20))
+    eventually(lambda: not control.show(name)["stalled"], "its end")
+    after = control.show(name)["sendStalledMs"]
+    assert after == control.show(name)["sendStalledMs"] >= shown["sendStalledMs"]
+
+
+def test_connections_are_found_by_the_name_of_their_upstream_and_by_its_endpoint(serve, listener):
+    gateway, control = serve(
+        routes=[configuration.route("up", "backend", path="/up")],
+        upstreams=[configuration.upstream("backend", listener.url("tcp"))])
+    with websockets.sync.client.connect(gateway.url()):
+        peer = listener.accept()
+        for wanted in ("backend", listener.url("tcp")):
+            down, up = control.list(upstream=wanted, sort="id")
+            assert {(one["upstream"], one["endpoint"]) for one in (down, up)} == {("backend", listener.url("tcp"))}
+        assert control.list(upstream="other") == []
+        peer.close()
+
+
+def test_labels_are_found_however_they_are_written(control, listener):
+    name = control.open(listener.url("tcp"), labels={"team": "blue"}, priority=0.7)
+    for label in ("team", "team:blue", "team=blue"):
+        assert [one["id"] for one in control.list(label=label)] == [name]
+    assert control.list(label="team=red") == []
+    assert control.show(name)["priority"] == 0.7
+    assert control.request("PATCH", f"/v1/connections/{name}", {"priority": 0.1}).expect(200)["priority"] == 0.1
+
+
+def test_how_long_is_waited_can_be_said_in_the_query_or_preferred(control, listener):
+    name = control.open(listener.url("tcp"))
+    assert control.post(f"/v1/connections/{name}:receive?timeoutMs=10").status == 204
+    assert control.post(f"/v1/connections/{name}:receive", headers={"Prefer": "wait=0"}).status == 204
+    listener.accept().socket.sendall(b"abcdef")
+    answer = control.post(f"/v1/connections/{name}:receive?minimumBytes=4&maximumBytes=4").expect(200)
+    assert base64.b64decode(answer["data"]) == b"abcd"
+    problem = control.post(f"/v1/connections/{name}:receive?maximumBytes=0").problem(400, "invalid-parameter")
+    assert problem["errors"][0]["parameter"] == "maximumBytes"
+
+
+def test_the_size_of_messages_has_the_name_of_the_tasks_property_too(control, python_echo):
+    url, _ = python_echo
+    for name in ("maximumMessageSize", "maximumMessageSizeBytes"):
+        opened = control.open(url, **{name: 4})
+        control.send(opened, "longer")
+        assert control.closed(opened)["closeCode"] == 1009
+        control.post("/v1/connections", {"url": url, name: 0}).problem(422, "invalid-value")
+    problem = control.post("/v1/connections", {"url": url, "maximumMessageSize": 1, "maximumMessageSizeBytes": 2})
+    assert problem.problem(422, "invalid-value")["errors"][0]["pointer"] == "/maximumMessageSize"

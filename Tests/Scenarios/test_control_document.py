@@ -111,3 +111,10 @@ def test_schemathesis_finds_no_way_around_a_token(serve, tmp_path):
     assert document["security"] == [{"bearer": []}] and "bearer" in document["components"]["securitySchemes"]
     # Nobody waits for messages of connections that it may open.
     schemathesis(control, tmp_path, "-H", f"Authorization: Bearer {SECRET}", left_out=["receive"])
+
+
+def test_who_takes_every_path_from_v1_finds_what_watches_there_too(serve):
+    _, control = serve()
+    for path in ("/livez", "/readyz", "/startupz", "/version"):
+        assert control.get("/v1" + path).expect(200) == control.get(path).expect(200)
+    assert control.get("/v1/metrics").body.startswith(control.get("/metrics").body[:100])

@@ -33,6 +33,7 @@ def test_a_drain_with_a_rate_is_watched_to_its_end(live):
     control, names = live(20)
     order = {"selector": {"label": "of:test"}, "ratePerSecond": 40, "code": 4001, "reason": "moving"}
     assert control.post("/v1/drains", {**order, "preview": True}).expect(200)["matched"] == 20
+    assert control.post("/v1/drains?preview=true", order).expect(200)["matched"] == 20
     with Events(control, "/v1/events") as events:
         started = time.monotonic()
         answer = control.post("/v1/drains", order)
@@ -54,10 +55,35 @@ def test_a_drain_that_is_cancelled_ends_at_once_however_slow_it_is(live):
     control, names = live(3)
     path = control.post("/v1/drains", {"selector": {"label": "of:test"}, "ratePerSecond": 0.001}).headers["location"]
     eventually(lambda: control.get(path).expect(200)["told"] == 1, "the first that is told")
+    eventually(lambda: control.get(path).expect(200)["remaining"] == 2, "the end of the first")
     assert control.request("DELETE", path).expect(200)["state"] == "cancelled"
-    eventually(lambda: control.get(path).expect(200).get("endedAt"), "its end")
-    assert len(opened(control)) == 2
+    ended = eventually(lambda: control.get(path).expect(200).get("endedAt") and control.get(path).json, "its end")
+    assert (ended["told"], ended["remaining"], ended["total"]) == (1, 2, 3) and len(opened(control)) == 2
     control.request("DELETE", path).problem(409, "state-conflict")
+
+
+def test_a_drain_is_cancelled_by_its_verb_as_well(live):
+    control, names = live(2)
+    path = control.post("/v1/drains", {"selector": {"label": "of:test"}, "ratePerSecond": 0.001}).headers["location"]
+    assert control.post(path + ":cancel").expect(200)["state"] == "cancelled"
+    control.post(path + ":cancel").problem(409, "state-conflict")
+
+
+def test_everything_can_be_meant_in_the_query(live):
+    control, names = live(2)
+    control.post("/v1/connections:close", {}).problem(422, "invalid-value")
+    # Each leads into the gateway itself, which has accepted it.
+    assert control.post("/v1/connections:close?all=true&preview=true").expect(200) == {"matched": 4, "told": 0}
+    assert control.post("/v1/connections:close?all=true").expect(200)["matched"] == 4
+    eventually(lambda: not opened(control), "their end")
+
+
+def test_a_selector_has_the_values_that_json_has(live):
+    control, names = live(2)
+    for selector in ({"minAgeMs": 0, "labels": {"of": "test"}}, {"id": names, "stalled": False}, {"kind": ["webSocket", "stream"], "direction": "opened"}):
+        assert control.post("/v1/drains", {"selector": selector, "preview": True}).expect(200)["matched"] == 2, selector
+    problem = control.post("/v1/drains", {"selector": {"minAgeMs": True}, "preview": True}).problem(422, "invalid-value")
+    assert problem["errors"][0]["pointer"] == "/selector/minAgeMs"
 
 
 def test_a_paused_drain_goes_on_where_it_was(live):

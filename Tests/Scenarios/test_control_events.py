@@ -154,7 +154,8 @@ def test_limits_and_upstreams_are_told(serve, listener):
                 websockets.sync.client.connect(url + "/up")
 
         eventually(lambda: try_upstream() or any(event["type"] == "upstreamDown" for event in events.all), "an endpoint down")
-        assert events.wait_type("upstreamDown")["upstream"] == f"tcp://127.0.0.1:{port}"
+        down = events.wait_type("upstreamDown")
+        assert (down["upstream"], down["endpoint"]) == ("up", f"tcp://127.0.0.1:{port}")
         with socket.socket() as again:
             again.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             again.bind(("127.0.0.1", port))

@@ -169,7 +169,9 @@ def test_content_is_kept_in_memory_and_given_in_parts(control, nginx):
         answer = content(control, name, Range=wish)
         assert answer.status == 206 and answer.body == nginx.content[part], wish
     assert content(control, name, Range="lines=1-2").status == 200
-    content(control, name, Range=f"bytes={len(nginx.content)}-").problem(416, "range-not-satisfiable")
+    beyond = content(control, name, Range=f"bytes={len(nginx.content)}-")
+    beyond.problem(416, "range-not-satisfiable")
+    assert beyond.headers["content-range"] == f"bytes */{len(nginx.content)}"
 
 
 def test_a_client_that_waits_hears_of_the_end(control, nginx):

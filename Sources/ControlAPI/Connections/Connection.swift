@@ -18,8 +18,10 @@ package struct Connection: Codable, Sendable, Equatable {
     package var url: String?
     package var listener: String?
     package var route: String?
-    /// The endpoint of the tunnel.
+    /// The upstream's name; its URL where the route names that itself.
     package var upstream: String?
+    /// The URL of the upstream's endpoint that was chosen.
+    package var endpoint: String?
     /// The id of the connection that this one is joined with.
     package var tunnelPartner: String?
     package var peerAddress: String?
@@ -46,7 +48,8 @@ package struct Connection: Codable, Sendable, Equatable {
     package var unreadMessages: Int?
     /// How long the peer was not read because its data had nowhere to go.
     package var receiveStalledMs: Double?
-    /// How long the other side was not read because this peer did not take its data.
+    /// How long data for this peer waited because the peer did not take it; of a tunnel, how long the other side was
+    /// not read for that.
     package var sendStalledMs: Double?
     /// Whether it is stalled now.
     package var stalled: Bool?

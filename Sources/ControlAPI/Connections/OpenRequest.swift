@@ -12,6 +12,8 @@ package struct OpenRequest: Codable, Sendable, Equatable, StrictlyRead {
     package var keepAlive: KeepAliveRequest?
     /// A longer message fails the connection with 1009. Default: 1 MiB; 1 byte to 256 MiB.
     package var maximumMessageSizeBytes: Int?
+    /// The same, by the name that the task's property has.
+    package var maximumMessageSize: Int?
     /// Between keep-alive pings; 0, the default, sends none.
     package var pingIntervalMs: Double?
     /// Default: 20 s.
@@ -55,7 +57,7 @@ package struct OpenRequest: Codable, Sendable, Equatable, StrictlyRead {
     ]
     package static let members = [
         "url", "headers", "subprotocols", "compress", "tls", "keepAlive", "maximumMessageSizeBytes",
-        "pingIntervalMs", "pongTimeoutMs", "connectTimeoutMs", "handshakeTimeoutMs", "description", "priority",
-        "labels",
+        "maximumMessageSize", "pingIntervalMs", "pongTimeoutMs", "connectTimeoutMs", "handshakeTimeoutMs",
+        "description", "priority", "labels",
     ]
 }

@@ -1,4 +1,5 @@
-/// One piece of what a connection carries, as `/tap` gives it. Its last event, `end`, has `skipped` alone.
+/// One piece of what a connection carries, as `/tap` gives it. The last event, `end`, or the last message of a
+/// WebSocket, has `skipped` alone.
 package struct TapRecord: Codable, Sendable, Equatable {
     /// `received` or `sent`.
     package var way: String?

@@ -1,7 +1,8 @@
 /// Which connections are meant, and how they are to end.
 package struct BulkRequest: Codable, Sendable, Equatable, StrictlyRead {
-    /// The filters of the list, as `{"route": "echo", "label": "team:blue"}`; lists with commas.
-    package var selector: [String: String]?
+    /// The filters of the list, as `{"route": "echo", "label": "team:blue", "minAgeMs": 60000}`; of several values of
+    /// one, a list, or a text with commas.
+    package var selector: [String: JSONValue]?
     /// Needed for an empty selector: every connection.
     package var all: Bool?
     /// Only counts.

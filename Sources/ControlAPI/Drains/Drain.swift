@@ -7,7 +7,7 @@ package struct Drain: Codable, Sendable, Equatable {
     package var total: Int
     /// Told to end, or found gone.
     package var told: Int
-    /// Still there of those that were told.
+    /// Still there, of all that were meant.
     package var remaining: Int
     /// Reset at the deadline.
     package var cut: Int
@@ -19,7 +19,7 @@ package struct Drain: Codable, Sendable, Equatable {
         self.state = state
         self.total = total
         self.told = 0
-        self.remaining = 0
+        self.remaining = total
         self.cut = 0
         self.startedAt = startedAt
     }

@@ -10,7 +10,10 @@ package struct Event: Codable, Sendable, Equatable {
     package var connection: String?
     package var listener: String?
     package var route: String?
+    /// The upstream's name.
     package var upstream: String?
+    /// The URL of its endpoint.
+    package var endpoint: String?
     package var url: String?
     package var peerAddress: String?
     package var reason: String?

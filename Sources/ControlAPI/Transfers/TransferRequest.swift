@@ -7,8 +7,10 @@ package struct TransferRequest: Codable, Sendable, Equatable, StrictlyRead {
     package var method: String?
     /// Those that framing and the connection need are set by the gateway.
     package var headers: [String: String]?
-    /// The body, as UTF-8. At most one of `text`, `data`, `file`, `streamed`.
+    /// The body, as UTF-8. At most one of `text`, `body`, `data`, `file`, `streamed`.
     package var text: String?
+    /// The same as `text`.
+    package var body: String?
     /// The body in base64.
     package var data: String?
     /// The file that is sent: a path from the top, below a directory of `control.transfers`.
@@ -73,7 +75,8 @@ package struct TransferRequest: Codable, Sendable, Equatable, StrictlyRead {
     }
 
     package static let members = [
-        "url", "method", "headers", "text", "data", "file", "streamed", "destination", "overwrite", "credential",
+        "url", "method", "headers", "text", "body", "data", "file", "streamed", "destination", "overwrite",
+        "credential",
         "followRedirects", "insecure", "authorities", "idleTimeoutMs", "timeoutMs", "maximumBodyBytes", "start",
         "description",
         "priority", "labels",

@@ -39,6 +39,7 @@ package struct ConnectionSheet {
         self.add("listener", one.listener)
         self.add("route", one.route)
         self.add("upstream", one.upstream)
+        self.add("endpoint", one.endpoint == one.upstream ? nil : one.endpoint)
         self.add("tunnel partner", one.tunnelPartner)
         self.add("peer", one.peerAddress)
         self.add("client", one.clientAddress)

@@ -51,7 +51,7 @@ extension ControlFailure {
     }
 
     /// A sentence that something follows has no full stop.
-    private static func trimmed(_ text: String) -> String {
+    static func trimmed(_ text: String) -> String {
         text.hasSuffix(".") && !text.hasSuffix("..") ? String(text.dropLast()) : text
     }
 
@@ -64,6 +64,11 @@ extension ControlFailure {
         case (403, "target-not-allowed"), (403, "credential-not-allowed"), (403, "cross-origin"): return ""
         case (403, _): return "use a token with the scope that this needs"
         case (404, "unknown-connection"): return "'sluice ls --state any' lists those that there are and were"
+        case (404, "unknown-listener"), (404, "unknown-route"), (404, "unknown-upstream"):
+            return "'sluice \(problem.code.dropFirst("unknown-".count))s' lists those that there are"
+        case (404, "unknown-transfer"): return "begin it anew, without --resume"
+        case (404, "unknown-drain"): return "look at 'sluice events --type drainEnded --after 0'"
+        case (409, "not-a-stream"), (409, "not-a-websocket"): return "'sluice ls' shows of which kind each is"
         case (409, "file-exists"): return "--overwrite replaces it"
         case (409, "body-gone"): return "send the file with 'sluice put FILE URL'"
         case (410, _) where problem.connection?.id != nil:

@@ -38,7 +38,8 @@ package enum TransferText {
             return ControlFailure(.peer, "\(one.url): the server answered with status \(status)", remedy: place)
         case "cancelled": return ControlFailure(.cancelled, "transfer \(one.id) is cancelled", remedy: remedy)
         case "failed":
-            return ControlFailure(.peer, "\(one.url): \(one.error?.detail ?? "it came to no good end")", remedy: remedy)
+            let detail = ControlFailure.trimmed(one.error?.detail ?? "it came to no good end")
+            return ControlFailure(.peer, "\(one.url): \(detail)", remedy: remedy)
         default:
             return ControlFailure(
                 .later, "transfer \(one.id) is \(one.state)", remedy: "it goes on without us, or look at it again")

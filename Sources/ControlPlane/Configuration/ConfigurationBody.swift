@@ -2,6 +2,7 @@ import ControlAPI
 import FoundationEssentials
 import GatewayCore
 import HTTPTypes
+import Hummingbird
 import HummingbirdCore
 import NIOCore
 
@@ -9,6 +10,7 @@ extension ControlCall {
     /// The body as a part of a configuration: JSON, or YAML as in the file.
     /// - Throws: `ControlProblem` for what is neither.
     func document() async throws -> DocumentNode {
+        try self.refuseCompressed()
         var buffer = try await self.body()
         let bytes = buffer.readBytes(length: buffer.readableBytes) ?? []
         switch self.mediaType {
@@ -35,11 +37,19 @@ extension ControlCall {
 
     /// Whether the request passes on what is there now.
     func condition(_ section: ConfigurationSection?, _ name: String?) -> RunningConfiguration.Condition {
-        let wanted = self.request.headers[.ifMatch]
+        let (wanted, unwanted) = (self.request.headers[.ifMatch], self.request.headers[.ifNoneMatch])
         return { snapshot in
-            guard let section else { return EntityTag.matches(wanted, EntityTag(revision: snapshot.revision)) }
-            let revision = name.flatMap { snapshot.revision(of: $0, in: section) }
-            return EntityTag.matches(wanted, revision.map { EntityTag(revision: $0) })
+            let revision: UInt64? =
+                if let section { name.flatMap { snapshot.revision(of: $0, in: section) } } else { snapshot.revision }
+            let current = revision.map { EntityTag(revision: $0) }
+            return EntityTag.matches(wanted, current) && !EntityTag.excludes(unwanted, current)
         }
+    }
+
+    /// `response`, or that it is known already (RFC 9110 §13.1.2).
+    func unlessKnown(_ response: Response, revision: UInt64) -> Response {
+        let tag = EntityTag(revision: revision)
+        guard EntityTag.excludes(self.request.headers[.ifNoneMatch], tag) else { return response }
+        return Response(status: .notModified, headers: [.eTag: tag.description])
     }
 }

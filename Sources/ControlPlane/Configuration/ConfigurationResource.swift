@@ -36,14 +36,19 @@ struct ConfigurationResource: Sendable {
         let isWhole = try call.query.boolean("secrets") ?? false
         let document = isWhole ? snapshot.document : snapshot.document.hidingSecrets()
         let headers: HTTPFields = [.eTag: EntityTag(revision: snapshot.revision).description]
-        guard try self.wantsYAML(call) else { return .json(JSONBody.encode(document.json()), headers: headers) }
+        guard try self.wantsYAML(call) else {
+            let response = Response.json(JSONBody.encode(document.json()), headers: headers)
+            return call.unlessKnown(response, revision: snapshot.revision)
+        }
         guard let text = YAMLText.text(of: document) else {
             throw ControlProblem(500, "internal-fault", "The configuration could not be written as YAML.")
         }
         var fields = headers
         fields[.contentType] = "application/yaml"
         fields[.cacheControl] = "no-store"
-        return Response(status: .ok, headers: fields, body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
+        let body = ResponseBody(byteBuffer: ByteBuffer(string: text))
+        return call.unlessKnown(
+            Response(status: .ok, headers: fields, body: body), revision: snapshot.revision)
     }
 
     private func wantsYAML(_ call: ControlCall) throws(ControlProblem) -> Bool {

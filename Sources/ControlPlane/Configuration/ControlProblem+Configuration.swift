@@ -24,7 +24,8 @@ extension ControlProblem {
     }
 
     static let changedMeanwhile = ControlProblem(
-        412, "changed-meanwhile", "It is not any more what If-Match says; get it again, and change that.")
+        412, "changed-meanwhile",
+        "It is not, or not any more, what If-Match or If-None-Match asks for; get it again, and change that.")
 
     private static func told(_ problems: ConfigurationProblems, entry: ConfigurationKeyPath?) -> ControlProblem {
         let prefix = entry?.steps ?? []

@@ -11,6 +11,17 @@ package struct EntityTag: Sendable, Hashable, CustomStringConvertible {
         self.description = "\"\(Self.process)-\(revision)\""
     }
 
+    /// Whether `field` keeps a request from passing that is about what has the tag `current`.
+    /// - Parameter field: the value of `If-None-Match` (RFC 9110 §13.1.2), whose tags may be weak.
+    package static func excludes(_ field: String?, _ current: EntityTag?) -> Bool {
+        guard let field, let current else { return false }
+        if field.trimmingSpaces == "*" { return true }
+        return field.split(separator: ",").contains { text in
+            let tag = text.trimmingSpaces
+            return (tag.hasPrefix("W/") ? String(tag.dropFirst(2)) : tag) == current.description
+        }
+    }
+
     /// Whether `field` lets a request pass that is about what has the tag `current`; `nil` is about nothing.
     /// - Parameter field: the value of `If-Match` (RFC 9110 §13.1.1); without one everything passes.
     package static func matches(_ field: String?, _ current: EntityTag?) -> Bool {

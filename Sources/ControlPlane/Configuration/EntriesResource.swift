@@ -17,7 +17,7 @@ struct EntriesResource: Sendable {
         let one = "\(list)/{name}"
         let word = self.section.word.prefix(1).uppercased() + self.section.word.dropFirst()
         return [
-            Operation("list\(word)s", .get, list, .read) { _ in await self.list() },
+            Operation("list\(word)s", .get, list, .read) { await self.list($0) },
             Operation("create\(word)", .post, list, .configure, parameters: ["dryRun"]) { try await self.create($0) },
             Operation("get\(word)", .get, one, .read) { try await self.get($0) },
             Operation("replace\(word)", .put, one, .configure, parameters: ["dryRun"]) { try await self.replace($0) },
@@ -28,16 +28,20 @@ struct EntriesResource: Sendable {
 
     // MARK: Showing
 
-    func list() async -> Response {
+    func list(_ call: ControlCall) async -> Response {
         let snapshot = await self.running.snapshot
         let items = snapshot.document.elements(self.section).map { self.shown($0) }
-        return .json(
+        let response = Response.json(
             JSONBody.encode(ConfigurationEntries(items: items)),
             headers: [.eTag: EntityTag(revision: snapshot.revision).description])
+        return call.unlessKnown(response, revision: snapshot.revision)
     }
 
     func get(_ call: ControlCall) async throws -> Response {
-        try self.entry(call.parameters["name"] ?? "", in: await self.running.snapshot)
+        let (name, snapshot) = (call.parameters["name"] ?? "", await self.running.snapshot)
+        let response = try self.entry(name, in: snapshot)
+        return snapshot.revision(of: name, in: self.section).map { call.unlessKnown(response, revision: $0) }
+            ?? response
     }
 
     private func entry(

@@ -56,7 +56,9 @@ package struct ClientOrderReading {
         for (name, value) in (self.request.headers ?? [:]).sorted(by: { $0.key < $1.key }) {
             let field = WebSocketProtocol.HTTPField(name, value)
             guard field.isWellFormed else {
-                throw .invalid("/headers/\(name)", "A header needs a token for its name, and a value on one line.")
+                throw .invalid(
+                    JSONPointer.member(name, of: "/headers"),
+                    "A header needs a token for its name, and a value on one line.")
             }
             order.fields.append(field)
         }
@@ -68,7 +70,7 @@ package struct ClientOrderReading {
                 fields: order.fields
             ).validate()
         } catch {
-            throw ControlProblem(422, "invalid-value", "The opening handshake cannot be written: \(error).")
+            throw ControlProblem(error)
         }
     }
 
@@ -77,6 +79,7 @@ package struct ClientOrderReading {
             ("/headers", self.request.headers != nil), ("/subprotocols", self.request.subprotocols != nil),
             ("/compress", self.request.compress != nil),
             ("/maximumMessageSizeBytes", self.request.maximumMessageSizeBytes != nil),
+            ("/maximumMessageSize", self.request.maximumMessageSize != nil),
             ("/pingIntervalMs", self.request.pingIntervalMs != nil),
         ]
         if let wrong = given.first(where: \.1) {
@@ -86,12 +89,7 @@ package struct ClientOrderReading {
 
     private func options() throws(ControlProblem) -> WebSocketOptions {
         var options = WebSocketOptions()
-        if let size = self.request.maximumMessageSizeBytes {
-            guard (1...(256 << 20)).contains(size) else {
-                throw .invalid("/maximumMessageSizeBytes", "maximumMessageSizeBytes is to be from 1 to 268435456.")
-            }
-            options.maximumMessageSize = size
-        }
+        options.maximumMessageSize = try self.maximumMessageSize() ?? options.maximumMessageSize
         let day = 86_400_000.0
         let interval = try Self.time(self.request.pingIntervalMs, "/pingIntervalMs", in: 0...day)
         options.pingInterval = interval == .zero ? nil : interval
@@ -104,6 +102,20 @@ package struct ClientOrderReading {
             try Self.time(self.request.handshakeTimeoutMs, "/handshakeTimeoutMs", in: 1...600_000)
             ?? options.handshakeTimeout
         return options
+    }
+
+    /// By either of its names.
+    private func maximumMessageSize() throws(ControlProblem) -> Int? {
+        let (size, other) = (self.request.maximumMessageSizeBytes, self.request.maximumMessageSize)
+        let name = size == nil ? "maximumMessageSize" : "maximumMessageSizeBytes"
+        guard size == nil || other == nil || size == other else {
+            throw .invalid("/maximumMessageSize", "Give maximumMessageSizeBytes alone: the two are the same.")
+        }
+        guard let size = size ?? other else { return nil }
+        guard (1...(256 << 20)).contains(size) else {
+            throw .invalid("/\(name)", "\(name) is to be from 1 to 268435456.")
+        }
+        return size
     }
 
     // MARK: What every connection has

@@ -1,6 +1,7 @@
 /// The members of a connection as they are shown, in their order; the names are those of the wire model.
 package enum ConnectionField: String, CaseIterable, Sendable {
     case id, kind, direction, state, taskState, description, priority, url, listener, route, upstream
+    case endpoint
     case tunnelPartner, peerAddress, clientAddress, localAddress, subprotocol, createdAt, openedAt
     case lastActivityAt, ageMs, idleMs, receivedBytes, sentBytes, receivedMessages, sentMessages
     case receivedFrames, sentFrames, queuedSendBytes, queuedReceiveBytes, unreadMessages, receiveStalledMs

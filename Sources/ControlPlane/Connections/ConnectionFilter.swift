@@ -13,6 +13,22 @@ package struct ConnectionFilter: Sendable, Equatable {
             self.name = name
             self.value = value
         }
+
+        /// `NAME`, `NAME:VALUE` or `NAME=VALUE`.
+        package init(_ text: String) {
+            let mark = text.firstIndex(of: ":")
+            self.init(
+                name: String(text[..<(mark ?? text.endIndex)]),
+                value: mark.map { String(text[text.index(after: $0)...]) })
+        }
+
+        package func isAmong(_ labels: [String: String]) -> Bool {
+            if let found = labels[self.name] { return self.value == nil || self.value == found }
+            // A name has no colon but may have an equals sign, so that the other way to write it comes second.
+            let text = self.value.map { "\(self.name):\($0)" } ?? self.name
+            guard let mark = text.firstIndex(of: "=") else { return false }
+            return labels[String(text[..<mark])] == String(text[text.index(after: mark)...])
+        }
     }
 
     package static let parameters: Set<String> = [
@@ -27,6 +43,7 @@ package struct ConnectionFilter: Sendable, Equatable {
     package var stages: Set<TaskStage> = []
     package var listeners: Set<String> = []
     package var routes: Set<String> = []
+    /// Names of upstreams, or URLs of endpoints.
     package var upstreams: Set<String> = []
     /// Addresses, with or without the port.
     package var peers: Set<String> = []
@@ -51,12 +68,7 @@ package struct ConnectionFilter: Sendable, Equatable {
         self.routes = Set(query.list("route"))
         self.upstreams = Set(query.list("upstream"))
         self.peers = Set(query.list("peer"))
-        self.labels = query.values("label").map { text in
-            let mark = text.firstIndex(of: ":")
-            return Label(
-                name: String(text[..<(mark ?? text.endIndex)]),
-                value: mark.map { String(text[text.index(after: $0)...]) })
-        }
+        self.labels = query.values("label").map { Label($0) }
         self.minimumAge = try query.milliseconds("minAgeMs")
         self.maximumAge = try query.milliseconds("maxAgeMs")
         self.minimumIdle = try query.milliseconds("minIdleMs")
@@ -99,13 +111,10 @@ package struct ConnectionFilter: Sendable, Equatable {
             self.isAccepted == nil || self.isAccepted == report.isAccepted,
             self.isStalled == nil || self.isStalled == report.isStalled,
             Self.holds(self.listeners, report.listener), Self.holds(self.routes, report.route),
-            Self.holds(self.upstreams, report.upstream)
+            Self.holds(self.upstreams, report.upstream) || Self.holds(self.upstreams, report.endpoint)
         else { return false }
         return self.matchesPeer(report) && self.matchesTimes(report)
-            && self.labels.allSatisfy { label in
-                guard let value = report.labels[label.name] else { return false }
-                return label.value == nil || label.value == value
-            }
+            && self.labels.allSatisfy { $0.isAmong(report.labels) }
     }
 
     private static func holds(_ wanted: Set<String>, _ value: String?) -> Bool {

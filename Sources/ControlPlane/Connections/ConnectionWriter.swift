@@ -50,6 +50,7 @@ package struct ConnectionWriter {
         case .listener: text.member(key, report.listener)
         case .route: text.member(key, report.route)
         case .upstream: text.member(key, report.upstream)
+        case .endpoint: text.member(key, report.endpoint)
         case .tunnelPartner: text.member(key, report.partner)
         case .peerAddress: text.member(key, report.peer)
         case .clientAddress: text.member(key, report.client)
@@ -78,7 +79,7 @@ package struct ConnectionWriter {
     private func priority(_ key: JSONKey, _ report: borrowing ConnectionReport, _ text: inout JSONText) {
         guard let record = report.record else { return }
         text.key(key)
-        text.number(Double(record.priority))
+        text.number(record.priority.decimal)
     }
 
     private func time(_ column: Column, _ report: borrowing ConnectionReport, _ text: inout JSONText) {

@@ -153,8 +153,8 @@ extension ConnectionsResource {
                 skipped = 0
                 given += 1
             }
-            if batch.pieces.isEmpty { try await writer.event(TapWriter.end(skipped: skipped), id: nil, type: "end") }
         }
+        try await writer.event(TapWriter.end(skipped: queue.remainder), id: nil, type: "end")
     }
 
     private static func pour(_ queue: TapQueue, _ bounds: StreamBounds, into socket: WebSocketTask) async {
@@ -168,5 +168,6 @@ extension ConnectionsResource {
                 given += 1
             }
         }
+        _ = try? await socket.send(.string(String(decoding: TapWriter.end(skipped: queue.remainder), as: UTF8.self)))
     }
 }

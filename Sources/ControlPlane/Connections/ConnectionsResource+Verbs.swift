@@ -38,6 +38,7 @@ extension ConnectionsResource {
     /// JSON with `text` or `data`; a body of another type is sent as it is: `text/plain` as text.
     private func payload(_ call: ControlCall) async throws -> (Payload, timeout: Duration) {
         let standard = Duration.seconds(10)
+        try call.refuseCompressed()
         switch call.mediaType {
         case nil, "application/json": break
         case "text/plain":
@@ -100,8 +101,10 @@ extension ConnectionsResource {
 
     func receive(_ call: ControlCall) async throws -> Response {
         let key = try self.key(call)
-        let wanted = try await call.decode(ReceiveRequest.self)
-        let timeout = try ClientOrderReading.time(wanted.timeoutMs, "/timeoutMs", in: 0...600_000) ?? .seconds(30)
+        let wanted = try await self.wantedOfReceiving(call)
+        let timeout =
+            try ClientOrderReading.time(wanted.timeoutMs, "/timeoutMs", in: 0...600_000)
+            ?? call.waitPreference(limit: 600).map { .seconds($0) } ?? .seconds(30)
         let link: TunnelLink
         if let task = await self.gateway.leftover(key) {
             link = .webSocket(task)
@@ -129,6 +132,18 @@ extension ConnectionsResource {
             }
             return try await self.receive(from: task, key, call, minimum...maximum, within: timeout)
         }
+    }
+
+    /// From the body, or the query where that says nothing.
+    private func wantedOfReceiving(_ call: ControlCall) async throws -> ReceiveRequest {
+        var wanted = try await call.decode(ReceiveRequest.self)
+        let most = 1 << 20
+        if wanted.minimumBytes == nil { wanted.minimumBytes = try call.query.integer("minimumBytes", in: 0...most) }
+        if wanted.maximumBytes == nil { wanted.maximumBytes = try call.query.integer("maximumBytes", in: 1...most) }
+        if wanted.timeoutMs == nil {
+            wanted.timeoutMs = try call.query.integer("timeoutMs", in: 0...600_000).map { Double($0) }
+        }
+        return wanted
     }
 
     private func receive(

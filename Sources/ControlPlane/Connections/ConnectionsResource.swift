@@ -28,7 +28,11 @@ struct ConnectionsResource: Sendable {
                 try await self.close($0)
             },
             Operation("send", .post, one + ":send", .operate, bodyLimit: Self.sendLimit) { try await self.send($0) },
-            Operation("receive", .post, one + ":receive", .operate) { try await self.receive($0) },
+            Operation(
+                "receive", .post, one + ":receive", .operate, parameters: ["minimumBytes", "maximumBytes", "timeoutMs"]
+            ) {
+                try await self.receive($0)
+            },
             Operation("ping", .post, one + ":ping", .operate, isSlow: true) { try await self.ping($0) },
             Operation("closeRead", .post, one + ":closeRead", .operate) { try await self.closeRead($0) },
             Operation("closeWrite", .post, one + ":closeWrite", .operate) { try await self.closeWrite($0) },
@@ -42,7 +46,11 @@ struct ConnectionsResource: Sendable {
             ) {
                 try await self.tap($0)
             },
-            Operation("closeConnections", .post, "/v1/connections:close", .operate) { try await self.closeMany($0) },
+            Operation(
+                "closeConnections", .post, "/v1/connections:close", .operate, parameters: BulkOrder.parameters
+            ) {
+                try await self.closeMany($0)
+            },
             Operation("suspend", .post, one + ":suspend", .operate) { try await self.suspend($0) },
             Operation("resume", .post, one + ":resume", .operate) { try await self.resume($0) },
         ]

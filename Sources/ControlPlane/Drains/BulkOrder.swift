@@ -4,6 +4,9 @@ import WebSocketProtocol
 
 /// A bulk request, understood.
 package struct BulkOrder: Sendable {
+    /// Of the query, in place of members of the body.
+    package static let parameters: Set<String> = ["all", "preview"]
+
     package let filter: ConnectionFilter
     package let signal: CloseSignal
     package let aborts: Bool
@@ -11,13 +14,7 @@ package struct BulkOrder: Sendable {
 
     /// - Throws: `ControlProblem`; also for a selector that would mean everything without `all`.
     package init(_ request: BulkRequest, standardCode: UInt16) throws(ControlProblem) {
-        let pairs = (request.selector ?? [:]).sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
-        if let unknown = pairs.first(where: { !ConnectionFilter.parameters.contains($0.name) }) {
-            throw .invalid(
-                "/selector/\(unknown.name.prefix(64))",
-                "A selector has \(ConnectionFilter.parameters.sorted().joined(separator: ", ")).")
-        }
-        self.filter = try ConnectionFilter(Query(pairs: pairs))
+        self.filter = try BulkSelector(request.selector ?? [:]).filter
         guard !self.filter.isEmpty || request.all == true else {
             throw .invalid("/selector", "An empty selector means every connection: say all=true if that is meant.")
         }

@@ -19,7 +19,7 @@ final class DrainBoard: Sendable {
     var all: [Drain] {
         get async {
             var drains: [Drain] = []
-            for run in self.state.withLock({ $0.runs.map(\.run) }) { drains.append(await run.drain) }
+            for run in self.state.withLock({ $0.runs.map(\.run) }) { drains.append(await run.shown()) }
             return drains
         }
     }

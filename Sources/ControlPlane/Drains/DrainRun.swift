@@ -51,6 +51,7 @@ actor DrainRun {
             await self.pace()
         }
         await self.awaitEnds()
+        if self.drain.state == "cancelled" { _ = await self.left() }
         if !self.isOver { self.drain.state = "ended" }
         self.drain.endedAt = self.timeOfDay()
         self.tell(.drainEnded)
@@ -69,9 +70,7 @@ actor DrainRun {
     /// Waits until those that were told are gone, and cuts them at the deadline.
     private func awaitEnds() async {
         while !self.isOver {
-            let live = Set(await self.gateway.liveNumbers())
-            let left = self.keys.filter { live.contains($0.number) }
-            self.drain.remaining = left.count
+            let left = await self.left()
             if left.isEmpty { return }
             if self.isLate {
                 for key in left where await self.gateway.abort(key) { self.drain.cut += 1 }
@@ -80,6 +79,21 @@ actor DrainRun {
             }
             try? await Task.sleep(for: .milliseconds(100))
         }
+    }
+
+    /// Those that are still there, which it counts.
+    private func left() async -> [ConnectionKey] {
+        let live = Set(await self.gateway.liveNumbers())
+        let left = self.keys.filter { live.contains($0.number) }
+        // Meanwhile it may have come to its end, whose count stands.
+        if self.drain.endedAt == nil { self.drain.remaining = left.count }
+        return left
+    }
+
+    /// As it is now; once it is over, as it was then.
+    func shown() async -> Drain {
+        if self.drain.endedAt == nil { _ = await self.left() }
+        return self.drain
     }
 
     private func whilePaused() async {

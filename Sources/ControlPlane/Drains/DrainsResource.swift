@@ -16,9 +16,12 @@ struct DrainsResource: Sendable {
         let one = "/v1/drains/{id}"
         return [
             Operation("listDrains", .get, "/v1/drains", .read) { _ in .json(await self.board.all) },
-            Operation("startDrain", .post, "/v1/drains", .operate) { try await self.start($0) },
-            Operation("getDrain", .get, one, .read) { .json(await (try self.run($0)).drain) },
+            Operation("startDrain", .post, "/v1/drains", .operate, parameters: BulkOrder.parameters) {
+                try await self.start($0)
+            },
+            Operation("getDrain", .get, one, .read) { .json(await (try self.run($0)).shown()) },
             Operation("cancelDrain", .delete, one, .operate) { try await self.steer($0) { await $0.cancel() } },
+            Operation("stopDrain", .post, one + ":cancel", .operate) { try await self.steer($0) { await $0.cancel() } },
             Operation("pauseDrain", .post, one + ":pause", .operate) { try await self.steer($0) { await $0.pause() } },
             Operation("resumeDrain", .post, one + ":resume", .operate) {
                 try await self.steer($0) { await $0.resume() }
@@ -35,7 +38,7 @@ struct DrainsResource: Sendable {
     }
 
     private func start(_ call: ControlCall) async throws -> Response {
-        let request = try await call.decode(BulkRequest.self)
+        let request = try await call.bulkRequest()
         let order = try BulkOrder(request, standardCode: 1001)
         let rate = request.ratePerSecond ?? 100
         guard DrainRun.rates.contains(rate) else {
@@ -57,7 +60,7 @@ struct DrainsResource: Sendable {
         if let seconds = call.waitPreference() {
             _ = await Waiting.forOutcome(within: .seconds(seconds)) { await running.value }
         }
-        let drain = await run.drain
+        let drain = await run.shown()
         let isDone = drain.endedAt != nil
         return .json(
             JSONBody.encode(drain), status: isDone ? .ok : .accepted, headers: [.location: "/v1/drains/\(drain.id)"])
@@ -68,6 +71,6 @@ struct DrainsResource: Sendable {
         guard await body(run) else {
             throw ControlProblem(409, "state-conflict", "The drain is \(await run.drain.state).")
         }
-        return .json(await run.drain)
+        return .json(await run.shown())
     }
 }

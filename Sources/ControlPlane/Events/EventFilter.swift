@@ -40,7 +40,8 @@ package struct EventFilter: Sendable, Equatable {
     package func matches(_ event: GatewayEvent) -> Bool {
         (self.kinds.isEmpty || self.kinds.contains(event.kind))
             && Self.holds(self.connections, event.connection) && Self.holds(self.listeners, event.listener)
-            && Self.holds(self.routes, event.route) && Self.holds(self.upstreams, event.upstream)
+            && Self.holds(self.routes, event.route)
+            && (Self.holds(self.upstreams, event.upstream) || Self.holds(self.upstreams, event.endpoint))
             && Self.holds(self.transfers, event.transfer)
     }
 

@@ -12,6 +12,7 @@ package enum EventWriter {
         text.member("listener", event.listener)
         text.member("route", event.route)
         text.member("upstream", event.upstream)
+        text.member("endpoint", event.endpoint)
         text.member("url", event.url)
         text.member("peerAddress", event.peer)
         text.member("reason", event.reason)

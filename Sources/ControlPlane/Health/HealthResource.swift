@@ -21,6 +21,7 @@ struct HealthResource: Sendable {
                 .json(ServiceVersion(name: "sluice", version: self.context.version, api: "/v1"))
             },
         ]
+        .flatMap(\.alsoUnderVersion)
     }
 
     private func health(_ isWell: Bool, _ missing: String? = nil) -> Response {

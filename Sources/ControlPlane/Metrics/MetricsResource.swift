@@ -21,6 +21,7 @@ struct MetricsResource: Sendable {
                     ], body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
             }
         ]
+        .flatMap(\.alsoUnderVersion)
     }
 
     private func text() async -> String {

@@ -38,7 +38,8 @@ enum FieldNotes {
 
     private static let requests: [String: DocumentValue] = [
         "OpenRequest.url": ["format": "uri", "description": "ws://, wss://, tcp://, tls:// or unix://"],
-        "OpenRequest.maximumMessageSizeBytes": Self.range(1, 268_435_456),
+        "OpenRequest.maximumMessageSizeBytes": Self.range(1, 268_435_456, "Default: 1 MiB"),
+        "OpenRequest.maximumMessageSize": Self.range(1, 268_435_456, "Another name of maximumMessageSizeBytes"),
         "OpenRequest.pingIntervalMs": Self.range(0, 86_400_000, "0: none; else from 100"),
         "OpenRequest.pongTimeoutMs": Self.range(100, 86_400_000),
         "OpenRequest.connectTimeoutMs": Self.range(1, 600_000),
@@ -58,6 +59,8 @@ enum FieldNotes {
         "ReceiveRequest.maximumBytes": Self.range(1, 1_048_576), "ReceiveRequest.timeoutMs": Self.range(0, 600_000),
         "TLSRequest.timeoutMs": Self.range(1, 600_000), "TLSRequest.minimumVersion": ["enum": ["1.2", "1.3"]],
         "TLSRequest.authorities": Self.text("PEM"),
+        "BulkRequest.selector": Self.text(
+            "The filters of the list by their names; several values are a list, labels may be an object."),
     ]
 
     private static let others: [String: DocumentValue] = [

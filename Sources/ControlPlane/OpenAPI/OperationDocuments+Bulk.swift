@@ -1,10 +1,15 @@
 import ControlAPI
 
 extension OperationDocuments {
+    private static let meant: [String: DocumentValue] = [
+        "all": ["type": "boolean", "description": "As the member of the body."],
+        "preview": ["type": "boolean", "description": "As the member of the body."],
+    ]
+
     static let bulk: [String: OperationDocument] = [
         "closeConnections": OperationDocument(
-            "Ends every connection that a selector means, at once", body: [.json(BulkRequest.self)],
-            isBodyRequired: true, answers: [.init(200, "How many", .json(BulkAnswer.self))]),
+            "Ends every connection that a selector means, at once", parameters: Self.meant,
+            body: [.json(BulkRequest.self)], answers: [.init(200, "How many", .json(BulkAnswer.self))]),
         "attach": OperationDocument(
             "Makes a WebSocket of the request that is the connection's traffic; an empty message closes a stream for writing",
             answers: [.init(101, "A WebSocket")], problems: [404, 405, 409, 410, 426]),
@@ -21,14 +26,15 @@ extension OperationDocuments {
         "listDrains": OperationDocument(
             "Drains, those that are over included", answers: [.init(200, "All that are remembered", .list(Drain.self))]),
         "startDrain": OperationDocument(
-            "Ends connections that a selector means, at a rate",
+            "Ends connections that a selector means, at a rate", parameters: Self.meant,
             headers: ["Prefer": "wait=N: answers after N seconds at the latest (RFC 7240)."],
-            body: [.json(BulkRequest.self)], isBodyRequired: true,
+            body: [.json(BulkRequest.self)],
             answers: [
                 .init(200, "It is over, or what a preview counts", .other("application/json")),
                 .init(202, "It is under way", .json(Drain.self), headers: ["Location": "Where it is."]),
             ]),
         "getDrain": Self.drain("One drain"), "cancelDrain": Self.drain("Ends a drain; who was told stays told"),
+        "stopDrain": Self.drain("The same as DELETE"),
         "pauseDrain": Self.drain("Tells nobody more until it is resumed"), "resumeDrain": Self.drain("Goes on"),
     ]
 

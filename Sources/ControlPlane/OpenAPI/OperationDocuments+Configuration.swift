@@ -6,7 +6,12 @@ extension OperationDocuments {
         "dryRun": ["type": "boolean", "description": "Shows the difference and changes nothing."]
     ]
     private static let tag = ["ETag": "Of the whole configuration, for If-Match."]
-    private static let condition = ["If-Match": "Changes nothing where the configuration is another one by now (412)."]
+    private static let condition = [
+        "If-Match": "Changes nothing where the configuration is another one by now (412).",
+        "If-None-Match": "Changes nothing where it is this one; *: where there is one of the name (412).",
+    ]
+    private static let known = ["If-None-Match": "An ETag: 304 while nothing has changed since."]
+    private static let unchanged = OperationDocument.Answer(304, "It is known already", headers: Self.tag)
     private static let slow = Self.condition.merging(OperationDocuments.preference) { first, _ in first }
     private static let changes: [Int] = [404, 409, 412, 428]
 
@@ -15,10 +20,11 @@ extension OperationDocuments {
             "The configuration that runs",
             parameters: [
                 "format": ["type": "string", "enum": ["json", "yaml"]], "secrets": ["type": "boolean"],
-            ],
+            ], headers: Self.known,
             answers: [
                 .init(
-                    200, "As a file has it", .other("application/json"), .other("application/yaml"), headers: Self.tag)
+                    200, "As a file has it", .other("application/json"), .other("application/yaml"), headers: Self.tag),
+                Self.unchanged,
             ], problems: [406, 409]),
         "replaceConfiguration": OperationDocument(
             "Runs another configuration", parameters: Self.dryRun, headers: Self.slow,
@@ -50,10 +56,11 @@ extension OperationDocuments {
                 ], problems: Self.changes)
         }
         all["list\(name)s"] = OperationDocument(
-            "Every \(section.word)", answers: [.init(200, "All", .json(ConfigurationEntries.self), headers: Self.tag)])
+            "Every \(section.word)", headers: Self.known,
+            answers: [.init(200, "All", .json(ConfigurationEntries.self), headers: Self.tag), Self.unchanged])
         all["get\(name)"] = OperationDocument(
-            "One \(section.word), as the configuration has it, with its state",
-            answers: [.init(200, "It", entry, headers: Self.tag)], problems: [404])
+            "One \(section.word), as the configuration has it, with its state", headers: Self.known,
+            answers: [.init(200, "It", entry, headers: Self.tag), Self.unchanged], problems: [404])
         all["create\(name)"] = change("Adds a \(section.word)")
         all["replace\(name)"] = change("Puts a \(section.word) there, in place of one of its name")
         all["change\(name)"] = change("Changes members of a \(section.word) (RFC 7396)")

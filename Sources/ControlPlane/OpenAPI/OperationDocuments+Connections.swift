@@ -20,7 +20,8 @@ extension OperationDocuments {
         "kind": Self.words(ConnectionKind.self), "state": Self.words(TaskStage.self, and: ["any"]),
         "direction": ["type": "string", "enum": ["accepted", "opened"]], "stalled": Self.boolean,
         "minAgeMs": Self.milliseconds, "maxAgeMs": Self.milliseconds, "minIdleMs": Self.milliseconds,
-        "label": ["type": "string", "description": "NAME, or NAME:VALUE."],
+        "label": ["type": "string", "description": "NAME, NAME:VALUE or NAME=VALUE."],
+        "upstream": ["type": "string", "description": "The name of an upstream, or the URL of an endpoint."],
         "peer": ["type": "string", "description": "An address, with or without its port."],
     ]
 
@@ -84,7 +85,13 @@ extension OperationDocuments {
             isBodyRequired: true, answers: [.init(200, "What became of it", .json(SendAnswer.self))],
             problems: [404, 409, 410, 502, 504]),
         "receive": OperationDocument(
-            "Takes the next message, or bytes of a stream, waiting for them", body: [.json(ReceiveRequest.self)],
+            "Takes the next message, or bytes of a stream, waiting for them",
+            parameters: [
+                "minimumBytes": ["type": "integer", "minimum": 0, "maximum": 1_048_576],
+                "maximumBytes": ["type": "integer", "minimum": 1, "maximum": 1_048_576],
+                "timeoutMs": ["type": "integer", "minimum": 0, "maximum": 600_000],
+            ], headers: ["Prefer": "wait=N: waits N seconds where no timeoutMs is given (RFC 7240)."],
+            body: [.json(ReceiveRequest.self)],
             answers: [
                 .init(200, "What was received", .json(Received.self)), .init(204, "Nothing came in time"),
             ], problems: [404, 409, 410, 502, 504]),

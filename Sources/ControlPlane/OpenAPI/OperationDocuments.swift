@@ -3,7 +3,8 @@ import ControlAPI
 /// The documents of all operations, by the operation's name.
 enum OperationDocuments {
     static let all: [String: OperationDocument] = [
-        Self.service, Self.connections, Self.verbs, Self.bulk, Self.events, Self.transfers, Self.configuration,
+        Self.service, Self.serviceUnderVersion, Self.connections, Self.verbs, Self.bulk, Self.events, Self.transfers,
+        Self.configuration,
         Self.entries, Self.operations,
     ]
     .reduce(into: [:]) { $0.merge($1) { first, _ in first } }
@@ -20,6 +21,12 @@ enum OperationDocuments {
         "getDocument": OperationDocument(
             "This document", answers: [.init(200, "OpenAPI 3.1", .other("application/json"))]),
     ]
+
+    /// The same once more, below `/v1`.
+    private static let serviceUnderVersion = Dictionary(
+        uniqueKeysWithValues: Self.service.filter { $0.key != "getDocument" }.map {
+            ($0.key + Operation.versionSuffix, $0.value)
+        })
 
     private static func probe(_ summary: String) -> OperationDocument {
         OperationDocument(

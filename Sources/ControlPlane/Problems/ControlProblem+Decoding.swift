@@ -10,12 +10,12 @@ extension ControlProblem {
         case .typeMismatch(let type, let context):
             let pointer = JSONPointer.text(context.codingPath)
             self = Self(
-                422, "wrong-type", "\(pointer.isEmpty ? "The body" : pointer) is to be \(Self.words(for: type))."
+                422, "wrong-type", "\(Self.place(pointer)) is to be \(Self.words(for: type))."
             )
             .at(pointer: pointer)
         case .valueNotFound(let type, let context):
             let pointer = JSONPointer.text(context.codingPath)
-            self = Self(422, "wrong-type", "\(pointer) is to be \(Self.words(for: type)), not null.").at(
+            self = Self(422, "wrong-type", "\(Self.place(pointer)) is to be \(Self.words(for: type)), not null.").at(
                 pointer: pointer)
         case .dataCorrupted(let context) where !context.codingPath.isEmpty:
             let pointer = JSONPointer.text(context.codingPath)
@@ -26,6 +26,8 @@ extension ControlProblem {
     }
 
     private static let malformedJSON = ControlProblem(400, "malformed-json", "The body is no JSON text (RFC 8259).")
+
+    private static func place(_ pointer: String) -> String { pointer.isEmpty ? "The body" : pointer }
 
     private static func words(for type: any Any.Type) -> String {
         switch type {

@@ -22,6 +22,8 @@ package struct ControlProblem: Error {
     package var endsConnection = false
     /// Methods that the resource has.
     package var allowed: [String] = []
+    /// Bytes of the content of which a range was asked for that is none.
+    package var contentLength: Int64?
     /// A connection's closing record, as JSON.
     package var connection: [UInt8]?
 
@@ -117,6 +119,8 @@ package struct ControlProblem: Error {
         var headers: HTTPFields = [.contentType: "application/problem+json", .cacheControl: "no-store"]
         if let seconds = self.retryAfter { headers[.retryAfter] = "\(seconds)" }
         if let challenge = self.challenge { headers[.wwwAuthenticate] = challenge }
+        // RFC 9110 §15.5.17.
+        if let length = self.contentLength { headers[.contentRange] = "bytes */\(length)" }
         if !self.allowed.isEmpty { headers[.allow] = self.allowed.joined(separator: ", ") }
         return Response(
             status: HTTPResponse.Status(code: self.status), headers: headers,

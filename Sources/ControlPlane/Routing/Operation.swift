@@ -35,6 +35,18 @@ struct Operation: Sendable {
         self.handler = handler
     }
 
-    /// Whether it changes anything.
-    var isWrite: Bool { self.method != .get && self.method != .head }
+    /// Whether it changes anything, or lets its caller into the traffic of a connection: what the audit log is to have.
+    var isWrite: Bool { (self.method != .get && self.method != .head) || self.scope == .operate }
+}
+
+extension Operation {
+    static let versionSuffix = "InV1"
+
+    /// It, and the same below `/v1`, where whoever takes all paths from there looks for it.
+    var alsoUnderVersion: [Operation] {
+        let other = Operation(
+            self.name + Self.versionSuffix, self.method, "/v1\(self.template.description)", self.scope,
+            parameters: self.parameters, bodyLimit: self.bodyLimit, isSlow: self.isSlow, self.handler)
+        return [self, other]
+    }
 }

@@ -28,6 +28,7 @@ struct OperationTable: Sendable {
                 return .found(operation, parameters: parameters)
             }
             methods.append(operation.method.rawValue)
+            if operation.method == .get { methods.append(HTTPRequest.Method.head.rawValue) }
         }
         return methods.isEmpty ? .none : .wrongMethod(Array(Set(methods)).sorted())
     }

@@ -57,6 +57,15 @@ struct ControlCall: Sendable {
         }
     }
 
+    /// Bodies are taken as they are.
+    /// - Throws: `ControlProblem` 415 for one that is compressed (RFC 9110 §8.4).
+    func refuseCompressed() throws(ControlProblem) {
+        let codings = self.request.headers[values: .contentEncoding].flatMap { $0.split(separator: ",") }
+        guard codings.allSatisfy({ $0.trimmingSpaces.lowercased() == "identity" }) else {
+            throw ControlProblem(415, "unsupported-coding", "The body is compressed; send it as it is.")
+        }
+    }
+
     /// The body as JSON; an empty one counts as an object without members.
     /// - Throws: `ControlProblem` with the places of what is wrong.
     func decode<Model: StrictlyRead>(_ type: Model.Type) async throws -> Model {
@@ -68,6 +77,7 @@ struct ControlCall: Sendable {
         guard self.mediaType == nil || self.mediaType == "application/json" else {
             throw ControlProblem(415, "unsupported-media-type", "Send application/json.")
         }
+        try self.refuseCompressed()
         var buffer = try await self.body()
         return buffer.readBytes(length: buffer.readableBytes) ?? []
     }

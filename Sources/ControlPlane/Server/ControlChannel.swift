@@ -26,7 +26,7 @@ struct ControlChannel: ServerChildChannel {
         self.secure = secure
         self.isSocketFile = isSocketFile
         var configuration = HTTP1Channel.Configuration(
-            additionalChannelHandlers: [HeadMark()], idleTimeout: .seconds(60))
+            additionalChannelHandlers: [HeadMark(), RefusalDocument()], idleTimeout: .seconds(60))
         configuration.httpDecoder.maxHeaderFieldSize = 16 << 10
         configuration.httpDecoder.maxHeaderListSize = 32 << 10
         configuration.httpDecoder.maxHeaderFieldCount = 128

@@ -19,6 +19,13 @@ struct ControlResponder: HTTPResponder {
     let idempotency = Idempotency()
 
     func respond(to request: Request, context: ControlRequestContext) async throws -> Response {
+        let response = await self.response(to: request, context)
+        // Behind a request that offers another protocol nothing more is parsed, be the offer taken or not.
+        let isLast = request.offersUpgrade && response.status != .switchingProtocols
+        return isLast ? response.ending(context.channel) : response
+    }
+
+    private func response(to request: Request, _ context: ControlRequestContext) async -> Response {
         do {
             let response = try await self.answer(request, context)
             return request.method == .head ? response.withoutBody : response
@@ -138,6 +145,17 @@ struct ControlResponder: HTTPResponder {
 
     private func record(_ call: ControlCall, status: Int, code: String?) {
         self.audit.record(AuditEntry(call.operation, call.request, by: call.caller, status: status, code: code))
+    }
+}
+
+extension Request {
+    /// Whether the client offers to go over to another protocol (RFC 9110 §7.8), as many do with HTTP/2.
+    var offersUpgrade: Bool {
+        self.method == .connect
+            || self.headers[.upgrade] != nil
+                && self.headers[values: .connection].contains { value in
+                    value.split(separator: ",").contains { $0.trimmingSpaces.lowercased() == "upgrade" }
+                }
     }
 }
 

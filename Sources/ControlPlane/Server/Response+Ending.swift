@@ -8,11 +8,15 @@ extension Response {
     /// connection is reset (RFC 9112 §9.6).
     private static let lingering = TimeAmount.seconds(2)
 
-    /// The same answer, after which the connection ends: for a request whose body nobody wants to see to its end.
+    /// The same answer, after which the connection ends: for a request whose body nobody wants to see to its end, or
+    /// behind which nothing can come.
     func ending(_ channel: any Channel) -> Response {
         var headers = self.headers
+        guard headers[.connection] != "close" else { return self }
         headers[.connection] = "close"
-        if let length = self.body.contentLength { headers[.contentLength] = "\(length)" }
+        if headers[.contentLength] == nil, let length = self.body.contentLength {
+            headers[.contentLength] = "\(length)"
+        }
         let body = self.body
         return Response(
             status: self.status, headers: headers,

@@ -54,11 +54,12 @@ final class TapQueue: Sendable {
     }
 
     /// What has come; waits while nothing has.
-    /// - Returns: `nil` at the end, or when the wait is cancelled.
+    /// - Returns: `nil` at the end, or when the wait is cancelled. What was left out since the last piece is told by
+    ///   `remainder`.
     func next() async -> Batch? {
         while !Task.isCancelled {
             let (batch, isOver) = self.state.withLock { state -> (Batch?, Bool) in
-                guard !state.pieces.isEmpty || (state.isOver && state.skipped > 0) else { return (nil, state.isOver) }
+                guard !state.pieces.isEmpty else { return (nil, state.isOver) }
                 defer {
                     state.pieces = []
                     state.bytes = 0
@@ -72,6 +73,9 @@ final class TapQueue: Sendable {
         }
         return nil
     }
+
+    /// Left out since the last piece.
+    var remainder: Int { self.state.withLock { $0.skipped } }
 
     private func wait() async {
         await withTaskCancellationHandler {

@@ -22,7 +22,9 @@ package struct ContentRange: Sendable, Equatable {
         }
         self.isPart = true
         guard self.start < self.end else {
-            throw ControlProblem(416, "range-not-satisfiable", "The content has \(length) bytes.")
+            var problem = ControlProblem(416, "range-not-satisfiable", "The content has \(length) bytes.")
+            problem.contentLength = length
+            throw problem
         }
     }
 

@@ -12,7 +12,7 @@ extension RunningTransfer {
             let url = self.order.request.url?.absoluteString ?? ""
             var shown = Transfer(
                 id: "\(self.number)", kind: self.order.kind, state: state.stage.rawValue,
-                method: self.order.request.httpMethod ?? "GET", url: url, priority: Double(state.priority),
+                method: self.order.request.httpMethod ?? "GET", url: url, priority: state.priority.decimal,
                 createdAt: anchor.text(self.createdAt), attempt: state.attempt, sentBytes: counts.sent,
                 receivedBytes: counts.received, canResume: state.resumeData != nil)
             shown.currentUrl = counts.currentURL == url ? nil : counts.currentURL

@@ -1,5 +1,6 @@
 import Foundation
 import GatewayCore
+import StreamTransport
 import URLLoading
 
 /// Hears of one attempt of a transfer.
@@ -103,7 +104,15 @@ final class TransferDelegate: NSObject, URLSessionDataDelegate, URLSessionDownlo
 extension TransferTargets {
     func refusal(of url: URL) -> ControlProblem? {
         let scheme = url.scheme?.lowercased() ?? ""
-        let port = url.port.flatMap { UInt16(exactly: $0) } ?? (scheme == "https" ? 443 : 80)
-        return self.refusal(scheme, url.host ?? "", port)
+        let (host, port) = (url.host ?? "", url.port.flatMap { UInt16(exactly: $0) } ?? (scheme == "https" ? 443 : 80))
+        if let refusal = self.refusal(scheme, host, port) { return refusal }
+        // In digits, nothing has to be looked up to know.
+        let digits = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
+        guard let address = SocketAddress(literal: digits, port: port), !self.admits(address, digits) else {
+            return nil
+        }
+        return ControlProblem(
+            403, "target-not-allowed",
+            "\(address) is none of the targets that may be connected to; control.targets lists them.")
     }
 }

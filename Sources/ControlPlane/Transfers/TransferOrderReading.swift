@@ -95,13 +95,15 @@ struct TransferOrderReading {
 
     private func body() throws(ControlProblem) -> TransferOrder.Body {
         let given = [
-            ("/text", self.wanted.text != nil), ("/data", self.wanted.data != nil), ("/file", self.wanted.file != nil),
+            ("/text", self.wanted.text != nil), ("/body", self.wanted.body != nil),
+            ("/data", self.wanted.data != nil), ("/file", self.wanted.file != nil),
             ("/streamed", self.wanted.streamed == true),
         ].filter(\.1)
         guard given.count < 2 else {
-            throw .invalid(given[1].0, "Give at most one of text, data, file and streamed.")
+            throw .invalid(given[1].0, "Give at most one of text, body, data, file and streamed.")
         }
         if let text = self.wanted.text { return .data(try self.bounded(Data(text.utf8), "/text")) }
+        if let text = self.wanted.body { return .data(try self.bounded(Data(text.utf8), "/body")) }
         if let text = self.wanted.data {
             guard let data = Data(base64Encoded: text) else {
                 throw .invalid("/data", "data is to be base64 (RFC 4648 §4).")

@@ -84,15 +84,15 @@ package final class Gateway: Sendable {
         let plan = try GatewayPlan(configuration, former: former)
         let names = Set(plan.listeners.map(\.configuration.name))
         var opened: [(ListenerPlan, [Descriptor])] = []
-        var kept: [ListenerPlan] = []
+        let kept = plan.listeners.filter { listener in
+            let before = former?.listener(named: listener.configuration.name)?.configuration.address
+            return before.map { listener.configuration.address.isSamePlace(as: $0) } ?? false
+        }
+        let keptNames = Set(kept.map(\.configuration.name))
         do throws(PlanFault) {
-            for listener in plan.listeners {
-                let before = former?.listener(named: listener.configuration.name)
-                if let before, listener.configuration.address.isSamePlace(as: before.configuration.address) {
-                    kept.append(listener)
-                } else {
-                    opened.append((listener, try self.openSockets(listener.configuration)))
-                }
+            for listener in plan.listeners where !keptNames.contains(listener.configuration.name) {
+                try self.refuseTaken(listener.configuration, by: kept)
+                opened.append((listener, try self.openSockets(listener.configuration)))
             }
             for listener in kept { try self.setMode(listener.configuration) }
         } catch {

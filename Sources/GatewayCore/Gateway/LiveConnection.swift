@@ -33,7 +33,8 @@ extension ConnectionPassport {
             takenAt: now)
         report.listener = self.listener
         report.route = self.route
-        report.upstream = self.upstream
+        report.upstream = self.upstreamPlan?.configuration.name
+        report.endpoint = self.upstream
         report.peer = self.peer
         report.client = self.client == self.peer ? nil : self.client
         return report

@@ -70,7 +70,8 @@ extension GatewayEvent {
         self.connection = ConnectionKey(passport.identifier)
         self.listener = passport.listener
         self.route = passport.route
-        self.upstream = passport.upstream
+        self.upstream = passport.upstreamPlan?.configuration.name
+        self.endpoint = passport.upstream
         self.peer = passport.client.description
     }
 }

@@ -14,6 +14,8 @@ struct ConnectionPassport: Sendable {
     var destination: SocketAddress?
     let acceptedAt: MonotonicInstant
     var route: String?
-    /// The endpoint that the tunnel leads to.
+    /// The URL of the endpoint that the tunnel leads to.
     var upstream: String?
+    /// The upstream that it is an endpoint of.
+    var upstreamPlan: UpstreamPlan?
 }

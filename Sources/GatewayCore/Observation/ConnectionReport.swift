@@ -17,7 +17,10 @@ package struct ConnectionReport: Sendable {
     package var details: TaskRecord.Details?
     package var listener: String?
     package var route: String?
+    /// The upstream's name, which is its URL where the route names that itself.
     package var upstream: String?
+    /// The URL of the endpoint that was chosen.
+    package var endpoint: String?
     /// What was asked for, of a connection that was opened by command.
     package var url: String?
     package var peer: SocketAddress?
@@ -29,6 +32,7 @@ package struct ConnectionReport: Sendable {
     package var unreadMessages = 0
     package var receiveStalled = Duration.zero
     package var sendStalled = Duration.zero
+    /// Whether what came of the peer, or is to go to it, has nowhere to go just now.
     package var isStalled = false
     package var isSuspended = false
     package var isInputClosed = false
@@ -64,6 +68,10 @@ extension ConnectionReport {
         case .stream(let task): self.read(task)
         case .webSocket(let task): self.read(task)
         }
+        let stall = link.outputStall
+        self.sendStalled = stall.total(at: self.takenAt)
+        // Who relays watches both sides, and stops reading one long before the other takes nothing more.
+        if !self.isRelayed, stall.since != nil { self.isStalled = true }
     }
 
     private mutating func read(_ record: TaskRecord) {

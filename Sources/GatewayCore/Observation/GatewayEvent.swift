@@ -21,7 +21,10 @@ package struct GatewayEvent: Sendable {
     package var connection: ConnectionKey?
     package var listener: String?
     package var route: String?
+    /// The upstream's name; what was asked for upstream, of a tunnel that was opened by command.
     package var upstream: String?
+    /// The URL of the upstream's endpoint.
+    package var endpoint: String?
     package var url: String?
     package var peer: String?
     /// Why it closed; which limit; to what it was upgraded; how a transfer ended.

@@ -49,6 +49,13 @@ package enum TunnelLink: Sendable {
         }
     }
 
+    var outputStall: OutputStall {
+        switch self {
+        case .stream(let task): task.outputStall
+        case .webSocket(let task): task.outputStall
+        }
+    }
+
     func awaitProgress() {
         switch self {
         case .stream(let task): task.awaitProgress()

@@ -77,7 +77,8 @@ extension TunnelSession: LiveConnection {
             createdAt: self.passport.acceptedAt, takenAt: now)
         second.listener = self.passport.listener
         second.route = self.passport.route
-        second.upstream = self.passport.upstream
+        second.upstream = first.upstream
+        second.endpoint = first.endpoint
         second.partner = ConnectionKey(self.identifier)
         second.read(upstream)
         // Who is not read holds up the one whose bytes wait.

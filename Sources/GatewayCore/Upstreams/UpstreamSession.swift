@@ -61,6 +61,7 @@ final class UpstreamSession {
         self.tried.append(endpoint)
         self.chosen = endpoint
         self.passport.upstream = upstream.configuration.endpoints[endpoint].url.description
+        self.passport.upstreamPlan = upstream
         let asked: AskedRoute? = if case .webSocket(_, let asked) = self.link { asked } else { nil }
         self.attempt = UpstreamAttempt(
             upstream, endpoint: endpoint, route: self.route, asked: asked, passport: self.passport, on: self.loop
@@ -97,7 +98,8 @@ final class UpstreamSession {
     private func note(_ kind: GatewayEvent.Kind, detail: String? = nil) {
         var event = GatewayEvent(kind)
         event.route = self.passport.route
-        event.upstream = self.passport.upstream
+        event.upstream = self.passport.upstreamPlan?.configuration.name
+        event.endpoint = self.passport.upstream
         event.detail = detail
         self.gateway.shared.journal?.publish(event)
     }

@@ -52,6 +52,7 @@ extension SecureTransport: Transport {
         self.encrypt(bytes)
     }
 
+    package var outputStall: OutputStall { self.lower.outputStall }
     package var queuedBytes: Int { self.lower.queuedBytes + self.gathered.count }
     package var writtenBytes: UInt64 { self.given }
     package var sentBytes: UInt64 { self.confirmedBytes() }

@@ -35,6 +35,9 @@ extension StreamTask {
         self.transport?.writtenBytes ?? 0
     }
 
+    /// How long output waited for the peer to read; nothing once the connection is over.
+    package var outputStall: OutputStall { self.transport?.outputStall ?? OutputStall() }
+
     package var queuedBytes: Int {
         self.transport?.queuedBytes ?? 0
     }

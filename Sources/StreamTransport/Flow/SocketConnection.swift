@@ -39,6 +39,8 @@ package final class SocketConnection: Transport {
     private var queue = WriteQueue()
     /// Bytes in the queue, beside it because every turn asks for them.
     private(set) var waiting = 0
+    /// Made when the kernel first took less than it was given.
+    private var stall: OutputStallBox?
     var token: UInt64 = 0
     var interest: Interest = .readable
     var watched = false
@@ -118,9 +120,26 @@ package final class SocketConnection: Transport {
     // MARK: What waits
 
     func changeQueue<R>(_ change: (inout WriteQueue) -> R) -> R {
-        defer { self.waiting = self.queue.count }
+        defer {
+            let waited = self.waiting > 0
+            self.waiting = self.queue.count
+            if waited != (self.waiting > 0) { self.noteStall() }
+        }
         return change(&self.queue)
     }
+
+    private func noteStall() {
+        let now = self.loop.now
+        guard self.waiting > 0 else {
+            self.stall?.value.ended(at: now)
+            return
+        }
+        let stall = self.stall ?? OutputStallBox()
+        stall.value.begins(at: now)
+        self.stall = stall
+    }
+
+    package var outputStall: OutputStall { self.stall?.value ?? OutputStall() }
 
     func keep(_ bytes: [UInt8]) {
         self.keptCount = bytes.count

@@ -31,6 +31,9 @@ package protocol Transport: AnyObject {
     var writtenBytes: UInt64 { get }
     var sentBytes: UInt64 { get }
 
+    /// How long output waited for the peer to read.
+    var outputStall: OutputStall { get }
+
     /// Asks for one `outputProgressed` when all that was written so far has left, be it at the end of this very turn.
     /// Who stopped its source at a watermark, or waits for a write to be done, asks for it: otherwise only a turn that
     /// left bytes waiting is followed by a call.
@@ -61,4 +64,9 @@ package protocol Transport: AnyObject {
     /// plain descriptor to give (TLS), bytes still wait to be written, or a consumer asks from within its
     /// `bytesReceived`: what that leaves unused is known only when it returned. Nothing is changed then.
     func surrender() -> SurrenderedSocket?
+}
+
+extension Transport {
+    /// None, where nothing is known of it.
+    package var outputStall: OutputStall { OutputStall() }
 }

@@ -72,7 +72,7 @@ struct DrainCommand: AsyncParsableCommand {
         var body = BulkRequest()
         let selection = self.which.selection(&reader)
         let selector = Dictionary(grouping: selection.parameters, by: \.name).mapValues { values in
-            values.map(\.value).joined(separator: ",")
+            JSONValue.array(values.map { .string($0.value) })
         }
         if selector.isEmpty, !self.all {
             reader.note(

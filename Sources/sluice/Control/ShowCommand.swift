@@ -34,10 +34,13 @@ struct ShowCommand: AsyncParsableCommand {
                     ControlRequest(.get, ConnectionPath.one(self.id), parameters))
                 try await desk.show(answer, as: Connection.self) { ConnectionSheet($0).lines }
             } catch let failure as ControlFailure {
-                if let record = failure.problem?.connection, !desk.printsJSON {
-                    try await desk.print(ConnectionSheet(record).lines)
-                }
-                throw failure
+                guard let record = failure.problem?.connection else { throw failure }
+                if !desk.printsJSON { try await desk.print(ConnectionSheet(record).lines) }
+                // Where to look for how it ended is here.
+                var told = ControlFailure(
+                    failure.kind, failure.text, remedy: "'sluice ls --state closed' lists what is over")
+                (told.document, told.problem) = (failure.document, failure.problem)
+                throw told
             }
         }
     }

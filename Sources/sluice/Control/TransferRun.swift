@@ -65,6 +65,7 @@ struct TransferRun {
                 ? "the same command sends it again" : "'sluice put --resume \(one.id)' sends it again"
         }
         if one.canResume { return "'sluice get --resume \(one.id)' or the same command goes on with it" }
+        if one.error?.code == "target-not-allowed" { return "control.targets lists what may be connected to" }
         if one.state == "failed" { return one.error?.retryable == true ? "it may succeed when it is tried again" : "" }
         return one.destination == nil
             ? "nothing of it is kept: only what goes to a file with --to can be gone on with"

@@ -5,6 +5,15 @@ extension ListenAddress {
         return self == other
     }
 
+    /// The same with the port that the system picked, where it was to pick one.
+    func picked(_ port: UInt16) -> ListenAddress {
+        switch self {
+        case .tcp(let address, 0): .tcp(address, port: port)
+        case .tcpAny(0): .tcpAny(port: port)
+        case .tcp, .tcpAny, .unix, .adopted: self
+        }
+    }
+
     /// Whether both would take the same connections. Port 0 overlaps nothing, as each gets a port of its own.
     func overlaps(_ other: ListenAddress) -> Bool {
         switch (self, other) {

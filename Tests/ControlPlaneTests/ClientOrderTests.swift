@@ -1,0 +1,34 @@
+import ControlAPI
+import ControlPlane
+import GatewayCore
+import Testing
+
+@Suite("What is to be opened")
+struct ClientOrderTests {
+    private func order(_ members: String) throws -> ClientOrder {
+        let body = #"{"url":"ws://127.0.0.1:1/"\#(members)}"#
+        return try ClientOrderReading(JSONBody.decode(OpenRequest.self, from: Array(body.utf8))).order()
+    }
+
+    @Test(arguments: [
+        (#","headers":{"Sec-WebSocket-Key":"x"}"#, "/headers/Sec-WebSocket-Key"),
+        (#","headers":{"a b":"x"}"#, "/headers/a b"), (#","headers":{"a/~b":"x"}"#, "/headers/a~1~0b"),
+        (#","headers":{"X":"a\r\nY: b"}"#, "/headers/X"), (#","subprotocols":["a","a"]"#, "/subprotocols"),
+        (#","subprotocols":["a b"]"#, "/subprotocols"), (#","priority":2"#, "/priority"),
+        (#","maximumMessageSize":0"#, "/maximumMessageSize"),
+        (#","maximumMessageSizeBytes":0"#, "/maximumMessageSizeBytes"),
+        (#","maximumMessageSize":1,"maximumMessageSizeBytes":2"#, "/maximumMessageSize"),
+        (#","tls":{}"#, "/tls"),
+    ])
+    func whatIsWrongHasItsPlace(_ members: String, _ pointer: String) {
+        let problem = #expect(throws: ControlProblem.self) { try self.order(members) }
+        #expect(problem?.status == 422)
+        #expect(problem?.errors.first?.pointer == pointer)
+    }
+
+    @Test func theSizeOfMessagesHasTwoNames() throws {
+        #expect(try self.order(#","maximumMessageSize":7"#).options.maximumMessageSize == 7)
+        #expect(try self.order(#","maximumMessageSizeBytes":7"#).options.maximumMessageSize == 7)
+        #expect(try self.order(#","maximumMessageSize":7,"maximumMessageSizeBytes":7"#).options.maximumMessageSize == 7)
+    }
+}
