@@ -57,7 +57,7 @@ extension ClientConnection {
         self.continueTimer = nil
         if case .complete = exchange.progress.receiving {
             if exchange.progress.isUpgraded { return self.handOver(exchange) }
-            if keepsAlive, self.wire.endExchange(), self.isActive {
+            if keepsAlive, self.wire.endExchange(), !self.isGone {
                 self.phase = .idle
                 self.idleSince = self.lastProgress
                 self.pool.connectionFreed(self)

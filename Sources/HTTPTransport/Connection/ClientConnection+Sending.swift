@@ -36,17 +36,15 @@ extension ClientConnection {
     private func sendHead(_ exchange: Exchange, _ context: ChannelHandlerContext) {
         let before = self.wire.bytesSent
         exchange.metrics.requestStart = exchange.instant
-        var head = context.channel.allocator.buffer(capacity: 512)
-        exchange.plan.head.write(to: &head)
-        self.write(head, context)
+        self.wire.write(exchange.plan.head.bytes)
         exchange.metrics.requestHeadBytes = self.wire.bytesSent - before
         self.bodyStart = self.wire.bytesSent
         switch exchange.progress.sending {
         case .done:
-            context.flush()
+            self.wire.flush()
             exchange.metrics.requestEnd = exchange.instant
         case .awaitingContinue:
-            context.flush()
+            self.wire.flush()
             self.awaitContinue(exchange, context)
         // The first piece leaves together with the head.
         case .body, .abandoned: break
@@ -69,11 +67,11 @@ extension ClientConnection {
         switch step {
         case .piece(let piece): self.send(piece, exchange, context)
         case .end:
-            self.endBody(exchange, context)
-            context.flush()
+            self.endBody(exchange)
+            self.wire.flush()
             exchange.metrics.requestEnd = exchange.instant
             self.progressed()
-        case .later: context.flush()
+        case .later: self.wire.flush()
         case .failed(let failure): self.fail(.body(failure))
         }
     }
@@ -85,27 +83,21 @@ extension ClientConnection {
         let promise = context.eventLoop.makePromise(of: Void.self)
         promise.futureResult.assumeIsolated().whenComplete { result in self.pieceWritten(result, count, exchange) }
         if exchange.plan.framing == .chunked {
-            self.write(ByteBuffer(string: "\(String(count, radix: 16))\r\n"), context)
-            self.write(piece, context)
-            self.write(ByteBuffer(staticString: "\r\n"), context, promise)
+            self.wire.write(ByteBuffer(string: "\(String(count, radix: 16))\r\n"))
+            self.wire.write(piece)
+            self.wire.write(ByteBuffer(staticString: "\r\n"), promise)
         } else {
-            self.write(piece, context, promise)
+            self.wire.write(piece, promise)
         }
         // The last byte and the end are one step, so that no answer can come between them.
-        if exchange.body?.isExhausted ?? true { self.endBody(exchange, context) }
-        context.flush()
+        if exchange.body?.isExhausted ?? true { self.endBody(exchange) }
+        self.wire.flush()
     }
 
-    private func endBody(_ exchange: Exchange, _ context: ChannelHandlerContext) {
+    private func endBody(_ exchange: Exchange) {
         exchange.progress.bodyEnded()
-        if exchange.plan.framing == .chunked { self.write(ByteBuffer(staticString: "0\r\n\r\n"), context) }
+        if exchange.plan.framing == .chunked { self.wire.write(ByteBuffer(staticString: "0\r\n\r\n")) }
         exchange.metrics.requestBodyBytes = self.wire.bytesSent - self.bodyStart
-    }
-
-    private func write(
-        _ bytes: ByteBuffer, _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>? = nil
-    ) {
-        context.write(self.wrapOutboundOut(.byteBuffer(bytes)), promise: promise)
     }
 
     private func pieceWritten(_ result: Result<Void, any Error>, _ count: Int, _ exchange: Exchange) {

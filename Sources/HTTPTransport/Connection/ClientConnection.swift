@@ -8,7 +8,6 @@ import TLSEngine
 /// Confined to its event loop.
 final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     typealias InboundIn = Never
-    typealias OutboundOut = IOData
 
     enum Phase {
         case opening(ConnectionAttempt)
@@ -49,6 +48,8 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     var deadline: (at: NIODeadline, task: Scheduled<Void>)?
     var continueTimer: Scheduled<Void>?
     private var awaitsRead = false
+    /// The channel has ended.
+    private(set) var isGone = false
 
     init(_ attempt: ConnectionAttempt, wire: WireHandler, limits: MessageLimits) {
         self.phase = .opening(attempt)
@@ -72,8 +73,6 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         self.exchangesServed > 1 || NIODeadline.now() - self.idleSince >= .milliseconds(100)
     }
 
-    var isActive: Bool { self.context?.channel.isActive ?? false }
-
     var busyExchange: Exchange? {
         switch self.phase {
         case .busy(let exchange), .finished(let exchange, _, _): exchange
@@ -85,7 +84,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
 
     /// Reads on unless the consumer is behind. An idle connection reads too, to learn that the server closed it.
     func readIfWanted() {
-        guard !self.awaitsRead, let context = self.context else { return }
+        guard !self.awaitsRead, let context = self.wire.context else { return }
         switch self.phase {
         case .busy(let exchange):
             guard exchange.wantsBytes else { return }
@@ -114,6 +113,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
+        self.isGone = true
         self.settle()
         self.connectionEnded()
         context.fireChannelInactive()

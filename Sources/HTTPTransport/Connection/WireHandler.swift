@@ -4,10 +4,9 @@ import NIOCore
 ///
 /// It reads responses from them: heads to the letter, then content as far as the connection says that there is some. It
 /// counts them, and keeps back what follows a 101: that is no HTTP any more.
-final class WireHandler: ChannelDuplexHandler {
+final class WireHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
-    typealias OutboundIn = IOData
     typealias OutboundOut = IOData
 
     private enum Mode {
@@ -217,10 +216,13 @@ final class WireHandler: ChannelDuplexHandler {
 
     // MARK: Sent
 
-    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        self.bytesSent += Int64(self.unwrapOutboundIn(data).readableBytes)
-        context.write(data, promise: promise)
+    /// Writes at once what the connection above has to send: there is nobody between.
+    func write(_ bytes: ByteBuffer, _ promise: EventLoopPromise<Void>? = nil) {
+        self.bytesSent += Int64(bytes.readableBytes)
+        self.context?.write(self.wrapOutboundOut(.byteBuffer(bytes)), promise: promise)
     }
+
+    func flush() { self.context?.flush() }
 
     // MARK: Ending
 
