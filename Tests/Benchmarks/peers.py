@@ -151,6 +151,24 @@ class Peer:
         self.end()
 
 
+class Allocations:
+    """Counts what is allocated by programs that are started with `environment`."""
+
+    def __enter__(self):
+        # Without a buffer: that would go on giving what was read first.
+        self._page = tempfile.NamedTemporaryFile(buffering=0)
+        self._page.truncate(4096)
+        self.environment = {"LD_PRELOAD": str(BUILT / "countmalloc.so"), "COUNTMALLOC_FILE": self._page.name}
+        return self
+
+    def __exit__(self, *_):
+        self._page.close()
+
+    def count(self):
+        self._page.seek(0)
+        return int.from_bytes(self._page.read(8), "little")
+
+
 class Floor(Peer):
     def __init__(self, mode, upstream=None, core=SERVER_CORE, **more):
         port = free_port()

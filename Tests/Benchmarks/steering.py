@@ -30,12 +30,12 @@ routes:
 class Service(Sluice):
     """`sluice serve`, with its control plane on a free port or without one. `cores`: those it may use."""
 
-    def __init__(self, control="http://127.0.0.1:0", cores=SERVER_CORE):
+    def __init__(self, control="http://127.0.0.1:0", cores=SERVER_CORE, environment=None):
         self._heard = None
         self._folder = tempfile.TemporaryDirectory()
         file = Path(self._folder.name) / "sluice.yaml"
         file.write_text(CONFIGURATION.format(control=control))
-        Peer.__init__(self, [self.binary, "serve", "--config", file], cores)
+        Peer.__init__(self, [self.binary, "serve", "--config", file], cores, environment=environment)
         try:
             self.port = self._announced("listening on ws://127.0.0.1")
             self.raw_port = self._announced("listening on tcp://127.0.0.1")
@@ -124,6 +124,22 @@ class Steering(rows.Bench):
             mine, = self.interleave(lambda: sum(cost() for _ in range(10)) / 10)
             yield Result("list of 10 000 connections", mine, 50, True, "ms")
 
+    def list_allocations(self):
+        count = 2000
+        with peers.Allocations() as allocations, Service(environment=allocations.environment) as service:
+            def cost():
+                before = allocations.count()
+                listed = service.everything()
+                return listed, allocations.count() - before
+
+            service.everything()
+            # The list of nobody: what its pages take beside the connections.
+            _, empty = cost()
+            with self.connections(service.raw_port, count):
+                peers.wait_until(lambda: cost()[0] >= count, "all of them", 30)
+                listed, full = cost()
+            yield Result("allocations per connection of a list", max(0.0, (full - empty) / listed), 0.5, True, "")
+
     def traffic_beside_lists(self):
         with Service(cores=f"{SERVER_CORE},{LOAD_CORE}") as service, self.connections(service.raw_port, 1000):
             def latency(lists):
@@ -159,4 +175,4 @@ class Steering(rows.Bench):
         mine, yard = self.interleave(lambda: resident("http://127.0.0.1:0"), lambda: resident("none"))
         yield Result("memory of an idle control plane", mine - yard, 10, True, "MiB", ours=mine, yardstick=yard, measure="MiB resident")
 
-    ROWS = (item, full_list, traffic_beside_lists, idle_control)
+    ROWS = (item, full_list, list_allocations, traffic_beside_lists, idle_control)

@@ -168,6 +168,34 @@ struct ConnectionListTests {
         #expect(read.labels == ["a": "b"])
     }
 
+    @Test func aStreamIsWrittenInTheOrderOfTheFields() {
+        var report = ConnectionReport(
+            ConnectionKey(17), .stream, isAccepted: true, stage: .open,
+            createdAt: MonotonicInstant(nanoseconds: 90_000_000_000), takenAt: self.now)
+        let record = TaskRecord(state: .running)
+        record.update { $0.localAddress = .ipv4(address: 0x7F00_0001, port: 80) }
+        record.markOpened(at: MonotonicInstant(nanoseconds: 90_001_500_000))
+        record.countSent(bytes: 12_345, at: MonotonicInstant(nanoseconds: 99_998_765_999))
+        report.record = record
+        report.details = record.currentDetails
+        report.listener = "raw"
+        report.route = "a \"b\""
+        report.peer = .ipv4(address: 0xC000_0201, port: 50_000)
+        report.receiveStalled = .milliseconds(1500)
+        let text = String(
+            decoding: ConnectionWriter(anchor: TimeAnchor(instant: self.now, milliseconds: 1_700_000_000_000))
+                .json(report), as: UTF8.self)
+        #expect(
+            text == #"{"id":"17","kind":"stream","direction":"accepted","state":"open","taskState":"running","#
+                + #""priority":0.5,"listener":"raw","route":"a \"b\"","peerAddress":"192.0.2.1:50000","#
+                + #""localAddress":"127.0.0.1:80","createdAt":"2023-11-14T22:13:10.000Z","#
+                + #""openedAt":"2023-11-14T22:13:10.001Z","lastActivityAt":"2023-11-14T22:13:19.998Z","ageMs":10000,"#
+                + #""idleMs":1.234,"receivedBytes":0,"sentBytes":12345,"receivedMessages":0,"sentMessages":0,"#
+                + #""receivedFrames":0,"sentFrames":0,"queuedSendBytes":0,"queuedReceiveBytes":0,"#
+                + #""receiveStalledMs":1500,"sendStalledMs":0,"stalled":false,"suspended":false,"relayed":false,"#
+                + #""inputClosed":false,"outputClosed":false}"#)
+    }
+
     @Test func onlyTheFieldsAskedForAreWritten() throws {
         let fields = try ConnectionField.set(Query("fields=id,state&fields=receivedBytes"))
         let writer = ConnectionWriter(anchor: TimeAnchor(instant: self.now, milliseconds: 0), fields: fields)

@@ -1,7 +1,9 @@
 import ControlAPI
 import ControlPlane
+import GatewayCore
 import HTTPTypes
 import HummingbirdCore
+import StreamTransport
 import Testing
 
 @Suite("JSON of the REST interface")
@@ -32,7 +34,7 @@ struct JSONTests {
 
     @Test(arguments: [
         ("plain", #""plain""#), ("\"\\/", #""\"\\/""#), ("\n\r\t\u{0}\u{1F}\u{7F}", #""\n\r\t\u0000\u001f\u007f""#),
-        ("é€😀", #""é€😀""#),
+        ("é€😀", #""é€😀""#), ("", #""""#), ("a\"é\\b\u{1}€", #""a\"é\\b\u0001€""#),
     ])
     func textsAreEscaped(_ text: String, _ expected: String) {
         #expect(self.text { $0.string(text) } == expected)
@@ -66,6 +68,46 @@ struct JSONTests {
     ])
     func timesAreThoseOfRFC3339(_ milliseconds: Int64, _ expected: String) {
         #expect(self.text { $0.time(milliseconds) } == "\"\(expected)\"")
+    }
+
+    @Test(arguments: [
+        (0.5, "0.5"), (0, "0.0"), (1, "1.0"), (0.25, "0.25"), (-0.5, "-0.5"), (.nan, "0"), (1e300, "1e+300"),
+    ])
+    func fractionsAreTheShortestThatAreReadBack(_ number: Double, _ expected: String) {
+        #expect(self.text { $0.number(number) } == expected)
+    }
+
+    @Test(arguments: [
+        (ConnectionKey(17), #"{"of":"17"}"#), (ConnectionKey(.max, .upstream), #"{"of":"18446744073709551615u"}"#),
+    ])
+    func connectionsAreTheirNames(_ connection: ConnectionKey, _ expected: String) {
+        let text = self.text {
+            $0.beginObject()
+            $0.member("of", connection)
+            $0.endObject()
+        }
+        #expect(text == expected)
+    }
+
+    @Test(arguments: [
+        (SocketAddress.ipv4(address: 0xFFFF_FFFF, port: 65_535), #"{"at":"255.255.255.255:65535"}"#),
+        (.ipv6(high: 0, low: 1, scope: 0, port: 80), #"{"at":"[::1]:80"}"#),
+        (.unix(path: "/a\"b"), #"{"at":"unix:/a\"b"}"#),
+    ])
+    func addressesAreTexts(_ address: SocketAddress, _ expected: String) {
+        let text = self.text {
+            $0.beginObject()
+            $0.member("at", address)
+            $0.endObject()
+        }
+        #expect(text == expected)
+    }
+
+    /// Rounded down, before the anchor too.
+    @Test(arguments: [(0, 1000), (999_999, 1000), (1_000_000, 1001), (-1, 1000), (-1000, 999), (-1_000_000, 999)])
+    func instantsAreWholeMilliseconds(_ nanoseconds: Int64, _ expected: Int64) {
+        let anchor = TimeAnchor(instant: MonotonicInstant(nanoseconds: 50_000_000_000), milliseconds: 1000)
+        #expect(anchor.milliseconds(of: MonotonicInstant(nanoseconds: 50_000_000_000 + nanoseconds)) == expected)
     }
 
     @Test func namesThatOthersChoseAreEscaped() {

@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "Benchmarks"))
 
 import peers  # noqa: E402
 import rows  # noqa: E402
+import steering  # noqa: E402
 
 # KiB for each idle connection: what was reached, and a fifth more for the allocator's moods.
 MEMORY = {"memory, idle ws echo": 1.8, "memory, idle tunnel ws→tcp": 3.6, "memory, idle wss echo": 19.5}
@@ -32,6 +33,11 @@ def test_an_idle_connection_holds_little_memory(bench):
 
 def test_a_message_that_goes_over_allocates_nothing(bench):
     for result in bench.allocations():
+        assert result.reached, result
+
+
+def test_a_connection_of_a_list_allocates_nothing(bench):
+    for result in steering.Steering(bench.size).list_allocations():
         assert result.reached, result
 
 

@@ -105,7 +105,7 @@ package struct ConnectionFilter: Sendable, Equatable {
     /// Whether nothing alive can be meant.
     package var wantsOnlyClosed: Bool { self.stages == [.closed] }
 
-    package func matches(_ report: ConnectionReport) -> Bool {
+    package func matches(_ report: borrowing ConnectionReport) -> Bool {
         guard self.stages.isEmpty ? report.stage != .closed : self.stages.contains(report.stage),
             self.keys.isEmpty || self.keys.contains(report.key), self.kinds.isEmpty || self.kinds.contains(report.kind),
             self.isAccepted == nil || self.isAccepted == report.isAccepted,
@@ -121,14 +121,14 @@ package struct ConnectionFilter: Sendable, Equatable {
         wanted.isEmpty || value.map { wanted.contains($0) } == true
     }
 
-    private func matchesPeer(_ report: ConnectionReport) -> Bool {
+    private func matchesPeer(_ report: borrowing ConnectionReport) -> Bool {
         guard !self.peers.isEmpty else { return true }
         return [report.peer, report.client].contains { address in
             address.map { self.peers.contains($0.description) || self.peers.contains($0.host) } == true
         }
     }
 
-    private func matchesTimes(_ report: ConnectionReport) -> Bool {
+    private func matchesTimes(_ report: borrowing ConnectionReport) -> Bool {
         let age = report.createdAt.duration(to: report.closing?.at ?? report.takenAt)
         if let minimum = self.minimumAge, age < minimum { return false }
         if let maximum = self.maximumAge, age > maximum { return false }

@@ -12,7 +12,7 @@ struct ConnectionList: Sendable {
     let kept: KeptLists
 
     struct Page: Sendable {
-        let reports: [ConnectionReport]
+        let reports: ReportSelection
         let next: PageCursor?
     }
 
@@ -40,37 +40,32 @@ struct ConnectionList: Sendable {
     /// By name: names never change and are never given twice, so every connection that is there all the time is seen
     /// once.
     private func page(behind key: ConnectionKey?) async -> Page {
-        var found: [ConnectionReport] = []
-        if self.filter.wantsClosed {
-            found = await self.gateway.closedReports().filter { Self.isBehind(key, $0) && self.filter.matches($0) }
-        }
-        found.putInOrder()
-        let closed = Set(found.map(\.key))
+        var found = ReportSelection()
+        if self.filter.wantsClosed { found.add(await self.gateway.closedReports()) { self.isMeant($0, behind: key) } }
+        let closed = Set(found.keys)
         var rest = self.filter.wantsOnlyClosed ? [] : await self.gateway.liveNumbers(from: key?.number ?? 0)[...]
-        // A few more than fit, as some of them do not match or are two.
+        // One more than fits tells that there are more, and the first may be what the page is behind.
         while !rest.isEmpty {
-            let turn = rest.prefix(max(256, self.limit))
+            let turn = rest.prefix(max(256, self.limit + 2))
             rest = rest.dropFirst(turn.count)
-            var live = await self.gateway.reports(of: Array(turn))
-            live.removeAll { report in
-                !Self.isBehind(key, report) || closed.contains(report.key) || !self.filter.matches(report)
+            for reports in await self.gateway.reports(of: Array(turn)) {
+                found.add(reports) { !closed.contains($0.key) && self.isMeant($0, behind: key) }
             }
-            if found.isEmpty { found = live } else { found += live }
             found.putInOrder()
             // Only what stands before the first that was not looked at is settled.
-            if let first = rest.first, found.prefix(self.limit + 1).count > self.limit,
-                found[self.limit].key.number < first
-            {
+            if let first = rest.first, let extra = found.keys.dropFirst(self.limit).first, extra.number < first {
                 break
             }
         }
+        found.putInOrder()
         let hasMore = found.count > self.limit
-        if hasMore { found.removeLast(found.count - self.limit) }
-        return Page(reports: found, next: hasMore ? found.last.map { .after($0.key) } : nil)
+        found.keep(first: self.limit)
+        return Page(reports: found, next: hasMore ? found.keys.last.map { .after($0) } : nil)
     }
 
-    private static func isBehind(_ key: ConnectionKey?, _ report: ConnectionReport) -> Bool {
-        key.map { $0 < report.key } ?? true
+    private func isMeant(_ report: borrowing ConnectionReport, behind key: ConnectionKey?) -> Bool {
+        if let key, report.key <= key { return false }
+        return self.filter.matches(report)
     }
 
     /// Everything that matches.
@@ -80,14 +75,14 @@ struct ConnectionList: Sendable {
         guard !self.filter.wantsOnlyClosed else { return found }
         let closed = Set(found.map(\.key))
         let live = await self.gateway.reports(of: await self.gateway.liveNumbers())
-        return found + live.filter { !closed.contains($0.key) && self.filter.matches($0) }
+        return found + live.joined().filter { !closed.contains($0.key) && self.filter.matches($0) }
     }
 
     /// A part of a list that was put in order before. What ended meanwhile is shown closed, if it is remembered.
     private func page(_ keys: [ConnectionKey], from offset: Int, number: UInt64) async -> Page {
         let wanted = keys.dropFirst(offset).prefix(self.limit)
         let live = await self.gateway.reports(of: Set(wanted.map(\.number)).sorted())
-        var byKey = Dictionary(live.map { ($0.key, $0) }, uniquingKeysWith: { first, _ in first })
+        var byKey = Dictionary(live.joined().map { ($0.key, $0) }, uniquingKeysWith: { first, _ in first })
         if wanted.contains(where: { byKey[$0] == nil }) {
             for report in await self.gateway.closedReports() where byKey[report.key] == nil {
                 byKey[report.key] = report
@@ -95,15 +90,6 @@ struct ConnectionList: Sendable {
         }
         let end = offset + wanted.count
         let next = end < keys.count ? PageCursor.kept(snapshot: number, offset: end) : nil
-        return Page(reports: wanted.compactMap { byKey[$0] }, next: next)
-    }
-}
-
-extension [ConnectionReport] {
-    /// By key. Reports are large: most come in order, and the others are moved once.
-    fileprivate mutating func putInOrder() {
-        guard self.indices.dropFirst().contains(where: { self[$0].key < self[$0 - 1].key }) else { return }
-        let order = self.indices.sorted { self[$0].key < self[$1].key }
-        self = order.map { self[$0] }
+        return Page(reports: ReportSelection(wanted.compactMap { byKey[$0] }), next: next)
     }
 }

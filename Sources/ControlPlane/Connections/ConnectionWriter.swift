@@ -6,128 +6,132 @@ import WebSocketProtocol
 
 /// Writes connections as JSON, in the form of the wire model.
 package struct ConnectionWriter {
-    package let anchor: TimeAnchor
-    /// `nil`: all of them.
-    package let fields: [ConnectionField]
-
-    package init(anchor: TimeAnchor, fields: Set<ConnectionField>? = nil) {
-        self.anchor = anchor
-        self.fields = ConnectionField.allCases.filter { fields?.contains($0) ?? true }
+    /// A field, and the key that it is written behind.
+    private struct Column {
+        let field: ConnectionField
+        let key: JSONKey
     }
 
-    package func json(_ report: ConnectionReport) -> [UInt8] {
+    private static let allColumns = ConnectionField.allCases.map { Column(field: $0, key: JSONKey($0.rawValue)) }
+
+    package let anchor: TimeAnchor
+    private let columns: [Column]
+
+    /// - Parameter fields: `nil` is all of them.
+    package init(anchor: TimeAnchor, fields: Set<ConnectionField>? = nil) {
+        self.anchor = anchor
+        self.columns = fields.map { fields in Self.allColumns.filter { fields.contains($0.field) } } ?? Self.allColumns
+    }
+
+    package func json(_ report: borrowing ConnectionReport) -> [UInt8] {
         var text = JSONText(capacity: 1024)
         self.write(report, to: &text)
         return text.bytes
     }
 
-    package func write(_ report: ConnectionReport, to text: inout JSONText) {
+    package func write(_ report: borrowing ConnectionReport, to text: inout JSONText) {
         text.beginObject()
-        for field in self.fields { self.write(field, of: report, to: &text) }
+        let columns = self.columns.span
+        for index in columns.indices { self.write(columns[index], of: report, to: &text) }
         text.endObject()
     }
 
-    private func write(_ field: ConnectionField, of report: ConnectionReport, to text: inout JSONText) {
-        let name = field.rawValue
-        switch field {
-        case .id: text.member(name, report.key.description)
-        case .kind: text.member(name, report.kind.rawValue)
-        case .direction: text.member(name, report.isAccepted ? "accepted" : "opened")
-        case .state: text.member(name, report.stage.rawValue)
-        case .taskState: text.member(name, report.record.map { $0.state.name })
-        case .description: text.member(name, report.record?.read { $0.label })
-        case .priority: self.priority(report, &text)
-        case .url: text.member(name, report.url)
-        case .listener: text.member(name, report.listener)
-        case .route: text.member(name, report.route)
-        case .upstream: text.member(name, report.upstream)
-        case .endpoint: text.member(name, report.endpoint)
-        case .tunnelPartner: text.member(name, report.partner?.description)
-        case .peerAddress: text.member(name, report.peer?.description)
-        case .clientAddress: text.member(name, report.client?.description)
-        case .localAddress: text.member(name, report.record?.read { $0.localAddress }?.description)
-        case .subprotocol: text.member(name, report.facts?.subprotocol)
-        case .createdAt, .openedAt, .lastActivityAt, .ageMs, .idleMs, .closedAt: self.time(field, report, &text)
+    private func write(_ column: Column, of report: borrowing ConnectionReport, to text: inout JSONText) {
+        let key = column.key
+        switch column.field {
+        case .id: text.member(key, report.key)
+        case .kind: text.member(key, report.kind.rawValue)
+        case .direction: text.member(key, report.isAccepted ? "accepted" : "opened")
+        case .state: text.member(key, report.stage.rawValue)
+        case .taskState: text.member(key, report.record?.state.name)
+        case .description: text.member(key, report.details?.label)
+        case .priority: self.priority(key, report, &text)
+        case .url: text.member(key, report.url)
+        case .listener: text.member(key, report.listener)
+        case .route: text.member(key, report.route)
+        case .upstream: text.member(key, report.upstream)
+        case .endpoint: text.member(key, report.endpoint)
+        case .tunnelPartner: text.member(key, report.partner)
+        case .peerAddress: text.member(key, report.peer)
+        case .clientAddress: text.member(key, report.client)
+        case .localAddress: text.member(key, report.details?.localAddress)
+        case .subprotocol: text.member(key, report.facts?.subprotocol)
+        case .createdAt, .openedAt, .lastActivityAt, .ageMs, .idleMs, .closedAt: self.time(column, report, &text)
         case .queuedSendBytes, .queuedReceiveBytes, .unreadMessages, .receiveStalledMs, .sendStalledMs:
-            self.queue(field, report, &text)
+            self.queue(column, report, &text)
         case .receivedBytes, .sentBytes, .receivedMessages, .sentMessages, .receivedFrames, .sentFrames:
-            self.count(field, report, &text)
-        case .stalled, .suspended, .relayed, .inputClosed, .outputClosed: self.flag(field, report, &text)
-        case .ping: self.ping(report.roundTrips, &text)
-        case .compression: self.compression(report, &text)
-        case .tls: self.tls(report.record?.read { $0.tls }, &text)
-        case .handshake: self.handshake(report.handshake, &text)
-        case .closeCode: text.member(name, report.facts?.closeCode?.rawValue)
-        case .closeReason: text.member(name, report.facts?.closeReason.map { String(decoding: $0, as: UTF8.self) })
-        case .terminationReason: text.member(name, report.closing?.reason.description)
-        case .terminationDetail: text.member(name, report.closing?.detail)
-        case .labels: self.labels(report.labels, &text)
+            self.count(column, report, &text)
+        case .stalled, .suspended, .relayed, .inputClosed, .outputClosed: self.flag(column, report, &text)
+        case .ping: self.ping(key, report.roundTrips, &text)
+        case .compression: self.compression(key, report, &text)
+        case .tls: self.tls(key, report.details?.tls, &text)
+        case .handshake: self.handshake(key, report.handshake, &text)
+        case .closeCode: text.member(key, report.facts?.closeCode?.rawValue)
+        case .closeReason: text.member(key, report.facts?.closeReason.map { String(decoding: $0, as: UTF8.self) })
+        case .terminationReason: text.member(key, report.closing?.reason.description)
+        case .terminationDetail: text.member(key, report.closing?.detail)
+        case .labels: self.labels(key, report.labels, &text)
         }
     }
 
     // MARK: Groups of members
 
-    private func priority(_ report: ConnectionReport, _ text: inout JSONText) {
+    private func priority(_ key: JSONKey, _ report: borrowing ConnectionReport, _ text: inout JSONText) {
         guard let record = report.record else { return }
-        text.key(ConnectionField.priority.rawValue)
+        text.key(key)
         text.number(record.priority.decimal)
     }
 
-    private func time(_ field: ConnectionField, _ report: ConnectionReport, _ text: inout JSONText) {
-        let now = report.closing?.at ?? report.takenAt
-        let name = field.rawValue
-        switch field {
-        case .createdAt: self.time(name, report.createdAt, &text)
-        case .openedAt: self.time(name, report.record?.openedAt, &text)
-        case .lastActivityAt: self.time(name, report.record?.lastActivityAt, &text)
-        case .ageMs: text.member(name, report.createdAt.duration(to: now))
-        case .idleMs: text.member(name, report.idle)
-        default: self.time(name, report.closing?.at, &text)
+    private func time(_ column: Column, _ report: borrowing ConnectionReport, _ text: inout JSONText) {
+        switch column.field {
+        case .createdAt: self.time(column.key, report.createdAt, &text)
+        case .openedAt: self.time(column.key, report.record?.openedAt, &text)
+        case .lastActivityAt: self.time(column.key, report.record?.lastActivityAt, &text)
+        case .ageMs: text.member(column.key, from: report.createdAt, to: report.shownAt)
+        case .idleMs: text.member(column.key, from: report.idleSince, to: report.shownAt)
+        default: self.time(column.key, report.closing?.at, &text)
         }
     }
 
-    private func time(_ name: String, _ instant: MonotonicInstant?, _ text: inout JSONText) {
-        if let instant { text.member(name, time: self.anchor.milliseconds(of: instant)) }
+    private func time(_ key: JSONKey, _ instant: MonotonicInstant?, _ text: inout JSONText) {
+        if let instant { text.member(key, time: self.anchor.milliseconds(of: instant)) }
     }
 
-    private func queue(_ field: ConnectionField, _ report: ConnectionReport, _ text: inout JSONText) {
-        let name = field.rawValue
-        switch field {
-        case .queuedSendBytes: text.member(name, report.queuedSendBytes)
-        case .queuedReceiveBytes: text.member(name, report.queuedReceiveBytes)
-        case .unreadMessages: text.member(name, report.kind == .webSocket ? report.unreadMessages : nil)
-        case .receiveStalledMs: text.member(name, report.receiveStalled)
-        default: text.member(name, report.sendStalled)
+    private func queue(_ column: Column, _ report: borrowing ConnectionReport, _ text: inout JSONText) {
+        switch column.field {
+        case .queuedSendBytes: text.member(column.key, report.queuedSendBytes)
+        case .queuedReceiveBytes: text.member(column.key, report.queuedReceiveBytes)
+        case .unreadMessages: text.member(column.key, report.kind == .webSocket ? report.unreadMessages : nil)
+        case .receiveStalledMs: text.member(column.key, report.receiveStalled)
+        default: text.member(column.key, report.sendStalled)
         }
     }
 
-    private func count(_ field: ConnectionField, _ report: ConnectionReport, _ text: inout JSONText) {
-        let name = field.rawValue
-        guard let record = report.record else { return text.member(name, 0) }
-        switch field {
-        case .receivedBytes: text.member(name, record.bytesReceived)
-        case .sentBytes: text.member(name, record.bytesSent)
-        case .receivedMessages: text.member(name, record.messagesReceived)
-        case .sentMessages: text.member(name, record.messagesSent)
-        case .receivedFrames: text.member(name, record.framesReceived)
-        default: text.member(name, record.framesSent)
+    private func count(_ column: Column, _ report: borrowing ConnectionReport, _ text: inout JSONText) {
+        guard let record = report.record else { return text.member(column.key, 0) }
+        switch column.field {
+        case .receivedBytes: text.member(column.key, record.bytesReceived)
+        case .sentBytes: text.member(column.key, record.bytesSent)
+        case .receivedMessages: text.member(column.key, record.messagesReceived)
+        case .sentMessages: text.member(column.key, record.messagesSent)
+        case .receivedFrames: text.member(column.key, record.framesReceived)
+        default: text.member(column.key, record.framesSent)
         }
     }
 
-    private func flag(_ field: ConnectionField, _ report: ConnectionReport, _ text: inout JSONText) {
-        let name = field.rawValue
-        switch field {
-        case .stalled: text.member(name, report.isStalled)
-        case .suspended: text.member(name, report.isSuspended)
-        case .relayed: text.member(name, report.isRelayed)
-        case .inputClosed: text.member(name, report.kind == .stream ? report.isInputClosed : nil)
-        default: text.member(name, report.kind == .stream ? report.isOutputClosed : nil)
+    private func flag(_ column: Column, _ report: borrowing ConnectionReport, _ text: inout JSONText) {
+        switch column.field {
+        case .stalled: text.member(column.key, report.isStalled)
+        case .suspended: text.member(column.key, report.isSuspended)
+        case .relayed: text.member(column.key, report.isRelayed)
+        case .inputClosed: text.member(column.key, report.kind == .stream ? report.isInputClosed : nil)
+        default: text.member(column.key, report.kind == .stream ? report.isOutputClosed : nil)
         }
     }
 
-    private func ping(_ times: RoundTrips?, _ text: inout JSONText) {
+    private func ping(_ key: JSONKey, _ times: RoundTrips?, _ text: inout JSONText) {
         guard let times, let last = times.last else { return }
-        text.key(ConnectionField.ping.rawValue)
+        text.key(key)
         text.beginObject()
         text.member("lastMs", last)
         text.member("p50Ms", times.quantile(0.5))
@@ -136,9 +140,9 @@ package struct ConnectionWriter {
         text.endObject()
     }
 
-    private func compression(_ report: ConnectionReport, _ text: inout JSONText) {
+    private func compression(_ key: JSONKey, _ report: borrowing ConnectionReport, _ text: inout JSONText) {
         guard report.usesDeflate, let sent = report.record?.bytesSent else { return }
-        text.key(ConnectionField.compression.rawValue)
+        text.key(key)
         text.beginObject()
         if report.writtenBytes > 0, sent > 0 {
             text.key("sentRatio")
@@ -147,9 +151,9 @@ package struct ConnectionWriter {
         text.endObject()
     }
 
-    private func tls(_ facts: TLSFacts?, _ text: inout JSONText) {
+    private func tls(_ key: JSONKey, _ facts: TLSFacts?, _ text: inout JSONText) {
         guard let facts else { return }
-        text.key(ConnectionField.tls.rawValue)
+        text.key(key)
         text.beginObject()
         text.member("version", facts.version.description)
         text.member("cipher", facts.cipherName)
@@ -163,12 +167,12 @@ package struct ConnectionWriter {
         text.endObject()
     }
 
-    private func handshake(_ facts: HandshakeFacts?, _ text: inout JSONText) {
+    private func handshake(_ key: JSONKey, _ facts: HandshakeFacts?, _ text: inout JSONText) {
         guard let heads = facts?.heads else { return }
-        text.key(ConnectionField.handshake.rawValue)
+        text.key(key)
         text.beginObject()
         for (name, head) in [("request", heads.request), ("response", heads.response)] {
-            text.key(name)
+            text.key(JSONKey(name))
             text.beginObject()
             text.member("line", head.firstLine)
             text.key("headers")
@@ -185,35 +189,14 @@ package struct ConnectionWriter {
         text.endObject()
     }
 
-    private func labels(_ labels: [String: String], _ text: inout JSONText) {
+    private func labels(_ key: JSONKey, _ labels: [String: String], _ text: inout JSONText) {
         guard !labels.isEmpty else { return }
-        text.key(ConnectionField.labels.rawValue)
+        text.key(key)
         text.beginObject()
         for (name, value) in labels.sorted(by: { $0.key < $1.key }) {
             text.foreignKey(name)
             text.string(value)
         }
         text.endObject()
-    }
-}
-
-extension ConnectionReport {
-    /// Since payload last moved; since the beginning where none has. None where some moved after the report was taken:
-    /// counters are read when they are shown.
-    package var idle: Duration {
-        let now = self.closing?.at ?? self.takenAt
-        return max(.zero, (self.record?.lastActivityAt ?? self.createdAt).duration(to: now))
-    }
-}
-
-extension TaskState {
-    /// As it is shown.
-    package var name: String {
-        switch self {
-        case .suspended: "suspended"
-        case .running: "running"
-        case .canceling: "canceling"
-        case .completed: "completed"
-        }
     }
 }

@@ -2,6 +2,7 @@ import GatewayCore
 import HTTPTypes
 import Hummingbird
 import HummingbirdCore
+import NIOCore
 import SessionTasks
 
 /// `/v1/connections`: every stream and WebSocket task, accepted or opened.
@@ -117,16 +118,31 @@ struct ConnectionsResource: Sendable {
         let writer = ConnectionWriter(anchor: self.context.anchor, fields: try ConnectionField.set(call.query))
         let page = try await list.page(cursor)
         let next = page.next.map { Self.path(call.query, cursor: $0) }
-        var text = JSONText(capacity: 512 + page.reports.count * 1024)
+        // RFC 8288 §3.
+        return .json(
+            Self.body(of: page.reports, writer, next: next),
+            headers: next.map { [.link: "<\($0)>; rel=\"next\""] } ?? [:])
+    }
+
+    /// Bytes that are written before they are moved to the answer, while the processor has them at hand.
+    private static let portion = 32 << 10
+
+    private static func body(of reports: ReportSelection, _ writer: ConnectionWriter, next: String?) -> ByteBuffer {
+        var body = ByteBuffer()
+        body.reserveCapacity(512 + reports.count * 1024)
+        var text = JSONText(capacity: Self.portion + 8192)
         text.beginObject()
         text.key("items")
         text.beginArray()
-        for report in page.reports { writer.write(report, to: &text) }
+        reports.visit { report in
+            writer.write(report, to: &text)
+            if text.bytes.count >= Self.portion { text.move(to: &body) }
+        }
         text.endArray()
         text.member("next", next)
         text.endObject()
-        // RFC 8288 §3.
-        return .json(text.bytes, headers: next.map { [.link: "<\($0)>; rel=\"next\""] } ?? [:])
+        text.move(to: &body)
+        return body
     }
 
     private static func path(_ query: Query, cursor: PageCursor) -> String {

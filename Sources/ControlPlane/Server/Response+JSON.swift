@@ -5,11 +5,14 @@ import NIOCore
 
 extension Response {
     static func json(_ bytes: [UInt8], status: HTTPResponse.Status = .ok, headers: HTTPFields = [:]) -> Response {
+        .json(ByteBuffer(bytes: bytes), status: status, headers: headers)
+    }
+
+    static func json(_ body: ByteBuffer, status: HTTPResponse.Status = .ok, headers: HTTPFields = [:]) -> Response {
         var headers = headers
         headers[.contentType] = "application/json"
         headers[.cacheControl] = "no-store"
-        return Response(
-            status: status, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
+        return Response(status: status, headers: headers, body: ResponseBody(byteBuffer: body))
     }
 
     static func json(_ model: some Encodable, status: HTTPResponse.Status = .ok) -> Response {

@@ -1,4 +1,7 @@
+import ByteKernels
 import GatewayCore
+import NIOCore
+import StreamTransport
 
 /// Writes JSON (RFC 8259) straight into bytes: a list of thousands of connections must cost little.
 package struct JSONText {
@@ -10,6 +13,34 @@ package struct JSONText {
         self.bytes.reserveCapacity(capacity)
     }
 
+    /// Makes room once for a value, and for what separates it from the one before.
+    @inline(__always)
+    private mutating func put(room: Int, _ write: (inout OutputSpan<UInt8>) -> Void) {
+        let needsComma = self.needsComma
+        self.bytes.append(addingCapacity: room + 1) { output in
+            if needsComma { output.append(UInt8(ascii: ",")) }
+            write(&output)
+        }
+        self.needsComma = true
+    }
+
+    /// The same for a member.
+    @inline(__always)
+    private mutating func put(_ key: JSONKey, room: Int, _ write: (inout OutputSpan<UInt8>) -> Void) {
+        let needsComma = self.needsComma
+        self.bytes.append(addingCapacity: JSONKey.room + room) { output in
+            key.write(behindComma: needsComma, to: &output)
+            write(&output)
+        }
+        self.needsComma = true
+    }
+
+    /// Moves what was written so far behind what is in `buffer`.
+    package mutating func move(to buffer: inout ByteBuffer) {
+        buffer.writeBytes(self.bytes)
+        self.bytes.removeAll(keepingCapacity: true)
+    }
+
     // MARK: Structure
 
     package mutating func beginObject() { self.begin(UInt8(ascii: "{")) }
@@ -18,8 +49,7 @@ package struct JSONText {
     package mutating func endArray() { self.end(UInt8(ascii: "]")) }
 
     private mutating func begin(_ mark: UInt8) {
-        self.comma()
-        self.bytes.append(mark)
+        self.put(room: 1) { $0.append(mark) }
         self.needsComma = false
     }
 
@@ -28,21 +58,10 @@ package struct JSONText {
         self.needsComma = true
     }
 
-    private mutating func comma() {
-        if self.needsComma { self.bytes.append(UInt8(ascii: ",")) }
-        self.needsComma = true
-    }
-
-    /// A name of ours, in which nothing is to be escaped.
-    package mutating func key(_ name: String) {
-        self.comma()
-        self.bytes.append(UInt8(ascii: "\""))
-        self.bytes.append(contentsOf: name.utf8)
-        self.bytes.append(contentsOf: Self.behindKey)
+    package mutating func key(_ key: JSONKey) {
+        self.put(key, room: 0) { _ in }
         self.needsComma = false
     }
-
-    private static let behindKey = Array("\":".utf8)
 
     /// A name that somebody else chose.
     package mutating func foreignKey(_ name: String) {
@@ -54,130 +73,120 @@ package struct JSONText {
     // MARK: Values
 
     package mutating func string(_ text: String) {
-        self.comma()
-        self.bytes.append(UInt8(ascii: "\""))
-        var text = text
-        text.withUTF8 { utf8 in
-            guard !utf8.allSatisfy(Self.standsForItself) else { return self.bytes.append(contentsOf: utf8) }
-            for byte in utf8 { self.append(escaped: byte) }
-        }
-        self.bytes.append(UInt8(ascii: "\""))
+        let utf8 = text.utf8
+        let span = utf8.span
+        let room = OutputSpan.room(quoted: span)
+        self.put(room: room) { $0.append(quoted: span, room: room) }
     }
 
-    private static func standsForItself(_ byte: UInt8) -> Bool {
-        byte >= 0x20 && byte != 0x22 && byte != 0x5C && byte != 0x7F
-    }
-
-    private mutating func append(escaped byte: UInt8) {
-        switch byte {
-        case 0x22, 0x5C:
-            self.bytes.append(0x5C)
-            self.bytes.append(byte)
-        case 0x0A: self.bytes.append(contentsOf: "\\n".utf8)
-        case 0x0D: self.bytes.append(contentsOf: "\\r".utf8)
-        case 0x09: self.bytes.append(contentsOf: "\\t".utf8)
-        case 0..<0x20, 0x7F:
-            let digits = Array("0123456789abcdef".utf8)
-            self.bytes.append(contentsOf: "\\u00".utf8)
-            self.bytes.append(digits[Int(byte >> 4)])
-            self.bytes.append(digits[Int(byte & 15)])
-        default: self.bytes.append(byte)
-        }
-    }
-
+    /// - Parameter value: of at most 64 bits.
     package mutating func number(_ value: some BinaryInteger) {
-        self.comma()
-        // Most are counters.
-        guard let small = UInt64(exactly: value) else { return self.bytes.append(contentsOf: "\(value)".utf8) }
-        self.digits(small)
-    }
-
-    private mutating func digits(_ value: UInt64) {
-        var unit: UInt64 = 1
-        while value / unit > 9 { unit *= 10 }
-        while unit > 0 {
-            self.bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value / unit % 10))
-            unit /= 10
-        }
+        self.put(room: OutputSpan.integerRoom) { $0.append(integer: value) }
     }
 
     /// With three digits behind the point at most.
     package mutating func milliseconds(_ duration: Duration) {
-        self.comma()
         let microseconds = duration.wholeMicroseconds
-        if microseconds < 0 { self.bytes.append(UInt8(ascii: "-")) }
-        let (whole, rest) = microseconds.magnitude.quotientAndRemainder(dividingBy: 1000)
-        self.digits(whole)
-        guard rest > 0 else { return }
-        self.bytes.append(UInt8(ascii: "."))
-        if rest < 100 { self.bytes.append(UInt8(ascii: "0")) }
-        if rest < 10 { self.bytes.append(UInt8(ascii: "0")) }
-        self.digits(rest)
+        self.put(room: OutputSpan.millisecondsRoom) { $0.append(microseconds: microseconds) }
     }
 
     /// Finite ones only: others are written as 0.
     package mutating func number(_ value: Double) {
-        self.comma()
-        self.bytes.append(contentsOf: (value.isFinite ? "\(value)" : "0").utf8)
+        // Priorities are a half unless somebody chose another.
+        if value == 0.5 { return self.put(room: 3) { $0.append(literal: "0.5") } }
+        let text = value.isFinite ? "\(value)" : "0"
+        self.put(room: text.utf8.count) { for byte in text.utf8 { $0.append(byte) } }
     }
 
     package mutating func boolean(_ value: Bool) {
-        self.comma()
-        self.bytes.append(contentsOf: (value ? "true" : "false").utf8)
+        self.put(room: 5) { $0.append(literal: value ? "true" : "false") }
     }
 
     /// RFC 3339 in UTC with milliseconds.
     /// - Parameter milliseconds: since 1970-01-01T00:00:00Z.
     package mutating func time(_ milliseconds: Int64) {
-        self.comma()
-        self.bytes.append(UInt8(ascii: "\""))
-        WallClock.write(milliseconds: milliseconds, to: &self.bytes)
-        self.bytes.append(UInt8(ascii: "\""))
+        self.put(room: WallClock.room + 2) { $0.append(time: milliseconds) }
     }
 
     // MARK: Members
 
-    package mutating func member(_ name: String, time milliseconds: Int64) {
-        self.key(name)
-        self.time(milliseconds)
+    package mutating func member(_ key: JSONKey, time milliseconds: Int64) {
+        self.put(key, room: WallClock.room + 2) { $0.append(time: milliseconds) }
     }
 
-    package mutating func member(_ name: String, _ text: String?) {
+    package mutating func member(_ key: JSONKey, _ text: String?) {
         guard let text else { return }
-        self.key(name)
-        self.string(text)
+        let utf8 = text.utf8
+        let span = utf8.span
+        let room = OutputSpan.room(quoted: span)
+        self.put(key, room: room) { $0.append(quoted: span, room: room) }
     }
 
-    package mutating func member(_ name: String, _ value: (some BinaryInteger)?) {
+    package mutating func member(_ key: JSONKey, _ value: (some BinaryInteger)?) {
         guard let value else { return }
-        self.key(name)
-        self.number(value)
+        self.put(key, room: OutputSpan.integerRoom) { $0.append(integer: value) }
     }
 
-    package mutating func member(_ name: String, _ duration: Duration?) {
+    package mutating func member(_ key: JSONKey, _ duration: Duration?) {
         guard let duration else { return }
-        self.key(name)
-        self.milliseconds(duration)
+        self.member(key, microseconds: duration.wholeMicroseconds)
     }
 
-    package mutating func member(_ name: String, _ value: Bool?) {
+    /// As milliseconds.
+    private mutating func member(_ key: JSONKey, microseconds: Int64) {
+        self.put(key, room: OutputSpan.millisecondsRoom) { $0.append(microseconds: microseconds) }
+    }
+
+    package mutating func member(_ key: JSONKey, _ value: Bool?) {
         guard let value else { return }
-        self.key(name)
-        self.boolean(value)
+        self.put(key, room: 5) { $0.append(literal: value ? "true" : "false") }
+    }
+
+    package mutating func member(_ key: JSONKey, from start: MonotonicInstant, to end: MonotonicInstant) {
+        self.member(key, microseconds: (end.nanoseconds &- start.nanoseconds) / 1000)
     }
 
     /// What is JSON already.
-    package mutating func member(_ name: String, json: [UInt8]?) {
+    package mutating func member(_ key: JSONKey, json: [UInt8]?) {
         guard let json else { return }
-        self.key(name)
-        self.bytes.append(contentsOf: json)
-        self.needsComma = true
+        self.put(key, room: json.count) { $0.append(copying: json.span) }
+    }
+
+    // MARK: Names and addresses
+
+    package mutating func member(_ key: JSONKey, _ connection: ConnectionKey?) {
+        guard let connection else { return }
+        self.put(key, room: OutputSpan.decimalRoom + 3) { output in
+            output.append(UInt8(ascii: "\""))
+            output.append(decimal: connection.number)
+            if connection.side == .upstream { output.append(UInt8(ascii: "u")) }
+            output.append(UInt8(ascii: "\""))
+        }
+    }
+
+    package mutating func member(_ key: JSONKey, _ address: StreamTransport.SocketAddress?) {
+        guard case .ipv4(let number, let port)? = address else { return self.member(key, address?.description) }
+        self.put(key, room: StreamTransport.SocketAddress.ipv4Room + 2) { output in
+            output.append(UInt8(ascii: "\""))
+            StreamTransport.SocketAddress.write(ipv4: number, port: port, to: &output)
+            output.append(UInt8(ascii: "\""))
+        }
+    }
+}
+
+extension OutputSpan<UInt8> {
+    fileprivate mutating func append(time milliseconds: Int64) {
+        self.append(UInt8(ascii: "\""))
+        WallClock.write(milliseconds: milliseconds, to: &self)
+        self.append(UInt8(ascii: "\""))
     }
 }
 
 extension Duration {
     /// Held to what `Int64` takes: about ±292 000 years.
     package var wholeMicroseconds: Int64 {
+        // Most have not stalled: their duration is zero.
+        guard self != .zero else { return 0 }
         let (seconds, attoseconds) = self.components
         let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000)
         guard !overflow else { return seconds < 0 ? .min : .max }

@@ -19,7 +19,8 @@ package struct TimeAnchor: Sendable {
 
     /// Since 1970-01-01T00:00:00Z.
     package func milliseconds(of instant: MonotonicInstant) -> Int64 {
-        let passed = self.instant.duration(to: instant).wholeMicroseconds
-        return self.milliseconds &+ Int64((Double(passed) / 1000).rounded(.down))
+        let microseconds = (instant.nanoseconds &- self.instant.nanoseconds) / 1000
+        let (whole, rest) = microseconds.quotientAndRemainder(dividingBy: 1000)
+        return self.milliseconds &+ (rest < 0 ? whole - 1 : whole)
     }
 }

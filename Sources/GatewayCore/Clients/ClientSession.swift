@@ -97,7 +97,7 @@ extension ClientSession: OrderedConnection {
         side == .downstream ? self.ordered.link : nil
     }
 
-    func reports(at now: MonotonicInstant) -> [ConnectionReport] {
-        [self.ordered.report(self.key, createdAt: self.createdAt, at: now)]
+    func report(at now: MonotonicInstant, to reports: inout [ConnectionReport]) {
+        reports.append(self.ordered.report(self.key, createdAt: self.createdAt, at: now))
     }
 }

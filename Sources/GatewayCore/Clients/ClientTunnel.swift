@@ -130,12 +130,13 @@ extension ClientTunnel: OrderedConnection {
         self.tunnel == nil ? nil : self.half(side).link
     }
 
-    func reports(at now: MonotonicInstant) -> [ConnectionReport] {
+    func report(at now: MonotonicInstant, to reports: inout [ConnectionReport]) {
         var (first, second) = (self.report(.downstream, at: now), self.report(.upstream, at: now))
         // Who is not read holds up the one whose bytes wait.
         first.sendStalled = second.receiveStalled
         second.sendStalled = first.receiveStalled
-        return [first, second]
+        reports.append(first)
+        reports.append(second)
     }
 
     private func report(_ side: TunnelSide, at now: MonotonicInstant) -> ConnectionReport {

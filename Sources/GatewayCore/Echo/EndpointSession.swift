@@ -107,12 +107,13 @@ extension EndpointSession: LiveConnection {
         return self.stream.map { .stream($0) } ?? self.webSocket.map { .webSocket($0) }
     }
 
-    func reports(at now: MonotonicInstant) -> [ConnectionReport] {
+    func report(at now: MonotonicInstant, to reports: inout [ConnectionReport]) {
         let kind: ConnectionKind = self.stream == nil ? .webSocket : .stream
-        var report = self.passport.report(kind, stage: .open, at: now)
-        if let link = self.link(.downstream) { report.read(link) }
-        report.sendStalled = report.receiveStalled
-        return [report]
+        // Filled where it is: it is large to be moved.
+        reports.append(self.passport.report(kind, stage: .open, at: now))
+        let place = reports.endIndex - 1
+        if let link = self.link(.downstream) { reports[place].read(link) }
+        reports[place].sendStalled = reports[place].receiveStalled
     }
 
     func stop(_ signal: CloseSignal) {

@@ -29,20 +29,21 @@ extension Gateway {
     package func liveNumbers(from first: UInt64 = 0) async -> [UInt64] {
         var numbers: [UInt64] = []
         for part in self.parts { numbers += await part.value.loop.perform { part.value.liveIdentifiers(from: first) } }
-        return numbers.sorted()
+        return numbers.inRisingOrder
     }
 
-    /// Reports of those that still live, a few hundred a turn; of a tunnel, two. In no special order.
-    package func reports(of numbers: [UInt64]) async -> [ConnectionReport] {
+    /// Reports of those that still live; of a tunnel, two. In no special order.
+    /// - Returns: what each turn of a loop gave: reports are large, and are left where they are.
+    package func reports(of numbers: [UInt64]) async -> [[ConnectionReport]] {
         var byPart: [[UInt64]] = Array(repeating: [], count: self.parts.count)
         for number in numbers where number > 0 { byPart[Int((number - 1) % UInt64(self.parts.count))].append(number) }
-        var reports: [ConnectionReport] = []
+        var reports: [[ConnectionReport]] = []
         for (part, numbers) in zip(self.parts, byPart) {
             var rest = numbers[...]
             while !rest.isEmpty {
                 let turn = rest.prefix(Self.reportsPerTurn)
                 rest = rest.dropFirst(turn.count)
-                reports += await part.value.loop.perform { part.value.reports(of: turn) }
+                reports.append(await part.value.loop.perform { part.value.reports(of: turn) })
             }
         }
         return reports

@@ -40,10 +40,13 @@ extension LoopGateway {
     /// Adds some of what lives.
     func counted(_ identifiers: ArraySlice<UInt64>, _ figures: GatewayFigures) -> GatewayFigures {
         var figures = figures
+        var reports: [ConnectionReport] = []
         for identifier in identifiers {
             guard let connection = self.live[identifier] else { continue }
             let route = connection.routeName ?? ""
-            for report in connection.reports(at: self.loop.now) {
+            reports.removeAll(keepingCapacity: true)
+            connection.report(at: self.loop.now, to: &reports)
+            for report in reports {
                 let group = GatewayFigures.Group(
                     route: route, kind: report.kind, isAccepted: report.isAccepted, stage: report.stage)
                 figures.live[group, default: 0] += 1

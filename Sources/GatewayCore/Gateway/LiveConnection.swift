@@ -16,8 +16,8 @@ protocol LiveConnection: AnyObject {
     func stop(_ signal: CloseSignal)
     /// The task on that side; `nil` while there is none.
     func link(_ side: TunnelSide) -> TunnelLink?
-    /// What is to be shown: of a tunnel, both its connections.
-    func reports(at now: MonotonicInstant) -> [ConnectionReport]
+    /// Appends what is to be shown: of a tunnel, both its connections.
+    func report(at now: MonotonicInstant, to reports: inout [ConnectionReport])
 }
 
 extension LiveConnection {

@@ -22,22 +22,20 @@ extension LoopGateway {
         var reports: [ConnectionReport] = []
         reports.reserveCapacity(identifiers.count)
         for identifier in identifiers {
-            guard let connection = self.live[identifier] else { continue }
-            reports += self.labelled(connection.reports(at: now))
+            self.live[identifier]?.report(at: now, to: &reports)
         }
+        self.complete(&reports)
         return reports
     }
 
-    /// With what is kept beside the connection itself.
-    private func labelled(_ reports: [ConnectionReport]) -> [ConnectionReport] {
-        guard !self.labels.isEmpty || !self.handshakes.isEmpty else { return reports }
-        return reports.map { report in
-            var report = report
-            report.labels = self.labels[report.key] ?? [:]
-            if report.key.side == .downstream {
-                report.handshake = report.handshake ?? self.handshakes[report.key.number]
-            }
-            return report
+    /// Adds what is kept beside the connections themselves.
+    private func complete(_ reports: inout [ConnectionReport]) {
+        guard !self.labels.isEmpty || !self.handshakes.isEmpty else { return }
+        for index in reports.indices {
+            let key = reports[index].key
+            reports[index].labels = self.labels[key] ?? [:]
+            guard key.side == .downstream, reports[index].handshake == nil else { continue }
+            reports[index].handshake = self.handshakes[key.number]
         }
     }
 
@@ -48,20 +46,16 @@ extension LoopGateway {
     }
 
     func find(_ key: ConnectionKey) -> Finding {
-        if let connection = self.live[key.number] {
-            let reports = self.labelled(connection.reports(at: self.loop.now))
-            if let report = reports.first(where: { $0.key == key }) { return .live(report) }
-        }
+        if let report = self.reports(of: [key.number]).first(where: { $0.key == key }) { return .live(report) }
         return self.closed.report(key).map { .closed($0) } ?? .unknown
     }
 
     /// Keeps what is known of a connection that ends now.
     func remember(_ identifier: UInt64, _ reason: TerminationReason, detail: String?) {
-        guard self.closed.limit > 0, let connection = self.live[identifier] else { return }
-        let now = self.loop.now
-        for var report in self.labelled(connection.reports(at: now)) {
+        guard self.closed.limit > 0 else { return }
+        for var report in self.reports(of: [identifier]) {
             report.stage = .closed
-            report.closing = ClosingRecord(at: now, reason: reason, detail: detail)
+            report.closing = ClosingRecord(at: report.takenAt, reason: reason, detail: detail)
             self.closed.append(report)
         }
     }

@@ -278,8 +278,8 @@ extension InboundConnection: LiveConnection {
     /// Nothing goes anywhere before its route is known.
     var queuedBytes: Int { 0 }
 
-    func reports(at now: MonotonicInstant) -> [ConnectionReport] {
-        [self.passport.report(self.plan.configuration.kind.connectionKind, stage: .opening, at: now)]
+    func report(at now: MonotonicInstant, to reports: inout [ConnectionReport]) {
+        reports.append(self.passport.report(self.plan.configuration.kind.connectionKind, stage: .opening, at: now))
     }
 
     func drain() {

@@ -13,6 +13,8 @@ package struct ConnectionReport: Sendable {
     package let takenAt: MonotonicInstant
     /// `nil` before its task was made: the connection is still in its handshake.
     package var record: TaskRecord?
+    /// What the record told beside its counters.
+    package var details: TaskRecord.Details?
     package var listener: String?
     package var route: String?
     /// The upstream's name, which is its URL where the route names that itself.
@@ -62,12 +64,6 @@ package struct ConnectionReport: Sendable {
 extension ConnectionReport {
     /// What the task itself tells.
     mutating func read(_ link: TunnelLink) {
-        self.record = link.record
-        self.peer = self.peer ?? link.record.read { $0.peerAddress }
-        self.stage = link.stage
-        self.queuedSendBytes = link.queuedBytes
-        self.receiveStalled = link.record.stalled(at: self.takenAt)
-        self.isStalled = link.record.isStalled
         switch link {
         case .stream(let task): self.read(task)
         case .webSocket(let task): self.read(task)
@@ -78,8 +74,19 @@ extension ConnectionReport {
         if !self.isRelayed, stall.since != nil { self.isStalled = true }
     }
 
+    private mutating func read(_ record: TaskRecord) {
+        let details = record.currentDetails
+        self.record = record
+        self.details = details
+        self.peer = self.peer ?? details.peerAddress
+        self.receiveStalled = details.stalled(at: self.takenAt)
+        self.isStalled = record.isStalled
+    }
+
     private mutating func read(_ task: StreamTask) {
-        self.queuedSendBytes += task.waitingBytes
+        self.read(task.record)
+        self.stage = task.stage
+        self.queuedSendBytes = task.queuedBytes + task.waitingBytes
         self.isInputClosed = task.isInputClosed
         self.isOutputClosed = task.isOutputClosed
         self.isRelayed = task.isRelayed
@@ -88,6 +95,9 @@ extension ConnectionReport {
     }
 
     private mutating func read(_ task: WebSocketTask) {
+        self.read(task.record)
+        self.stage = task.stage
+        self.queuedSendBytes = task.queuedBytes
         self.queuedReceiveBytes = task.unreadBytes
         self.unreadMessages = task.unreadMessages
         self.isRelayed = task.isRelayed

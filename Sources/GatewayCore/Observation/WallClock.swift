@@ -1,3 +1,4 @@
+import ByteKernels
 import StreamTransport
 
 /// The time of day, for logs.
@@ -7,33 +8,30 @@ package enum WallClock {
         Self.text(milliseconds: Machine.wallClockMilliseconds())
     }
 
+    /// The bytes of every text.
+    package static let room = 24
+
     /// - Parameter milliseconds: since 1970-01-01T00:00:00Z, leap seconds not counted; from 0 to the end of the year 9999.
     package static func text(milliseconds: Int64) -> String {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(24)
-        Self.write(milliseconds: milliseconds, to: &bytes)
+        let bytes = [UInt8](capacity: Self.room) { Self.write(milliseconds: milliseconds, to: &$0) }
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The same, behind what is in `bytes`: lists of thousands of connections show several times each.
-    package static func write(milliseconds: Int64, to bytes: inout [UInt8]) {
+    /// The same where there is `room`: lists of thousands of connections show several times each.
+    package static func write(milliseconds: Int64, to output: inout OutputSpan<UInt8>) {
         let milliseconds = min(max(0, milliseconds), Self.latest)
         let (year, month, day) = Self.date(daysSinceEpoch: milliseconds / 86_400_000)
-        let second = milliseconds / 1000 % 86_400
-        Self.write(year, 4, to: &bytes)
-        bytes.append(UInt8(ascii: "-"))
-        Self.write(month, 2, to: &bytes)
-        bytes.append(UInt8(ascii: "-"))
-        Self.write(day, 2, to: &bytes)
-        bytes.append(UInt8(ascii: "T"))
-        Self.write(second / 3600, 2, to: &bytes)
-        bytes.append(UInt8(ascii: ":"))
-        Self.write(second / 60 % 60, 2, to: &bytes)
-        bytes.append(UInt8(ascii: ":"))
-        Self.write(second % 60, 2, to: &bytes)
-        bytes.append(UInt8(ascii: "."))
-        Self.write(milliseconds % 1000, 3, to: &bytes)
-        bytes.append(UInt8(ascii: "Z"))
+        let second = UInt64(milliseconds / 1000 % 86_400)
+        output.append(twoDigits: year / 100)
+        Self.write(year % 100, "-", to: &output)
+        Self.write(month, "-", to: &output)
+        Self.write(day, "T", to: &output)
+        Self.write(second / 3600, ":", to: &output)
+        Self.write(second / 60 % 60, ":", to: &output)
+        Self.write(second % 60, ".", to: &output)
+        let rest = UInt64(milliseconds % 1000)
+        output.append(decimal: rest / 100)
+        Self.write(rest % 100, "Z", to: &output)
     }
 
     /// 9999-12-31T23:59:59.999Z: RFC 3339 has four digits for the year.
@@ -41,7 +39,7 @@ package enum WallClock {
 
     /// The civil date in the proleptic Gregorian calendar, by counting years from March on, so that the leap day is a
     /// year's last.
-    private static func date(daysSinceEpoch days: Int64) -> (Int64, Int64, Int64) {
+    private static func date(daysSinceEpoch days: Int64) -> (UInt64, UInt64, UInt64) {
         let shifted = days + 719_468
         let era = shifted / 146_097
         let dayOfEra = shifted % 146_097
@@ -50,14 +48,11 @@ package enum WallClock {
         let monthFromMarch = (5 * dayOfYear + 2) / 153
         let day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
         let month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
-        return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, day)
+        return (UInt64(yearOfEra + era * 400 + (month <= 2 ? 1 : 0)), UInt64(month), UInt64(day))
     }
 
-    private static func write(_ number: Int64, _ width: Int, to bytes: inout [UInt8]) {
-        var unit: Int64 = width == 4 ? 1000 : width == 3 ? 100 : 10
-        while unit > 0 {
-            bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number / unit % 10))
-            unit /= 10
-        }
+    private static func write(_ number: UInt64, _ mark: Unicode.Scalar, to output: inout OutputSpan<UInt8>) {
+        output.append(twoDigits: number)
+        output.append(UInt8(ascii: mark))
     }
 }

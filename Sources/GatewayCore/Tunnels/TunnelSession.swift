@@ -67,8 +67,8 @@ extension TunnelSession: LiveConnection {
         }
     }
 
-    func reports(at now: MonotonicInstant) -> [ConnectionReport] {
-        guard let downstream = self.link(.downstream), let upstream = self.link(.upstream) else { return [] }
+    func report(at now: MonotonicInstant, to reports: inout [ConnectionReport]) {
+        guard let downstream = self.link(.downstream), let upstream = self.link(.upstream) else { return }
         var first = self.passport.report(downstream.kind.connectionKind, stage: .open, at: now)
         first.partner = ConnectionKey(self.identifier, .upstream)
         first.read(downstream)
@@ -84,7 +84,8 @@ extension TunnelSession: LiveConnection {
         // Who is not read holds up the one whose bytes wait.
         first.sendStalled = second.receiveStalled
         second.sendStalled = first.receiveStalled
-        return [first, second]
+        reports.append(first)
+        reports.append(second)
     }
 }
 

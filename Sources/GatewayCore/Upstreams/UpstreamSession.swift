@@ -214,9 +214,9 @@ extension UpstreamSession: LiveConnection {
     /// Nothing is read before both sides stand.
     var queuedBytes: Int { 0 }
 
-    func reports(at now: MonotonicInstant) -> [ConnectionReport] {
+    func report(at now: MonotonicInstant, to reports: inout [ConnectionReport]) {
         let kind: ConnectionKind = if case .stream = self.link { .stream } else { .webSocket }
-        return [self.passport.report(kind, stage: .opening, at: now)]
+        reports.append(self.passport.report(kind, stage: .opening, at: now))
     }
 
     func drain() {

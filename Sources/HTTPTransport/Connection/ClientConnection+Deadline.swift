@@ -7,6 +7,13 @@ extension ClientConnection {
         self.lastProgress = .now()
     }
 
+    /// What one read brings has one time.
+    func noteReceived() {
+        guard self.hasReceived else { return }
+        self.hasReceived = false
+        self.progressed()
+    }
+
     func watch(_ exchange: Exchange) {
         guard let timeout = exchange.order.idleTimeout.map(TimeAmount.bounded) else { return }
         let wanted = self.lastProgress + timeout

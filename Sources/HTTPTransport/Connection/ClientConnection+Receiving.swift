@@ -9,7 +9,7 @@ extension ClientConnection {
             self.fail(.violation(.unsolicited))
             return nil
         }
-        self.progressed()
+        self.hasReceived = true
         if exchange.metrics.responseStart == nil { exchange.metrics.responseStart = exchange.instant }
         guard !head.isInformational else {
             self.informationalReceived(head, exchange)
@@ -36,7 +36,7 @@ extension ClientConnection {
 
     func contentReceived(_ bytes: ByteBuffer) {
         guard case .busy(let exchange) = self.phase else { return self.fail(.violation(.unsolicited)) }
-        self.progressed()
+        self.hasReceived = true
         exchange.progress.contentReceived(bytes.readableBytes)
         exchange.contentReceived(bytes)
     }
@@ -59,7 +59,7 @@ extension ClientConnection {
             if exchange.progress.isUpgraded { return self.handOver(exchange) }
             if keepsAlive, self.wire.endExchange(), self.isActive {
                 self.phase = .idle
-                self.idleSince = .now()
+                self.idleSince = self.lastProgress
                 self.pool.connectionFreed(self)
             } else {
                 self.phase = .idle

@@ -42,6 +42,8 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     /// The piece's bytes on the wire before it was written.
     var bodyStart: Int64 = 0
     var lastProgress = NIODeadline.now()
+    /// Whether the read under way has brought anything.
+    var hasReceived = false
     /// What waited for the system when the deadline last looked.
     var unsentBytes = 0
     var deadline: (at: NIODeadline, task: Scheduled<Void>)?
@@ -96,6 +98,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
 
     func channelReadComplete(context: ChannelHandlerContext) {
         self.awaitsRead = false
+        self.noteReceived()
         self.settle()
         self.readIfWanted()
         context.fireChannelReadComplete()

@@ -28,6 +28,4 @@ package enum ResponseViolation: Error, Sendable, Hashable {
     case tooManyInformationalHeads
     /// More bytes of chunk framing in a row than `MessageLimits.framingBytes`, with no content among them.
     case framingWithoutContent
-    /// Anything else that the parser refuses, in its words.
-    case syntax(String)
 }

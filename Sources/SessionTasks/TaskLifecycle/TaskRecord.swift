@@ -45,6 +45,12 @@ package final class TaskRecord: Sendable {
             set { if newValue != self.stalled { self.changeRare { $0.stalled = newValue } } }
         }
 
+        /// How long the peer was not read in all, up to `now`.
+        package func stalled(at now: MonotonicInstant) -> Duration {
+            guard let rare = self.rare?.value else { return .zero }
+            return rare.stalled + (rare.stallBegan.map { max(.zero, $0.duration(to: now)) } ?? .zero)
+        }
+
         private mutating func changeRare(_ change: (inout Rare) -> Void) {
             var rare = self.rare?.value ?? Rare()
             change(&rare)
@@ -170,17 +176,13 @@ package final class TaskRecord: Sendable {
         }
     }
 
-    /// How long the peer was not read in all, up to `now`.
-    package func stalled(at now: MonotonicInstant) -> Duration {
-        self.read { details in
-            details.stalled + (details.stallBegan.map { max(.zero, $0.duration(to: now)) } ?? .zero)
-        }
-    }
-
     package func markOpened(at now: MonotonicInstant) {
         self.opened.store(now.nanoseconds, ordering: .relaxed)
         self.active.store(now.nanoseconds, ordering: .relaxed)
     }
+
+    /// What changes rarely, as it is now.
+    package var currentDetails: Details { self.details.withLock { $0 } }
 
     package func read<R: Sendable>(_ body: (Details) -> R) -> R {
         self.details.withLock { body($0) }

@@ -61,23 +61,3 @@ extension SocketAddress {
         }
     }
 }
-
-extension SocketAddress: CustomStringConvertible {
-    /// `192.0.2.1:80`, `[2001:db8::1]:443`, or `unix:/run/app.sock` (`unix:` alone for a socket without a name).
-    package var description: String {
-        switch self {
-        case .ipv4(_, let port): "\(self.host):\(port)"
-        case .ipv6(_, _, _, let port): "[\(self.host)]:\(port)"
-        case .unix(let path): "unix:\(path)"
-        }
-    }
-
-    /// The address without its port; a Unix socket's path.
-    package var host: String {
-        if case .unix(let path) = self { return path }
-        var text: [CChar] = Array(repeating: 0, count: 64)
-        let formatted = unsafe self.withSockaddr { target, _ in unsafe sluice_format_host(target, &text, 64) }
-        guard formatted == 1 else { return "?" }
-        return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    }
-}

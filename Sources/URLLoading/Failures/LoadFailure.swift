@@ -105,7 +105,7 @@ enum LoadFailure {
     private static func code(_ violation: ResponseViolation) -> URLError.Code {
         switch violation {
         case .headTooLarge, .tooManyInformationalHeads, .framingWithoutContent: .dataLengthExceedsMaximum
-        case .statusLine, .syntax, .unsolicited: .badServerResponse
+        case .statusLine, .unsolicited: .badServerResponse
         case .bareLineBreak, .foldedField, .fieldName, .fieldValue, .contentLength, .twoFramings, .transferCoding,
             .chunk, .upgrade:
             .cannotParseResponse

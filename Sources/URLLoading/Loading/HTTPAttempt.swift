@@ -17,17 +17,19 @@ final class HTTPAttempt: @unchecked Sendable {
     let request: URLRequest?
     /// As they were sent.
     let head: RequestHead
-    let startedAt = Date()
+    /// For the cache; `nil` where there is none.
+    let startedAt: Date?
     var connection: ConnectionFacts?
 
     /// What is being sent.
     let body: (any UploadBody)?
 
-    init(_ load: HTTPLoad, request: URLRequest?, head: RequestHead, body: (any UploadBody)?) {
+    init(_ load: HTTPLoad, request: URLRequest?, head: RequestHead, body: (any UploadBody)?, startedAt: Date?) {
         self.load = load
         self.request = request
         self.head = head
         self.body = body
+        self.startedAt = startedAt
     }
 
     func start(_ order: consuming ExchangeOrder, in pool: ConnectionPool) {

@@ -63,10 +63,11 @@ extension HTTPLoad {
     /// - Returns: whether that was asked.
     func useStored(updatedBy fields: HTTPFields, _ attempt: HTTPAttempt) -> Bool {
         guard let stored = self.stored, let entry = stored.entry, let cache = self.core.configuration.urlCache,
-            let response = stored.response as? HTTPURLResponse, let url = response.url
+            let response = stored.response as? HTTPURLResponse, let url = response.url,
+            let startedAt = attempt.startedAt
         else { return false }
         let fresh = entry.freshened(
-            by: fields, requestTime: HTTPDate(attempt.startedAt), responseTime: HTTPDate(Date()))
+            by: fields, requestTime: HTTPDate(startedAt), responseTime: HTTPDate(Date()))
         self.moveOn()
         self.stored = nil
         guard let fresh else {
@@ -89,12 +90,14 @@ extension HTTPLoad {
     /// Sees what a response means for the cache before its content comes.
     func beginKeeping(_ response: HTTPURLResponse) {
         self.keeping = nil
-        guard let cache = self.core.configuration.urlCache, let attempt = self.attempt else { return }
+        guard let cache = self.core.configuration.urlCache, let attempt = self.attempt,
+            let startedAt = attempt.startedAt
+        else { return }
         self.forgetStale(response, cache)
         guard self.transfer.mayBeKept else { return }
         let sent = HTTPFields(lines: attempt.head.fields.lazy.map { (name: $0.name, value: $0.value) })
         self.keeping = CacheKeeping(
-            response, to: self.request, sent: sent, requestTime: attempt.startedAt, cache: cache)
+            response, to: self.request, sent: sent, requestTime: startedAt, cache: cache)
     }
 
     private func forgetStale(_ response: HTTPURLResponse, _ cache: URLCache) {

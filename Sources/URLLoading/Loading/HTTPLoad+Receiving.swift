@@ -40,7 +40,7 @@ extension HTTPLoad {
         guard let url = self.request.url else { return nil }
         return HTTPURLResponse(
             url: url, statusCode: head.status, httpVersion: "HTTP/1.\(head.minorVersion)",
-            lines: head.fields.map { (name: $0.name, value: $0.value) }, contentIsEncoded: contentIsEncoded)
+            lines: head.fields, contentIsEncoded: contentIsEncoded)
     }
 
     // MARK: Redirects

@@ -189,7 +189,8 @@ final class HTTPLoad: Loader, @unchecked Sendable {
         order.idleTimeout = timeout
         order.trafficClass = self.core.configuration.trafficClass(for: self.request)
         let request = self.transfer.isMeasured ? self.request : nil
-        let attempt = HTTPAttempt(self, request: request, head: order.head, body: source)
+        let startedAt = self.core.configuration.urlCache == nil ? nil : Date()
+        let attempt = HTTPAttempt(self, request: request, head: order.head, body: source, startedAt: startedAt)
         self.attempt = attempt
         self.response = nil
         self.isGiven = false

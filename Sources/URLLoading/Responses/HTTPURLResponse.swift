@@ -1,13 +1,12 @@
 import Foundation
 import HTTPSemantics
+import HTTPTransport
 import Synchronization
 
 /// The head of an answer over HTTP.
 open class HTTPURLResponse: URLResponse, @unchecked Sendable {
-    package typealias Line = (name: String, value: String)
-
     private let status: Int
-    private let lines: [Line]
+    private let lines: [HeaderField]
     /// The lines by their names, once somebody has wanted them so: many only ask for the status.
     private let joined: Mutex<[String: String]?>
     /// As in "HTTP/1.1"; `nil` where it was not given.
@@ -17,7 +16,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     ///   - httpVersion: as in "HTTP/1.1".
     ///   - headerFields: by name; of names that differ in case alone the values are joined by a comma.
     public init?(url: URL, statusCode: Int, httpVersion: String?, headerFields: [String: String]?) {
-        let lines = (headerFields ?? [:]).sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
+        let lines = (headerFields ?? [:]).sorted { $0.key < $1.key }.map { HeaderField($0.key, $0.value) }
         self.status = statusCode
         self.lines = lines
         self.joined = Mutex(nil)
@@ -30,13 +29,21 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     ///   - lines: in their order, repeated ones included.
     ///   - contentIsEncoded: then its length once decoded is not known.
     package init(
-        url: URL, statusCode: Int, httpVersion: String, lines: [Line], contentIsEncoded: Bool
+        url: URL, statusCode: Int, httpVersion: String, lines: [HeaderField], contentIsEncoded: Bool
     ) {
         self.status = statusCode
         self.lines = lines
         self.joined = Mutex(nil)
         self.httpVersion = httpVersion
         super.init(Self.facts(url, lines, contentIsEncoded: contentIsEncoded))
+    }
+
+    package convenience init(
+        url: URL, statusCode: Int, httpVersion: String, lines: [(name: String, value: String)], contentIsEncoded: Bool
+    ) {
+        self.init(
+            url: url, statusCode: statusCode, httpVersion: httpVersion,
+            lines: lines.map { HeaderField($0.name, $0.value) }, contentIsEncoded: contentIsEncoded)
     }
 
     /// Brings back a response from where it was written to.
@@ -104,7 +111,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
 }
 
 extension HTTPURLResponse {
-    fileprivate static func joined(_ lines: [Line]) -> [String: String] {
+    fileprivate static func joined(_ lines: [HeaderField]) -> [String: String] {
         var fields = [String: String](minimumCapacity: lines.count)
         // Names that nobody registered keep the spelling in which they first came.
         var others: [String] = []
@@ -125,7 +132,7 @@ extension HTTPURLResponse {
     }
 
     /// Of the field `name`; those of repeated lines joined by a comma.
-    private static func value(of name: String, in lines: [Line]) -> String? {
+    private static func value(of name: String, in lines: [HeaderField]) -> String? {
         var value: String?
         for line in lines where line.name.isSameFieldName(as: name) {
             value = value.map { "\($0), \(line.value)" } ?? line.value
@@ -134,7 +141,7 @@ extension HTTPURLResponse {
     }
 
     /// -1 for what is no number, or several that differ.
-    private static func length(_ lines: [Line]) -> Int64 {
+    private static func length(_ lines: [HeaderField]) -> Int64 {
         guard let value = self.value(of: "Content-Length", in: lines) else { return -1 }
         if value.utf8.count < 19, value.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) { return Int64(value) ?? -1 }
         let parts = value.split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } }
@@ -144,10 +151,10 @@ extension HTTPURLResponse {
         return Int64(first) ?? -1
     }
 
-    fileprivate static func facts(_ url: URL, _ lines: [Line], contentIsEncoded: Bool) -> ResponseFacts {
-        let type = self.value(of: "Content-Type", in: lines).flatMap { ContentType($0) }
-        return ResponseFacts(
-            url: url, mimeType: type?.mediaType, expectedContentLength: contentIsEncoded ? -1 : self.length(lines),
-            textEncodingName: type?.charset, disposition: self.value(of: "Content-Disposition", in: lines))
+    fileprivate static func facts(_ url: URL, _ lines: [HeaderField], contentIsEncoded: Bool) -> ResponseFacts {
+        ResponseFacts(
+            url: url, contentType: self.value(of: "Content-Type", in: lines),
+            expectedContentLength: contentIsEncoded ? -1 : self.length(lines),
+            disposition: self.value(of: "Content-Disposition", in: lines))
     }
 }

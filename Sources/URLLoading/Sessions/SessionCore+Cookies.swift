@@ -26,6 +26,7 @@ extension SessionCore {
 
     /// Keeps the cookies of an answer, if the request, the session and the rules allow it.
     func keepCookies(_ lines: [HeaderField], from url: URL, request: URLRequest, of task: URLSessionTask) {
+        guard lines.contains(where: { $0.isNamed("set-cookie") }) else { return }
         guard let storage = self.askedStorage else {
             return RequestDressing.keepCookies(lines, from: url, request: request, configuration: self.configuration)
         }

@@ -30,9 +30,16 @@ extension Transfer {
 
     /// One response of several, or the only one: tells it, and goes on as it is answered.
     func show(_ response: URLResponse) {
-        self.task.change(\.countOfBytesExpectedToReceive) { $0.expectedToReceive = response.expectedContentLength }
-        self.task.change(\.response) { $0.response = response }
-        self.showProgress()
+        let expected = response.expectedContentLength
+        let isUnseen = self.task.changeUnseen {
+            $0.expectedToReceive = expected
+            $0.response = response
+        }
+        if !isUnseen {
+            self.task.change(\.countOfBytesExpectedToReceive) { $0.expectedToReceive = expected }
+            self.task.change(\.response) { $0.response = response }
+            self.showProgress()
+        }
         switch self.result {
         case .data, .awaitedData:
             self.sink = .memory(Data())
@@ -154,7 +161,7 @@ extension Transfer {
 
     /// From any thread.
     func count(_ received: Int) {
-        guard received > 0 else { return }
+        guard received > 0, !self.task.changeUnseen({ $0.received += Int64(received) }) else { return }
         self.task.change(\.countOfBytesReceived) { $0.received += Int64(received) }
         self.showProgress()
     }

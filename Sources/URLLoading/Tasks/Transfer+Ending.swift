@@ -50,6 +50,11 @@ extension Transfer {
     }
 
     private func complete(_ task: URLSessionTask, _ error: (any Error)?) {
+        let isUnseen = task.changeUnseen {
+            $0.error = error
+            $0.state = .completed
+        }
+        guard !isUnseen else { return }
         task.change(\.error) { $0.error = error }
         task.change(\.state) { $0.state = .completed }
         if error == nil { task.facts.withLock { $0.progress }?.finish() }

@@ -47,7 +47,8 @@ final class Transfer: TaskDriving, @unchecked Sendable {
     /// The answer was `becomeStream`.
     var becomesStream = false
     var upgradedConnection: UpgradedConnection?
-    let window = DeliveryWindow()
+    /// First used on the loop, and only then by the delegate queue.
+    private(set) lazy var window = DeliveryWindow()
     /// Whether pieces of content may be told as one: what a protocol of the program cut stays cut.
     var joinsPieces = true
 

@@ -68,6 +68,16 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         registrar?.withMutation(of: self, keyPath: keyPath()) { self.facts.withLock { body(&$0) } }
     }
 
+    /// Changes what it likes where nobody looks: no property is observed, nor the progress.
+    /// - Returns: whether it did.
+    func changeUnseen(_ body: (inout TaskFacts) -> Void) -> Bool {
+        self.facts.withLock { facts in
+            guard facts.registrar == nil, facts.progress == nil else { return false }
+            body(&facts)
+            return true
+        }
+    }
+
     /// Unique among the tasks of the session, from 1 up.
     open var taskIdentifier: Int { self.facts.withLock { $0.identifier } }
 

@@ -11,7 +11,7 @@ struct MessageOrderTests {
     private func events(_ request: URLRequest, _ recorder: DataRecorder = DataRecorder()) async throws -> [String] {
         let notes = try await recorder.run(request) { $0.urlCache = nil }
         #expect(notes.completions == 1)
-        return recorder.events.filter { $0 != "invalid" }
+        return recorder.eventsOfTheTask
     }
 
     private static func content(_ method: String) -> [String] { method == "HEAD" ? [] : ["data"] }
@@ -117,7 +117,7 @@ struct MessageOrderTests {
         let recorder = DataRecorder()
         try await recorder.run(server.url())
         #expect(
-            recorder.events.filter { $0 != "invalid" } == [
+            recorder.eventsOfTheTask == [
                 "created", "response 200", "data", "will cache", "metrics", "complete",
             ])
     }

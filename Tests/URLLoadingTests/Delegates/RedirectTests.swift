@@ -184,7 +184,7 @@ struct RedirectTests {
         let session = URLSession.test(recorder)
         #expect(try await session.load(server.url()).text == "hello")
         #expect(recorder.notes.redirects.first?.request.url == server.url("/there"))
-        #expect(recorder.events.prefix(2) == ["created", "redirect 302"])
+        #expect(recorder.eventsOfTheTask.prefix(2) == ["created", "redirect 302"])
         #expect(recorder.log.count("response 200") + recorder.log.count("data") + recorder.log.count("complete") == 0)
         session.invalidateAndCancel()
     }

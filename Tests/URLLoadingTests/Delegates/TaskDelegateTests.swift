@@ -46,7 +46,7 @@ struct TaskDelegateTests {
         task.resume()
         #expect(try await own.end().data == Data("hello".utf8))
         #expect(own.eventsOfTheTask == ["response 200", "data", "metrics", "complete"])
-        #expect(recorder.events == ["created"])
+        #expect(recorder.eventsOfTheTask == ["created"])
         session.invalidateAndCancel()
     }
 

@@ -96,7 +96,7 @@ struct ProtocolClassTests {
             $0.protocolClasses = [Answering.self]
         }
         #expect(notes.pieces == [Data([0x00, 0x66]), Data([0xFF, 0x41])] && notes.error == nil)
-        #expect(recorder.events.filter { $0 != "metrics" } == ["created", "response 203", "data", "complete"])
+        #expect(recorder.eventsOfTheTask.filter { $0 != "metrics" } == ["created", "response 203", "data", "complete"])
     }
 
     @Test func giveNothingOfWhatFailed() async throws {

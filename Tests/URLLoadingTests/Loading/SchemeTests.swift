@@ -34,7 +34,8 @@ struct SchemeTests {
         let recorder = DataRecorder()
         let notes = try await recorder.run(url)
         #expect(notes.error == nil && notes.data == Data(inline.bytes))
-        #expect(recorder.events.filter { $0 != "metrics" && $0 != "created" } == ["response", "data", "complete"])
+        #expect(
+            recorder.eventsOfTheTask.filter { $0 != "metrics" && $0 != "created" } == ["response", "data", "complete"])
         let response = try #require(notes.response)
         #expect(response.url == url && response.url?.absoluteString == inline.text)
         #expect(response.mimeType == inline.type && response.textEncodingName == inline.encoding)
@@ -49,7 +50,7 @@ struct SchemeTests {
         let recorder = DataRecorder()
         let notes = try await recorder.run(try #require(URL(string: text)))
         #expect(notes.error != nil && notes.response == nil)
-        #expect(recorder.events.filter { $0 != "metrics" && $0 != "created" && $0 != "invalid" } == ["complete"])
+        #expect(recorder.eventsOfTheTask.filter { $0 != "metrics" && $0 != "created" } == ["complete"])
     }
 
     @Test func readFiles() async throws {

@@ -33,7 +33,7 @@ struct BecomingStreamTests {
         let notes = try await recorder.end()
         #expect(isAtEnd && notes.error == nil && notes.metrics?.transactionMetrics.count == 1)
         #expect(
-            recorder.events
+            recorder.eventsOfTheTask
                 == ["created", "response", "became stream", "write closed", "read closed", "metrics", "complete"])
         session.invalidateAndCancel()
     }

@@ -50,7 +50,7 @@ struct CapturingTests {
         // That was the task's last message.
         let error = await #expect(throws: URLError.self) { try await task.write(Data(), timeout: 0) }
         #expect(error?.code == .networkConnectionLost && task.state == .completed && task.error == nil)
-        #expect(recorder.events == ["created", "captured"])
+        #expect(recorder.eventsOfTheTask == ["created", "captured"])
         #expect(try await session.liveTasks().isEmpty)
         session.invalidateAndCancel()
     }
@@ -64,7 +64,7 @@ struct CapturingTests {
         task.captureStreams()
         task.resume()
         #expect((try await recorder.end().error as? URLError)?.code == .timedOut)
-        #expect(!recorder.events.contains("captured"))
+        #expect(!recorder.eventsOfTheTask.contains("captured"))
         session.invalidateAndCancel()
     }
 }

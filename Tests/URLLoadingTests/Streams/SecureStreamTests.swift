@@ -41,7 +41,7 @@ struct SecureStreamTests {
         let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
         #expect(try await self.talk(task) == ["ready\n", "go\n", "secret"])
         let space = try #require(recorder.notes.challenges.first?.protectionSpace)
-        #expect(recorder.events.prefix(2) == ["created", "session challenge ServerTrust"])
+        #expect(recorder.eventsOfTheTask.prefix(2) == ["created", "session challenge ServerTrust"])
         #expect(space.host == "127.0.0.1" && space.port == server.port)
         #expect(space.serverTrust?.certificates.first == (try Certificates.serverDER()))
         // Once more changes nothing.

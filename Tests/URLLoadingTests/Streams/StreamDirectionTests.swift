@@ -78,7 +78,7 @@ struct StreamDirectionTests {
         #expect(data == Data("bye".utf8) && isAtEnd)
         let notes = try await recorder.end()
         #expect(notes.error == nil && notes.stateAtCompletion == .completed && task.error == nil)
-        #expect(recorder.events == ["created", "write closed", "read closed", "metrics", "complete"])
+        #expect(recorder.eventsOfTheTask == ["created", "write closed", "read closed", "metrics", "complete"])
         #expect(notes.metrics?.transactionMetrics.isEmpty == true)
         #expect(try await session.liveTasks().isEmpty)
         session.invalidateAndCancel()

@@ -192,7 +192,7 @@ struct StreamTaskTests {
         let notes = try await recorder.end()
         #expect((notes.error as? URLError)?.code == .cannotConnectToHost && notes.stateAtCompletion == .completed)
         #expect((task.error as? URLError)?.code == .cannotConnectToHost)
-        #expect(recorder.events == ["created", "metrics", "complete"])
+        #expect(recorder.eventsOfTheTask == ["created", "metrics", "complete"])
         session.invalidateAndCancel()
     }
 

@@ -49,8 +49,8 @@ struct AsyncTransferTests {
         let session = URLSession.test()
         _ = try await session.data(from: server.url(), delegate: recorder)
         #expect(await recorder.log.has("metrics"))
-        #expect(recorder.events.filter { ["response 200", "data"].contains($0) } == [])
-        #expect(recorder.events.contains("redirect 302") && recorder.notes.metrics?.redirectCount == 1)
+        #expect(recorder.eventsOfTheTask.filter { ["response 200", "data"].contains($0) } == [])
+        #expect(recorder.eventsOfTheTask.contains("redirect 302") && recorder.notes.metrics?.redirectCount == 1)
         session.invalidateAndCancel()
     }
 

@@ -111,7 +111,7 @@ struct DataTaskTests {
                 let notes = try await recorder.run(request) { $0.urlCache = nil }
                 let body = method == "HEAD" ? [] : ["data"]
                 let expected = ["created", "sent", "response 200"] + body + ["metrics", "complete"]
-                #expect(recorder.events.filter { $0 != "invalid" } == expected && notes.error == nil)
+                #expect(recorder.eventsOfTheTask == expected && notes.error == nil)
                 let heard = try #require(server.requests.last)
                 #expect(heard.bodyCount == 3000 && heard.values("Transfer-Encoding") == ["chunked"])
                 #expect(heard["Accept-Language"] == "en-us" && heard["Content-Length"] == nil)
@@ -191,7 +191,7 @@ struct DataTaskTests {
         let settled = Gate()
         session.delegateQueue.addOperation { settled.open() }
         await settled.pass()
-        #expect(recorder.events.filter { $0 != "metrics" } == ["created", "sent"])
+        #expect(recorder.eventsOfTheTask.filter { $0 != "metrics" } == ["created", "sent"])
         session.invalidateAndCancel()
     }
 

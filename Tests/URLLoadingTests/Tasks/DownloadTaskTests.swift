@@ -121,7 +121,7 @@ struct DownloadTaskTests {
         let session = URLSession.test(recorder)
         let downloaded = try await self.run { session.downloadTask(with: server.url(), completionHandler: $0) }
         #expect(downloaded.content == Data("mine".utf8))
-        #expect(recorder.events.allSatisfy { ["created", "metrics"].contains($0) })
+        #expect(recorder.eventsOfTheTask.allSatisfy { ["created", "metrics"].contains($0) })
         session.invalidateAndCancel()
     }
 

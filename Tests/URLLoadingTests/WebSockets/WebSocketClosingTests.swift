@@ -24,7 +24,7 @@ struct WebSocketClosingTests {
         #expect(error?.code == .networkConnectionLost)
         let notes = try await recorder.end()
         #expect(notes.error == nil && notes.stateAtCompletion == .completed)
-        #expect(recorder.events == ["created", "open -", "close 4001 enough", "metrics", "complete"])
+        #expect(recorder.eventsOfTheTask == ["created", "open -", "close 4001 enough", "metrics", "complete"])
         #expect(task.closeCode == Code(rawValue: 4001) && task.closeReason == Data("enough".utf8))
         await #expect(throws: URLError.self) { try await task.send(.string("x")) }
         await #expect(throws: URLError.self) { try await task.sendPing() }
@@ -60,7 +60,7 @@ struct WebSocketClosingTests {
         let task = session.webSocketTask(with: server.url())
         task.resume()
         try await recorder.end()
-        #expect(recorder.events.contains("close 1005 -"))
+        #expect(recorder.eventsOfTheTask.contains("close 1005 -"))
         #expect(task.closeCode == .noStatusReceived && task.closeReason == nil)
         session.invalidateAndCancel()
     }
@@ -83,7 +83,7 @@ struct WebSocketClosingTests {
         #expect(try await waiting.value() == "-1005")
         let notes = try await recorder.end()
         #expect(notes.error == nil)
-        #expect(recorder.events == ["created", "open -", "close 1000 -", "metrics", "complete"])
+        #expect(recorder.eventsOfTheTask == ["created", "open -", "close 1000 -", "metrics", "complete"])
         #expect(task.closeCode == .normalClosure && task.closeReason == Data("BuhBye".utf8))
         session.invalidateAndCancel()
     }
@@ -115,7 +115,7 @@ struct WebSocketClosingTests {
         #expect(try await waiting.value() == "-999")
         let error = try #require(try await recorder.end().error as? URLError)
         #expect(error.code == .cancelled && error.failingURL == server.url())
-        #expect(recorder.events == ["created", "open -", "metrics", "complete"])
+        #expect(recorder.eventsOfTheTask == ["created", "open -", "metrics", "complete"])
         let end = try await ended.value()
         #expect(end.isClean && end.code == nil)
         let later = await #expect(throws: URLError.self) { try await task.send(.string("x")) }
@@ -153,7 +153,7 @@ struct WebSocketClosingTests {
         let error = await #expect(throws: URLError.self) { try await task.receive() }
         #expect(error?.code == .networkConnectionLost)
         #expect((try await recorder.end().error as? URLError)?.code == .networkConnectionLost)
-        #expect(recorder.events == ["created", "open -", "metrics", "complete"])
+        #expect(recorder.eventsOfTheTask == ["created", "open -", "metrics", "complete"])
         let again = await #expect(throws: URLError.self) { try await task.receive() }
         #expect(again?.code == .networkConnectionLost && task.closeCode == .invalid)
         session.invalidateAndCancel()

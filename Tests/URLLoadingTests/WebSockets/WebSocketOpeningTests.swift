@@ -50,7 +50,7 @@ struct WebSocketOpeningTests {
         task.resume()
         let error = try #require(await #expect(throws: URLError.self) { try await task.receive() })
         #expect((try await recorder.end().error as? URLError)?.code == error.code)
-        #expect(!recorder.events.contains { $0.hasPrefix("open") } && task.closeCode == .invalid)
+        #expect(!recorder.eventsOfTheTask.contains { $0.hasPrefix("open") } && task.closeCode == .invalid)
         return (task, error)
     }
 
@@ -86,7 +86,7 @@ struct WebSocketOpeningTests {
             configuration.httpAdditionalHeaders = ["X-One": "theirs", "X-Two": "session", "Authorization": "no"]
         }
         let fields = try #require(heads.list.first?.fields)
-        #expect(fields["Sec-WebSocket-Protocol"] == "chat" && recorder.events.contains("open chat"))
+        #expect(fields["Sec-WebSocket-Protocol"] == "chat" && recorder.eventsOfTheTask.contains("open chat"))
         #expect(fields["X-One"] == "mine" && fields["X-Two"] == "session")
         #expect(fields.values("Authorization") == ["Bearer token"] && fields.values("Connection") == ["Upgrade"])
         #expect(fields.values("Sec-WebSocket-Key").count == 1 && fields["Sec-WebSocket-Key"] != "x")
@@ -186,7 +186,7 @@ struct WebSocketOpeningTests {
         #expect(recorder.notes.redirects.first?.request.url == server.url("/new"))
         task.cancel(with: .normalClosure, reason: nil)
         let notes = try await recorder.end()
-        #expect(recorder.events.prefix(3) == ["created", "redirect 302", "open -"])
+        #expect(recorder.eventsOfTheTask.prefix(3) == ["created", "redirect 302", "open -"])
         let metrics = try #require(notes.metrics)
         #expect(metrics.redirectCount == 1 && metrics.transactionMetrics.count == 2)
         #expect(metrics.transactionMetrics.map { ($0.response as? HTTPURLResponse)?.statusCode } == [302, 101])
@@ -233,7 +233,7 @@ struct WebSocketOpeningTests {
         }
         let recorder = ConnectionRecorder(.credential("user", "pass"))
         let task = try await self.open(URLRequest(url: server.url()), recorder)
-        #expect(recorder.events.prefix(3) == ["created", "challenge HTTPBasic", "open -"])
+        #expect(recorder.eventsOfTheTask.prefix(3) == ["created", "challenge HTTPBasic", "open -"])
         let space = try #require(recorder.notes.challenges.first?.protectionSpace)
         #expect(space.realm == "a" && space.port == server.port && heads.list.count == 2)
         task.cancel()
@@ -250,7 +250,7 @@ struct WebSocketOpeningTests {
         }
         let recorder = ConnectionRecorder(.credential("user", "pass"))
         let task = try await self.open(URLRequest(url: server.url("/ws?x=1")), recorder)
-        #expect(recorder.events.contains("challenge HTTPDigest") && heads.list.count == 2)
+        #expect(recorder.eventsOfTheTask.contains("challenge HTTPDigest") && heads.list.count == 2)
         task.cancel()
     }
 
@@ -337,7 +337,7 @@ struct WebSocketOpeningTests {
         let task = try await self.open(URLRequest(url: server.url("/", scheme: "wss")), recorder)
         try await task.send(.string("secret"))
         #expect(WebSocketTaskTests.text(try await task.receive()) == "secret")
-        #expect(recorder.events.prefix(3) == ["created", "session challenge ServerTrust", "open -"])
+        #expect(recorder.eventsOfTheTask.prefix(3) == ["created", "session challenge ServerTrust", "open -"])
         task.cancel(with: .normalClosure, reason: nil)
         let transaction = try #require(try await recorder.end().metrics?.transactionMetrics.first)
         #expect(transaction.negotiatedTLSProtocolVersion == .TLSv13)
