@@ -1,6 +1,7 @@
 import ControlAPI
 import ControlPlane
 import GatewayCore
+import SessionTasks
 import Testing
 
 @Suite("What is to be opened")
