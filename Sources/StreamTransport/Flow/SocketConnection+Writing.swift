@@ -9,27 +9,37 @@ extension SocketConnection {
         self.output == .open && self.life == .open
     }
 
-    package func write(_ bytes: RawSpan) {
-        guard self.takesOutput, bytes.byteCount > 0 else { return }
-        self.write(reserving: bytes.byteCount) { target in
-            target.copy(bytes, at: 0)
-            return bytes.byteCount
-        }
+    @discardableResult
+    package func write(_ bytes: RawSpan) -> Int {
+        self.write(LeadingBytes(0, count: 0), bytes)
     }
 
-    package func write(reserving count: Int, _ fill: (inout MutableRawSpan) -> Int) {
-        guard self.takesOutput, count > 0 else { return }
+    @discardableResult
+    package func write(_ head: LeadingBytes, _ bytes: RawSpan) -> Int {
+        let count = head.count + bytes.byteCount
+        guard self.takesOutput, count > 0 else { return self.queuedBytes }
+        // A head is stored as eight bytes, of which some may be nothing.
+        guard self.claimScratch(count + 8) else { return self.queueFilled(count) { head.lead(bytes, into: &$0) } }
+        self.written &+= UInt64(self.loop.gather(head, bytes))
+        return self.loop.scratch.count
+    }
+
+    @discardableResult
+    package func write(reserving count: Int, _ fill: (inout MutableRawSpan) -> Int) -> Int {
+        guard self.takesOutput, count > 0 else { return self.queuedBytes }
         guard self.claimScratch(count) else { return self.queueFilled(count, fill) }
         self.written &+= UInt64(self.loop.gather(upTo: count, fill))
+        return self.loop.scratch.count
     }
 
-    private func queueFilled(_ count: Int, _ fill: (inout MutableRawSpan) -> Int) {
+    private func queueFilled(_ count: Int, _ fill: (inout MutableRawSpan) -> Int) -> Int {
         var piece = [UInt8](repeating: 0, count: count)
         let used = piece.withMutableRawSpan { max(0, min(count, fill(&$0))) }
         piece.removeLast(count - used)
         self.written &+= UInt64(used)
         self.changeQueue { $0.append(piece) }
         self.endTurnLater()
+        return self.waiting
     }
 
     /// Makes room for `count` bytes in the loop's scratch, if this connection may use it: nothing of its own waits
@@ -45,12 +55,14 @@ extension SocketConnection {
         return true
     }
 
-    package func writeThrough(_ bytes: RawSpan) {
-        guard self.takesOutput, bytes.byteCount > 0 else { return }
+    @discardableResult
+    package func writeThrough(_ bytes: RawSpan) -> Int {
+        guard self.takesOutput, bytes.byteCount > 0 else { return self.queuedBytes }
         if self.loop.scratch.owner === self { self.flushScratch() }
         self.written &+= UInt64(bytes.byteCount)
-        guard self.takesOutput else { return }
+        guard self.takesOutput else { return self.waiting }
         self.sendOrQueue(bytes)
+        return self.waiting
     }
 
     func sendOrQueue(_ bytes: RawSpan) {
@@ -66,8 +78,13 @@ extension SocketConnection {
     /// Sends what this turn gathered in the loop's scratch.
     func flushScratch() {
         guard self.loop.scratch.owner === self else { return }
-        let count = self.loop.scratch.count
         self.loop.scratch.owner = nil
+        self.sendGathered()
+    }
+
+    /// As `flushScratch`, by whoever has taken this connection for the scratch's owner.
+    func sendGathered() {
+        let count = self.loop.scratch.count
         self.loop.scratch.count = 0
         guard count > 0, self.isLive else { return }
         self.loop.scratch.read(count) { self.sendOrQueue($0) }

@@ -37,8 +37,6 @@ package final class SocketConnection: Transport {
     var output = Output.open
     /// What the kernel did not take; changed through `changeQueue` alone.
     private var queue = WriteQueue()
-    /// Bytes in the queue, beside it because every turn asks for them.
-    private(set) var waiting = 0
     var token: UInt64 = 0
     var interest: Interest = .readable
     var watched = false
@@ -118,8 +116,12 @@ package final class SocketConnection: Transport {
     // MARK: What waits
 
     func changeQueue<R>(_ change: (inout WriteQueue) -> R) -> R {
-        defer { self.waiting = self.queue.count }
-        return change(&self.queue)
+        change(&self.queue)
+    }
+
+    /// Bytes in the queue.
+    var waiting: Int {
+        self.queue.count
     }
 
     func keep(_ bytes: [UInt8]) {

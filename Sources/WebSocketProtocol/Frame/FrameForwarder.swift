@@ -38,7 +38,8 @@ package struct FrameForwarder {
     package mutating func next(_ buffer: inout MutableRawSpan, at position: inout Int) -> ForwardingEvent? {
         if let violation = self.violation { return self.lastWord(violation) }
         var run = FrameRun(at: position)
-        while !self.mustStop(run, before: position, buffer), let found = self.scanner.scan(buffer.bytes, at: &position)
+        while position < buffer.byteCount, !self.mustStop(run, before: position, buffer),
+            let found = self.scanner.scan(buffer.bytes, at: &position)
         {
             switch found {
             case .data(let piece):

@@ -1,3 +1,4 @@
+import ByteKernels
 import StreamTransport
 import TestSupport
 import Testing
@@ -59,6 +60,23 @@ struct SocketConnectionTests {
         }
         #expect(meeting.run { peer.received == Array("abcd".utf8) })
         #expect(connection.writtenBytes == 4)
+        meeting.perform { connection.reset() }
+        meeting.finish()
+    }
+
+    /// Below, at and beyond what one turn gathers.
+    @Test(arguments: Kind.allCases, [0, 1, 600, (256 << 10) - 12, (256 << 10) - 11, 300_000])
+    func putsAHeadInFrontOfBytes(_ kind: Kind, _ count: Int) throws {
+        let meeting = try LoopMeeting(kind)
+        let (connection, _, peer) = try meeting.connect()
+        let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+        meeting.perform {
+            #expect(connection.write(LeadingBytes(0xFF04_0302_01, count: 4), bytes.span.bytes) == 4 + count)
+            #expect(connection.queuedBytes == 4 + count)
+        }
+        #expect(meeting.run { peer.received.count == 4 + count })
+        #expect(peer.received == [1, 2, 3, 4] + bytes)
+        #expect(connection.writtenBytes == UInt64(4 + count))
         meeting.perform { connection.reset() }
         meeting.finish()
     }

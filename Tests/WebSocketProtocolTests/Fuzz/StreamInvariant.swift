@@ -32,6 +32,10 @@ enum StreamInvariant {
                     sourceLocation: sourceLocation)
             }
         }
+        for feeding in [.whole] + feedings {
+            let seen = EngineDriver.observe(bytes, by: setting, fed: feeding, takesWholeMessages: true)
+            #expect(seen == whole.seen, "\(name), fed \(feeding), by whole messages", sourceLocation: sourceLocation)
+        }
         Self.compareWithScanner(whole.seen, bytes, setting, name: name, sourceLocation: sourceLocation)
         guard setting.deflate == nil else { return }
         Self.compareWithForwarder(whole.seen, bytes, setting, name: name, sourceLocation: sourceLocation)
