@@ -18,10 +18,38 @@ extension SocketConnection {
     package func write(_ head: LeadingBytes, _ bytes: RawSpan) -> Int {
         let count = head.count + bytes.byteCount
         guard self.takesOutput, count > 0 else { return self.queuedBytes }
+        if count >= Self.largeWrite, self.mayPassScratch { return self.sendPast(head, bytes) }
         // A head is stored as eight bytes, of which some may be nothing.
         guard self.claimScratch(count + 8) else { return self.queueFilled(count) { head.lead(bytes, into: &$0) } }
         self.written &+= UInt64(self.loop.gather(head, bytes))
         return self.loop.scratch.count
+    }
+
+    /// From so many bytes on, a write is worth a call of its own rather than a copy.
+    private static let largeWrite = 8 << 10
+
+    /// Only the first write of a turn: were all sent as they come, many would make many calls.
+    private var mayPassScratch: Bool {
+        self.waiting == 0 && !self.loop.scratch.wasPassed && self.loop.scratch.owner !== self
+    }
+
+    private func sendPast(_ head: LeadingBytes, _ bytes: RawSpan) -> Int {
+        self.loop.scratch.wasPassed = true
+        self.written &+= UInt64(head.count + bytes.byteCount)
+        guard head.count > 0 else {
+            self.sendOrQueue(bytes)
+            return self.waiting
+        }
+        let taken = self.loop.send(self.descriptor, head, bytes)
+        if taken >= 0 { self.sent &+= UInt64(taken) }
+        guard taken < head.count + bytes.byteCount, taken >= 0 || self.mayRetry(taken) else { return self.waiting }
+        let gone = max(0, taken)
+        self.changeQueue { queue in
+            if gone < head.count { queue.append((gone..<head.count).map { head[$0] }) }
+            queue.append(bytes.extracting(max(0, gone - head.count)..<bytes.byteCount))
+        }
+        self.updateInterest()
+        return self.waiting
     }
 
     @discardableResult

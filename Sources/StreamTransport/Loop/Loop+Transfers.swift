@@ -13,6 +13,11 @@ extension Loop {
     }
 
     @inline(never)
+    func send(_ descriptor: Descriptor, _ head: LeadingBytes, _ bytes: RawSpan) -> Int {
+        self.system.send(descriptor, head, bytes)
+    }
+
+    @inline(never)
     func gather(upTo count: Int, _ fill: (inout MutableRawSpan) -> Int) -> Int {
         self.scratch.add(upTo: count, fill)
     }

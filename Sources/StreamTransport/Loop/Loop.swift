@@ -121,6 +121,7 @@ package final class Loop: @unchecked Sendable {
     }
 
     private func endTurn() {
+        self.scratch.wasPassed = false
         // Each may bring the other: a failure that a flush meets is told in the same turn.
         repeat {
             self.scratch.takeOwner()?.sendGathered()

@@ -6,6 +6,8 @@ final class OutputScratch {
     private let buffer = SharedBuffer(capacity: 256 << 10)
     var count = 0
     var owner: SocketConnection?
+    /// Something large was sent past it in this turn.
+    var wasPassed = false
 
     var capacity: Int {
         self.buffer.capacity
