@@ -6,7 +6,7 @@ extension StreamTask {
     /// From now on `relay` is told what the transport tells; the read queue rests. Reading starts with `resumeReading`.
     package func attach(_ relay: any TransportConsumer) {
         self.relay = relay
-        self.loop.disarm(self.timer)
+        self.disarm()
     }
 
     /// Writes at once what the kernel takes and queues the rest in the transport.
