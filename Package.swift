@@ -76,7 +76,6 @@ let package = Package(
                 "StreamTransport", "TLSEngine", "ByteKernels",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
             ],
             swiftSettings: house),
         .target(
@@ -200,7 +199,6 @@ let package = Package(
                 "HTTPTransport", "StreamTransport", "TLSEngine", "ByteKernels", "TestSupport",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: house),

@@ -18,7 +18,7 @@ struct ImportTable {
                 "WebSocketProtocol",
             ],
             "HTTPTransport": [
-                "ByteKernels", "HTTPSemantics", "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "StreamTransport",
+                "ByteKernels", "HTTPSemantics", "Logging", "NIOCore", "NIOPosix", "StreamTransport",
                 "Synchronization", "TLSEngine",
             ],
             // StreamTransport: a captured stream is the transport that SessionTasks hands over, and the failures of both

@@ -1,5 +1,4 @@
 import NIOCore
-import NIOHTTP1
 import NIOPosix
 import StreamTransport
 import TLSEngine
@@ -67,18 +66,8 @@ final class ConnectionAttempt: @unchecked Sendable {
     private func equip(_ channel: any Channel) throws {
         let pipeline = channel.pipeline.syncOperations
         if let secure = try self.secureHandler() { try pipeline.addHandler(secure) }
-        var limits = NIOHTTPDecoderLimitConfiguration()
-        limits.maxHeaderFieldSize = self.pool.settings.limits.headBytes
-        limits.maxHeaderListSize = self.pool.settings.limits.headBytes
-        limits.maxHeaderFieldCount = self.pool.settings.limits.fieldCount
-        var encoding = HTTPRequestEncoder.Configuration()
-        encoding.automaticallySetFramingHeaders = false
-        let decoder = HTTPResponseDecoder(
-            leftOverBytesStrategy: .dropBytes, informationalResponseStrategy: .forward, limitConfiguration: limits)
         let wire = WireHandler(limits: self.pool.settings.limits)
         try pipeline.addHandler(wire)
-        try pipeline.addHandler(HTTPRequestEncoder(configuration: encoding))
-        try pipeline.addHandler(ByteToMessageHandler(decoder))
         try pipeline.addHandler(ClientConnection(self, wire: wire, limits: self.pool.settings.limits))
     }
 

@@ -1,19 +1,28 @@
 import NIOCore
-import NIOHTTP1
 import StreamTransport
 import TLSEngine
 
 extension ClientConnection {
-    func headReceived(_ head: ResponseHead) {
-        guard case .busy(let exchange) = self.phase else { return self.fail(.violation(.unsolicited)) }
+    /// - Returns: how the end of the content is told; `nil` where none follows that is of interest.
+    func headReceived(_ head: ResponseHead) -> ResponseFraming? {
+        guard case .busy(let exchange) = self.phase else {
+            self.fail(.violation(.unsolicited))
+            return nil
+        }
         self.progressed()
-        if exchange.metrics.responseStart == nil { exchange.metrics.responseStart = .now }
-        if head.isInformational { return self.informationalReceived(head, exchange) }
+        if exchange.metrics.responseStart == nil { exchange.metrics.responseStart = exchange.instant }
+        guard !head.isInformational else {
+            self.informationalReceived(head, exchange)
+            return nil
+        }
         switch exchange.progress.headReceived(head) {
         case .refuse(let violation): self.fail(.violation(violation))
         case .upgrade: exchange.consumer?.headReceived(head, framing: .none)
-        case .tell(let framing): exchange.consumer?.headReceived(head, framing: framing)
+        case .tell(let framing):
+            exchange.consumer?.headReceived(head, framing: framing)
+            if case .busy = self.phase { return framing }
         }
+        return nil
     }
 
     private func informationalReceived(_ head: ResponseHead, _ exchange: Exchange) {
@@ -28,17 +37,15 @@ extension ClientConnection {
     func contentReceived(_ bytes: ByteBuffer) {
         guard case .busy(let exchange) = self.phase else { return self.fail(.violation(.unsolicited)) }
         self.progressed()
-        self.wire.contentDelivered()
         exchange.progress.contentReceived(bytes.readableBytes)
         exchange.contentReceived(bytes)
     }
 
-    func responseEnded(_ trailers: HTTPHeaders?) {
+    func responseEnded(_ trailers: [HeaderField]) {
         guard case .busy(let exchange) = self.phase else { return }
         let keepsAlive = exchange.progress.responseEnded()
-        exchange.metrics.responseEnd = .now
-        let fields = trailers.map { $0.map { HeaderField($0.name, $0.value) } } ?? []
-        self.phase = .finished(exchange, trailers: fields, keepsAlive: keepsAlive)
+        exchange.metrics.responseEnd = exchange.instant
+        self.phase = .finished(exchange, trailers: trailers, keepsAlive: keepsAlive)
     }
 
     /// Behind a read: decides over a connection whose response is complete. The consumer is told last, so that its next
@@ -48,9 +55,9 @@ extension ClientConnection {
         self.note(exchange)
         self.continueTimer?.cancel()
         self.continueTimer = nil
-        if case .complete(let framing) = exchange.progress.receiving {
+        if case .complete = exchange.progress.receiving {
             if exchange.progress.isUpgraded { return self.handOver(exchange) }
-            if keepsAlive, self.wire.endExchange(framing), self.isActive {
+            if keepsAlive, self.wire.endExchange(), self.isActive {
                 self.phase = .idle
                 self.idleSince = .now()
                 self.pool.connectionFreed(self)
@@ -104,17 +111,8 @@ extension ClientConnection {
             responseBegan: responseBegan || self.wire.headBytes > 0, wasRepeated: exchange.isRepeated)
     }
 
-    private var awaitsHead: Bool {
-        if case .awaitingHead? = self.busyExchange?.progress.receiving { true } else { false }
-    }
-
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         switch error {
-        case HTTPParserError.invalidEOFState:
-            // The end of the connection follows, and says better what is missing.
-            break
-        case let error as HTTPParserError: self.fail(.violation(ResponseViolation(error, inHead: self.awaitsHead)))
-        case let error as NIOHTTPDecoderError: self.fail(.violation(ResponseViolation(error)))
         case let violation as ResponseViolation: self.fail(.violation(violation))
         case let failure as TLSFailure: self.fail(.securing(failure))
         default:

@@ -1,5 +1,4 @@
 import NIOCore
-import NIOHTTP1
 import StreamTransport
 
 extension ClientConnection {
@@ -8,10 +7,12 @@ extension ClientConnection {
         guard let context = self.context else { return }
         self.phase = .busy(exchange)
         exchange.phase = .running(self)
-        self.wire.beginExchange()
+        self.wire.beginExchange(self)
         self.mark(exchange.order.trafficClass)
-        exchange.metrics.connection = self.facts
-        exchange.metrics.timings = self.facts.timings
+        if exchange.order.isMeasured {
+            exchange.metrics.connection = self.facts
+            exchange.metrics.timings = self.facts.timings
+        }
         exchange.consumer?.connectionReady(self.facts)
         guard case .busy = self.phase else { return }
         self.lastProgress = .now()
@@ -34,14 +35,16 @@ extension ClientConnection {
 
     private func sendHead(_ exchange: Exchange, _ context: ChannelHandlerContext) {
         let before = self.wire.bytesSent
-        exchange.metrics.requestStart = .now
-        context.write(self.wrapOutboundOut(.head(HTTPRequestHead(exchange.plan.head))), promise: nil)
+        exchange.metrics.requestStart = exchange.instant
+        var head = context.channel.allocator.buffer(capacity: 512)
+        exchange.plan.head.write(to: &head)
+        self.write(head, context)
         exchange.metrics.requestHeadBytes = self.wire.bytesSent - before
         self.bodyStart = self.wire.bytesSent
         switch exchange.progress.sending {
         case .done:
-            context.writeAndFlush(self.wrapOutboundOut(.end(nil)), promise: nil)
-            exchange.metrics.requestEnd = .now
+            context.flush()
+            exchange.metrics.requestEnd = exchange.instant
         case .awaitingContinue:
             context.flush()
             self.awaitContinue(exchange, context)
@@ -68,7 +71,7 @@ extension ClientConnection {
         case .end:
             self.endBody(exchange, context)
             context.flush()
-            exchange.metrics.requestEnd = .now
+            exchange.metrics.requestEnd = exchange.instant
             self.progressed()
         case .later: context.flush()
         case .failed(let failure): self.fail(.body(failure))
@@ -81,7 +84,13 @@ extension ClientConnection {
         self.lastProgress = .now()
         let promise = context.eventLoop.makePromise(of: Void.self)
         promise.futureResult.assumeIsolated().whenComplete { result in self.pieceWritten(result, count, exchange) }
-        context.write(self.wrapOutboundOut(.body(.byteBuffer(piece))), promise: promise)
+        if exchange.plan.framing == .chunked {
+            self.write(ByteBuffer(string: "\(String(count, radix: 16))\r\n"), context)
+            self.write(piece, context)
+            self.write(ByteBuffer(staticString: "\r\n"), context, promise)
+        } else {
+            self.write(piece, context, promise)
+        }
         // The last byte and the end are one step, so that no answer can come between them.
         if exchange.body?.isExhausted ?? true { self.endBody(exchange, context) }
         context.flush()
@@ -89,8 +98,14 @@ extension ClientConnection {
 
     private func endBody(_ exchange: Exchange, _ context: ChannelHandlerContext) {
         exchange.progress.bodyEnded()
-        context.write(self.wrapOutboundOut(.end(nil)), promise: nil)
+        if exchange.plan.framing == .chunked { self.write(ByteBuffer(staticString: "0\r\n\r\n"), context) }
         exchange.metrics.requestBodyBytes = self.wire.bytesSent - self.bodyStart
+    }
+
+    private func write(
+        _ bytes: ByteBuffer, _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>? = nil
+    ) {
+        context.write(self.wrapOutboundOut(.byteBuffer(bytes)), promise: promise)
     }
 
     private func pieceWritten(_ result: Result<Void, any Error>, _ count: Int, _ exchange: Exchange) {
@@ -104,17 +119,9 @@ extension ClientConnection {
         self.progressed()
         exchange.metrics.requestContentBytes += Int64(count)
         exchange.metrics.requestBodyBytes = self.wire.bytesSent - self.bodyStart
-        if exchange.progress.sending == .done { exchange.metrics.requestEnd = .now }
+        if exchange.progress.sending == .done { exchange.metrics.requestEnd = exchange.instant }
         exchange.consumer?.bodySent(count)
         // In another turn, so that a fast peer does not keep the loop from everybody else.
         self.context?.eventLoop.assumeIsolated().execute { self.pumpBody() }
-    }
-}
-
-extension HTTPRequestHead {
-    init(_ head: RequestHead) {
-        self.init(
-            version: .http1_1, method: HTTPMethod(rawValue: head.method), uri: head.target,
-            headers: HTTPHeaders(head.fields.map { ($0.name, $0.value) }))
     }
 }

@@ -1,5 +1,4 @@
 import NIOCore
-import NIOHTTP1
 import StreamTransport
 import TLSEngine
 
@@ -8,8 +7,8 @@ import TLSEngine
 ///
 /// Confined to its event loop.
 final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
-    typealias InboundIn = HTTPClientResponsePart
-    typealias OutboundOut = HTTPClientRequestPart
+    typealias InboundIn = Never
+    typealias OutboundOut = IOData
 
     enum Phase {
         case opening(ConnectionAttempt)
@@ -95,14 +94,6 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         context.read()
     }
 
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        switch self.unwrapInboundIn(data) {
-        case .head(let head): self.headReceived(ResponseHead(head))
-        case .body(let bytes): self.contentReceived(bytes)
-        case .end(let trailers): self.responseEnded(trailers)
-        }
-    }
-
     func channelReadComplete(context: ChannelHandlerContext) {
         self.awaitsRead = false
         self.settle()
@@ -143,6 +134,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     /// Closes, and tells nobody: the pool has forgotten it already.
     func discard() {
         self.phase = .closed
+        self.wire.stop()
         self.cancelTimers()
         self.context?.close(promise: nil)
     }
@@ -157,6 +149,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         let phase = self.phase
         if case .closed = phase { return }
         self.phase = .closed
+        self.wire.stop()
         self.cancelTimers()
         switch phase {
         case .opening(let attempt): attempt.connectionEnded(self.lossCause, on: self)

@@ -1,10 +1,9 @@
-import ByteKernels
 import NIOCore
 
-/// The side of a connection's pipeline that sees the bytes as they are on the wire: below the HTTP codec, above TLS.
+/// The side of a connection that sees the bytes as they are on the wire, above TLS.
 ///
-/// It counts them, holds heads to the letter before the codec reads them, and keeps back what follows a 101: that is no
-/// HTTP any more.
+/// It reads responses from them: heads to the letter, then content as far as the connection says that there is some. It
+/// counts them, and keeps back what follows a 101: that is no HTTP any more.
 final class WireHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -14,24 +13,32 @@ final class WireHandler: ChannelDuplexHandler {
     private enum Mode {
         /// No request is out: nothing may come.
         case idle
-        case head(HeadScanner, informational: Int)
-        case content
+        case head(HeadScanner)
+        case length(left: Int64)
+        case chunks(ChunkReader)
+        case trailers(HeadScanner)
+        case untilClose
+        /// The response has ended.
+        case complete
         /// Behind a 101.
         case raw
-        case refused
+        /// Whatever comes is of no interest any more.
+        case stopped
     }
 
     private let limits: MessageLimits
     private var mode = Mode.idle
+    /// Who is told what is read; until the channel ends.
+    private var owner: ClientConnection?
     private(set) var context: ChannelHandlerContext?
     private(set) var bytesSent: Int64 = 0
     /// Of the response under way.
     private(set) var headBytes: Int64 = 0
     private(set) var bodyBytes: Int64 = 0
-    /// Body bytes since the last that carried content.
-    private var framingRun = 0
-    /// The last four bytes.
-    private var tail: UInt32 = 0
+    /// What has come of a head, or of trailers, that are not whole.
+    private var partial = ByteBuffer()
+    /// Whether bytes came behind the end of the response.
+    private var hasExcess = false
     /// What came behind a 101 before anybody was there to take it.
     private(set) var beyond = ByteBuffer()
     private var taker: (any RawBytesTaker)?
@@ -49,38 +56,35 @@ final class WireHandler: ChannelDuplexHandler {
 
     func handlerRemoved(context: ChannelHandlerContext) {
         self.context = nil
+        self.owner = nil
         self.taker = nil
     }
 
     /// A request goes out: a response may come.
-    func beginExchange() {
-        self.mode = .head(HeadScanner(limit: self.limits.headBytes), informational: 0)
+    func beginExchange(_ owner: ClientConnection) {
+        self.owner = owner
+        self.mode = .head(HeadScanner(limit: self.limits.headBytes))
         self.headBytes = 0
         self.bodyBytes = 0
-        self.framingRun = 0
-        self.tail = 0
+        self.hasExcess = false
     }
 
     /// The response has ended.
     /// - Returns: whether its last byte is also the last that came, so that the connection holds nothing of a next one.
-    func endExchange(_ framing: ResponseFraming) -> Bool {
-        guard case .content = self.mode else { return false }
+    func endExchange() -> Bool {
+        guard case .complete = self.mode else { return false }
         self.mode = .idle
-        switch framing {
-        case .none: return self.bodyBytes == 0
-        case .length(let length): return self.bodyBytes == length
-        // What the codec reads behind the last chunk is silently kept until it is a whole head, which it refuses. So
-        // after a read that ends in an empty line there is nothing of the kind.
-        case .chunked: return self.tail == 0x0D0A_0D0A
-        case .untilClose: return false
-        }
+        return !self.hasExcess
     }
 
-    func contentDelivered() {
-        self.framingRun = 0
+    /// The connection closes: nothing more is read.
+    func stop() {
+        if case .raw = self.mode { return }
+        self.mode = .stopped
+        self.partial = ByteBuffer()
     }
 
-    /// The connection is no HTTP any more: from now on `taker` has the bytes, past the codec.
+    /// The connection is no HTTP any more: from now on `taker` has the bytes.
     func becomeRaw(_ taker: any RawBytesTaker) -> ByteBuffer {
         self.mode = .raw
         self.taker = taker
@@ -91,78 +95,124 @@ final class WireHandler: ChannelDuplexHandler {
     // MARK: Received
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        let bytes = self.unwrapInboundIn(data)
-        guard bytes.readableBytes > 0 else { return }
+        var bytes = self.unwrapInboundIn(data)
         do throws(ResponseViolation) {
-            try self.take(bytes, context)
+            while bytes.readableBytes > 0 { try self.take(&bytes) }
         } catch {
-            self.mode = .refused
+            self.mode = .stopped
             context.fireErrorCaught(error)
         }
     }
 
-    private func take(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) throws(ResponseViolation) {
+    /// Takes some of the bytes, or all.
+    private func take(_ bytes: inout ByteBuffer) throws(ResponseViolation) {
         switch self.mode {
         case .idle: throw .unsolicited
-        case .head(let scanner, let informational): try self.takeHead(bytes, scanner, informational, context)
-        case .content: try self.takeBody(bytes, count: bytes.readableBytes, context)
-        case .raw: self.takeRaw(bytes)
-        case .refused: break
+        case .head(let scanner): try self.takeHead(&bytes, scanner)
+        case .length(let left): self.takeContent(&bytes, left)
+        case .chunks(let reader): try self.takeChunks(&bytes, reader)
+        case .trailers(let scanner): try self.takeTrailers(&bytes, scanner)
+        case .untilClose: self.takeContent(&bytes, .max)
+        case .complete:
+            self.hasExcess = true
+            bytes.clear()
+        case .raw: self.takeRaw(&bytes)
+        case .stopped: bytes.clear()
         }
     }
 
-    private func takeHead(
-        _ bytes: ByteBuffer, _ scanner: HeadScanner, _ informational: Int, _ context: ChannelHandlerContext
-    ) throws(ResponseViolation) {
+    private func takeHead(_ bytes: inout ByteBuffer, _ scanner: HeadScanner) throws(ResponseViolation) {
         var scanner = scanner
-        var informational = informational
-        var start = 0
-        while let found = try scanner.scan(bytes.readableBytesSpan, from: start) {
-            self.headBytes += Int64(found.end - start)
-            start = found.end
-            if found.status == 101 { return self.splitAtUpgrade(bytes, at: start, context) }
-            guard (100..<200).contains(found.status) else {
-                self.mode = .content
-                return try self.takeBody(bytes, count: bytes.readableBytes - start, context)
-            }
-            informational += 1
-            guard informational <= self.limits.informationalHeads else { throw .tooManyInformationalHeads }
+        guard let found = try scanner.scan(bytes.readableBytesSpan, from: 0) else {
+            self.headBytes += Int64(bytes.readableBytes)
+            self.partial.writeBuffer(&bytes)
+            return self.mode = .head(scanner)
         }
-        self.headBytes += Int64(bytes.readableBytes - start)
-        self.mode = .head(scanner, informational: informational)
-        context.fireChannelRead(self.wrapInboundOut(bytes))
+        self.headBytes += Int64(found.end)
+        let head = try self.lines(&bytes, found.end).head(limit: self.limits.fieldCount)
+        self.mode = head.status == 101 ? .raw : .head(scanner)
+        let framing = self.owner?.headReceived(head)
+        if head.status == 101 {
+            self.owner?.responseEnded([])
+        } else if let framing, !head.isInformational {
+            self.begin(framing)
+        }
     }
 
-    private func takeBody(
-        _ bytes: ByteBuffer, count: Int, _ context: ChannelHandlerContext
-    ) throws(ResponseViolation) {
+    private func begin(_ framing: ResponseFraming) {
+        switch framing {
+        case .none, .length(0): self.complete([])
+        case .length(let length): self.mode = .length(left: length)
+        case .chunked: self.mode = .chunks(ChunkReader(limit: self.limits.framingBytes))
+        case .untilClose: self.mode = .untilClose
+        }
+    }
+
+    private func complete(_ trailers: [HeaderField]) {
+        self.mode = .complete
+        self.owner?.responseEnded(trailers)
+    }
+
+    private func takeContent(_ bytes: inout ByteBuffer, _ left: Int64) {
+        let count = Int(min(left, Int64(bytes.readableBytes)))
+        guard let piece = bytes.readSlice(length: count) else { return }
         self.bodyBytes += Int64(count)
-        self.framingRun += count
-        self.remember(bytes.readableBytesSpan)
-        context.fireChannelRead(self.wrapInboundOut(bytes))
-        if self.framingRun > self.limits.framingBytes { throw .framingWithoutContent }
+        if left != .max { self.mode = .length(left: left - Int64(count)) }
+        self.owner?.contentReceived(piece)
+        if case .length(left: 0) = self.mode { self.complete([]) }
     }
 
-    private func remember(_ bytes: RawSpan) {
-        for offset in max(0, bytes.byteCount - 4)..<bytes.byteCount {
-            self.tail = self.tail << 8 | UInt32(bytes[byte: offset])
+    private func takeChunks(_ bytes: inout ByteBuffer, _ reader: ChunkReader) throws(ResponseViolation) {
+        var reader = reader
+        let step = try reader.next(bytes.readableBytesSpan, from: 0)
+        self.mode = .chunks(reader)
+        switch step {
+        case .more:
+            self.bodyBytes += Int64(bytes.readableBytes)
+            bytes.clear()
+        case .trailers(let start):
+            self.bodyBytes += Int64(start)
+            bytes.moveReaderIndex(forwardBy: start)
+            self.mode = .trailers(HeadScanner(trailersWithin: self.limits.headBytes))
+        case .content(let range):
+            self.bodyBytes += Int64(range.upperBound)
+            bytes.moveReaderIndex(forwardBy: range.lowerBound)
+            if let piece = bytes.readSlice(length: range.count) { self.owner?.contentReceived(piece) }
         }
     }
 
-    private func splitAtUpgrade(_ bytes: ByteBuffer, at end: Int, _ context: ChannelHandlerContext) {
-        var bytes = bytes
-        self.mode = .raw
-        guard let head = bytes.readSlice(length: end) else { return }
-        self.beyond = bytes
-        context.fireChannelRead(self.wrapInboundOut(head))
+    private func takeTrailers(_ bytes: inout ByteBuffer, _ scanner: HeadScanner) throws(ResponseViolation) {
+        var scanner = scanner
+        guard let found = try scanner.scan(bytes.readableBytesSpan, from: 0) else {
+            self.bodyBytes += Int64(bytes.readableBytes)
+            self.partial.writeBuffer(&bytes)
+            return self.mode = .trailers(scanner)
+        }
+        self.bodyBytes += Int64(found.end)
+        self.complete(try self.lines(&bytes, found.end).fields(limit: self.limits.fieldCount))
     }
 
-    private func takeRaw(_ bytes: ByteBuffer) {
+    /// What the next `count` bytes end.
+    private func lines(_ bytes: inout ByteBuffer, _ count: Int) -> HeaderLines {
+        let end = bytes.readSlice(length: count) ?? ByteBuffer()
+        guard self.partial.readableBytes > 0 else { return HeaderLines(end) }
+        self.partial.writeImmutableBuffer(end)
+        defer { self.partial = ByteBuffer() }
+        return HeaderLines(self.partial)
+    }
+
+    private func takeRaw(_ bytes: inout ByteBuffer) {
         if let taker = self.taker {
             taker.rawBytesReceived(bytes)
         } else {
             self.beyond.writeImmutableBuffer(bytes)
         }
+        bytes.clear()
+    }
+
+    /// The server sends no more.
+    private func inputEnded() {
+        if case .untilClose = self.mode { self.complete([]) }
     }
 
     // MARK: Sent
@@ -182,6 +232,7 @@ final class WireHandler: ChannelDuplexHandler {
         if let taker = self.taker, event as? ChannelEvent == .inputClosed {
             taker.rawInputClosed()
         } else {
+            if event as? ChannelEvent == .inputClosed { self.inputEnded() }
             context.fireUserInboundEventTriggered(event)
         }
     }
@@ -194,6 +245,7 @@ final class WireHandler: ChannelDuplexHandler {
         let taker = self.taker
         self.taker = nil
         taker?.rawConnectionEnded()
+        self.inputEnded()
         context.fireChannelInactive()
     }
 }

@@ -31,7 +31,7 @@ package final class Exchange: @unchecked Sendable {
     /// Bytes of content that the consumer still wants; `Int.max` is without end.
     private var credit = 0
     /// Content that the consumer has not pulled.
-    private var held = CircularBuffer<ByteBuffer>(initialCapacity: 0)
+    private var held: CircularBuffer<ByteBuffer>?
 
     /// What makes the order one that cannot be carried out.
     private let fault: ExchangeFailure?
@@ -66,6 +66,9 @@ package final class Exchange: @unchecked Sendable {
         }
     }
 
+    /// Now, for metrics that somebody wants.
+    var instant: ContinuousClock.Instant? { self.order.isMeasured ? .now : nil }
+
     var isEnded: Bool {
         if case .ended = self.phase { true } else { false }
     }
@@ -91,7 +94,7 @@ package final class Exchange: @unchecked Sendable {
 
     /// Ends the exchange with `.failed(.cancelled)`, wherever it is. Nothing happens if it has ended.
     package func cancel() {
-        self.onLoop { $0.fail(.cancelled) }
+        if self.pool.isCurrent { self.fail(.cancelled) } else { self.onLoop { $0.fail(.cancelled) } }
     }
 
     /// Wants `count` more bytes of content; `Int.max` wants all there will ever be. What is delivered at once may be a
@@ -101,7 +104,7 @@ package final class Exchange: @unchecked Sendable {
     /// The end is told when all content was delivered; where it comes behind the content, as that of chunks does, it
     /// takes a pull to be seen.
     package func pull(_ count: Int) {
-        self.onLoop { $0.creditGiven(count) }
+        if self.pool.isCurrent { self.creditGiven(count) } else { self.onLoop { $0.creditGiven(count) } }
     }
 
     /// The body source that answered `.later` has something now.
@@ -140,7 +143,7 @@ package final class Exchange: @unchecked Sendable {
         return switch self.progress.receiving {
         case .awaitingHead, .complete: true
         case .content(.none, _): true
-        case .content: self.credit > 0 && self.held.isEmpty
+        case .content: self.credit > 0 && !self.holdsContent
         }
     }
 
@@ -149,8 +152,8 @@ package final class Exchange: @unchecked Sendable {
         let (sum, overflow) = self.credit.addingReportingOverflow(count)
         self.credit = overflow ? .max : sum
         guard !self.isHeld else { return }
-        while self.credit > 0, let bytes = self.held.popFirst() { self.deliver(bytes) }
-        guard self.held.isEmpty else { return }
+        while self.credit > 0, let bytes = self.held?.popFirst() { self.deliver(bytes) }
+        guard !self.holdsContent else { return }
         switch self.phase {
         case .running(let connection): connection.readIfWanted()
         case .draining(let trailers): self.end(.finished(trailers: trailers))
@@ -160,8 +163,12 @@ package final class Exchange: @unchecked Sendable {
 
     func contentReceived(_ bytes: ByteBuffer) {
         self.metrics.responseContentBytes += Int64(bytes.readableBytes)
-        if self.credit > 0, self.held.isEmpty, !self.isHeld { self.deliver(bytes) } else { self.held.append(bytes) }
+        guard self.credit == 0 || self.holdsContent || self.isHeld else { return self.deliver(bytes) }
+        self.held = self.held ?? CircularBuffer()
+        self.held?.append(bytes)
     }
+
+    private var holdsContent: Bool { !(self.held?.isEmpty ?? true) }
 
     private func deliver(_ bytes: ByteBuffer) {
         if self.credit != .max { self.credit = max(0, self.credit - bytes.readableBytes) }
@@ -173,7 +180,7 @@ package final class Exchange: @unchecked Sendable {
     /// The response is complete and its connection no longer ours.
     func responseFinished(_ trailers: [HeaderField]) {
         guard !self.isEnded else { return }
-        if self.held.isEmpty {
+        if !self.holdsContent {
             self.end(.finished(trailers: trailers))
         } else {
             self.phase = .draining(trailers: trailers)
@@ -198,7 +205,7 @@ package final class Exchange: @unchecked Sendable {
 
     func end(_ end: ExchangeEnd) {
         self.phase = .ended
-        self.held.removeAll()
+        self.held = nil
         self.body = nil
         let consumer = self.consumer
         self.consumer = nil

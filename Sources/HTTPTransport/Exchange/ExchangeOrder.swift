@@ -24,6 +24,9 @@ package struct ExchangeOrder: Sendable {
     /// What packets are marked with while the connection is this exchange's; what opens the connection is not marked.
     /// Default: `.standard`.
     package var trafficClass = TrafficClass.standard
+    /// Whether the metrics that the end brings are to have the instants and the connection's facts: reading clocks takes
+    /// its time. Default: true.
+    package var isMeasured = true
 
     package init(_ origin: Origin, head: RequestHead = RequestHead()) {
         self.origin = origin

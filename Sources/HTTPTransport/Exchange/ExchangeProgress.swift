@@ -27,9 +27,8 @@ package struct ExchangeProgress: Equatable {
         self.sending = hasBody ? (expectsContinue ? .awaitingContinue : .body) : .done
         self.method = head.method
         self.offersUpgrade = head.first("upgrade") != nil
-        self.keepsAlive = !head.fields.contains { field in
-            field.isNamed("connection")
-                && ASCIIText.members(of: field.value).contains { ASCIIText.equal($0, small: "close") }
+        self.keepsAlive = !head.fields.contains {
+            $0.isNamed("connection") && ASCIIText.list($0.value, has: "close")
         }
     }
 

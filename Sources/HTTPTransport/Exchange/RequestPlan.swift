@@ -20,9 +20,10 @@ package struct RequestPlan: Equatable {
         guard !order.origin.host.isEmpty, order.origin.port > 0, order.origin.scheme == .http || order.secure != nil
         else { throw .origin }
         self.framing = try Self.framing(order)
-        var head = order.head
-        head.fields.removeAll { $0.isNamed("transfer-encoding") }
-        if head.first("host") == nil { head.fields.insert(HeaderField("Host", order.origin.authority), at: 0) }
+        var head = RequestHead(method: order.head.method, target: order.head.target)
+        head.fields.reserveCapacity(order.head.fields.count + 3)
+        if order.head.first("host") == nil { head.fields.append(HeaderField("Host", order.origin.authority)) }
+        for field in order.head.fields where !field.isNamed("transfer-encoding") { head.fields.append(field) }
         switch self.framing {
         case .none: break
         case .length(let length):
@@ -66,6 +67,9 @@ package struct RequestPlan: Equatable {
 
     /// A method that gives its body a meaning says that there is none (RFC 9110 §8.6).
     private static func withoutBody(_ head: RequestHead, _ said: Int64?) -> Framing {
-        said != nil || ["POST", "PUT", "PATCH"].contains(head.method) ? .length(0) : .none
+        switch head.method {
+        case "POST", "PUT", "PATCH": .length(0)
+        default: said == nil ? .none : .length(0)
+        }
     }
 }

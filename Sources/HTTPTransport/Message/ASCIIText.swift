@@ -11,7 +11,20 @@ enum ASCIIText {
 
     private static func equal(_ text: some Collection<UInt8>, small: String.UTF8View) -> Bool {
         guard text.count == small.count else { return false }
-        return zip(text, small).allSatisfy { Self.lowered($0) == $1 }
+        let same = text.withContiguousStorageIfAvailable { text in
+            small.withContiguousStorageIfAvailable { small in
+                text.indices.allSatisfy { Self.lowered(text[$0]) == small[$0] }
+            }
+        }
+        return (same ?? nil) ?? zip(text, small).allSatisfy { Self.lowered($0) == $1 }
+    }
+
+    /// Whether a list has this member, given in small letters.
+    static func list(_ list: String, has small: String) -> Bool {
+        if self.equal(list, small: small) { return true }
+        // Most lists are of one; a blank beside it is rare.
+        guard list.utf8.contains(where: { $0 == 0x2C || $0 == 0x20 || $0 == 0x09 }) else { return false }
+        return self.members(of: list).contains { self.equal($0, small: small) }
     }
 
     static func lowered(_ byte: UInt8) -> UInt8 {
@@ -35,10 +48,8 @@ enum ASCIIText {
 
     /// A character of a token (RFC 9110 §5.6.2).
     static func isToken(_ byte: UInt8) -> Bool {
-        switch byte {
-        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-        case 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E...0x60, 0x7C, 0x7E: true
-        default: false
-        }
+        // A bit for each character below 0x40, and for each from there on.
+        let half: UInt64 = byte < 0x40 ? 0x03FF_6CFA_0000_0000 : 0x57FF_FFFF_C7FF_FFFE
+        return byte < 0x80 && half >> UInt64(byte & 0x3F) & 1 == 1
     }
 }

@@ -29,19 +29,39 @@ package struct HeadScanner {
         self.limit = limit
     }
 
+    /// Reads trailers in place of a head: lines up to the empty one, without a status.
+    package init(trailersWithin limit: Int) {
+        self.limit = limit
+        self.place = .lineStart
+    }
+
     /// Reads `bytes` from `offset` on.
     /// - Returns: where the head has ended, with its status; `nil` if it goes on behind `bytes`.
     package mutating func scan(_ bytes: RawSpan, from offset: Int) throws(ResponseViolation) -> (end: Int, status: Int)?
     {
-        for index in offset..<bytes.byteCount {
+        var index = offset
+        while index < bytes.byteCount {
             guard self.count < self.limit else { throw .headTooLarge }
-            self.count += 1
-            if try self.take(bytes[byte: index]) {
+            let run = self.plainBytes(bytes, from: index, to: min(bytes.byteCount, index + self.limit - self.count))
+            self.count += max(1, run)
+            if run == 0, try self.take(bytes[byte: index]) {
                 defer { self = HeadScanner(limit: self.limit) }
                 return (index + 1, self.status)
             }
+            index += max(1, run)
         }
         return nil
+    }
+
+    /// How many bytes from `start` on neither end the name or the value that they stand in nor break a rule.
+    private func plainBytes(_ bytes: RawSpan, from start: Int, to end: Int) -> Int {
+        var index = start
+        switch self.place {
+        case .fieldName: while index < end, ASCIIText.isToken(bytes[byte: index]) { index += 1 }
+        case .fieldValue: while index < end, (0x20..<0x7F).contains(bytes[byte: index]) { index += 1 }
+        case .statusLine, .lineStart, .lineEnd, .headEnd: break
+        }
+        return index - start
     }
 
     /// - Returns: whether the head is complete.

@@ -21,18 +21,30 @@ package struct RequestHead: Sendable, Hashable {
 
     /// Whether doing it twice does no more than doing it once (RFC 9110 §9.2.2).
     package var isIdempotent: Bool {
-        ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"].contains(self.method)
+        switch self.method {
+        case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE": true
+        default: false
+        }
     }
 
     /// What would let this head say something else than its fields: a line break in a value makes two fields of one.
     /// - Returns: `nil` if it can be sent.
     func fault() -> RequestFault? {
-        guard !self.method.isEmpty, self.method.utf8.allSatisfy(ASCIIText.isToken) else { return .method }
-        guard !self.target.isEmpty, self.target.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else { return .target }
+        guard !self.method.isEmpty, self.method.hasOnly(ASCIIText.isToken) else { return .method }
+        guard !self.target.isEmpty, self.target.hasOnly({ $0 > 0x20 && $0 != 0x7F }) else { return .target }
         for field in self.fields {
-            guard !field.name.isEmpty, field.name.utf8.allSatisfy(ASCIIText.isToken) else { return .fieldName }
-            guard field.value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else { return .fieldValue }
+            guard !field.name.isEmpty, field.name.hasOnly(ASCIIText.isToken) else { return .fieldName }
+            guard field.value.hasOnly({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else { return .fieldValue }
         }
         return nil
+    }
+}
+
+extension String {
+    /// Whether all bytes of its UTF-8 are allowed.
+    @inline(__always)
+    fileprivate func hasOnly(_ isAllowed: (UInt8) -> Bool) -> Bool {
+        let bytes = self.utf8
+        return bytes.withContiguousStorageIfAvailable { $0.allSatisfy(isAllowed) } ?? bytes.allSatisfy(isAllowed)
     }
 }

@@ -20,9 +20,7 @@ package struct ResponseHead: Sendable, Hashable {
 
     /// Whether one of the lists in the fields called `name` has this member, both given in small letters.
     package func lists(_ member: String, in name: String) -> Bool {
-        self.fields.contains { field in
-            field.isNamed(name) && ASCIIText.members(of: field.value).contains { ASCIIText.equal($0, small: member) }
-        }
+        self.fields.contains { $0.isNamed(name) && ASCIIText.list($0.value, has: member) }
     }
 
     /// 100, 102 and so on: another head follows. 101 is final for HTTP.

@@ -46,7 +46,7 @@ package final class ConnectionPool: @unchecked Sendable {
 
     /// Prepares an exchange; nothing happens before its `start`. Content is delivered as far as the exchange is asked to
     /// pull it.
-    package func exchange(_ order: ExchangeOrder, consumer: any ExchangeConsumer) -> Exchange {
+    package func exchange(_ order: consuming ExchangeOrder, consumer: any ExchangeConsumer) -> Exchange {
         Exchange(order, consumer: consumer, pool: self)
     }
 
@@ -147,13 +147,31 @@ package final class ConnectionPool: @unchecked Sendable {
     private func change<R>(
         _ key: PoolKey, _ body: (inout HostLedger<ClientConnection, Exchange>) -> R
     ) -> R {
-        let result = body(&self.ledgers[key, default: HostLedger(limit: self.settings.connectionsPerHost)])
-        if self.ledgers[key]?.isEmpty ?? false { self.ledgers[key] = nil }
+        let (result, isEmpty) = self.bodyOnLedger(key, body)
+        if isEmpty { self.ledgers[key] = nil }
         return result
     }
 
-    private func serveWaiting(_ key: PoolKey) {
-        while let (exchange, placement) = self.change(key, { $0.next() }) { self.perform(placement, for: exchange) }
+    private func bodyOnLedger<R>(
+        _ key: PoolKey, _ body: (inout HostLedger<ClientConnection, Exchange>) -> R
+    ) -> (R, isEmpty: Bool) {
+        func run(_ ledger: inout HostLedger<ClientConnection, Exchange>) -> (R, isEmpty: Bool) {
+            let result = body(&ledger)
+            return (result, ledger.isEmpty)
+        }
+        return run(&self.ledgers[key, default: HostLedger(limit: self.settings.connectionsPerHost)])
+    }
+
+    /// Changes the ledger, and gives those who wait what that makes free.
+    private func serveWaiting(_ key: PoolKey, _ body: (inout HostLedger<ClientConnection, Exchange>) -> Void) {
+        var served = self.change(key) { ledger in
+            body(&ledger)
+            return ledger.next()
+        }
+        while let (exchange, placement) = served {
+            self.perform(placement, for: exchange)
+            served = self.change(key) { $0.next() }
+        }
     }
 
     func withdraw(_ ticket: WaitingTicket) {
@@ -174,19 +192,16 @@ package final class ConnectionPool: @unchecked Sendable {
     func connectionFreed(_ connection: ClientConnection) {
         guard !self.isClosed, connection.generation == self.generation else { return connection.close() }
         connection.exchangesServed += 1
-        self.change(connection.key) { $0.freed(connection) }
-        self.serveWaiting(connection.key)
+        self.serveWaiting(connection.key) { $0.freed(connection) }
         self.boundIdle()
     }
 
     func connectionClosed(_ connection: ClientConnection) {
-        self.change(connection.key) { $0.closed(connection) }
-        self.serveWaiting(connection.key)
+        self.serveWaiting(connection.key) { $0.closed(connection) }
     }
 
     func openingFailed(_ key: PoolKey) {
-        self.change(key) { $0.openingFailed() }
-        self.serveWaiting(key)
+        self.serveWaiting(key) { $0.openingFailed() }
     }
 
     // MARK: Resting

@@ -16,6 +16,8 @@ struct CookieShelf: Sendable {
         for cookie in cookies { _ = self.insert(cookie, stored: cookie.facts.created, now: now) }
     }
 
+    var isEmpty: Bool { self.jar.count == 0 }
+
     /// Those that have not ended.
     func cookies(at now: Date) -> [HTTPCookie] {
         let moment = HTTPDate(now)

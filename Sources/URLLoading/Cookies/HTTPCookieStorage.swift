@@ -86,9 +86,9 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     /// Those that go along with a request that a document caused.
     /// - Parameter isNavigation: whether the request brings the user to the site by a safe method.
     package func cookies(for url: URL, mainDocumentURL: URL?, isNavigation: Bool = false) -> [HTTPCookie] {
-        guard let request = CookieRequest(url, mainDocumentURL: mainDocumentURL, isNavigation: isNavigation) else {
-            return []
-        }
+        guard self.state.withLock({ !$0.shelf.isEmpty }),
+            let request = CookieRequest(url, mainDocumentURL: mainDocumentURL, isNavigation: isNavigation)
+        else { return [] }
         return self.state.withLock { $0.shelf.take(for: request, now: Date()) }
     }
 

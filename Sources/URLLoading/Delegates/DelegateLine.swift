@@ -1,5 +1,6 @@
 import DequeModule
 import Foundation
+import HTTPTransport
 import Synchronization
 
 /// The messages of one session on their way to its delegate queue.
@@ -12,14 +13,18 @@ final class DelegateLine: Sendable {
     private static let batch = 64
 
     let queue: OperationQueue
+    private let pool: ConnectionPool
     private struct State {
         var waiting = Deque<Message>()
         var isScheduled = false
     }
     private let state = Mutex(State())
 
-    /// - Parameter queue: `nil` makes a serial one.
-    init(_ queue: OperationQueue?) {
+    /// - Parameters:
+    ///   - queue: `nil` makes a serial one.
+    ///   - pool: on whose event loop most messages begin.
+    init(_ queue: OperationQueue?, _ pool: ConnectionPool) {
+        self.pool = pool
         if let queue {
             self.queue = queue
         } else {
@@ -37,7 +42,9 @@ final class DelegateLine: Sendable {
             defer { state.isScheduled = true }
             return !state.isScheduled
         }
-        if begins { self.schedule() }
+        guard begins else { return }
+        // What one turn of the loop brings is one operation: waking the queue costs more than most messages.
+        if self.pool.isCurrent { self.pool.executeLater { self.schedule() } } else { self.schedule() }
     }
 
     private func schedule() {

@@ -6,6 +6,8 @@ struct AuthorizationMemory {
 
     private var kept: [Authorization] = []
 
+    var isEmpty: Bool { self.kept.isEmpty }
+
     /// What is known to be wanted for `path` at `origin`.
     func find(_ origin: Origin, path: String) -> Authorization? {
         self.kept.last { $0.origin == origin && $0.scope.covers(path) }

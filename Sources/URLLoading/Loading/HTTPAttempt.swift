@@ -13,7 +13,8 @@ final class HTTPAttempt: @unchecked Sendable {
     private var wasted = 0
     /// Whether its metrics are told.
     var isNoted = false
-    let request: URLRequest
+    /// For metrics; `nil` where nobody wants them.
+    let request: URLRequest?
     /// As they were sent.
     let head: RequestHead
     let startedAt = Date()
@@ -22,14 +23,14 @@ final class HTTPAttempt: @unchecked Sendable {
     /// What is being sent.
     let body: (any UploadBody)?
 
-    init(_ load: HTTPLoad, request: URLRequest, head: RequestHead, body: (any UploadBody)?) {
+    init(_ load: HTTPLoad, request: URLRequest?, head: RequestHead, body: (any UploadBody)?) {
         self.load = load
         self.request = request
         self.head = head
         self.body = body
     }
 
-    func start(_ order: ExchangeOrder, in pool: ConnectionPool) {
+    func start(_ order: consuming ExchangeOrder, in pool: ConnectionPool) {
         let exchange = pool.exchange(order, consumer: self)
         self.exchange = exchange
         self.body?.whenAvailable { exchange.bodyAvailable() }

@@ -6,7 +6,9 @@ import TLSEngine
 extension HTTPLoad {
     /// The value of `Authorization` for the request that is about to be sent; `nil` for none.
     func authorizationField(method: String, target: String, url: URL) -> String? {
-        guard let origin = HTTPSemantics.Origin(url) else { return nil }
+        guard self.authorization != nil || !self.core.authorizations.value.isEmpty,
+            let origin = HTTPSemantics.Origin(url)
+        else { return nil }
         let path = url.path(percentEncoded: true)
         let authorization = self.authorization ?? self.core.authorizations.value.find(origin, path: path)
         self.authorization = authorization

@@ -6,7 +6,7 @@ extension HTTPLoad {
     func send() {
         self.cookies = nil
         guard self.core.asksForCookies(of: self.request) else { return self.sendBody() }
-        self.transfer.requestChanged(self.request)
+        self.tellRequest()
         self.core.askForCookies(
             of: self.transfer.task,
             self.awaiting { load, cookies in

@@ -215,11 +215,11 @@ extension HTTPLoad {
     }
 
     func note(_ attempt: HTTPAttempt, _ metrics: ExchangeMetrics?) {
-        guard let metrics, !attempt.isNoted else { return }
+        guard let request = attempt.request, let metrics, !attempt.isNoted else { return }
         attempt.isNoted = true
         self.transfer.note(
             TransactionRecord(
-                request: attempt.request.wearing(attempt.head), response: self.response, source: .network(metrics),
+                request: request.wearing(attempt.head), response: self.response, source: .network(metrics),
                 decodedBytes: self.decodedBytes))
     }
 }

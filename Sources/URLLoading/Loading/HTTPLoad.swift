@@ -9,13 +9,16 @@ final class HTTPLoad: Loader, @unchecked Sendable {
     let core: SessionCore
     let transfer: Transfer
     /// As the program made it, or as redirects and their delegate left it.
-    var request: URLRequest
+    var request: URLRequest { didSet { self.isRequestTold = false } }
+    private var isRequestTold: Bool
     var body: TaskBody
     var attempt: HTTPAttempt?
     private var isStopped = false
     private var isHeld = false
     /// Counts what was begun, so that an answer that comes late is known as such.
     private var step = 0
+    /// Where the request goes.
+    private var origin: HTTPTransport.Origin?
 
     var redirects = 0
     /// What was sent with the attempt, if anything.
@@ -49,13 +52,16 @@ final class HTTPLoad: Loader, @unchecked Sendable {
         self.core = transfer.core
         self.transfer = transfer
         self.request = request
+        // What goes on from an earlier attempt begins with a request of its own.
+        self.isRequestTold = transfer.resumption == nil
         self.body = body
     }
 
     // MARK: Loader
 
     func start() {
-        guard let url = self.request.url, HTTPTransport.Origin(url) != nil else {
+        self.origin = self.request.url.flatMap { HTTPTransport.Origin($0) }
+        guard self.origin != nil else {
             return self.fail(.badURL, "The URL has no host, or a port that does not exist.")
         }
         if !self.body.isNone, self.request.httpMethod == "GET" {
@@ -165,9 +171,7 @@ final class HTTPLoad: Loader, @unchecked Sendable {
     }
 
     private func send(_ body: HTTPTransport.RequestBody, _ source: (any UploadBody)?) {
-        guard let url = self.request.url, let origin = HTTPTransport.Origin(url) else {
-            return self.fail(.badURL, "The URL has no host, or a port that does not exist.")
-        }
+        guard let url = self.request.url, let origin = self.origin else { return }
         var order = ExchangeOrder(origin)
         order.origin.socketPath = self.core.configuration.socketPath
         order.body = body
@@ -177,23 +181,32 @@ final class HTTPLoad: Loader, @unchecked Sendable {
             case .failure(let error): return self.fail(error)
             }
         }
-        order.head = self.head(at: url, origin)
+        order.head = self.head(at: url)
+        order.isMeasured = self.transfer.isMeasured
         order.priority = self.transfer.priority
         let timeout = self.transfer.timeout(of: self.request)
         order.connectTimeout = timeout
         order.idleTimeout = timeout
         order.trafficClass = self.core.configuration.trafficClass(for: self.request)
-        let attempt = HTTPAttempt(self, request: self.request, head: order.head, body: source)
+        let request = self.transfer.isMeasured ? self.request : nil
+        let attempt = HTTPAttempt(self, request: request, head: order.head, body: source)
         self.attempt = attempt
         self.response = nil
         self.isGiven = false
         self.end = nil
-        self.transfer.requestChanged(self.request)
+        self.tellRequest()
         attempt.start(order, in: self.core.pool)
         if self.isHeld { attempt.exchange?.hold(true) }
     }
 
-    private func head(at url: URL, _ origin: HTTPTransport.Origin) -> RequestHead {
+    /// Shows the request as it is now, unless the task has it.
+    func tellRequest() {
+        guard !self.isRequestTold else { return }
+        self.isRequestTold = true
+        self.transfer.requestChanged(self.request)
+    }
+
+    private func head(at url: URL) -> RequestHead {
         var dressing = RequestDressing(self.core.configuration)
         dressing.hasBody = !self.body.isNone
         dressing.added = self.conditions
@@ -203,7 +216,8 @@ final class HTTPLoad: Loader, @unchecked Sendable {
         if self.request.value(forHTTPHeaderField: "Authorization") == nil || self.authorization != nil {
             dressing.authorization = self.authorizationField(method: method, target: target, url: url)
         }
-        return RequestHead(method: method, target: target, fields: dressing.fields(of: self.request))
+        let fields = dressing.fields(of: self.request, plain: self.core.plainFields.value)
+        return RequestHead(method: method, target: target, fields: fields)
     }
 
     private func secureOrder(_ origin: HTTPTransport.Origin) -> Result<SecureOrder, URLError> {

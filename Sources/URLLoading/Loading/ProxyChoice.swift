@@ -9,7 +9,7 @@ enum ProxyChoice {
     ]
 
     static func isWanted(for url: URL?, _ configuration: URLSessionConfiguration) -> Bool {
-        guard let scheme = url?.scheme?.withLoweredLetters, let settings = configuration.connectionProxyDictionary
+        guard let settings = configuration.connectionProxyDictionary, let scheme = url?.scheme?.withLoweredLetters
         else { return false }
         return self.switches.contains { key, schemes in
             let value = settings[key] as Any

@@ -21,7 +21,13 @@ struct RequestDressing {
     }
 
     /// All fields in the order in which they are sent, without those that the transport sees to.
-    func fields(of request: URLRequest) -> [HeaderField] {
+    /// - Parameter plain: as `plainFields` gives them.
+    func fields(of request: URLRequest, plain: [HeaderField]? = nil) -> [HeaderField] {
+        if let plain, !self.hasBody, request.allHTTPHeaderFields == nil, self.added.isEmpty, self.authorization == nil,
+            self.cookieField(for: request) == nil
+        {
+            return plain
+        }
         var fields = (request.allHTTPHeaderFields ?? [:]).map { HeaderField($0.key, $0.value) }
         for (name, value) in self.sessionFields { Self.add(name, value, to: &fields) }
         for field in self.added { Self.set(field.name.rawName, field.value, in: &fields) }
@@ -37,6 +43,13 @@ struct RequestDressing {
             fields.append(HeaderField("Cookie", cookie))
         }
         return fields.sorted { $0.name < $1.name }
+    }
+
+    /// All fields of a request that has none of its own, no body, and no cookies.
+    var plainFields: [HeaderField] {
+        var request = URLRequest(url: URL(fileURLWithPath: "/"))
+        request.httpShouldHandleCookies = false
+        return self.fields(of: request)
     }
 
     private static func contains(_ name: String, _ fields: [HeaderField]) -> Bool {

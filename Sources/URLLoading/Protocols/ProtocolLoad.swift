@@ -34,7 +34,8 @@ final class ProtocolLoad: NSObject, Loader, @unchecked Sendable {
 
     /// - Returns: `nil` where no protocol of the program takes the request.
     static func loader(for request: URLRequest, transfer: Transfer) -> ProtocolLoad? {
-        let own = (transfer.core.configuration.protocolClasses ?? []).compactMap { $0 as? URLProtocol.Type }
+        let own = transfer.core.protocolClasses
+        guard !own.isEmpty || transfer.core.isShared else { return nil }
         let classes = own + (transfer.core.isShared ? URLProtocol.registeredClasses : [])
         guard let type = classes.first(where: { $0.canInit(with: transfer.task) }) else { return nil }
         return ProtocolLoad(type, request: type.canonicalRequest(for: request), transfer: transfer)

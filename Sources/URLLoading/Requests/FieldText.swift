@@ -5,7 +5,10 @@ extension StringProtocol {
             && self.utf8.elementsEqual(other.utf8) { $0.loweredLetter == $1.loweredLetter }
     }
 
-    var withLoweredLetters: String { String(decoding: self.utf8.map(\.loweredLetter), as: UTF8.self) }
+    var withLoweredLetters: String {
+        guard self.utf8.contains(where: { $0 != $0.loweredLetter }) else { return String(self) }
+        return String(decoding: self.utf8.map(\.loweredLetter), as: UTF8.self)
+    }
 
     /// Whether this is a token, which is what names of fields are (RFC 9110 §5.1).
     var isFieldName: Bool {

@@ -1,10 +1,15 @@
 import Foundation
 import HTTPSemantics
+import Synchronization
 
 /// The head of an answer over HTTP.
 open class HTTPURLResponse: URLResponse, @unchecked Sendable {
+    package typealias Line = (name: String, value: String)
+
     private let status: Int
-    let fields: [String: String]
+    private let lines: [Line]
+    /// The lines by their names, once somebody has wanted them so: many only ask for the status.
+    private let joined: Mutex<[String: String]?>
     /// As in "HTTP/1.1"; `nil` where it was not given.
     package let httpVersion: String?
 
@@ -13,11 +18,11 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     ///   - headerFields: by name; of names that differ in case alone the values are joined by a comma.
     public init?(url: URL, statusCode: Int, httpVersion: String?, headerFields: [String: String]?) {
         let lines = (headerFields ?? [:]).sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
-        let fields = Self.joined(lines)
         self.status = statusCode
-        self.fields = fields
+        self.lines = lines
+        self.joined = Mutex(nil)
         self.httpVersion = httpVersion
-        super.init(Self.facts(url, fields: fields, length: Self.length(fields)))
+        super.init(Self.facts(url, lines, contentIsEncoded: false))
     }
 
     /// The answer as it came over the wire.
@@ -25,19 +30,20 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     ///   - lines: in their order, repeated ones included.
     ///   - contentIsEncoded: then its length once decoded is not known.
     package init(
-        url: URL, statusCode: Int, httpVersion: String, lines: [(name: String, value: String)], contentIsEncoded: Bool
+        url: URL, statusCode: Int, httpVersion: String, lines: [Line], contentIsEncoded: Bool
     ) {
-        let fields = Self.joined(lines)
         self.status = statusCode
-        self.fields = fields
+        self.lines = lines
+        self.joined = Mutex(nil)
         self.httpVersion = httpVersion
-        super.init(Self.facts(url, fields: fields, length: contentIsEncoded ? -1 : Self.length(fields)))
+        super.init(Self.facts(url, lines, contentIsEncoded: contentIsEncoded))
     }
 
     /// Brings back a response from where it was written to.
     init(_ facts: ResponseFacts, statusCode: Int, httpVersion: String?, fields: [String: String]) {
         self.status = statusCode
-        self.fields = fields
+        self.lines = []
+        self.joined = Mutex(fields)
         self.httpVersion = httpVersion
         super.init(facts)
     }
@@ -45,7 +51,8 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     public required init?(coder: NSCoder) {
         guard coder.allowsKeyedCoding else { return nil }
         self.status = Int(clamping: coder.decodeInt64(forKey: "statusCode"))
-        self.fields = ResponseArchive.fields(coder)
+        self.lines = []
+        self.joined = Mutex(ResponseArchive.fields(coder))
         self.httpVersion = ResponseArchive.text("httpVersion", in: coder)
         super.init(coder: coder)
     }
@@ -57,6 +64,15 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
         ResponseArchive.write(self.fields, to: coder)
     }
 
+    var fields: [String: String] {
+        self.joined.withLock { joined in
+            if let joined { return joined }
+            let fields = Self.joined(self.lines)
+            joined = fields
+            return fields
+        }
+    }
+
     open var statusCode: Int { self.status }
 
     /// By name: well-known names in their usual spelling, others as they came. Use `value(forHTTPHeaderField:)` to look
@@ -65,8 +81,9 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
 
     /// The field's value, those of repeated fields joined by a comma; names are told apart without regard to case.
     open func value(forHTTPHeaderField field: String) -> String? {
-        self.fields[field] ?? self.fields[StandardFieldNames.spelling(of: field)]
-            ?? self.fields.first { $0.key.isSameFieldName(as: field) }?.value
+        let fields = self.fields
+        return fields[field] ?? fields[StandardFieldNames.spelling(of: field)]
+            ?? fields.first { $0.key.isSameFieldName(as: field) }?.value
     }
 
     /// What the code is called, in English.
@@ -87,7 +104,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
 }
 
 extension HTTPURLResponse {
-    fileprivate static func joined(_ lines: [(name: String, value: String)]) -> [String: String] {
+    fileprivate static func joined(_ lines: [Line]) -> [String: String] {
         var fields = [String: String](minimumCapacity: lines.count)
         // Names that nobody registered keep the spelling in which they first came.
         var others: [String] = []
@@ -107,9 +124,18 @@ extension HTTPURLResponse {
         return fields
     }
 
+    /// Of the field `name`; those of repeated lines joined by a comma.
+    private static func value(of name: String, in lines: [Line]) -> String? {
+        var value: String?
+        for line in lines where line.name.isSameFieldName(as: name) {
+            value = value.map { "\($0), \(line.value)" } ?? line.value
+        }
+        return value
+    }
+
     /// -1 for what is no number, or several that differ.
-    fileprivate static func length(_ fields: [String: String]) -> Int64 {
-        guard let value = fields["Content-Length"] else { return -1 }
+    private static func length(_ lines: [Line]) -> Int64 {
+        guard let value = self.value(of: "Content-Length", in: lines) else { return -1 }
         if value.utf8.count < 19, value.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) { return Int64(value) ?? -1 }
         let parts = value.split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } }
         guard let first = parts.first, parts.allSatisfy({ $0 == first }), first.allSatisfy(\.isASCII),
@@ -118,10 +144,10 @@ extension HTTPURLResponse {
         return Int64(first) ?? -1
     }
 
-    fileprivate static func facts(_ url: URL, fields: [String: String], length: Int64) -> ResponseFacts {
-        let type = fields["Content-Type"].flatMap { ContentType($0) }
+    fileprivate static func facts(_ url: URL, _ lines: [Line], contentIsEncoded: Bool) -> ResponseFacts {
+        let type = self.value(of: "Content-Type", in: lines).flatMap { ContentType($0) }
         return ResponseFacts(
-            url: url, mimeType: type?.mediaType, expectedContentLength: length, textEncodingName: type?.charset,
-            disposition: fields["Content-Disposition"])
+            url: url, mimeType: type?.mediaType, expectedContentLength: contentIsEncoded ? -1 : self.length(lines),
+            textEncodingName: type?.charset, disposition: self.value(of: "Content-Disposition", in: lines))
     }
 }

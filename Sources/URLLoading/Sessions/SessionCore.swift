@@ -29,10 +29,15 @@ final class SessionCore: Sendable {
     let configuration: URLSessionConfiguration
     let pool: ConnectionPool
     let line: DelegateLine
+    /// Those of the configuration.
+    let protocolClasses: [URLProtocol.Type]
     /// The session of the program, which cannot be invalidated and asks the protocols that were registered.
     let isShared: Bool
     /// On the loop: what was proven good for which part of which server.
     let authorizations = LoopState(AuthorizationMemory())
+    /// On the loop: what is sent along with a request that says nothing itself.
+    let plainFields: LoopState<[HeaderField]>
+    let resourceClock = ResourceClock()
     let state: Mutex<State>
 
     init(
@@ -40,13 +45,16 @@ final class SessionCore: Sendable {
         isShared: Bool
     ) {
         self.configuration = configuration
-        self.line = DelegateLine(queue)
+        self.protocolClasses = (configuration.protocolClasses ?? []).compactMap { $0 as? URLProtocol.Type }
         self.isShared = isShared
+        self.plainFields = LoopState(RequestDressing(configuration).plainFields)
         var settings = PoolSettings()
         settings.connectionsPerHost = max(1, configuration.httpMaximumConnectionsPerHost)
         if let admits = configuration.admitsAddress { settings.admits = admits }
         if let resolve = configuration.resolve { settings.resolve = resolve }
-        self.pool = ConnectionPool(settings: settings)
+        let pool = ConnectionPool(settings: settings)
+        self.pool = pool
+        self.line = DelegateLine(queue, pool)
         self.state = Mutex(State(delegate: delegate.map { DelegateFace($0) }))
     }
 
@@ -54,8 +62,8 @@ final class SessionCore: Sendable {
 
     /// The task's delegate, then the session's.
     func faces(for task: URLSessionTask) -> [DelegateFace] {
-        let own = task.facts.withLock { $0.delegate }
-        return [own, self.delegate].compactMap(\.self)
+        let (own, shared) = (task.facts.withLock { $0.delegate }, self.delegate)
+        return own == nil && shared == nil ? [] : [own, shared].compactMap(\.self)
     }
 
     /// One context for all connections of the session, until it forgets them.

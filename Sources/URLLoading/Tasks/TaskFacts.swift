@@ -1,4 +1,5 @@
 import Foundation
+import Observation
 
 /// What a task tells of itself; read and written under the task's lock.
 struct TaskFacts {
@@ -24,6 +25,8 @@ struct TaskFacts {
     var hasBegun = false
     var delegate: DelegateFace?
     var progress: TaskProgress?
+    /// Made for who first looks at a property that can be observed.
+    var registrar: ObservationRegistrar?
 
     init(identifier: Int, request: URLRequest?) {
         self.identifier = identifier

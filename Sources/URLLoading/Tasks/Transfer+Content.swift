@@ -22,7 +22,7 @@ extension Transfer {
     /// The response is known; its content comes as it is pulled.
     func responded(_ response: URLResponse) {
         guard self.stage == .loading else { return }
-        if let splitting = PartsSplitting(response), self.result.isDelegate, self.task is URLSessionDataTask {
+        if self.result.isDelegate, self.task is URLSessionDataTask, let splitting = PartsSplitting(response) {
             self.parts = splitting
         }
         self.show(response)
@@ -35,7 +35,7 @@ extension Transfer {
         self.showProgress()
         switch self.result {
         case .data, .awaitedData:
-            self.sink = .memory(Data(capacity: self.room(for: response)))
+            self.sink = .memory(Data())
             self.loader?.pull(.max)
         case .bytes(let channel, let answer):
             self.sink = .channel(channel)
@@ -49,8 +49,21 @@ extension Transfer {
     /// Bytes to make room for before content comes: no more on a server's mere word. A large block that is taken and given
     /// back would also teach the allocator to keep much for itself.
     private func room(for response: URLResponse) -> Int {
-        guard self.task.currentRequest?.httpMethod != "HEAD" else { return 0 }
+        guard self.task.facts.withLock({ $0.currentRequest?.httpMethod }) != "HEAD" else { return 0 }
         return Int(max(0, min(response.expectedContentLength, 1 << 20)))
+    }
+
+    /// Content that comes in one piece is that piece.
+    private func joined(_ all: consuming Data, _ data: Data) -> Data {
+        guard all.isEmpty else {
+            all.append(data)
+            return all
+        }
+        let room = self.response.map { self.room(for: $0) } ?? 0
+        guard room > data.count else { return data }
+        var all = Data(capacity: room)
+        all.append(data)
+        return all
     }
 
     private func askDisposition(_ response: URLResponse) {
@@ -99,10 +112,9 @@ extension Transfer {
     func give(_ data: Data, wireBytes: Int) {
         switch self.sink {
         case .none: break
-        case .memory(var all):
+        case .memory(let all):
             self.sink = .none
-            all.append(data)
-            self.sink = .memory(all)
+            self.sink = .memory(self.joined(consume all, data))
             self.count(wireBytes)
         case .delegate:
             guard self.window.add(data, wireBytes: wireBytes, joins: self.joinsPieces) else { return }
@@ -149,8 +161,8 @@ extension Transfer {
 
     /// From any thread; nothing is done unless somebody has asked for the progress.
     func showProgress() {
-        let (progress, facts) = self.task.facts.withLock { ($0.progress, $0) }
-        progress?.show(facts)
+        let facts = self.task.facts.withLock { $0.progress == nil ? nil : $0 }
+        if let facts { facts.progress?.show(facts) }
     }
 
     /// An answer that was kept: all of it at once.

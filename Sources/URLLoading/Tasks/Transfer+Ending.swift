@@ -12,7 +12,7 @@ extension Transfer {
         if case .awaitedData(let handler) = result {
             // Nobody but a delegate could want these on its queue.
             self.complete(task, error)
-            handler(error == nil ? sink.data : nil, task.response, error)
+            handler(error == nil ? sink.data : nil, self.response, error)
             self.tellMetrics(record, endedAt)
             return core.line.add {
                 core.ended(task, of: session)
@@ -70,7 +70,7 @@ extension Transfer {
     private func tellResult(
         _ result: TransferResult, _ sink: ContentSink, _ error: (any Error)?, _ faces: [DelegateFace]
     ) {
-        let response = self.task.response
+        let response = self.response
         switch result {
         case .delegate:
             let (task, session) = (self.task, self.session)

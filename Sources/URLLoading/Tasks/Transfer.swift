@@ -32,9 +32,9 @@ final class Transfer: TaskDriving, @unchecked Sendable {
     var record = TaskMetricsRecord()
     /// Whether there is a delegate that could want metrics; known when the task begins.
     private(set) var isMeasured = false
-    private var resourceTimer: PoolTimer?
+    /// When the whole takes too long; `nil` while that clock stands still.
+    private(set) var resourceDeadline: ContinuousClock.Instant?
     private var resourceTimeLeft: Duration
-    private var resourceTimerStart = ContinuousClock.now
     private var begun = false
     private var isHeld = false
     var parts: PartsSplitting?
@@ -73,6 +73,8 @@ final class Transfer: TaskDriving, @unchecked Sendable {
         self.core.pool.execute { self.loader?.setPriority(priority) }
     }
 
+    /// What the task has, without looking at it as those do who want to hear of a change.
+    var response: URLResponse? { self.task.facts.withLock { $0.response } }
     var priority: Float { self.task.facts.withLock { $0.priority } }
 
     /// For the idle clock of a request: its own, or the session's.
@@ -98,7 +100,7 @@ final class Transfer: TaskDriving, @unchecked Sendable {
         self.begun = true
         self.isMeasured = self.faces.contains { $0.mayAnswer(.metrics) }
         self.stage = .loading
-        self.startResourceTimer()
+        self.startResourceClock()
         if let flaw { return self.failed(flaw) }
         guard let request = self.resumption?.currentRequest ?? self.task.facts.withLock({ $0.currentRequest }) else {
             return self.failed(LoadFailure.error(.badURL, url: nil, text: "The request has no URL."))
@@ -120,20 +122,22 @@ final class Transfer: TaskDriving, @unchecked Sendable {
         guard self.begun, self.isHeld != isHeld else { return }
         self.isHeld = isHeld
         if isHeld {
-            self.resourceTimer?.cancel()
-            self.resourceTimer = nil
-            self.resourceTimeLeft -= self.resourceTimerStart.duration(to: .now)
+            self.resourceTimeLeft = self.resourceDeadline.map { ContinuousClock.now.duration(to: $0) } ?? .zero
+            self.resourceDeadline = nil
         } else {
-            self.startResourceTimer()
+            self.startResourceClock()
         }
         self.loader?.hold(isHeld)
     }
 
-    private func startResourceTimer() {
-        self.resourceTimerStart = .now
-        self.resourceTimer = self.core.pool.schedule(after: self.resourceTimeLeft) {
-            self.failed(LoadFailure.error(.timedOut, url: self.task.currentRequest?.url))
-        }
+    private func startResourceClock() {
+        let deadline = ContinuousClock.now + self.resourceTimeLeft
+        self.resourceDeadline = deadline
+        self.core.resourceClock.watch(until: deadline, for: self.core)
+    }
+
+    func tookTooLong() {
+        self.failed(LoadFailure.error(.timedOut, url: self.task.currentRequest?.url))
     }
 
     /// Does `work` with an answer of a delegate, on the loop, if the transfer has not ended meanwhile.
@@ -198,8 +202,7 @@ final class Transfer: TaskDriving, @unchecked Sendable {
     /// Lets nothing more happen.
     func stop() {
         self.stage = .ended
-        self.resourceTimer?.cancel()
-        self.resourceTimer = nil
+        self.resourceDeadline = nil
         self.loader?.stop()
         self.loader = nil
     }

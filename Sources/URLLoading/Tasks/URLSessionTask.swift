@@ -14,7 +14,6 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     public class var highPriority: Float { NSURLSessionTaskPriorityHigh }
 
     let facts: Mutex<TaskFacts>
-    private let registrar = ObservationRegistrar()
     /// `nil` for a task that no session made.
     let session: URLSession?
     /// Set before anybody else has the task; dropped when that has nothing more to do, since it holds the task in turn.
@@ -48,12 +47,25 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     // MARK: What it tells
 
     func tell<Value>(_ keyPath: KeyPath<URLSessionTask, Value>, _ body: (borrowing TaskFacts) -> Value) -> Value {
-        self.registrar.access(self, keyPath: keyPath)
+        let registrar = self.facts.withLock { facts in
+            if let registrar = facts.registrar { return registrar }
+            let registrar = ObservationRegistrar()
+            facts.registrar = registrar
+            return registrar
+        }
+        registrar.access(self, keyPath: keyPath)
         return self.facts.withLock { body($0) }
     }
 
-    func change<Value>(_ keyPath: KeyPath<URLSessionTask, Value>, _ body: (inout TaskFacts) -> Void) {
-        self.registrar.withMutation(of: self, keyPath: keyPath) { self.facts.withLock { body(&$0) } }
+    func change<Value>(
+        _ keyPath: @autoclosure () -> KeyPath<URLSessionTask, Value>, _ body: (inout TaskFacts) -> Void
+    ) {
+        let registrar = self.facts.withLock { facts in
+            // Nobody has looked at anything that changes: there is nobody to tell.
+            if facts.registrar == nil { body(&facts) }
+            return facts.registrar
+        }
+        registrar?.withMutation(of: self, keyPath: keyPath()) { self.facts.withLock { body(&$0) } }
     }
 
     /// Unique among the tasks of the session, from 1 up.

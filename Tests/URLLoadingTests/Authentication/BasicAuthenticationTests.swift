@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Basic authentication", .loading, .timeLimit(.minutes(5)))
+@Suite("Basic authentication", .loading, .timeLimit(.minutes(20)))
 struct BasicAuthenticationTests {
     /// Lets in who says `user:passwd`.
     static func guarded(_ realm: String = "r") -> WebServer.Script {

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Who is asked a challenge", .loading, .timeLimit(.minutes(5)))
+@Suite("Who is asked a challenge", .loading, .timeLimit(.minutes(20)))
 struct ChallengeDispatchTests {
     /// Knows of challenges to the task alone.
     final class OfTask: NSObject, URLSessionTaskDelegate, Sendable {

@@ -3,7 +3,7 @@ import HTTPSemantics
 import Testing
 import URLLoading
 
-@Suite("Digest authentication, RFC 7616", .loading, .timeLimit(.minutes(5)))
+@Suite("Digest authentication, RFC 7616", .loading, .timeLimit(.minutes(20)))
 struct DigestAuthenticationTests {
     enum Algorithm: String, CaseIterable, Sendable {
         case md5 = "MD5"

@@ -4,7 +4,7 @@ import Testing
 import TestSupport
 import URLLoading
 
-@Suite("Loading over TLS", .loading, .timeLimit(.minutes(5)))
+@Suite("Loading over TLS", .loading, .timeLimit(.minutes(20)))
 struct SecureLoadingTests {
     @Test func asksOfEveryNewConnection() async throws {
         let server = try await WebServer(

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Credential storages asked for a task", .loading, .timeLimit(.minutes(5)))
+@Suite("Credential storages asked for a task", .loading, .timeLimit(.minutes(20)))
 struct TaskCredentialTests {
     private let space = URLProtectionSpace(
         host: "a.test", port: 80, protocol: "http", realm: "r", authenticationMethod: NSURLAuthenticationMethodHTTPBasic

@@ -4,7 +4,7 @@ import URLLoading
 
 /// Delegates as programs for Foundation write them: conformances in extensions, each for what it brings, closures
 /// without `@Sendable`, methods by `#function`.
-@Suite("Delegates as they are written for Foundation", .loading, .timeLimit(.minutes(5)))
+@Suite("Delegates as they are written for Foundation", .loading, .timeLimit(.minutes(20)))
 struct AsWrittenForFoundationTests {
     final class Written: NSObject, URLSessionDelegate, @unchecked Sendable {
         let log = EventLog()

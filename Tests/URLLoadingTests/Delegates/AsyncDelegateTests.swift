@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Delegates with async functions", .loading, .timeLimit(.minutes(5)))
+@Suite("Delegates with async functions", .loading, .timeLimit(.minutes(20)))
 struct AsyncDelegateTests {
     final class Writer: NSObject, URLSessionDataDelegate, Sendable {
         let log = EventLog()

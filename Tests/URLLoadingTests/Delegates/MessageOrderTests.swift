@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Order of a task's messages", .loading, .timeLimit(.minutes(5)))
+@Suite("Order of a task's messages", .loading, .timeLimit(.minutes(20)))
 struct MessageOrderTests {
     static let methods = ["HEAD", "GET", "PUT", "POST", "DELETE"]
 

@@ -3,7 +3,7 @@ import TLSEngine
 import Testing
 import URLLoading
 
-@Suite("Delegates that answer twice or never", .loading, .timeLimit(.minutes(5)))
+@Suite("Delegates that answer twice or never", .loading, .timeLimit(.minutes(20)))
 struct MisbehavingDelegateTests {
     private func server() async throws -> WebServer {
         let server = try await WebServer(["/": .redirect(307, to: "/asks")])

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Redirects of tasks", .loading, .timeLimit(.minutes(5)))
+@Suite("Redirects of tasks", .loading, .timeLimit(.minutes(20)))
 struct RedirectTests {
     @Test func changeAPostIntoAGetWithoutItsBody() async throws {
         for status in [301, 302, 303] {

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Delegates of single tasks", .loading, .timeLimit(.minutes(5)))
+@Suite("Delegates of single tasks", .loading, .timeLimit(.minutes(20)))
 struct TaskDelegateTests {
     /// Knows of redirects alone.
     final class Redirecting: NSObject, URLSessionTaskDelegate, Sendable {

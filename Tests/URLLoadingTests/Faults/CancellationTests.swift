@@ -3,7 +3,7 @@ import Synchronization
 import Testing
 import URLLoading
 
-@Suite("Tasks cancelled anywhere", .loading, .timeLimit(.minutes(5)))
+@Suite("Tasks cancelled anywhere", .loading, .timeLimit(.minutes(20)))
 struct CancellationTests {
     /// A server that takes a task through everything: a redirect, a challenge, information, a body, chunks.
     private func server(_ gate: Gate) async throws -> WebServer {

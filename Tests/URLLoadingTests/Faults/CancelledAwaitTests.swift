@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Swift tasks cancelled while they await a load", .loading, .timeLimit(.minutes(5)))
+@Suite("Swift tasks cancelled while they await a load", .loading, .timeLimit(.minutes(20)))
 struct CancelledAwaitTests {
     /// How far a load comes before nobody goes on with it.
     enum Place: String, CaseIterable { case name, trust, redirect, challenge, head, content }

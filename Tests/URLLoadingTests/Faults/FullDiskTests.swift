@@ -17,7 +17,7 @@ private final class SmallDisk {
     }
 }
 
-@Suite("Downloads onto a disk that is full", .loading, .timeLimit(.minutes(5)))
+@Suite("Downloads onto a disk that is full", .loading, .timeLimit(.minutes(20)))
 struct FullDiskTests {
     @Test func failAndLeaveNothing() async {
         await #expect(processExitsWith: .success) {

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Faults at home", .loading, .timeLimit(.minutes(5)))
+@Suite("Faults at home", .loading, .timeLimit(.minutes(20)))
 struct LocalFaultTests {
     @Test func failAnUploadWhoseFileShrinks() async throws {
         let folder = try TemporaryFolder()

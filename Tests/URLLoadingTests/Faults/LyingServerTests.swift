@@ -3,7 +3,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Servers that lie", .loading, .timeLimit(.minutes(5)))
+@Suite("Servers that lie", .loading, .timeLimit(.minutes(20)))
 struct LyingServerTests {
     /// What a server says, and which code the load fails with.
     struct Lie: CustomTestStringConvertible, Sendable {

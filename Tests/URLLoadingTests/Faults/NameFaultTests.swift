@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 import URLLoading
 
-@Suite("Names that are found late, or not", .loading, .timeLimit(.minutes(5)))
+@Suite("Names that are found late, or not", .loading, .timeLimit(.minutes(20)))
 struct NameFaultTests {
     typealias Found = Result<[SocketAddress], ResolutionFailure>
 

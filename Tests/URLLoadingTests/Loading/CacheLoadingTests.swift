@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("The cache within transfers, RFC 9111", .loading, .timeLimit(.minutes(5)))
+@Suite("The cache within transfers, RFC 9111", .loading, .timeLimit(.minutes(20)))
 struct CacheLoadingTests {
     private func session(_ policy: URLRequest.CachePolicy = .useProtocolCachePolicy) -> URLSession {
         URLSession.test { $0.requestCachePolicy = policy }

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Coded contents of responses", .loading, .timeLimit(.minutes(5)))
+@Suite("Coded contents of responses", .loading, .timeLimit(.minutes(20)))
 struct ContentCodingTests {
     @Test func areUndone() async throws {
         let text = String(repeating: "The quick brown fox. ", count: 5000)

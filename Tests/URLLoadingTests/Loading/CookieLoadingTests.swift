@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Cookies of transfers", .loading, .timeLimit(.minutes(5)))
+@Suite("Cookies of transfers", .loading, .timeLimit(.minutes(20)))
 struct CookieLoadingTests {
     private func server() async throws -> WebServer {
         let server = try await WebServer()

@@ -3,7 +3,7 @@ import Synchronization
 import Testing
 import URLLoading
 
-@Suite("What protocols of the program bring before it is taken", .loading, .timeLimit(.minutes(5)))
+@Suite("What protocols of the program bring before it is taken", .loading, .timeLimit(.minutes(20)))
 struct ProtocolBacklogTests {
     /// Brings as many MiB as the path says, as fast as it may, and counts.
     final class Pouring: URLProtocol, @unchecked Sendable {

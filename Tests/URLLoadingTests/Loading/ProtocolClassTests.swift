@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Protocols of the program within a session", .loading, .timeLimit(.minutes(5)))
+@Suite("Protocols of the program within a session", .loading, .timeLimit(.minutes(20)))
 struct ProtocolClassTests {
     /// Answers by the last part of the path.
     class Answering: URLProtocol, @unchecked Sendable {

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("What protocols of the program tell their session", .loading, .timeLimit(.minutes(5)))
+@Suite("What protocols of the program tell their session", .loading, .timeLimit(.minutes(20)))
 struct ProtocolMessageTests {
     /// Does what the first part of the path says.
     final class Acting: URLProtocol, @unchecked Sendable {

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Fields of requests on the wire", .loading, .timeLimit(.minutes(5)))
+@Suite("Fields of requests on the wire", .loading, .timeLimit(.minutes(20)))
 struct RequestFieldTests {
     @Test func areTheRequestsBeforeTheSessions() async throws {
         let server = try await WebServer(["/": .text("hello")])

@@ -7,7 +7,7 @@ extension URLSession {
         _ delegate: (any URLSessionDelegate)? = nil, _ change: (URLSessionConfiguration) -> Void = { _ in }
     ) -> URLSession {
         let configuration = URLSessionConfiguration.ephemeral
-        configuration.timeoutIntervalForRequest = 15
+        configuration.timeoutIntervalForRequest = 120
         change(configuration)
         return URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
     }

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("What sessions keep, reset and flush", .loading, .timeLimit(.minutes(5)))
+@Suite("What sessions keep, reset and flush", .loading, .timeLimit(.minutes(20)))
 struct SessionStoresTests {
     private static let space = URLProtectionSpace(
         host: "a.test", port: 80, protocol: "http", realm: "r", authenticationMethod: NSURLAuthenticationMethodHTTPBasic

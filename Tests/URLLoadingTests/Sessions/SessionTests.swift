@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Sessions", .loading, .timeLimit(.minutes(5)))
+@Suite("Sessions", .loading, .timeLimit(.minutes(20)))
 struct SessionTests {
     @Test func areOneForTheProgramWhereTheyAreShared() async throws {
         let server = try await WebServer(["/": .text("still here")])

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Lists of a session's tasks", .loading, .timeLimit(.minutes(5)))
+@Suite("Lists of a session's tasks", .loading, .timeLimit(.minutes(20)))
 struct TaskListTests {
     @Test func sortByKind() async throws {
         let server = try await WebServer(["/": .hang])

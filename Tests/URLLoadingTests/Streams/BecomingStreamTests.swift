@@ -4,7 +4,7 @@ import Testing
 import URLLoading
 import WebSocketProtocol
 
-@Suite("Data tasks that become stream tasks", .loading, .timeLimit(.minutes(5)))
+@Suite("Data tasks that become stream tasks", .loading, .timeLimit(.minutes(20)))
 struct BecomingStreamTests {
     @Test func goOnWithTheConnectionThatTheServerUpgraded() async throws {
         let server = try await ConnectionServer { task in

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 import URLLoading
 
-@Suite("Streams of a connection that was taken out of its task", .loading, .timeLimit(.minutes(5)))
+@Suite("Streams of a connection that was taken out of its task", .loading, .timeLimit(.minutes(20)))
 struct CapturedStreamTests {
     private static let long = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 13 &+ $0 >> 11) }
 

@@ -3,7 +3,7 @@ import SessionTasks
 import Testing
 import URLLoading
 
-@Suite("Stream tasks that are captured", .loading, .timeLimit(.minutes(5)))
+@Suite("Stream tasks that are captured", .loading, .timeLimit(.minutes(20)))
 struct CapturingTests {
     /// Reads so many bytes, on a thread that may wait.
     private func read(_ stream: ConnectionRecorder.Captured, _ count: Int) async -> String {

@@ -3,7 +3,7 @@ import SessionTasks
 import Testing
 import URLLoading
 
-@Suite("TLS that begins in the middle of a stream", .loading, .timeLimit(.minutes(5)))
+@Suite("TLS that begins in the middle of a stream", .loading, .timeLimit(.minutes(20)))
 struct SecureStreamTests {
     /// Says so in the clear, starts TLS when asked for it, and echoes from there on.
     private static func server(asksForCertificate: Bool = false) async throws -> ConnectionServer {

@@ -4,7 +4,7 @@ import StreamTransport
 import Testing
 import URLLoading
 
-@Suite("The directions of stream tasks", .loading, .timeLimit(.minutes(5)))
+@Suite("The directions of stream tasks", .loading, .timeLimit(.minutes(20)))
 struct StreamDirectionTests {
     @Test func endTheirWritingBehindWhatWasWritten() async throws {
         let heard = Outcome<String>()

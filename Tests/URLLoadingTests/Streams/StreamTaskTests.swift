@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 import URLLoading
 
-@Suite("Stream tasks", .loading, .timeLimit(.minutes(5)))
+@Suite("Stream tasks", .loading, .timeLimit(.minutes(20)))
 struct StreamTaskTests {
     /// Sends everything back until the end, and then ends.
     static let echo: ConnectionServer.Script = { task in

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Bytes as they come", .loading, .timeLimit(.minutes(5)))
+@Suite("Bytes as they come", .loading, .timeLimit(.minutes(20)))
 struct AsyncBytesTests {
     @Test func beginWhenTheHeadIsThere() async throws {
         let gate = Gate()

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Transfers by async functions", .loading, .timeLimit(.minutes(5)))
+@Suite("Transfers by async functions", .loading, .timeLimit(.minutes(20)))
 struct AsyncTransferTests {
     @Test func giveDataAndResponse() async throws {
         let server = try await WebServer(["/": .text("hello")])

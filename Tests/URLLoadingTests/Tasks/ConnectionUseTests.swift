@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Connections that tasks share", .loading, .timeLimit(.minutes(5)))
+@Suite("Connections that tasks share", .loading, .timeLimit(.minutes(20)))
 struct ConnectionUseTests {
     @Test func areUsedAgain() async throws {
         let server = try await WebServer(["/": .text("hello")])

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Data tasks", .loading, .timeLimit(.minutes(5)))
+@Suite("Data tasks", .loading, .timeLimit(.minutes(20)))
 struct DataTaskTests {
     @Test func loadByURLAndByRequest() async throws {
         let server = try await WebServer(["/Nepal": .text("Kathmandu")])

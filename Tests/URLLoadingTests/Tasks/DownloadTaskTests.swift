@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Download tasks", .loading, .timeLimit(.minutes(5)))
+@Suite("Download tasks", .loading, .timeLimit(.minutes(20)))
 struct DownloadTaskTests {
     struct Downloaded: Sendable {
         let url: URL?

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Downloads that go on", .loading, .timeLimit(.minutes(5)))
+@Suite("Downloads that go on", .loading, .timeLimit(.minutes(20)))
 struct ResumedDownloadTests {
     static let whole = String(repeating: "0123456789", count: 10_000)
 

@@ -3,7 +3,7 @@ import Observation
 import Testing
 import URLLoading
 
-@Suite("Counts and progress of tasks", .loading, .timeLimit(.minutes(5)))
+@Suite("Counts and progress of tasks", .loading, .timeLimit(.minutes(20)))
 struct TaskCountTests {
     @Test func areRightAtEveryCallback() async throws {
         let server = try await WebServer()

@@ -3,7 +3,7 @@ import Observation
 import Testing
 import URLLoading
 
-@Suite("Observed tasks", .loading, .timeLimit(.minutes(5)))
+@Suite("Observed tasks", .loading, .timeLimit(.minutes(20)))
 struct TaskObservationTests {
     @Test func tellOfTheirState() async throws {
         let server = try await WebServer(["/": .hang])

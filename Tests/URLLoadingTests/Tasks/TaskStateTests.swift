@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("States and properties of tasks", .loading, .timeLimit(.minutes(5)))
+@Suite("States and properties of tasks", .loading, .timeLimit(.minutes(20)))
 struct TaskStateTests {
     @Test func goFromSuspendedOverRunningToCompleted() async throws {
         let gate = Gate()

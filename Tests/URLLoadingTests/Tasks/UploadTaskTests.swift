@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Upload tasks", .loading, .timeLimit(.minutes(5)))
+@Suite("Upload tasks", .loading, .timeLimit(.minutes(20)))
 struct UploadTaskTests {
     private func server() async throws -> WebServer { try await WebServer(["/": .text("taken")]) }
 

@@ -4,7 +4,7 @@ import Testing
 import URLLoading
 import WebSocketProtocol
 
-@Suite("The ends of WebSocket tasks", .loading, .timeLimit(.minutes(5)))
+@Suite("The ends of WebSocket tasks", .loading, .timeLimit(.minutes(20)))
 struct WebSocketClosingTests {
     private typealias Code = URLSessionWebSocketTask.CloseCode
 

@@ -6,7 +6,7 @@ import Testing
 import URLLoading
 import WebSocketProtocol
 
-@Suite("The opening handshake of WebSocket tasks", .loading, .timeLimit(.minutes(5)))
+@Suite("The opening handshake of WebSocket tasks", .loading, .timeLimit(.minutes(20)))
 struct WebSocketOpeningTests {
     /// The heads of the requests that came.
     private final class Heads: Sendable {

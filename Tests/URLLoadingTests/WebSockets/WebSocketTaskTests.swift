@@ -4,7 +4,7 @@ import Testing
 import URLLoading
 import WebSocketProtocol
 
-@Suite("WebSocket tasks", .loading, .timeLimit(.minutes(5)))
+@Suite("WebSocket tasks", .loading, .timeLimit(.minutes(20)))
 struct WebSocketTaskTests {
     typealias Message = URLSessionWebSocketTask.Message
 
