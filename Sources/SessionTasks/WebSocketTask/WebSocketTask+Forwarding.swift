@@ -23,16 +23,20 @@ extension WebSocketTask {
     /// Pulls frames out of `bytes` until they are used up or nobody wants more for now.
     func pullFrames(_ bytes: inout MutableRawSpan, _ forwarding: FrameForwarding) -> Int {
         var used = 0
-        while used < bytes.byteCount, self.takesInput, let event = forwarding.input.next(&bytes, at: &used) {
+        while used < bytes.byteCount, self.takesInput {
+            if let message = forwarding.input.nextWholeMessage(&bytes, at: &used) {
+                self.record.countReceived(bytes: message.payloadCount, messages: 1, at: self.loop.now)
+                self.tally.received(messageOf: message.payloadCount)
+                self.pass(message, bytes.bytes.extracting(message.range), forwarding)
+                continue
+            }
+            guard let event = forwarding.input.next(&bytes, at: &used) else { break }
             switch event {
             case .frames(let run):
                 self.record.countReceived(bytes: run.payloadCount, messages: run.messageCount, at: self.loop.now)
                 self.record.countMoreFramesReceived(run.frameCount - run.messageCount)
                 if run.messageCount > 0 { self.tally.received(messageOf: run.payloadCount / run.messageCount) }
-                if self.isTapped {
-                    self.tally.passed(self.record, .received, .frames, bytes.bytes.extracting(run.range))
-                }
-                forwarding.relay.received(run, bytes.bytes.extracting(run.range))
+                self.pass(run, bytes.bytes.extracting(run.range), forwarding)
             case .ping(let payload):
                 self.record.countMoreFramesReceived()
                 self.answerPing(payload)
@@ -46,6 +50,11 @@ extension WebSocketTask {
             }
         }
         return used
+    }
+
+    private func pass(_ run: FrameRun, _ bytes: RawSpan, _ forwarding: FrameForwarding) {
+        if self.isTapped { self.tally.passed(self.record, .received, .frames, bytes) }
+        forwarding.relay.received(run, bytes)
     }
 
     // MARK: Frames out

@@ -8,8 +8,8 @@ import ByteKernels
 /// peer and us.
 /// - Source: RFC 6455 §5, §8.1.
 package struct FrameForwarder {
-    private var scanner: FrameScanner
-    private let keys: MaskingKeys
+    private(set) var scanner: FrameScanner
+    let keys: MaskingKeys
     private var validator = UTF8Validator()
     /// Of the frame under way: the key it came with, the one it leaves with, and where in them its payload goes on.
     private var oldKey: UInt32 = 0
@@ -26,6 +26,11 @@ package struct FrameForwarder {
     package init(from sender: Role, maximumMessageSize: Int?, keys: MaskingKeys) {
         self.scanner = FrameScanner(from: sender, maximumMessageSize: maximumMessageSize)
         self.keys = keys
+    }
+
+    /// Whether what was taken so far ends with a whole message, and nothing was wrong.
+    var isAtRest: Bool {
+        self.scanner.isAtRest && self.violation == nil
     }
 
     /// Takes all data frames, and parts of them, at `position` in `buffer`, up to the next control frame; or that.

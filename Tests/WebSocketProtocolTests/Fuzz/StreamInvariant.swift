@@ -53,6 +53,10 @@ enum StreamInvariant {
     ) {
         let driver = ForwarderDriver.observe(
             bytes, from: setting.role.other, limit: setting.maximumMessageSize, fed: feeding)
+        let whole = ForwarderDriver.observe(
+            bytes, from: setting.role.other, limit: setting.maximumMessageSize, fed: feeding, takesWholeMessages: true)
+        #expect(whole.forwarded == driver.forwarded, "\(name), forwarded whole", sourceLocation: sourceLocation)
+        #expect(whole.events == driver.events, "\(name), forwarded whole", sourceLocation: sourceLocation)
         #expect(
             driver.events.map(\.observation) == seen.filter { !$0.isData }, "\(name), forwarded",
             sourceLocation: sourceLocation)
