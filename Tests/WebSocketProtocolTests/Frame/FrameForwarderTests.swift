@@ -1,3 +1,4 @@
+import ByteKernels
 import Testing
 import WebSocketProtocol
 
