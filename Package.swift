@@ -185,7 +185,8 @@ let package = Package(
             ],
             swiftSettings: house),
         .testTarget(
-            name: "StreamTransportTests", dependencies: ["StreamTransport", "TestSupport"], swiftSettings: house),
+            name: "StreamTransportTests", dependencies: ["StreamTransport", "ByteKernels", "TestSupport"],
+            swiftSettings: house),
         .testTarget(
             name: "SessionTasksTests",
             dependencies: [

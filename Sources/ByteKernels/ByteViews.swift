@@ -3,12 +3,14 @@
 extension [UInt8] {
     /// Lends all bytes for reading.
     @inlinable
+    @discardableResult
     package func withRawSpan<R>(_ body: (RawSpan) -> R) -> R {
         unsafe body(self.span.bytes)
     }
 
     /// Lends all bytes for changing in place.
     @inlinable
+    @discardableResult
     package mutating func withMutableRawSpan<R>(_ body: (inout MutableRawSpan) -> R) -> R {
         unsafe self.withUnsafeMutableBytes { buffer in
             var span = unsafe MutableRawSpan(_unsafeBytes: buffer)

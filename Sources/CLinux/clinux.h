@@ -64,6 +64,15 @@ static inline int sluice_accept(int listener, struct sockaddr_storage *peer, soc
 
 static inline int sluice_errno(void) { return errno; }
 
+/* Sends the first `count` bytes of `head`, at most eight, and `length` bytes behind them. */
+static inline ssize_t sluice_send_behind(int fd, uint64_t head, size_t count, const void *bytes, size_t length) {
+    struct iovec pieces[2] = {{&head, count}, {(void *)bytes, length}};
+    struct msghdr message = {0};
+    message.msg_iov = pieces;
+    message.msg_iovlen = 2;
+    return sendmsg(fd, &message, MSG_NOSIGNAL);
+}
+
 static inline int sluice_bind(int fd, const struct sockaddr *a, socklen_t n) { return bind(fd, a, n); }
 static inline int sluice_connect(int fd, const struct sockaddr *a, socklen_t n) { return connect(fd, a, n); }
 

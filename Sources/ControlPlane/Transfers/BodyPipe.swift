@@ -72,7 +72,7 @@ final class BodyPipe: @unchecked Sendable {
             while self.bytes.isEmpty, !self.isFinished, !self.isBroken, !self.isClosed { self.condition.wait() }
             guard !self.isBroken, !self.isClosed else { return (-1, self.waiting.take()) }
             let count = max(0, min(roomSize, self.bytes.count))
-            self.bytes.span.bytes.extracting(0..<count).copy(to: room)
+            self.bytes.withRawSpan { $0.extracting(0..<count).copy(to: room) }
             self.bytes.removeFirst(count)
             return (count, self.bytes.count < Self.limit ? self.waiting.take() : nil)
         }

@@ -12,11 +12,12 @@ final class EndpointSession {
     private var webSocket: WebSocketTask?
     /// Set when we began the end.
     private var termination: TerminationReason?
-    private let timer = LoopTimer()
+    private let timer: LoopTimer
 
     init(_ inbound: InboundConnection, route: RoutePlan, gateway: LoopGateway) {
         self.passport = inbound.passport
         self.ticket = inbound.ticket
+        self.timer = inbound.timer
         self.route = route
         self.gateway = gateway
         self.passport.route = route.configuration.name

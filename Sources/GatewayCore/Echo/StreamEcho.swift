@@ -19,8 +19,7 @@ final class StreamEcho: TransportConsumer {
 
     func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
         guard let task = self.task else { return bytes.byteCount }
-        task.send(bytes.bytes)
-        if task.queuedBytes > self.watermarks.high {
+        if task.send(bytes.bytes) > self.watermarks.high {
             task.pauseReading()
             task.awaitProgress()
         }

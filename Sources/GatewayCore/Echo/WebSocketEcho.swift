@@ -30,14 +30,14 @@ final class WebSocketEcho: WebSocketRelay {
 
     func received(_ mark: FrameMark, _ bytes: RawSpan, by task: WebSocketTask) {
         if mark.startsMessage, mark.endsMessage {
-            task.sendFrame(mark.kind, startsMessage: true, endsMessage: true, bytes)
-            return task.stopReadingIfBehind()
+            return task.stopReadingIfBehind(
+                task.sendFrame(mark.kind, startsMessage: true, endsMessage: true, bytes))
         }
         self.gather(mark, bytes)
         guard mark.endsMessage, let message = self.unfinished else { return }
         self.unfinished = nil
         self.sendBack(message, mark.kind, by: task)
-        task.stopReadingIfBehind()
+        task.stopReadingIfBehind(task.queuedBytes)
     }
 
     private func gather(_ mark: FrameMark, _ bytes: RawSpan) {

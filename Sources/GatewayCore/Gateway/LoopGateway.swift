@@ -93,7 +93,7 @@ package final class LoopGateway {
     func accepted(_ socket: AcceptedSocket, by plan: ListenerPlan) {
         let passport = ConnectionPassport(
             identifier: self.nextIdentifier(), listener: plan.configuration.name, peer: socket.peer,
-            client: socket.peer, acceptedAt: self.loop.now)
+            acceptedAt: self.loop.now)
         do throws(SystemError) {
             let transport = try SocketConnection(
                 adopting: socket.descriptor, peer: socket.peer, on: self.loop,

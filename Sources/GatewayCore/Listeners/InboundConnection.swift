@@ -27,7 +27,8 @@ final class InboundConnection {
     private var refusal: AdmissionRefusal?
     let ticket: AdmissionTicket
     private var securing: SecureTransport?
-    private let timer = LoopTimer()
+    /// Goes on with whoever takes the connection over.
+    let timer = LoopTimer()
 
     init(_ passport: ConnectionPassport, plan: ListenerPlan, transport: any Transport, gateway: LoopGateway) {
         self.passport = passport

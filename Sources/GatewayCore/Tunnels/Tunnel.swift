@@ -12,22 +12,26 @@ final class Tunnel {
     private let loop: Loop
     private var machine: TunnelMachine
     private let openedAt: MonotonicInstant
-    private let lifeTimer = LoopTimer()
-    private let closingTimer = LoopTimer()
+    private let lifeTimer: LoopTimer
+    /// Made when the closing begins.
+    private var closingTimer: LoopTimer?
     /// What had been sent when the closing last showed progress.
     private var sentAtClosing: UInt64 = 0
     private var finished: ((TerminationReason) -> Void)?
 
     /// Joins two open tasks; bytes flow after `start`.
-    /// - Parameter finished: called once, when both connections are over.
+    /// - Parameters:
+    ///   - timer: not armed.
+    ///   - finished: called once, when both connections are over.
     init(
-        downstream: TunnelLink, upstream: TunnelLink, terms: TunnelTerms, on loop: Loop,
+        downstream: TunnelLink, upstream: TunnelLink, terms: TunnelTerms, on loop: Loop, timer: LoopTimer = LoopTimer(),
         finished: @escaping (TerminationReason) -> Void
     ) {
         let settings = terms.settings
         self.terms = terms
         self.loop = loop
         self.openedAt = loop.now
+        self.lifeTimer = timer
         self.finished = finished
         self.machine = TunnelMachine(
             downstream: downstream.kind, upstream: upstream.kind, halfClose: settings.halfClose)
@@ -115,7 +119,7 @@ final class Tunnel {
 
     private func conclude(_ reason: TerminationReason) {
         self.loop.disarm(self.lifeTimer)
-        self.loop.disarm(self.closingTimer)
+        if let timer = self.closingTimer { self.loop.disarm(timer) }
         self.downstream.leave()
         self.upstream.leave()
         let finished = self.finished
@@ -131,7 +135,9 @@ final class Tunnel {
 
     private func armClosing() {
         self.sentAtClosing = self.sentBytes
-        self.loop.arm(self.closingTimer, after: Self.closingTimeout, target: self)
+        let timer = self.closingTimer ?? LoopTimer()
+        self.closingTimer = timer
+        self.loop.arm(timer, after: Self.closingTimeout, target: self)
     }
 
     /// A peer that still takes what was sent before the end is given its time anew.

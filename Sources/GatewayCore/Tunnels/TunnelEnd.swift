@@ -9,10 +9,9 @@ final class TunnelEnd {
     let side: TunnelSide
     let link: TunnelLink
     private let watermarks: BufferWatermarks
-    /// What the stream on this side becomes towards a WebSocket on the other.
-    private var toMessages: StreamToMessages?
-    /// What this side's messages become towards a stream on the other.
-    private var toStream: MessagesToStream?
+    /// Between a stream and a WebSocket alone: what joins them beyond plain binary messages. Each end has its own, and
+    /// uses one direction of it.
+    private var framing: TunnelFraming?
     /// Both cleared when the tunnel is over; together they keep it alive until then.
     private var tunnel: Tunnel?
     private var other: TunnelEnd?
@@ -34,12 +33,9 @@ final class TunnelEnd {
     func join(_ other: TunnelEnd, in tunnel: Tunnel, settings: TunnelSettings) {
         self.other = other
         self.tunnel = tunnel
-        let limit = settings.maximumMessageSize
         switch (self.link, other.link) {
-        case (.stream, .webSocket):
-            self.toMessages = StreamToMessages(settings.framing, messageLimit: limit ?? settings.framing.assembledLimit)
-        case (.webSocket, .stream):
-            self.toStream = MessagesToStream(settings.framing, messageLimit: limit ?? settings.framing.assembledLimit)
+        case (.stream, .webSocket), (.webSocket, .stream):
+            self.framing = TunnelFraming.needed(by: settings)
         case (.webSocket(let task), .webSocket(let others)):
             // Frames go over as they are from a client to a server and back; between two servers a mask is missing.
             guard task.role != others.role else { break }
@@ -76,12 +72,18 @@ final class TunnelEnd {
 
     // MARK: Over to the other side
 
-    private func holdIfBehind(_ other: TunnelEnd) {
-        guard !self.pausedForOther, other.link.queuedBytes > self.watermarks.high else { return }
-        self.pausedForOther = true
-        self.link.stallBegins()
-        self.link.pauseReading()
-        other.link.awaitProgress()
+    /// What this side's connection received was given to the other one.
+    /// - Parameters:
+    ///   - queued: what waits there now.
+    ///   - readAt: when it was read, if that is looked at.
+    private func gave(_ other: TunnelEnd, queued: Int, _ readAt: MonotonicInstant?) {
+        if queued > self.watermarks.high, !self.pausedForOther {
+            self.pausedForOther = true
+            self.link.stallBegins()
+            self.link.pauseReading()
+            other.link.awaitProgress()
+        }
+        if let readAt { self.passed(readAt, to: other) }
     }
 
     /// The other side has sent enough for this one to be read again.
@@ -92,18 +94,23 @@ final class TunnelEnd {
         self.link.resumeReading()
     }
 
-    private func carry(_ bytes: borrowing MutableRawSpan, to other: TunnelEnd, by task: WebSocketTask) -> Int {
+    /// - Parameter queued: what waits on the other side now, if anything was given to it.
+    /// - Returns: the bytes used.
+    private func carry(_ bytes: RawSpan, by task: WebSocketTask, queued: inout Int) -> Int {
+        guard let framing = self.framing else {
+            queued = task.sendFrame(.binary, startsMessage: true, endsMessage: true, bytes)
+            return bytes.byteCount
+        }
         var offset = 0
-        while self.toMessages != nil {
-            guard let step = self.toMessages?.next(bytes.bytes, at: &offset) else { break }
-            switch step {
+        while true {
+            switch framing.toMessages.next(bytes, at: &offset) {
             case .exhausted: return offset
             case .chunk(let range, let mark):
-                task.sendFrame(
+                queued = task.sendFrame(
                     mark.kind, startsMessage: mark.startsMessage, endsMessage: mark.endsMessage,
-                    bytes.bytes.extracting(range))
+                    bytes.extracting(range))
             case .made(let made, let mark):
-                made.withRawSpan {
+                queued = made.withRawSpan {
                     task.sendFrame(mark.kind, startsMessage: mark.startsMessage, endsMessage: mark.endsMessage, $0)
                 }
             case .violation(let violation):
@@ -111,12 +118,13 @@ final class TunnelEnd {
                 return bytes.byteCount
             }
         }
-        return offset
     }
 
     /// What the framing still holds back when the stream is over; says whether that was well.
     private func finishFraming() -> Bool {
-        guard case .webSocket(let task)? = self.other?.link, let step = self.toMessages?.finish() else { return true }
+        guard case .webSocket(let task)? = self.other?.link, let step = self.framing?.toMessages.finish() else {
+            return true
+        }
         switch step {
         case .made(let made, let mark):
             made.withRawSpan {
@@ -131,14 +139,17 @@ final class TunnelEnd {
         }
     }
 
-    private func carry(_ mark: FrameMark, _ bytes: RawSpan, by task: StreamTask) {
+    /// - Returns: what waits on the other side now; 0 where nothing was given to it.
+    private func carry(_ mark: FrameMark, _ bytes: RawSpan, by task: StreamTask) -> Int {
+        guard let framing = self.framing else { return task.gather(bytes) }
         var made: [UInt8] = []
         let chunk = ChunkMark(mark.kind, startsMessage: mark.startsMessage, endsMessage: mark.endsMessage)
-        let delivery = self.toStream?.take(bytes, chunk, into: &made) ?? .unchanged
-        switch delivery {
-        case .unchanged: task.gather(bytes)
-        case .rewritten: if !made.isEmpty { made.withRawSpan { task.gather($0) } }
-        case .violation(let violation): self.tunnel?.violated(self.side, closeCode: violation.closeCode)
+        switch framing.toStream.take(bytes, chunk, into: &made) {
+        case .unchanged: return task.gather(bytes)
+        case .rewritten: return made.isEmpty ? 0 : made.withRawSpan { task.gather($0) }
+        case .violation(let violation):
+            self.tunnel?.violated(self.side, closeCode: violation.closeCode)
+            return 0
         }
     }
 
@@ -195,16 +206,13 @@ extension TunnelEnd: TransportConsumer {
     func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
         guard self.relays, let other = self.other else { return bytes.byteCount }
         let readAt = self.readBegins()
-        let used: Int
+        var used = bytes.byteCount
+        var queued = 0
         switch other.link {
-        case .stream(let task):
-            task.send(bytes.bytes)
-            used = bytes.byteCount
-        case .webSocket(let task):
-            used = self.carry(bytes, to: other, by: task)
+        case .stream(let task): queued = task.send(bytes.bytes)
+        case .webSocket(let task): used = self.carry(bytes.bytes, by: task, queued: &queued)
         }
-        self.holdIfBehind(other)
-        if let readAt { self.passed(readAt, to: other) }
+        self.gave(other, queued: queued, readAt)
         return used
     }
 
@@ -240,13 +248,14 @@ extension TunnelEnd: WebSocketRelay {
             return
         }
         let readAt = self.readBegins()
+        let queued: Int
         switch other.link {
-        case .stream(let task): self.carry(mark, bytes, by: task)
+        case .stream(let task): queued = self.carry(mark, bytes, by: task)
         case .webSocket(let task):
-            task.sendFrame(mark.kind, startsMessage: mark.startsMessage, endsMessage: mark.endsMessage, bytes)
+            queued = task.sendFrame(
+                mark.kind, startsMessage: mark.startsMessage, endsMessage: mark.endsMessage, bytes)
         }
-        self.holdIfBehind(other)
-        if let readAt { self.passed(readAt, to: other) }
+        self.gave(other, queued: queued, readAt)
     }
 
     func peerClosed(_ code: CloseCode?, reason: [UInt8]) -> Bool {
@@ -267,9 +276,7 @@ extension TunnelEnd: FrameRelay {
         // A frame that went over in part is finished even where nothing else goes over any more.
         guard self.relays || task.awaitsFrameEnd else { return }
         let readAt = self.readBegins()
-        task.forward(run, bytes)
-        self.holdIfBehind(other)
-        if let readAt { self.passed(readAt, to: other) }
+        self.gave(other, queued: task.forward(run, bytes), readAt)
     }
 }
 
@@ -281,17 +288,6 @@ extension ConnectionFault {
         case .peerUnresponsive: self = .unresponsive
         case .tls: self = .tls
         case .deadlinePassed, .nameResolution, .refused, .unreachable, .notPermitted, .system: self = .system
-        }
-    }
-}
-
-extension Framing {
-    /// The message limit where the route gives none: only a framing that must hold whole messages needs one. Lines pass
-    /// as fragments while they arrive, both ways.
-    var assembledLimit: Int {
-        switch self {
-        case .binary, .text, .lines, .base64: .max
-        case .lengthPrefixed: TunnelSettings.assembledMessageSize
         }
     }
 }

@@ -20,9 +20,10 @@ final class TunnelSession {
         self.gateway = gateway
     }
 
-    func join(_ downstream: TunnelLink, _ upstream: TunnelLink) {
+    /// - Parameter timer: the one that the connection has had so far.
+    func join(_ downstream: TunnelLink, _ upstream: TunnelLink, timer: LoopTimer) {
         let tunnel = Tunnel(
-            downstream: downstream, upstream: upstream, terms: self.route.terms, on: self.gateway.loop
+            downstream: downstream, upstream: upstream, terms: self.route.terms, on: self.gateway.loop, timer: timer
         ) { reason in
             self.over(reason, downstream: downstream.record, upstream: upstream.record)
         }

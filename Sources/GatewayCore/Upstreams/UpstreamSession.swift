@@ -19,13 +19,14 @@ final class UpstreamSession {
     private var chosen: Int?
     private var plan: RetryPlan
     private var tried: [Int] = []
-    private let timer = LoopTimer()
+    private let timer: LoopTimer
     private var isOver = false
 
     init(_ inbound: InboundConnection, link: InboundLink, route: RoutePlan, gateway: LoopGateway) {
         self.passport = inbound.passport
         self.passport.route = route.configuration.name
         self.ticket = inbound.ticket
+        self.timer = inbound.timer
         self.route = route
         self.gateway = gateway
         self.link = link
@@ -123,7 +124,7 @@ final class UpstreamSession {
         }
         let session = TunnelSession(
             self.passport, ticket: self.ticket, route: self.route, endpoint: endpoint, gateway: self.gateway)
-        session.join(downstream, upstream)
+        session.join(downstream, upstream, timer: self.timer)
     }
 
     private func acceptance(_ asked: AskedRoute, upstream: TunnelLink) -> HandshakeAcceptance {

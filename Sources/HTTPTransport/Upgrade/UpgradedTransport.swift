@@ -136,15 +136,18 @@ extension UpgradedTransport: TurnEndTarget {
 }
 
 extension UpgradedTransport: Transport {
-    func write(_ bytes: RawSpan) {
-        guard !self.outputClosed, !self.isEnded, bytes.byteCount > 0 else { return }
+    @discardableResult
+    func write(_ bytes: RawSpan) -> Int {
+        guard !self.outputClosed, !self.isEnded, bytes.byteCount > 0 else { return self.queuedBytes }
         self.given += UInt64(bytes.byteCount)
         self.gathered.append(bytes)
         self.workLater()
+        return self.queuedBytes
     }
 
-    func write(reserving count: Int, _ fill: (inout MutableRawSpan) -> Int) {
-        guard !self.outputClosed, !self.isEnded, count > 0 else { return }
+    @discardableResult
+    func write(reserving count: Int, _ fill: (inout MutableRawSpan) -> Int) -> Int {
+        guard !self.outputClosed, !self.isEnded, count > 0 else { return self.queuedBytes }
         let start = self.gathered.count
         self.gathered.append(contentsOf: repeatElement(0, count: count))
         let used = self.gathered.withMutableRawSpan { bytes in
@@ -154,11 +157,14 @@ extension UpgradedTransport: Transport {
         self.gathered.removeLast(count - used)
         self.given += UInt64(used)
         self.workLater()
+        return self.queuedBytes
     }
 
-    func writeThrough(_ bytes: RawSpan) {
+    @discardableResult
+    func writeThrough(_ bytes: RawSpan) -> Int {
         self.write(bytes)
         self.flush()
+        return self.queuedBytes
     }
 
     var queuedBytes: Int { Int(clamping: self.given - self.sent) }

@@ -16,16 +16,26 @@ extension SecureTransport: Transport {
         !self.outputClosed && (self.phase == .established || self.phase == .handshaking)
     }
 
-    package func write(_ bytes: RawSpan) {
-        guard self.takesOutput, bytes.byteCount > 0 else { return }
-        self.claimGathered()
-        self.given &+= UInt64(bytes.byteCount)
-        self.gathered.append(bytes)
-        if self.gathered.count >= SecureTransport.gatherLimit { self.flush() }
+    @discardableResult
+    package func write(_ bytes: RawSpan) -> Int {
+        self.write(LeadingBytes(0, count: 0), bytes)
     }
 
-    package func write(reserving count: Int, _ fill: (inout MutableRawSpan) -> Int) {
-        guard self.takesOutput, count > 0 else { return }
+    @discardableResult
+    package func write(_ head: LeadingBytes, _ bytes: RawSpan) -> Int {
+        let count = head.count + bytes.byteCount
+        guard self.takesOutput, count > 0 else { return self.queuedBytes }
+        self.claimGathered()
+        self.given &+= UInt64(count)
+        for index in 0..<head.count { self.gathered.append(head[index]) }
+        self.gathered.append(bytes)
+        if self.gathered.count >= SecureTransport.gatherLimit { self.flush() }
+        return self.queuedBytes
+    }
+
+    @discardableResult
+    package func write(reserving count: Int, _ fill: (inout MutableRawSpan) -> Int) -> Int {
+        guard self.takesOutput, count > 0 else { return self.queuedBytes }
         self.claimGathered()
         let start = self.gathered.count
         self.gathered.append(contentsOf: repeatElement(0, count: count))
@@ -36,6 +46,7 @@ extension SecureTransport: Transport {
         self.gathered.removeLast(count - used)
         self.given &+= UInt64(used)
         if self.gathered.count >= SecureTransport.gatherLimit { self.flush() }
+        return self.queuedBytes
     }
 
     private func claimGathered() {
@@ -44,12 +55,14 @@ extension SecureTransport: Transport {
         self.workLater()
     }
 
-    package func writeThrough(_ bytes: RawSpan) {
-        guard self.takesOutput, bytes.byteCount > 0 else { return }
+    @discardableResult
+    package func writeThrough(_ bytes: RawSpan) -> Int {
+        guard self.takesOutput, bytes.byteCount > 0 else { return self.queuedBytes }
         guard self.phase == .established else { return self.write(bytes) }
         self.flush()
         self.given &+= UInt64(bytes.byteCount)
         self.encrypt(bytes)
+        return self.queuedBytes
     }
 
     package var outputStall: OutputStall { self.lower.outputStall }

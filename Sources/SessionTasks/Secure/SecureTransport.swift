@@ -271,7 +271,7 @@ package final class SecureTransport {
 
     func sendRecords() {
         guard self.records.count > 0 else { return }
-        self.records.take { self.lower.write($0) }
+        self.records.take { _ = self.lower.write($0) }
     }
 
     func workLater() {

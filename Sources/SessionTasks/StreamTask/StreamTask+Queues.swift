@@ -7,7 +7,7 @@ extension StreamTask {
         guard !self.ended else { return }
         guard self.queuesIfMade != nil else {
             if self.relay == nil, self.securing == nil { self.transport?.pauseReading() }
-            return self.loop.disarm(self.timer)
+            return self.disarm()
         }
         self.runReads()
         self.runSends()
@@ -132,10 +132,10 @@ extension StreamTask {
     }
 
     private func armTimer() {
-        guard self.isRunning, self.relay == nil else { return self.loop.disarm(self.timer) }
+        guard self.isRunning, self.relay == nil else { return self.disarm() }
         let deadlines = [self.queues.reads.earliestDeadline, self.queues.sends.earliestDeadline].compactMap(\.self)
-        guard let earliest = deadlines.min() else { return self.loop.disarm(self.timer) }
-        self.loop.arm(self.timer, at: earliest, target: self)
+        guard let earliest = deadlines.min() else { return self.disarm() }
+        self.arm(at: earliest)
     }
 }
 

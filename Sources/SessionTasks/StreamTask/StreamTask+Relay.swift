@@ -6,21 +6,30 @@ extension StreamTask {
     /// From now on `relay` is told what the transport tells; the read queue rests. Reading starts with `resumeReading`.
     package func attach(_ relay: any TransportConsumer) {
         self.relay = relay
-        self.loop.disarm(self.timer)
+        self.disarm()
     }
 
     /// Writes at once what the kernel takes and queues the rest in the transport.
-    package func send(_ bytes: RawSpan) {
-        guard let transport = self.transport else { return }
-        transport.writeThrough(bytes)
-        if self.isTapped { self.show(.sent, bytes) }
-        self.record.countSent(bytes: bytes.byteCount, at: self.loop.now)
+    /// - Returns: the bytes that wait there now.
+    @discardableResult
+    package func send(_ bytes: RawSpan) -> Int {
+        guard let transport = self.transport else { return 0 }
+        let queued = transport.writeThrough(bytes)
+        self.sent(bytes)
+        return queued
     }
 
     /// Writes at the end of the turn, together with what else is written in it.
-    package func gather(_ bytes: RawSpan) {
-        guard let transport = self.transport else { return }
-        transport.write(bytes)
+    /// - Returns: the bytes that wait in the transport now.
+    @discardableResult
+    package func gather(_ bytes: RawSpan) -> Int {
+        guard let transport = self.transport else { return 0 }
+        let queued = transport.write(bytes)
+        self.sent(bytes)
+        return queued
+    }
+
+    private func sent(_ bytes: RawSpan) {
         if self.isTapped { self.show(.sent, bytes) }
         self.record.countSent(bytes: bytes.byteCount, at: self.loop.now)
     }

@@ -47,7 +47,8 @@ public final class StreamTask: @unchecked Sendable {
     var writingIsOver = false
     /// Somebody looks on.
     var isTapped = false
-    let timer = LoopTimer()
+    /// Made by the first deadline; a relayed task never makes it.
+    private var timer: LoopTimer?
     /// Called once when the transport is ready for the task's bytes.
     package var openObserver: (() -> Void)?
     private var lastNumber: UInt64 = 0
@@ -92,6 +93,16 @@ public final class StreamTask: @unchecked Sendable {
         return self.lastNumber
     }
 
+    func arm(at deadline: MonotonicInstant) {
+        let timer = self.timer ?? LoopTimer()
+        self.timer = timer
+        self.loop.arm(timer, at: deadline, target: self)
+    }
+
+    func disarm() {
+        if let timer = self.timer { self.loop.disarm(timer) }
+    }
+
     var isRunning: Bool {
         self.suspensions == 0 && !self.ended
     }
@@ -124,7 +135,7 @@ public final class StreamTask: @unchecked Sendable {
         self.suspensions += 1
         self.record.state = .suspended
         self.transport?.pauseReading()
-        self.loop.disarm(self.timer)
+        self.disarm()
     }
 
     package func cancelOnLoop() {
@@ -179,7 +190,7 @@ public final class StreamTask: @unchecked Sendable {
     func finish(_ failure: TaskFailure?) {
         guard !self.ended else { return }
         self.ended = true
-        self.loop.disarm(self.timer)
+        self.disarm()
         self.opening?.cancel()
         self.opening = nil
         self.target = nil

@@ -1,8 +1,8 @@
 /// A value kept apart from its owner, whom it costs eight bytes however large it is; copies share it until one changes.
-indirect enum Apart<Value> {
+package indirect enum Apart<Value> {
     case value(Value)
 
-    var value: Value {
+    @inlinable package var value: Value {
         get {
             switch self {
             case .value(let value): value

@@ -11,6 +11,8 @@ final class FrameForwarding {
     private(set) var pong: [UInt8]?
     private(set) var ping: [UInt8]?
     private(set) var close: [UInt8]?
+    /// Whether any of the three waits, in one look.
+    private(set) var holdsSome = false
 
     init(_ relay: any FrameRelay, input: FrameForwarder) {
         self.relay = relay
@@ -19,7 +21,8 @@ final class FrameForwarding {
 
     /// - Returns: whether the frame must wait; else it is to be written now.
     func holds(_ opcode: Opcode, _ payload: [UInt8]) -> Bool {
-        guard self.isInsideFrame else { return false }
+        guard self.isInsideFrame, opcode.isControl else { return false }
+        self.holdsSome = true
         switch opcode {
         case .pong: self.pong = payload
         case .ping: self.ping = payload
@@ -33,6 +36,7 @@ final class FrameForwarding {
     func popHeld() -> (opcode: Opcode, payload: [UInt8])? {
         if let payload = self.pong.take() { return (.pong, payload) }
         if let payload = self.ping.take() { return (.ping, payload) }
+        self.holdsSome = false
         return self.close.take().map { (.close, $0) }
     }
 }

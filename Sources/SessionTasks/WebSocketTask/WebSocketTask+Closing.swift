@@ -58,8 +58,7 @@ extension WebSocketTask {
 
     func closeReceived(_ code: CloseCode?, reason: [UInt8]) {
         self.closeCameFromPeer = true
-        self.peerCloseCode = code
-        self.peerCloseReason = reason
+        self.peerSaid(code, reason: reason)
         self.publishClose(code, reason: reason)
         let wasOpen = self.phase == .open
         self.phase = .draining

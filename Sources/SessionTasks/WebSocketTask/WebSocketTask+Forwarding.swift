@@ -23,16 +23,20 @@ extension WebSocketTask {
     /// Pulls frames out of `bytes` until they are used up or nobody wants more for now.
     func pullFrames(_ bytes: inout MutableRawSpan, _ forwarding: FrameForwarding) -> Int {
         var used = 0
-        while used < bytes.byteCount, self.takesInput, let event = forwarding.input.next(&bytes, at: &used) {
+        while used < bytes.byteCount, self.takesInput {
+            if let message = forwarding.input.nextWholeMessage(&bytes, at: &used) {
+                self.record.countReceived(bytes: message.payloadCount, messages: 1, at: self.loop.now)
+                self.tally.received(messageOf: message.payloadCount)
+                self.pass(message, bytes.bytes.extracting(message.range), forwarding)
+                continue
+            }
+            guard let event = forwarding.input.next(&bytes, at: &used) else { break }
             switch event {
             case .frames(let run):
                 self.record.countReceived(bytes: run.payloadCount, messages: run.messageCount, at: self.loop.now)
                 self.record.countMoreFramesReceived(run.frameCount - run.messageCount)
                 if run.messageCount > 0 { self.tally.received(messageOf: run.payloadCount / run.messageCount) }
-                if self.isTapped {
-                    self.tally.passed(self.record, .received, .frames, bytes.bytes.extracting(run.range))
-                }
-                forwarding.relay.received(run, bytes.bytes.extracting(run.range))
+                self.pass(run, bytes.bytes.extracting(run.range), forwarding)
             case .ping(let payload):
                 self.record.countMoreFramesReceived()
                 self.answerPing(payload)
@@ -48,32 +52,41 @@ extension WebSocketTask {
         return used
     }
 
+    private func pass(_ run: FrameRun, _ bytes: RawSpan, _ forwarding: FrameForwarding) {
+        if self.isTapped { self.tally.passed(self.record, .received, .frames, bytes) }
+        forwarding.relay.received(run, bytes)
+    }
+
     // MARK: Frames out
 
     /// Writes frames of the other WebSocket at once. Ignored unless the task is open or has yet to answer the peer's
     /// Close. While our own Close waits, only the rest of the frame that it waits for is written.
     /// - Parameter bytes: those of the run.
-    package func forward(_ run: FrameRun, _ bytes: RawSpan) {
-        guard let forwarding = self.forwarding, let transport = self.transport else { return }
+    /// - Returns: the bytes that wait in the transport now; 0 where it was ignored.
+    package func forward(_ run: FrameRun, _ bytes: RawSpan) -> Int {
+        guard let forwarding = self.forwarding, let transport = self.transport else { return 0 }
         if self.awaitsFrameEnd {
-            guard let rest = run.rest else { return }
+            guard let rest = run.rest else { return 0 }
             // A frame that goes on is waited for.
             self.waitForClose()
-            self.write(rest, bytes.extracting(0..<rest.range.count), forwarding, to: transport)
-        } else if self.phase == .open || self.owesClose {
-            self.write(run, bytes, forwarding, to: transport)
+            return self.write(rest, bytes.extracting(0..<rest.range.count), forwarding, to: transport)
         }
+        guard self.phase == .open || self.owesClose else { return 0 }
+        return self.write(run, bytes, forwarding, to: transport)
     }
 
-    private func write(_ run: FrameRun, _ bytes: RawSpan, _ forwarding: FrameForwarding, to transport: any Transport) {
+    private func write(
+        _ run: FrameRun, _ bytes: RawSpan, _ forwarding: FrameForwarding, to transport: any Transport
+    ) -> Int {
         if forwarding.ping != nil, transport.queuedBytes == 0 { self.keepAlive?.asked(at: self.loop.now) }
-        transport.writeThrough(bytes)
+        let queued = transport.writeThrough(bytes)
         if self.isTapped { self.tally.passed(self.record, .sent, .frames, bytes) }
         self.record.countSent(bytes: run.payloadCount, messages: run.messageCount, at: self.loop.now)
         self.record.countMoreFramesSent(run.frameCount - run.messageCount)
         self.isInsideMessage = !run.endsMessage
         forwarding.isInsideFrame = !run.endsFrame
-        if run.endsFrame { self.sendHeld(forwarding) }
+        if run.endsFrame, forwarding.holdsSome || self.queuesIfMade != nil { self.sendHeld(forwarding) }
+        return queued
     }
 
     private func sendHeld(_ forwarding: FrameForwarding) {

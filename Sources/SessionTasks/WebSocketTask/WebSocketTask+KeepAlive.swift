@@ -49,8 +49,7 @@ extension WebSocketTask {
     func answerPing(_ payload: [UInt8]) {
         // After our own Close nothing more may be sent (RFC 6455 §5.5.1).
         guard self.phase == .open else { return }
-        self.sendControl(.pong, payload)
-        self.stopReadingIfBehind()
+        self.stopReadingIfBehind(self.sendControl(.pong, payload))
     }
 
     func pongReceived(_ payload: [UInt8]) {

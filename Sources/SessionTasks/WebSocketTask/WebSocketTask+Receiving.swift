@@ -23,7 +23,12 @@ extension WebSocketTask {
     @inline(__always)
     private func pull(_ bytes: inout MutableRawSpan, _ taker: (FrameMark, RawSpan) -> Void) -> Int {
         var used = 0
-        while used < bytes.byteCount, self.takesInput, let event = self.engine.nextEvent(&bytes, at: &used) {
+        while used < bytes.byteCount, self.takesInput {
+            if let message = self.engine.nextWholeMessage(&bytes, at: &used) {
+                self.received(message, bytes, taker)
+                continue
+            }
+            guard let event = self.engine.nextEvent(&bytes, at: &used) else { break }
             switch event {
             case .data(let chunk):
                 if chunk.endsFrame, !chunk.endsMessage { self.record.countMoreFramesReceived() }
@@ -48,6 +53,17 @@ extension WebSocketTask {
         case .open, .closing: self.wantsReading && !self.readingStopped && !self.holdsEnd && !self.isSuspended
         case .opening, .draining, .ended: false
         }
+    }
+
+    @inline(__always)
+    private func received(
+        _ message: WholeMessage, _ bytes: borrowing MutableRawSpan, _ taker: (FrameMark, RawSpan) -> Void
+    ) {
+        let payload = bytes.bytes.extracting(message.payload)
+        self.record.countReceived(bytes: payload.byteCount, messages: 1, at: self.loop.now)
+        self.tally.received(messageOf: payload.byteCount)
+        if self.isTapped { self.show(.received, message.kind, payload, startsMessage: true, endsMessage: true) }
+        taker(FrameMark(message.kind, startsMessage: true, endsFrame: true, endsMessage: true), payload)
     }
 
     @inline(__always)

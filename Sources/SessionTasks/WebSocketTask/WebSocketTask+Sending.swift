@@ -6,24 +6,28 @@ import WebSocketProtocol
 extension WebSocketTask {
     /// Writes one data frame at the end of the turn, compressed if that was agreed and the message is worth it. Ignored
     /// unless the task is open, or has yet to answer the peer's Close.
-    package func sendFrame(_ kind: MessageKind, startsMessage: Bool, endsMessage: Bool, _ payload: RawSpan) {
-        guard self.phase == .open || self.owesClose, let transport = self.transport else { return }
+    /// - Returns: the bytes that wait in the transport now; 0 where it was ignored.
+    @discardableResult
+    package func sendFrame(_ kind: MessageKind, startsMessage: Bool, endsMessage: Bool, _ payload: RawSpan) -> Int {
+        guard self.phase == .open || self.owesClose, let transport = self.transport else { return 0 }
         let opcode: Opcode = startsMessage ? kind.opcode : .continuation
-        // Without compression the engine is not asked: each access to it costs a check of exclusive access.
+        let queued: Int
+        // Without compression the engine is not asked.
         if self.share != nil,
             let share = self.engine.compress(startsMessage: startsMessage, endsMessage: endsMessage, payload)
         {
-            share.withCompressed {
+            queued = share.withCompressed {
                 self.write(opcode, isFinal: endsMessage, isCompressed: startsMessage, $0, to: transport)
             }
         } else {
-            self.write(opcode, isFinal: endsMessage, isCompressed: false, payload, to: transport)
+            queued = self.write(opcode, isFinal: endsMessage, isCompressed: false, payload, to: transport)
         }
         if self.isTapped {
             self.show(.sent, kind, payload, startsMessage: startsMessage, endsMessage: endsMessage)
         }
         self.record.countSent(bytes: payload.byteCount, messages: endsMessage ? 1 : 0, at: self.loop.now)
-        self.passed(endsMessage: endsMessage)
+        if self.isInsideMessage || !endsMessage { self.passed(endsMessage: endsMessage) }
+        return queued
     }
 
     /// What waited for the end of a message that went out in pieces may follow.
@@ -33,30 +37,39 @@ extension WebSocketTask {
         if wasInside, endsMessage { self.sendWaiting() }
     }
 
-    func sendControl(_ opcode: Opcode, _ payload: [UInt8]) {
-        guard let transport = self.transport, self.forwarding?.holds(opcode, payload) != true else { return }
-        payload.withRawSpan { self.write(opcode, isFinal: true, isCompressed: false, $0, to: transport) }
+    /// - Returns: the bytes that wait in the transport now; 0 where the frame itself has to wait.
+    @discardableResult
+    func sendControl(_ opcode: Opcode, _ payload: [UInt8]) -> Int {
+        guard let transport = self.transport, self.forwarding?.holds(opcode, payload) != true else { return 0 }
+        return payload.withRawSpan { self.write(opcode, isFinal: true, isCompressed: false, $0, to: transport) }
     }
 
     private func write(
         _ opcode: Opcode, isFinal: Bool, isCompressed: Bool, _ payload: RawSpan, to transport: any Transport
-    ) {
+    ) -> Int {
         if !isFinal || opcode.isControl { self.record.countMoreFramesSent() }
-        let size = self.role.frameSize(payloadCount: payload.byteCount)
-        self.unseenOutput &+= size
-        transport.write(reserving: size) { target in
-            self.role.encodeFrame(
-                opcode, isFinal: isFinal, isCompressed: isCompressed, payload, keys: self.keys, into: &target)
+        let count = payload.byteCount
+        if let head = self.role.shortHead(opcode, isFinal: isFinal, isCompressed: isCompressed, payloadCount: count) {
+            return transport.write(head, payload)
+        }
+        let keys = self.keys
+        let role = self.role
+        return transport.write(reserving: role.frameSize(payloadCount: count)) { target in
+            role.encodeFrame(opcode, isFinal: isFinal, isCompressed: isCompressed, payload, keys: keys, into: &target)
         }
     }
 
     /// A peer that makes us write without reading what we wrote (pings, echoes) is not read until it does. For answers
     /// alone: were it done for what we send of our own, two ends that both send much would wait for each other.
-    package func stopReadingIfBehind() {
-        // Looked at once per stretch of output, not for each of many small frames.
-        guard self.unseenOutput > WebSocketTask.outputWatermark / 8 else { return }
-        self.unseenOutput = 0
-        guard self.queuedBytes > WebSocketTask.outputWatermark, !self.readingStopped else { return }
+    /// - Parameter queued: what the last answer was told to wait in the transport.
+    @inlinable
+    package func stopReadingIfBehind(_ queued: Int) {
+        if queued > WebSocketTask.outputWatermark { self.stopReading() }
+    }
+
+    @usableFromInline
+    func stopReading() {
+        guard !self.readingStopped else { return }
         self.readingStopped = true
         self.record.stallBegins(at: self.loop.now)
         self.transport?.pauseReading()

@@ -44,9 +44,16 @@ public final class WebSocketTask: @unchecked Sendable {
         var subprotocol: String?
     }
 
+    /// What is known of the end.
+    private struct Outcome {
+        var failure: TaskFailure?
+        var peerCloseCode: CloseCode?
+        var peerCloseReason: [UInt8] = []
+    }
+
     /// Bytes that may wait in the transport before our own sends are held back, and before answers to the peer (pongs,
     /// echoes) stop the reading.
-    static let outputWatermark = 256 << 10
+    @inlinable package static var outputWatermark: Int { 256 << 10 }
 
     package let record: TaskRecord
     package let loop: Loop
@@ -64,8 +71,6 @@ public final class WebSocketTask: @unchecked Sendable {
     /// Called once when the opening handshake is done.
     package var openObserver: (() -> Void)?
     var share: DeflateShare?
-    /// Bytes of frames written since `stopReadingIfBehind` last looked.
-    var unseenOutput = 0
     let tally: LoopTally
     package let role: Role
     /// Payload of the message that is being received in pieces. Where the role leaves room for it.
@@ -75,10 +80,9 @@ public final class WebSocketTask: @unchecked Sendable {
     var keepAlive: KeepAliveState?
     /// Made by the first Pong that answers a ping of ours.
     private var madeRoundTrips: Apart<RoundTrips>?
-    var failure: TaskFailure?
+    /// Apart, because a task that goes on has none.
+    private var outcome: Apart<Outcome>?
     var closeCameFromPeer = false
-    var peerCloseCode: CloseCode?
-    var peerCloseReason: [UInt8] = []
     /// The peer's Close frame came, and the relay has yet to answer it: until then data may still be sent.
     var owesClose = false
     /// What ends the connection has come, and waits for who has a message before it in hand.
@@ -227,8 +231,26 @@ public final class WebSocketTask: @unchecked Sendable {
     }
 
     private var end: WebSocketEnd {
-        WebSocketEnd(
-            isClean: self.failure == nil, code: self.peerCloseCode, reason: self.peerCloseReason, failure: self.failure)
+        let outcome = self.outcome?.value ?? Outcome()
+        return WebSocketEnd(
+            isClean: outcome.failure == nil, code: outcome.peerCloseCode, reason: outcome.peerCloseReason,
+            failure: outcome.failure)
+    }
+
+    /// What went wrong; `nil` while nothing has.
+    var failure: TaskFailure? {
+        get { self.outcome?.value.failure }
+        set {
+            var outcome = self.outcome?.value ?? Outcome()
+            outcome.failure = newValue
+            self.outcome = .value(outcome)
+        }
+    }
+
+    func peerSaid(_ code: CloseCode?, reason: [UInt8]) {
+        var outcome = self.outcome?.value ?? Outcome()
+        (outcome.peerCloseCode, outcome.peerCloseReason) = (code, reason)
+        self.outcome = .value(outcome)
     }
 
     /// Drops whoever asked to hear of the end: the task has a new owner.

@@ -58,18 +58,21 @@ extension SocketConnection {
 
     func offer(_ total: Int, kept start: Int) {
         if case .closing = self.life { return }
-        let before = self.takeKept()
+        if start > 0 { self.putKeptInFront() }
         self.resumedWhileOffering = false
         self.isOffering = true
-        let rest = self.loop.receiveBuffer.lend(0..<total) { buffer -> [UInt8] in
-            if start > 0 { before.withRawSpan { buffer.copy($0, at: 0) } }
-            let used = self.told?.bytesReceived(&buffer) ?? total
-            return used < total ? [UInt8](buffer.bytes.extracting(max(0, used)..<total)) : []
-        }
+        let used = self.loop.receiveBuffer.lend(0..<total) { self.told?.bytesReceived(&$0) ?? total }
         self.isOffering = false
-        guard !rest.isEmpty, self.life == .open else { return }
-        self.keep(rest)
+        guard used < total, self.life == .open else { return }
+        self.keep(self.loop.receiveBuffer.read(max(0, used)..<total) { [UInt8]($0) })
         if self.resumedWhileOffering, !self.paused { self.offerKeptLater() }
+    }
+
+    private func putKeptInFront() {
+        let before = self.takeKept()
+        self.loop.receiveBuffer.lend(0..<before.count) { buffer in
+            before.withRawSpan { buffer.copy($0, at: 0) }
+        }
     }
 
     func inputEnded() {

@@ -9,27 +9,65 @@ extension SocketConnection {
         self.output == .open && self.life == .open
     }
 
-    package func write(_ bytes: RawSpan) {
-        guard self.takesOutput, bytes.byteCount > 0 else { return }
-        self.write(reserving: bytes.byteCount) { target in
-            target.copy(bytes, at: 0)
-            return bytes.byteCount
-        }
+    @discardableResult
+    package func write(_ bytes: RawSpan) -> Int {
+        self.write(LeadingBytes(0, count: 0), bytes)
     }
 
-    package func write(reserving count: Int, _ fill: (inout MutableRawSpan) -> Int) {
-        guard self.takesOutput, count > 0 else { return }
+    @discardableResult
+    package func write(_ head: LeadingBytes, _ bytes: RawSpan) -> Int {
+        let count = head.count + bytes.byteCount
+        guard self.takesOutput, count > 0 else { return self.queuedBytes }
+        if count >= Self.largeWrite, self.mayPassScratch { return self.sendPast(head, bytes) }
+        // A head is stored as eight bytes, of which some may be nothing.
+        guard self.claimScratch(count + 8) else { return self.queueFilled(count) { head.lead(bytes, into: &$0) } }
+        self.written &+= UInt64(self.loop.gather(head, bytes))
+        return self.loop.scratch.count
+    }
+
+    /// From so many bytes on, a write is worth a call of its own rather than a copy.
+    private static let largeWrite = 8 << 10
+
+    /// Only the first write of a turn: were all sent as they come, many would make many calls.
+    private var mayPassScratch: Bool {
+        self.waiting == 0 && !self.loop.scratch.wasPassed && self.loop.scratch.owner !== self
+    }
+
+    private func sendPast(_ head: LeadingBytes, _ bytes: RawSpan) -> Int {
+        self.loop.scratch.wasPassed = true
+        self.written &+= UInt64(head.count + bytes.byteCount)
+        guard head.count > 0 else {
+            self.sendOrQueue(bytes)
+            return self.waiting
+        }
+        let taken = self.loop.send(self.descriptor, head, bytes)
+        if taken >= 0 { self.sent &+= UInt64(taken) }
+        guard taken < head.count + bytes.byteCount, taken >= 0 || self.mayRetry(taken) else { return self.waiting }
+        let gone = max(0, taken)
+        self.changeQueue { queue in
+            if gone < head.count { queue.append((gone..<head.count).map { head[$0] }) }
+            queue.append(bytes.extracting(max(0, gone - head.count)..<bytes.byteCount))
+        }
+        self.updateInterest()
+        return self.waiting
+    }
+
+    @discardableResult
+    package func write(reserving count: Int, _ fill: (inout MutableRawSpan) -> Int) -> Int {
+        guard self.takesOutput, count > 0 else { return self.queuedBytes }
         guard self.claimScratch(count) else { return self.queueFilled(count, fill) }
         self.written &+= UInt64(self.loop.gather(upTo: count, fill))
+        return self.loop.scratch.count
     }
 
-    private func queueFilled(_ count: Int, _ fill: (inout MutableRawSpan) -> Int) {
+    private func queueFilled(_ count: Int, _ fill: (inout MutableRawSpan) -> Int) -> Int {
         var piece = [UInt8](repeating: 0, count: count)
         let used = piece.withMutableRawSpan { max(0, min(count, fill(&$0))) }
         piece.removeLast(count - used)
         self.written &+= UInt64(used)
         self.changeQueue { $0.append(piece) }
         self.endTurnLater()
+        return self.waiting
     }
 
     /// Makes room for `count` bytes in the loop's scratch, if this connection may use it: nothing of its own waits
@@ -45,12 +83,14 @@ extension SocketConnection {
         return true
     }
 
-    package func writeThrough(_ bytes: RawSpan) {
-        guard self.takesOutput, bytes.byteCount > 0 else { return }
+    @discardableResult
+    package func writeThrough(_ bytes: RawSpan) -> Int {
+        guard self.takesOutput, bytes.byteCount > 0 else { return self.queuedBytes }
         if self.loop.scratch.owner === self { self.flushScratch() }
         self.written &+= UInt64(bytes.byteCount)
-        guard self.takesOutput else { return }
+        guard self.takesOutput else { return self.waiting }
         self.sendOrQueue(bytes)
+        return self.waiting
     }
 
     func sendOrQueue(_ bytes: RawSpan) {
@@ -66,8 +106,13 @@ extension SocketConnection {
     /// Sends what this turn gathered in the loop's scratch.
     func flushScratch() {
         guard self.loop.scratch.owner === self else { return }
-        let count = self.loop.scratch.count
         self.loop.scratch.owner = nil
+        self.sendGathered()
+    }
+
+    /// As `flushScratch`, by whoever has taken this connection for the scratch's owner.
+    func sendGathered() {
+        let count = self.loop.scratch.count
         self.loop.scratch.count = 0
         guard count > 0, self.isLive else { return }
         self.loop.scratch.read(count) { self.sendOrQueue($0) }

@@ -37,8 +37,6 @@ package final class SocketConnection: Transport {
     var output = Output.open
     /// What the kernel did not take; changed through `changeQueue` alone.
     private var queue = WriteQueue()
-    /// Bytes in the queue, beside it because every turn asks for them.
-    private(set) var waiting = 0
     /// Made when the kernel first took less than it was given.
     private var stall: OutputStallBox?
     var token: UInt64 = 0
@@ -120,12 +118,14 @@ package final class SocketConnection: Transport {
     // MARK: What waits
 
     func changeQueue<R>(_ change: (inout WriteQueue) -> R) -> R {
-        defer {
-            let waited = self.waiting > 0
-            self.waiting = self.queue.count
-            if waited != (self.waiting > 0) { self.noteStall() }
-        }
+        let waited = self.waiting > 0
+        defer { if waited != (self.waiting > 0) { self.noteStall() } }
         return change(&self.queue)
+    }
+
+    /// Bytes in the queue.
+    var waiting: Int {
+        self.queue.count
     }
 
     private func noteStall() {

@@ -1,3 +1,5 @@
+import ByteKernels
+
 /// One connection as tasks and tunnels know it: bytes in, orders out. Decides nothing.
 ///
 /// Implementations: a socket on a loop, TLS over another transport, and later an HTTP connection that was upgraded.
@@ -13,14 +15,22 @@ package protocol Transport: AnyObject {
 
     /// Queues a copy of `bytes`. What is written in one turn of the loop leaves in one call at its end. Ignored after
     /// `shutdownOutput`, `close` or the end.
-    func write(_ bytes: RawSpan)
+    /// - Returns: `queuedBytes`, as every way to write does: who writes nearly always asks.
+    @discardableResult
+    func write(_ bytes: RawSpan) -> Int
 
     /// As `write`, without the copy: lends `count` bytes to fill in place; `fill` says how many it used.
-    func write(reserving count: Int, _ fill: (inout MutableRawSpan) -> Int)
+    @discardableResult
+    func write(reserving count: Int, _ fill: (inout MutableRawSpan) -> Int) -> Int
+
+    /// As `write`, of `head` with `bytes` behind it.
+    @discardableResult
+    func write(_ head: LeadingBytes, _ bytes: RawSpan) -> Int
 
     /// Writes at once if nothing waits before it; queues what the kernel does not take. For a relay's single large
     /// write.
-    func writeThrough(_ bytes: RawSpan)
+    @discardableResult
+    func writeThrough(_ bytes: RawSpan) -> Int
 
     /// Bytes written that the kernel has not taken yet, those of this turn included. Grows without refusal: who writes
     /// watches it, stops its source at a watermark, and asks with `awaitProgress` to hear of it again.
@@ -69,4 +79,9 @@ package protocol Transport: AnyObject {
 extension Transport {
     /// None, where nothing is known of it.
     package var outputStall: OutputStall { OutputStall() }
+
+    @discardableResult
+    package func write(_ head: LeadingBytes, _ bytes: RawSpan) -> Int {
+        self.write(reserving: head.count + bytes.byteCount) { head.lead(bytes, into: &$0) }
+    }
 }

@@ -1,3 +1,5 @@
+import ByteKernels
+
 /// The calls of the hot path, made from here because a loop's own parts need no reference counting during a call.
 extension Loop {
     @inline(never)
@@ -11,7 +13,17 @@ extension Loop {
     }
 
     @inline(never)
+    func send(_ descriptor: Descriptor, _ head: LeadingBytes, _ bytes: RawSpan) -> Int {
+        self.system.send(descriptor, head, bytes)
+    }
+
+    @inline(never)
     func gather(upTo count: Int, _ fill: (inout MutableRawSpan) -> Int) -> Int {
         self.scratch.add(upTo: count, fill)
+    }
+
+    @inline(never)
+    func gather(_ head: LeadingBytes, _ bytes: RawSpan) -> Int {
+        self.scratch.add(head, bytes)
     }
 }

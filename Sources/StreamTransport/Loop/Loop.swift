@@ -11,7 +11,7 @@ package final class Loop: @unchecked Sendable {
     package static let receiveCapacity = 256 << 10
 
     package let system: any System
-    private var turnBegan: MonotonicInstant
+    @usableFromInline private(set) var turnBegan: MonotonicInstant
     /// Lent to consumers during `bytesReceived`; nothing in it outlives the call.
     let receiveBuffer = SharedBuffer(capacity: Loop.receiveCapacity)
     let scratch = OutputScratch()
@@ -35,7 +35,7 @@ package final class Loop: @unchecked Sendable {
     }
 
     /// The time at which the current turn began to act.
-    package var now: MonotonicInstant { self.turnBegan }
+    @inlinable package var now: MonotonicInstant { self.turnBegan }
 
     // MARK: From any thread
 
@@ -84,8 +84,8 @@ package final class Loop: @unchecked Sendable {
 
     private func dispatchEvents() {
         var index = 0
-        while index < self.events.events.count {
-            let event = self.events.events[index]
+        while index < self.events.count {
+            let event = self.events[index]
             index += 1
             guard let watcher = self.table.watcher(event.token) else { continue }
             watcher.ready(event.ready)
@@ -121,9 +121,10 @@ package final class Loop: @unchecked Sendable {
     }
 
     private func endTurn() {
+        self.scratch.wasPassed = false
         // Each may bring the other: a failure that a flush meets is told in the same turn.
         repeat {
-            self.scratch.owner?.flushScratch()
+            self.scratch.takeOwner()?.sendGathered()
             if self.turnEndCount > 0 { self.tellTurnEnds() }
         } while self.turnEndCount > 0 || self.scratch.owner != nil
     }

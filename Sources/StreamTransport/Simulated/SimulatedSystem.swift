@@ -87,23 +87,23 @@ package final class SimulatedSystem: System {
         let answered = self.deliverAnswers()
         self.collect(&events)
         let isOver = deadline.map { $0 <= self.network.now } ?? false
-        self.isParked = !wasWoken && !answered && !isOver && events.events.isEmpty
+        self.isParked = !wasWoken && !answered && !isOver && events.count == 0
         self.deadline = deadline
     }
 
     private func collect(_ events: inout ReadyEvents) {
-        events.events.removeAll(keepingCapacity: true)
-        for _ in 0..<self.candidates.count where events.events.count < ReadyEvents.capacity {
+        events.removeAll()
+        for _ in 0..<self.candidates.count where events.count < ReadyEvents.capacity {
             let watch = self.candidates.removeFirst()
             let ready = watch.ready
             guard !ready.isEmpty else {
                 watch.isQueued = false
                 continue
             }
-            events.events.append(.init(token: watch.token, ready: ready))
+            events.append(.init(token: watch.token, ready: ready))
             self.candidates.append(watch)
         }
-        if self.network.faults.shufflesReadiness { events.events.shuffle(using: &self.network.chance) }
+        if self.network.faults.shufflesReadiness { events.shuffle(using: &self.network.chance) }
     }
 
     func enqueue(_ watch: SimulatedWatch) {

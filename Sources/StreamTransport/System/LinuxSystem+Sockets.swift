@@ -1,3 +1,4 @@
+import ByteKernels
 import CLinux
 
 extension LinuxSystem {
@@ -82,6 +83,14 @@ extension LinuxSystem {
         unsafe bytes.withUnsafeBytes { buffer in
             let count = unsafe CLinux.send(
                 descriptor.number, buffer.baseAddress, buffer.count, Int32(MSG_NOSIGNAL))
+            return count >= 0 ? count : -Int(sluice_errno())
+        }
+    }
+
+    package func send(_ descriptor: Descriptor, _ head: LeadingBytes, _ bytes: RawSpan) -> Int {
+        unsafe bytes.withUnsafeBytes { buffer in
+            let count = unsafe sluice_send_behind(
+                descriptor.number, head.bits.littleEndian, head.count, buffer.baseAddress, buffer.count)
             return count >= 0 ? count : -Int(sluice_errno())
         }
     }

@@ -45,7 +45,7 @@ package final class LinuxSystem: System {
     }
 
     package func wait(_ events: inout ReadyEvents, until deadline: MonotonicInstant?) {
-        events.events.removeAll(keepingCapacity: true)
+        events.removeAll()
         let count = unsafe epoll_wait(
             self.poller, self.found, Int32(ReadyEvents.capacity), self.milliseconds(until: deadline))
         guard count > 0 else { return }
@@ -55,7 +55,7 @@ package final class LinuxSystem: System {
                 self.answerWake()
                 continue
             }
-            events.events.append(unsafe .init(token: event.data.u64, ready: Interest(epoll: event.events)))
+            events.append(unsafe .init(token: event.data.u64, ready: Interest(epoll: event.events)))
         }
     }
 

@@ -1,3 +1,4 @@
+import ByteKernels
 import CLinux
 
 /// What the machine offers this process.
@@ -26,6 +27,12 @@ package enum Machine {
 }
 
 extension System {
+    package func send(_ descriptor: Descriptor, _ head: LeadingBytes, _ bytes: RawSpan) -> Int {
+        var whole = [UInt8](repeating: 0, count: head.count + bytes.byteCount)
+        whole.withMutableRawSpan { _ = head.lead(bytes, into: &$0) }
+        return whole.withRawSpan { self.send(descriptor, $0) }
+    }
+
     package func removeSocketFile(_ path: String) {
         guard !path.hasPrefix("@"), unsafe sluice_is_socket_file(path) == 1 else { return }
         _ = unsafe unlink(path)

@@ -1,3 +1,5 @@
+import ByteKernels
+
 /// Memory that a loop lends out for the length of a call: to receive into, and to gather what a turn writes.
 @safe
 package final class SharedBuffer {
@@ -19,6 +21,19 @@ package final class SharedBuffer {
         precondition(range.lowerBound >= 0 && range.upperBound <= self.capacity)
         var span = unsafe MutableRawSpan(_unsafeBytes: UnsafeMutableRawBufferPointer(rebasing: self.bytes[range]))
         return body(&span)
+    }
+
+    /// Copies `head` and behind it `bytes` to `start`; that there is room for them and eight bytes more is checked.
+    /// - Returns: the bytes copied.
+    func put(_ head: LeadingBytes, _ bytes: RawSpan, at start: Int) -> Int {
+        precondition(start >= 0 && head.count + bytes.byteCount + 8 <= self.capacity - start)
+        guard let place = unsafe self.bytes.baseAddress.map({ unsafe $0 + start }) else { return 0 }
+        unsafe place.storeBytes(of: head.bits.littleEndian, as: UInt64.self)
+        unsafe bytes.withUnsafeBytes { source in
+            guard let from = source.baseAddress else { return }
+            unsafe (place + head.count).copyMemory(from: from, byteCount: source.count)
+        }
+        return head.count + bytes.byteCount
     }
 
     /// Lends the bytes of `range` for reading; the range is checked.

@@ -1,3 +1,5 @@
+import ByteKernels
+
 /// What a loop asks of the operating system, and all it asks: readiness, sockets, the clock.
 ///
 /// One object belongs to one loop. `LinuxSystem` makes the calls; `SimulatedSystem` answers them from a seeded network
@@ -36,6 +38,8 @@ package protocol System: AnyObject {
     func receive(_ descriptor: Descriptor, into buffer: inout MutableRawSpan) -> Int
     /// Bytes taken by the kernel, or a negated error number.
     func send(_ descriptor: Descriptor, _ bytes: RawSpan) -> Int
+    /// As `send`, of `head` with `bytes` behind it, in one call.
+    func send(_ descriptor: Descriptor, _ head: LeadingBytes, _ bytes: RawSpan) -> Int
     /// As `send`, from several pieces in one call.
     /// - Parameter skipping: bytes of the first piece that were sent already.
     func send(_ descriptor: Descriptor, pieces: [[UInt8]], skipping: Int) -> Int

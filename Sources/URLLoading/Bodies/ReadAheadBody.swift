@@ -75,7 +75,8 @@ package final class ReadAheadBody: UploadBody, @unchecked Sendable {
     package func read(into room: inout MutableRawSpan) -> BodyRead {
         if self.position == self.current.count, let answer = self.takeNext() { return answer }
         let count = min(room.byteCount, self.current.count - self.position)
-        room.copy(self.current.bytes.span.bytes.extracting(self.position..<(self.position + count)), at: 0)
+        let bytes = self.current.bytes
+        room.copy(bytes.span.bytes.extracting(self.position..<(self.position + count)), at: 0)
         self.position += count
         self.state.withLock { $0.bytesGiven += Int64(count) }
         return .bytes(count)

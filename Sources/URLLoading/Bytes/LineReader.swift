@@ -25,7 +25,8 @@ final class LineReader {
     @usableFromInline
     func lineAtHand() -> String? {
         while true {
-            let mark = self.bytes.span.bytes.firstLineMark(from: self.scanned)
+            let bytes = self.bytes
+            let mark = bytes.span.bytes.firstLineMark(from: self.scanned)
             guard mark < self.bytes.count, let length = self.lineEnd(at: mark) else {
                 self.scanned = mark
                 return nil

@@ -84,7 +84,8 @@ package final class ContentDecoder {
             patience -= 1
             guard let fed = try self.decode(index - 1, &patience) else { return nil }
             guard fed > 0 else { return 0 }
-            self.stages[index].feed(self.room.span.bytes.extracting(..<fed))
+            let room = self.room
+            self.stages[index].feed(room.span.bytes.extracting(..<fed))
         }
     }
 }

@@ -92,10 +92,11 @@ final class DecodingStage {
         var taken = self.taken
         defer { self.taken = taken }
         do throws(InflateFailure) {
+            let input = self.input
             var elements = room.mutableSpan
             var target = elements.mutableBytes
             let progress = try inflater.inflate(
-                self.input.span.bytes, consumed: &taken, into: &target, written: &written)
+                input.span.bytes, consumed: &taken, into: &target, written: &written)
             guard progress == .streamEnd else { return false }
         } catch {
             throw ContentDecodingFailure(error)

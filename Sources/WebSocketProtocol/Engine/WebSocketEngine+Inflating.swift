@@ -11,7 +11,7 @@ extension WebSocketEngine {
         let count = min(self.frameLeft, buffer.byteCount - start)
         guard count > 0 || count == 0 && (self.frameLeft == 0 || self.holdsByteBack) else { return nil }
         let range = start..<(start + count)
-        let phase = self.phase
+        let phase = Int(self.phase)
         self.mask(&buffer, range)
         var used = 0
         var written = 0
@@ -19,7 +19,9 @@ extension WebSocketEngine {
         if used < count { self.maskAgain(&buffer, range, from: used, phase: phase) }
         self.frameLeft -= used
         if stop == .needsInput, self.frameLeft == 0, self.frameIsFinal {
-            stop = deflate.finishMessage(tailGiven: &self.tailGiven, written: &written)
+            var given = Int(self.tailGiven)
+            stop = deflate.finishMessage(tailGiven: &given, written: &written)
+            self.tailGiven = UInt8(truncatingIfNeeded: given)
         }
         self.move(&position, to: start + used, of: buffer.byteCount, stop)
         return try self.inflated(written, deflate.share, stop)
@@ -54,8 +56,9 @@ extension WebSocketEngine {
 
     /// What the inflater had no room for yet comes again, and must then look as it came.
     private mutating func maskAgain(_ buffer: inout MutableRawSpan, _ range: Range<Int>, from used: Int, phase: Int) {
-        self.phase = (phase + used) & 3
+        let place = UInt8(truncatingIfNeeded: (phase + used) & 3)
+        self.phase = place
         self.mask(&buffer, (range.lowerBound + used)..<range.upperBound)
-        self.phase = (phase + used) & 3
+        self.phase = place
     }
 }

@@ -13,33 +13,35 @@ public struct WebSocketEngine: ~Copyable {
         case over
     }
 
-    /// Ours; the peer has the other.
-    public let role: Role
+    // In the order that wastes no room: every connection has one of these.
+
     /// Longest message in bytes after inflation; `Int.max` for no limit.
     private(set) var messageLimit: Int
-    private var course = Course.open
-
-    // What is being received.
     /// Payload of the current data frame still to come.
     var frameLeft = 0
+    /// Payload of the message so far.
+    var messageLength = 0
+    /// Made when permessage-deflate was agreed.
+    var deflate: DeflateSession?
+    private var maskingKey: UInt32 = 0
+    /// Where in the key the payload goes on, 0 to 3.
+    var phase: UInt8 = 0
+    /// Ours; the peer has the other.
+    public let role: Role
+    private(set) var course = Course.open
     var inFrame = false
     var frameIsFinal = false
-    private var maskingKey: UInt32 = 0
-    var phase = 0
     /// The kind of the unfinished message; `nil` between messages.
-    private var messageKind: MessageKind?
+    private(set) var messageKind: MessageKind?
     private var messageStarts = false
-    var messageLength = 0
     private var validator = UTF8Validator()
     private var messageIsCompressed = false
     /// Of the four bytes that end a compressed message for the inflater (RFC 7692 §7.2.2), those given already.
-    var tailGiven = 0
+    var tailGiven: UInt8 = 0
     /// Whether the byte at the position was used already, and stays only so that we are asked again.
     var holdsByteBack = false
     /// Whether the message that is being sent is compressed.
     var sendsCompressed = false
-    /// Made when permessage-deflate was agreed.
-    var deflate: DeflateSession?
 
     /// - Parameter maximumMessageSize: in bytes, after inflation, over all fragments; beyond it the connection is
     ///   failed with 1009. `nil` for no limit; negative counts as 0.
@@ -173,7 +175,7 @@ public struct WebSocketEngine: ~Copyable {
     mutating func mask(_ buffer: inout MutableRawSpan, _ range: Range<Int>) {
         guard self.role == .server, !range.isEmpty else { return }
         var payload = buffer._mutatingExtracting(range)
-        self.phase = applyMask(&payload, key: self.maskingKey, phase: self.phase)
+        self.phase = UInt8(truncatingIfNeeded: applyMask(&payload, key: self.maskingKey, phase: Int(self.phase)))
     }
 
     /// - Parameter fault: what is wrong behind `bytes`.

@@ -8,8 +8,8 @@ import ByteKernels
 /// peer and us.
 /// - Source: RFC 6455 §5, §8.1.
 package struct FrameForwarder {
-    private var scanner: FrameScanner
-    private let keys: MaskingKeys
+    private(set) var scanner: FrameScanner
+    let keys: MaskingKeys
     private var validator = UTF8Validator()
     /// Of the frame under way: the key it came with, the one it leaves with, and where in them its payload goes on.
     private var oldKey: UInt32 = 0
@@ -28,6 +28,11 @@ package struct FrameForwarder {
         self.keys = keys
     }
 
+    /// Whether what was taken so far ends with a whole message, and nothing was wrong.
+    var isAtRest: Bool {
+        self.scanner.isAtRest && self.violation == nil
+    }
+
     /// Takes all data frames, and parts of them, at `position` in `buffer`, up to the next control frame; or that.
     ///
     /// For any cut of the bytes what is forwarded is the same but for the keys. Only of a frame that is bad itself it
@@ -38,7 +43,8 @@ package struct FrameForwarder {
     package mutating func next(_ buffer: inout MutableRawSpan, at position: inout Int) -> ForwardingEvent? {
         if let violation = self.violation { return self.lastWord(violation) }
         var run = FrameRun(at: position)
-        while !self.mustStop(run, before: position, buffer), let found = self.scanner.scan(buffer.bytes, at: &position)
+        while position < buffer.byteCount, !self.mustStop(run, before: position, buffer),
+            let found = self.scanner.scan(buffer.bytes, at: &position)
         {
             switch found {
             case .data(let piece):

@@ -21,6 +21,14 @@ package struct FrameRun: Equatable, Sendable {
         self.range = position..<position
     }
 
+    /// One frame, which is a whole message.
+    init(of frame: PlainFrame, from position: Int) {
+        self.range = position..<frame.payload.upperBound
+        self.payloadCount = frame.payload.count
+        self.messageCount = 1
+        self.frameCount = 1
+    }
+
     package mutating func append(_ piece: FramePiece) {
         if !piece.startsFrame {
             self.restCount = piece.range.count

@@ -9,7 +9,7 @@ package struct FrameScanner: Sendable {
     package let sender: Role
     /// The bits that both ends have agreed on.
     package let reservedBits: ReservedBits
-    private let messageLimit: Int
+    let messageLimit: Int
 
     /// Payload of the current data frame still to come.
     private var frameLeft = 0
@@ -34,6 +34,9 @@ package struct FrameScanner: Sendable {
 
     /// Whether a message was begun and its last frame not yet.
     package var isInsideMessage: Bool { self.inMessage }
+
+    /// Whether all that was scanned so far ends with a whole message, and more may come.
+    var isAtRest: Bool { !self.inFrame && !self.inMessage && !self.isOver }
 
     /// Finds the next piece in `bytes` at `position` on.
     ///

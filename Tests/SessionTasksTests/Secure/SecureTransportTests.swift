@@ -104,7 +104,8 @@ struct SecureTransportTests {
         #expect(ends.clientEnd?.writtenBytes == UInt64(bytes.count) && ends.clientEnd?.sentBytes == UInt64(bytes.count))
         ends.meeting.perform { ends.clientEnd?.shutdownOutput() }
         #expect(ends.meeting.run { ends.server.events == [.inputClosed] })
-        ends.meeting.perform { Array("answer".utf8).withRawSpan { ends.serverEnd?.write($0) } }
+        let answer = Array("answer".utf8)
+        ends.meeting.perform { answer.withRawSpan { _ = ends.serverEnd?.write($0) } }
         #expect(ends.meeting.run { ends.client.text == "answer" })
         ends.meeting.perform { ends.serverEnd?.close(linger: .seconds(1)) }
         #expect(ends.meeting.run { ends.client.events.contains(.inputClosed) })

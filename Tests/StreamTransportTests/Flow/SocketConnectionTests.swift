@@ -1,3 +1,4 @@
+import ByteKernels
 import StreamTransport
 import TestSupport
 import Testing
@@ -59,6 +60,45 @@ struct SocketConnectionTests {
         }
         #expect(meeting.run { peer.received == Array("abcd".utf8) })
         #expect(connection.writtenBytes == 4)
+        meeting.perform { connection.reset() }
+        meeting.finish()
+    }
+
+    /// Below, at and beyond what one turn gathers.
+    @Test(arguments: Kind.allCases, [0, 1, 600, (256 << 10) - 13, (256 << 10) - 12, 300_000])
+    func putsAHeadInFrontOfBytes(_ kind: Kind, _ count: Int) throws {
+        let meeting = try LoopMeeting(kind)
+        let (connection, _, peer) = try meeting.connect()
+        let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+        meeting.perform {
+            connection.write("0")
+            #expect(connection.write(LeadingBytes(0xFF04_0302_01, count: 4), bytes.span.bytes) == 5 + count)
+            #expect(connection.queuedBytes == 5 + count)
+        }
+        #expect(meeting.run { peer.received.count == 5 + count })
+        #expect(peer.received == [0x30, 1, 2, 3, 4] + bytes)
+        #expect(connection.writtenBytes == UInt64(5 + count))
+        meeting.perform { connection.reset() }
+        meeting.finish()
+    }
+
+    @Test(arguments: Kind.allCases, [0, 4])
+    func keepsTheOrderOfWhatIsSentAtOnceAndWhatIsGathered(_ kind: Kind, _ head: Int) throws {
+        let meeting = try LoopMeeting(kind)
+        let (connection, _, peer) = try meeting.connect()
+        let large = (0..<40_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+        let once = Array([1, 2, 3, 4].prefix(head)) + large
+        meeting.perform {
+            // The first finds nothing before it, the second is not the first, and the last comes behind a small one.
+            for _ in 0..<2 { connection.write(LeadingBytes(0x0403_0201, count: head), large.span.bytes) }
+            connection.write("small")
+            connection.write(LeadingBytes(0x0403_0201, count: head), large.span.bytes)
+        }
+        let expected = once + once + Array("small".utf8) + once
+        #expect(meeting.run { peer.received.count == expected.count })
+        #expect(peer.received == expected)
+        #expect(connection.writtenBytes == UInt64(expected.count))
+        #expect(connection.sentBytes == connection.writtenBytes)
         meeting.perform { connection.reset() }
         meeting.finish()
     }

@@ -6,6 +6,8 @@ import WebSocketProtocol
 final class EngineDriver {
     private var engine: WebSocketEngine
     private let share: DeflateShare
+    /// Asks for whole messages first, as a task does.
+    private let takesWholeMessages: Bool
     private var kept: [UInt8] = []
     private(set) var seen: [Observation] = []
     /// Each event's payload in bytes.
@@ -13,7 +15,8 @@ final class EngineDriver {
     /// Most bytes that were left over.
     private(set) var mostKept = 0
 
-    init(_ setting: EngineSetting, share: DeflateShare = DeflateShare()) {
+    init(_ setting: EngineSetting, share: DeflateShare = DeflateShare(), takesWholeMessages: Bool = false) {
+        self.takesWholeMessages = takesWholeMessages
         self.engine = WebSocketEngine(role: setting.role, maximumMessageSize: setting.maximumMessageSize)
         self.share = share
         if let deflate = setting.deflate {
@@ -22,8 +25,10 @@ final class EngineDriver {
     }
 
     /// What an engine makes of a whole stream.
-    static func observe(_ bytes: [UInt8], by setting: EngineSetting, fed feeding: Feeding) -> [Observation] {
-        let driver = EngineDriver(setting)
+    static func observe(
+        _ bytes: [UInt8], by setting: EngineSetting, fed feeding: Feeding, takesWholeMessages: Bool = false
+    ) -> [Observation] {
+        let driver = EngineDriver(setting, takesWholeMessages: takesWholeMessages)
         for piece in feeding.pieces(of: bytes) { driver.feed(piece) }
         return driver.seen
     }
@@ -41,15 +46,26 @@ final class EngineDriver {
         var events = 0
         var bytes = self.kept
         bytes.withMutableRawSpan { span in
-            while events < mostEvents, let event = self.engine.nextEvent(&span, at: &position) {
-                events += 1
-                self.see(event, span)
-            }
+            while events < mostEvents, self.takeNext(&span, at: &position) { events += 1 }
         }
         // After a Close or a violation nothing means anything: a transport throws it away.
         self.kept = self.seen.last?.isEnd == true ? [] : Array(bytes[position...])
         self.mostKept = max(self.mostKept, self.kept.count)
         return !self.kept.isEmpty
+    }
+
+    private func takeNext(_ span: inout MutableRawSpan, at position: inout Int) -> Bool {
+        if self.takesWholeMessages, let message = self.engine.nextWholeMessage(&span, at: &position) {
+            self.sizes.append(message.payload.count)
+            self.seen.see(
+                .data(
+                    message.kind, [UInt8](span.bytes.extracting(message.payload)), startsMessage: true,
+                    endsFrame: true, endsMessage: true))
+            return true
+        }
+        guard let event = self.engine.nextEvent(&span, at: &position) else { return false }
+        self.see(event, span)
+        return true
     }
 
     /// Feeds without pulling: `offer` pulls.

@@ -10,6 +10,8 @@ final class ForwarderDriver {
     }
 
     private var forwarder: FrameForwarder
+    /// Asks for whole messages first, as a task does.
+    private let takesWholeMessages: Bool
     private var kept: [UInt8] = []
     private(set) var forwarded: [UInt8] = []
     private(set) var events: [Event] = []
@@ -19,7 +21,8 @@ final class ForwarderDriver {
     private(set) var mostKept = 0
 
     /// Keys of a client's frames are 1, 2, 3….
-    init(from sender: Role, limit: Int? = nil) {
+    init(from sender: Role, limit: Int? = nil, takesWholeMessages: Bool = false) {
+        self.takesWholeMessages = takesWholeMessages
         var last: UInt32 = 0
         let keys = MaskingKeys {
             last += 1
@@ -29,9 +32,9 @@ final class ForwarderDriver {
     }
 
     static func observe(
-        _ bytes: [UInt8], from sender: Role, limit: Int? = nil, fed feeding: Feeding
+        _ bytes: [UInt8], from sender: Role, limit: Int? = nil, fed feeding: Feeding, takesWholeMessages: Bool = false
     ) -> ForwarderDriver {
-        let driver = ForwarderDriver(from: sender, limit: limit)
+        let driver = ForwarderDriver(from: sender, limit: limit, takesWholeMessages: takesWholeMessages)
         for piece in feeding.pieces(of: bytes) { driver.feed(piece) }
         return driver
     }
@@ -42,13 +45,20 @@ final class ForwarderDriver {
         var taken = 0
         var bytes = self.kept
         bytes.withMutableRawSpan { span in
-            while taken < mostEvents, let event = self.forwarder.next(&span, at: &position) {
+            while taken < mostEvents, let event = self.next(&span, at: &position) {
                 taken += 1
                 self.see(event, span)
             }
         }
         self.kept = self.events.last?.observation.isEnd == true ? [] : Array(bytes[position...])
         self.mostKept = max(self.mostKept, self.kept.count)
+    }
+
+    private func next(_ span: inout MutableRawSpan, at position: inout Int) -> ForwardingEvent? {
+        if self.takesWholeMessages, let run = self.forwarder.nextWholeMessage(&span, at: &position) {
+            return .frames(run)
+        }
+        return self.forwarder.next(&span, at: &position)
     }
 
     private func see(_ event: ForwardingEvent, _ span: borrowing MutableRawSpan) {

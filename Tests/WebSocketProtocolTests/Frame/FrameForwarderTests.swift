@@ -1,3 +1,4 @@
+import ByteKernels
 import Testing
 import WebSocketProtocol
 
@@ -26,12 +27,13 @@ struct FrameForwarderTests {
         ]
     }
 
-    @Test(arguments: Role.both)
-    func everyFrameLeavesAsItCameInAnyCut(_ sender: Role) {
+    @Test(arguments: Role.both, [false, true])
+    func everyFrameLeavesAsItCameInAnyCut(_ sender: Role, _ takesWholeMessages: Bool) {
         let frames = self.frames(from: sender)
         let expected = self.leaving(frames)
         for feeding in Feeding.usual {
-            let driver = ForwarderDriver.observe(frames.flatMap(\.bytes), from: sender, fed: feeding)
+            let driver = ForwarderDriver.observe(
+                frames.flatMap(\.bytes), from: sender, fed: feeding, takesWholeMessages: takesWholeMessages)
             #expect(driver.forwarded == expected, "fed \(feeding)")
             #expect(driver.events.isEmpty, "fed \(feeding)")
             #expect(driver.mostKept < FrameHeader.maximumSize, "fed \(feeding)")
@@ -39,6 +41,33 @@ struct FrameForwarderTests {
             let payload = frames.map(\.payload.count).reduce(0, +)
             #expect(driver.runs.map(\.payloadCount).reduce(0, +) == payload, "fed \(feeding)")
         }
+    }
+
+    @Test(arguments: Role.both)
+    func aMessageAloneIsTakenAtOnceAndAnythingElseLeftAsItCame(_ sender: Role) {
+        let payload = [UInt8](repeating: 0x61, count: 130)
+        let taken = [
+            WireFrame(0x82, payload, from: sender), WireFrame(0x81, "ὕδωρ", from: sender),
+            WireFrame(0x81, from: sender),
+        ]
+        for frame in taken { #expect(self.takeWhole(frame.bytes, from: sender) == self.leaving([frame])) }
+        let left = [
+            WireFrame(0x81, [0xC3], from: sender).bytes, WireFrame(0x01, payload, from: sender).bytes,
+            WireFrame(0x89, from: sender).bytes, WireFrame(0xC2, payload, from: sender).bytes,
+            WireFrame(0x82, payload, from: sender).bytes.dropLast(), WireFrame(0x82, payload, from: sender).bytes + [0],
+            WireFrame(0x82, payload, from: sender.other).bytes,
+        ]
+        for bytes in left { #expect(self.takeWhole(bytes, from: sender) == nil) }
+    }
+
+    /// What leaves, if a message was taken; where none was, nothing may have changed.
+    private func takeWhole(_ bytes: [UInt8], from sender: Role) -> [UInt8]? {
+        var forwarder = FrameForwarder(from: sender, maximumMessageSize: 200, keys: MaskingKeys { (1, []) })
+        var (changed, position) = (bytes, 0)
+        let run = changed.withMutableRawSpan { forwarder.nextWholeMessage(&$0, at: &position) }
+        #expect(run != nil || (changed == bytes && position == 0))
+        #expect(run == nil || (run?.range == 0..<bytes.count && position == bytes.count && run?.messageCount == 1))
+        return run.map { _ in changed }
     }
 
     @Test(arguments: Role.both)

@@ -32,6 +32,10 @@ enum StreamInvariant {
                     sourceLocation: sourceLocation)
             }
         }
+        for feeding in [.whole] + feedings {
+            let seen = EngineDriver.observe(bytes, by: setting, fed: feeding, takesWholeMessages: true)
+            #expect(seen == whole.seen, "\(name), fed \(feeding), by whole messages", sourceLocation: sourceLocation)
+        }
         Self.compareWithScanner(whole.seen, bytes, setting, name: name, sourceLocation: sourceLocation)
         guard setting.deflate == nil else { return }
         Self.compareWithForwarder(whole.seen, bytes, setting, name: name, sourceLocation: sourceLocation)
@@ -49,6 +53,10 @@ enum StreamInvariant {
     ) {
         let driver = ForwarderDriver.observe(
             bytes, from: setting.role.other, limit: setting.maximumMessageSize, fed: feeding)
+        let whole = ForwarderDriver.observe(
+            bytes, from: setting.role.other, limit: setting.maximumMessageSize, fed: feeding, takesWholeMessages: true)
+        #expect(whole.forwarded == driver.forwarded, "\(name), forwarded whole", sourceLocation: sourceLocation)
+        #expect(whole.events == driver.events, "\(name), forwarded whole", sourceLocation: sourceLocation)
         #expect(
             driver.events.map(\.observation) == seen.filter { !$0.isData }, "\(name), forwarded",
             sourceLocation: sourceLocation)
