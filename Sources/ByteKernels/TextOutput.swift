@@ -2,7 +2,7 @@
 /// these traps where the room is less than what is appended, as `append` of one byte does.
 extension OutputSpan<UInt8> {
     /// Appends a copy of `bytes`.
-    @inlinable
+    @inlinable @inline(__always)
     package mutating func append(copying bytes: Span<UInt8>) {
         unsafe bytes.withUnsafeBufferPointer { unsafe self.append(copying: $0) }
     }
@@ -13,7 +13,7 @@ extension OutputSpan<UInt8> {
         text.withUTF8Buffer { unsafe self.append(copying: $0) }
     }
 
-    @inlinable
+    @inlinable @inline(__always)
     mutating func append(copying bytes: UnsafeBufferPointer<UInt8>) {
         unsafe self.withUnsafeMutableBufferPointer { room, count in
             precondition(bytes.count <= room.count - count)
@@ -36,7 +36,7 @@ extension OutputSpan<UInt8> {
     }
 
     /// - Parameter value: at most 99.
-    @inlinable
+    @inlinable @inline(__always)
     package mutating func append(twoDigits value: UInt64) {
         self.append(UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: value / 10))
         self.append(UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: value % 10))

@@ -239,7 +239,7 @@ class Bench:
             if self.stand_in:
                 raise MeasurementFailed("the floor allocates nothing to count")
             # Keys of masked frames are taken 64 at a time, into two arrays.
-            masked = 0.2
+            masked = 0.06
             with Sluice("ws://127.0.0.1:0/echo", "echo", environment=environment) as ours:
                 yield Result("allocations per echoed message", per_message(ours, "ws-echo", "--path", "/echo"), 0.001, True, "")
             with Floor("tcp-echo", core=LOAD_CORE) as far:

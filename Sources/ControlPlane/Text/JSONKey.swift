@@ -33,6 +33,7 @@ package struct JSONKey: Sendable, ExpressibleByStringLiteral {
     static var room: Int { Self.lengthLimit + 4 }
 
     /// - Parameter comma: whether it is written: it does not stand before the first member of an object.
+    @inline(__always)
     func write(behindComma comma: Bool, to output: inout OutputSpan<UInt8>) {
         output.append(copying: self.bytes.span.extracting((comma ? 0 : 1)..<self.count))
     }

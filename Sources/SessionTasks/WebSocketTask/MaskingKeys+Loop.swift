@@ -13,7 +13,12 @@ extension MaskingKeys {
     /// Two keys of each word. A system that gave no words would leave keys that anybody knows: then one comes from the
     /// standard library's generator, which is cryptographic too.
     package static func keys(of words: [UInt64]) -> (first: UInt32, more: [UInt32]) {
-        var keys = words.flatMap { [UInt32(truncatingIfNeeded: $0), UInt32(truncatingIfNeeded: $0 >> 32)] }
+        var keys: [UInt32] = []
+        keys.reserveCapacity(words.count * 2)
+        for word in words {
+            keys.append(UInt32(truncatingIfNeeded: word))
+            keys.append(UInt32(truncatingIfNeeded: word >> 32))
+        }
         let first = keys.popLast() ?? UInt32.random(in: .min ... .max)
         return (first, keys)
     }
