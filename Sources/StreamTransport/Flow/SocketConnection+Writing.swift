@@ -18,7 +18,7 @@ extension SocketConnection {
     package func write(_ head: LeadingBytes, _ bytes: RawSpan) -> Int {
         let count = head.count + bytes.byteCount
         guard self.takesOutput, count > 0 else { return self.queuedBytes }
-        if count >= Self.largeWrite, self.mayPassScratch { return self.sendPast(head, bytes) }
+        if count >= Self.largeWrite, self.mayPassScratch(count) { return self.sendPast(head, bytes) }
         // A head is stored as eight bytes, of which some may be nothing.
         guard self.claimScratch(count + 8) else { return self.queueFilled(count) { head.lead(bytes, into: &$0) } }
         self.written &+= UInt64(self.loop.gather(head, bytes))
@@ -28,9 +28,11 @@ extension SocketConnection {
     /// From so many bytes on, a write is worth a call of its own rather than a copy.
     private static let largeWrite = 8 << 10
 
-    /// Only the first write of a turn: were all sent as they come, many would make many calls.
-    private var mayPassScratch: Bool {
-        self.waiting == 0 && !self.loop.scratch.wasPassed && self.loop.scratch.owner !== self
+    /// Only the first write of a turn: were all sent as they come, many would make many calls. What is longer than the
+    /// scratch waits in the queue for the end of the turn, and its writer is told when it has left.
+    private func mayPassScratch(_ count: Int) -> Bool {
+        self.waiting == 0 && count <= self.loop.scratch.capacity - 8 && !self.loop.scratch.wasPassed
+            && self.loop.scratch.owner !== self
     }
 
     private func sendPast(_ head: LeadingBytes, _ bytes: RawSpan) -> Int {

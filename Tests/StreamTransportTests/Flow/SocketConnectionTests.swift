@@ -72,8 +72,10 @@ struct SocketConnectionTests {
         let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7) }
         meeting.perform {
             connection.write("0")
-            #expect(connection.write(LeadingBytes(0xFF04_0302_01, count: 4), bytes.span.bytes) == 5 + count)
-            #expect(connection.queuedBytes == 5 + count)
+            let queued = connection.write(LeadingBytes(0xFF04_0302_01, count: 4), bytes.span.bytes)
+            // What does not fit beside it sends the first byte on its way.
+            #expect(queued == 5 + count || (queued == 4 + count && count > 260_000))
+            #expect(connection.queuedBytes == queued)
         }
         #expect(meeting.run { peer.received.count == 5 + count })
         #expect(peer.received == [0x30, 1, 2, 3, 4] + bytes)
