@@ -74,6 +74,18 @@ struct TimeoutTests {
         session.invalidateAndCancel()
     }
 
+    /// One timer serves the session: it goes on for those that began later.
+    @Test func endEachTaskOfASession() async throws {
+        let server = try await WebServer(["/": .hang])
+        let session = URLSession.test { $0.timeoutIntervalForResource = 0.6 }
+        async let first = session.load(server.url())
+        await server.hasHeard(1)
+        async let second = session.load(server.url())
+        #expect(try await first.code == .timedOut)
+        #expect(try await second.code == .timedOut)
+        session.invalidateAndCancel()
+    }
+
     @Test func rangeOverAllAttempts() async throws {
         let server = try await WebServer()
         server.on("/") { request in
