@@ -43,7 +43,8 @@ final class TunnelEnd {
         case (.stream, .stream):
             break
         }
-        self.link.setReadLimit(settings.buffer.readLimit)
+        let becomesMessages = if case (.stream, .webSocket) = (self.link, other.link) { true } else { false }
+        self.link.setReadLimit(settings.buffer.readLimit(for: becomesMessages ? settings.framing : nil))
     }
 
     func start() {
