@@ -298,7 +298,7 @@ class Bench:
             # A block goes there and comes back: two reads and two writes.
             yield from results("tcp→tcp", counted(ours, "tcp-echo"), 2)
         with Sink("sink") as sink, self.tunnel("tcp", "tcp", sink.port) as ours:
-            calls, _ = traced(ours, 0.3 + self.size.seconds, "tcp-stream", "--dir", "up", counts="up_mb_per_s")
+            calls, _ = traced(ours, 0.3 + self.size.seconds, "tcp-stream", "--dir", "up", "-s", 1 << 18, counts="up_mb_per_s")
             # Bulk goes from socket to socket: only what each connection begins with is copied.
             yield Result("copying reads in bulk, tcp→tcp", calls["recvfrom"] / max(1, calls["splice"]), 0.1, True, "",
                          measure="of all", notes={"splice": calls["splice"], "recvfrom": calls["recvfrom"]})
