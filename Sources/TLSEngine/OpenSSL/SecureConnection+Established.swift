@@ -63,6 +63,7 @@ extension SecureConnection {
 
     /// Says what the peer did wrong, unless we have said that nothing more comes.
     private func accuse(_ violation: RecordViolation, _ records: EstablishedRecords) {
+        ErrorQueue.clear()
         if case .open = self.outputState, records.writeAlert(violation.alert, to: self.output) {
             self.alert = TLSAlert(code: violation.alert, origin: .ours)
         }
