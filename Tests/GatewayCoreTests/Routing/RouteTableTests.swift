@@ -94,6 +94,30 @@ struct RouteTableTests {
         #expect(RouteTable(Self.routes).find(host: "a", target: target) == .malformed)
     }
 
+    /// Where no route asks for a host, targets to the letter are looked up; a host that nobody asks for forbids that.
+    @Test func theShortWayToARouteLeadsWhereTheLongOneDoes() {
+        let plain = [
+            Self.route(nil), Self.route(nil, .literal("chat"), .literal("lobby")), Self.route(nil, .literal("chat")),
+            Self.route(nil, .literal("chat"), .rest("rest")), Self.route(nil, .literal("a b")),
+            Self.route(nil, .literal("chat"), .literal("lobby")), Self.route(nil, .literal("..")),
+            Self.route(nil, .literal("x"), .literal("")), Self.route(nil, .literal("100%")),
+            Self.route(nil, .literal("q?")),
+            Self.route(nil, .literal("s/t")), Self.route(nil, .parameter("p"), .literal("end")),
+        ]
+        let short = RouteTable(plain)
+        let long = RouteTable(plain + [Self.route(.exact("nobody.example"))])
+        let targets = [
+            "/", "//", "/chat", "/chat/", "/chat/lobby", "/chat/lobby/", "/chat/lobby?x", "/CHAT", "/a b", "/a%20b",
+            "/..",
+            "/x/", "/x", "/100%", "/100%25", "/q?", "/q%3F", "/s/t", "/s%2Ft", "/x/end", "", "chat", "/chat#", "*",
+        ]
+        for host in [nil, "", "a", "a:80", "[::1]", "[::1", "]"] {
+            for target in targets {
+                #expect(short.find(host: host, target: target) == long.find(host: host, target: target))
+            }
+        }
+    }
+
     @Test func refusesAHostWithAnOpenBracket() {
         #expect(RouteTable(Self.routes).find(host: "[::1", target: "/") == .malformed)
     }
