@@ -15,7 +15,7 @@ import rows  # noqa: E402
 import steering  # noqa: E402
 
 # KiB for each idle connection: what was reached, and a fifth more for the allocator's moods.
-MEMORY = {"memory, idle ws echo": 1.6, "memory, idle tunnel ws→tcp": 3.1, "memory, idle wss echo": 19.5}
+MEMORY = {"memory, idle ws echo": 1.6, "memory, idle tunnel ws→tcp": 3.1, "memory, idle wss echo": 7.5}
 
 
 @pytest.fixture(scope="module")

@@ -209,6 +209,26 @@ def test_s_client_resumes_its_session(bridge, authority, server_certificate, tmp
     assert re.search(r"^Reused, TLSv1", second, re.MULTILINE), second
 
 
+@pytest.mark.parametrize("suite", ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"])
+def test_s_client_changes_its_keys_and_asks_for_ours(bridge, authority, server_certificate, suite):
+    certificate, key = server_certificate
+    gateway = bridge("tls://127.0.0.1:0", "echo", "--certificate", certificate, "--key", key)
+    with Program("openssl", "s_client", "-connect", f"127.0.0.1:{gateway.port()}", "-CAfile", authority.certificate,
+                 "-servername", "localhost", "-tls1_3", "-ciphersuites", suite, "-brief") as client:
+        def say(line, answer):
+            start = len(client.output.all())
+            client.process.stdin.write(line.encode() + b"\n")
+            client.process.stdin.flush()
+            client.output.wait_for(lambda said: said == answer, f"the answer to {line}", start=start)
+
+        say("before", "before")
+        # A line that begins with K asks for a new key of ours beside its own, one with k does not.
+        for number, order in enumerate("KkKK"):
+            say(order, "KEYUPDATE")
+            say(f"after {number}", f"after {number}")
+        assert f"Ciphersuite: {suite}" in client.output.all()
+
+
 @pytest.mark.parametrize("version", ["-tls1_2", "-tls1_3"])
 def test_s_server_is_reached_as_a_tls_target(bridge, authority, server_certificate, version):
     certificate, key = server_certificate

@@ -40,6 +40,13 @@ public final class CiphertextBuffer {
         self.count += count
     }
 
+    /// Adds `count` bytes that `write` puts where they belong, unless it answers that it could not.
+    func extend(by count: Int, _ write: (UnsafeMutableRawPointer) -> Bool) -> Bool {
+        guard unsafe write(self.reserve(count)) else { return false }
+        self.count += count
+        return true
+    }
+
     private func reserve(_ extra: Int) -> UnsafeMutableRawPointer {
         if let storage = unsafe self.storage, extra <= self.capacity - self.count { return unsafe storage + self.count }
         let capacity = max(self.count + extra, 2 * self.capacity, Self.firstCapacity)

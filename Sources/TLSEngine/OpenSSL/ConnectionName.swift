@@ -23,7 +23,7 @@ struct ConnectionName {
     }
 
     /// Asks for the name by SNI, unless it is an address (RFC 6066 §3), and makes verification check it.
-    func install(on ssl: OpaquePointer, verified: Bool) throws(TLSFailure) {
+    func install(on ssl: OpaquePointer?, verified: Bool) throws(TLSFailure) {
         if !self.isAddress, unsafe sluice_set_server_name(ssl, self.text) != 1 { throw self.unacceptable() }
         if verified { unsafe try self.require(in: SSL_get0_param(ssl)) }
     }

@@ -16,7 +16,9 @@ struct ContextBuilder {
         try self.setVerification()
         try self.setSessions(context: sessionContext)
         unsafe SSL_CTX_set_info_callback(self.handle, noteProgress)
-        if self.configuration.keyLog != nil { unsafe SSL_CTX_set_keylog_callback(self.handle, logKey) }
+        if self.configuration.keyLog != nil || SecureConnection.mayTakeOver(self.configuration) {
+            unsafe SSL_CTX_set_keylog_callback(self.handle, logKey)
+        }
     }
 
     private func setVersionsAndCiphers() throws(TLSFailure) {

@@ -55,7 +55,23 @@ func keepSession(_ ssl: OpaquePointer?, _ session: OpaquePointer?) -> Int32 {
 
 func logKey(_ ssl: OpaquePointer?, _ line: UnsafePointer<CChar>?) {
     guard let line = unsafe line, let connection = unsafe connection(of: ssl) else { return }
+    unsafe connection.dialogue?.secrets.noteKey(line)
     connection.material.keyLog?.write(unsafe String(cString: line))
+}
+
+/// Called for what is written and read, in parts: headers of records, and each message of the handshake behind them.
+func noteMessage(
+    _ written: Int32, _ version: Int32, _ kind: Int32, _ bytes: UnsafeRawPointer?, _ count: Int, _ ssl: OpaquePointer?,
+    _: UnsafeMutableRawPointer?
+) {
+    guard written == 1, let dialogue = unsafe connection(of: ssl)?.dialogue else { return }
+    switch kind {
+    case SSL3_RT_HEADER: dialogue.secrets.noteRecord()
+    case SSL3_RT_HANDSHAKE:
+        guard let first = unsafe bytes?.load(as: UInt8.self), first == SSL3_MT_FINISHED else { return }
+        dialogue.secrets.noteFinished()
+    default: break
+    }
 }
 
 func noteProgress(_ ssl: OpaquePointer?, _ event: Int32, _ value: Int32) {

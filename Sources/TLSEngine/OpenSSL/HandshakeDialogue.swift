@@ -14,4 +14,6 @@ final class HandshakeDialogue {
     var chosenIdentity = ChosenIdentity.undecided
     /// Why the peer was refused, to tell it better than OpenSSL's "certificate verify failed" does.
     var refusal: TLSFailure.Kind?
+    /// Server: what its records will need.
+    var secrets = TrafficSecrets()
 }

@@ -19,7 +19,7 @@ final class KeptSession: @unchecked Sendable {
     var isReusable: Bool { unsafe sluice_is_tls13(self.session) == 0 }
 
     /// Offers the session on a connection that has not started.
-    func offer(on ssl: OpaquePointer) {
+    func offer(on ssl: OpaquePointer?) {
         guard unsafe sluice_is_resumable(self.session) == 1 else { return }
         unsafe SSL_set_session(ssl, self.session)
     }

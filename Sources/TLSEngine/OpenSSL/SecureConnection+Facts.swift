@@ -6,10 +6,13 @@ extension SecureConnection {
         guard let version = TLSVersion(rawValue: UInt16(truncatingIfNeeded: unsafe SSL_version(self.ssl))),
             let cipher = unsafe SSL_get_current_cipher(self.ssl)
         else { return nil }
-        let name = unsafe SSL_CIPHER_standard_name(cipher).map { unsafe String(cString: $0) }
+        let identifier = unsafe SSL_CIPHER_get_protocol_id(cipher)
+        // A literal costs each connection nothing.
+        let name =
+            RecordSuite(rawValue: identifier)?.name
+            ?? (unsafe SSL_CIPHER_standard_name(cipher).map { unsafe String(cString: $0) })
         return TLSFacts(
-            version: version, cipherName: name ?? "unknown",
-            cipherIdentifier: unsafe SSL_CIPHER_get_protocol_id(cipher),
+            version: version, cipherName: name ?? "unknown", cipherIdentifier: identifier,
             applicationProtocol: self.applicationProtocol(), serverName: self.requestedName,
             peerChain: self.peerChain(), resumed: unsafe SSL_session_reused(self.ssl) == 1)
     }

@@ -41,8 +41,9 @@ extension SecureConnection {
             self.fail(.engine, "the handshake has no facts")
             return self.tellFailure()
         }
-        self.phase = .open
         if self.decidesLate, dialogue.decision == .accept { self.issueWithheldTickets(facts.version) }
+        self.takeRecordsOver(dialogue, facts)
+        self.phase = .open
         self.flushOutput()
         return .handshakeCompleted(facts)
     }

@@ -4,6 +4,7 @@ import COpenSSL
 extension SecureConnection {
     /// One event from `input`; and how many bytes of it are left.
     func step(_ input: UnsafeRawBufferPointer, _ plaintext: inout MutableRawSpan) -> (SecureEvent?, left: Int) {
+        if let records = self.records { return unsafe self.advance(records, input, &plaintext) }
         unsafe self.channel.pointee.input = input
         let event = self.advance(&plaintext)
         let left = unsafe self.channel.pointee.input.count
@@ -46,6 +47,11 @@ extension SecureConnection {
 
     /// - Returns: `false` if it must be tried again after more input, or failed.
     func encrypt(_ plaintext: UnsafeRawBufferPointer) -> Bool {
+        if let records = self.records {
+            if records.write(unsafe RawSpan(_unsafeBytes: plaintext), to: self.output) { return true }
+            self.fail(.engine, "a record cannot be written")
+            return false
+        }
         var count = 0
         ErrorQueue.clear()
         let result = unsafe SSL_write_ex(self.ssl, plaintext.baseAddress, plaintext.count, &count)
@@ -71,6 +77,10 @@ extension SecureConnection {
             }
         }
         guard case .closing = self.outputState else { return }
+        if let records = self.records {
+            if records.writeCloseNotify(to: self.output) { self.outputState = .closed }
+            return
+        }
         ErrorQueue.clear()
         // 0: sent, and the peer's has not come; 1: sent, and it had. Below: a message of the peer's is incomplete;
         // tried again.
@@ -106,6 +116,7 @@ extension SecureConnection {
     func fail(_ failure: TLSFailure) {
         guard self.failure == nil else { return }
         self.phase = .failed(failure, told: false)
+        self.records = nil
         self.held = []
         self.aside = []
     }

@@ -5,6 +5,9 @@ import COpenSSL
 ///
 /// Confined to its owner's thread. After each call the owner takes the bytes of `output`, before it calls another
 /// connection that shares the buffer. An idle connection owns no buffer.
+///
+/// OpenSSL does the handshake. Behind it a server's records of TLS 1.3 are protected here and OpenSSL's own connection
+/// is given up (`EstablishedRecords`); TLS 1.2 and the client's role stay with it to the end.
 @safe
 public final class SecureConnection {
     enum Phase {
@@ -26,10 +29,14 @@ public final class SecureConnection {
     static let asideLimit = 1 << 20
 
     let material: ContextMaterial
-    let ssl: OpaquePointer
+    /// OpenSSL's own connection: the handshake, and all that follows of TLS 1.2 and of a client.
+    var ssl: OpaquePointer?
     let channel: UnsafeMutablePointer<CiphertextChannel>
     let serverName: String?
     let resumptionKey: String?
+
+    /// Records of a server behind the handshake of TLS 1.3, for which `ssl` was given up.
+    var records: EstablishedRecords?
 
     var phase = Phase.handshaking(HandshakeDialogue())
     var outputState = Output.open
@@ -78,16 +85,12 @@ public final class SecureConnection {
         } else {
             unsafe SSL_set_accept_state(ssl)
             if self.decidesLate { unsafe sluice_withhold_tickets(ssl) }
+            if Self.mayTakeOver(material.configuration) { unsafe SSL_set_msg_callback(ssl, noteMessage) }
         }
     }
 
     deinit {
-        // From here on no callback may find this object.
-        unsafe SSL_set_ex_data(self.ssl, 0, nil)
-        // OpenSSL forgets the session of a connection that was not shut down; a peer that just went away is no reason
-        // to.
-        if self.failure == nil { unsafe SSL_set_shutdown(self.ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN) }
-        unsafe SSL_free(self.ssl)
+        self.releaseLibraryState()
         unsafe self.channel.deinitialize(count: 1)
         unsafe self.channel.deallocate()
     }

@@ -125,7 +125,7 @@ public final class TLSIdentity: @unchecked Sendable {
     var keyKind: Int32 { unsafe EVP_PKEY_get_base_id(self.key) }
 
     /// Puts the identity on a connection, beside those of other key kinds.
-    func install(on ssl: OpaquePointer) -> Bool {
+    func install(on ssl: OpaquePointer?) -> Bool {
         unsafe SSL_use_cert_and_key(ssl, self.certificate, self.key, self.chain, 1) == 1
     }
 

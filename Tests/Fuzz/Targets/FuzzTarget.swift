@@ -12,6 +12,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case frames
     case inflater
     case proxyProtocol = "proxy-protocol"
+    case records
     case requests
     case responseHeads = "response-heads"
     case responses
@@ -31,6 +32,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .frames: try FramesCheck.run(bytes)
         case .inflater: try InflaterCheck.run(bytes)
         case .proxyProtocol: try ProxyProtocolCheck.run(bytes)
+        case .records: try RecordsCheck.run(bytes)
         case .requests: try RequestsCheck.run(bytes)
         case .responseHeads: try ResponseHeadsCheck.run(bytes)
         case .responses: try ResponsesCheck.run(bytes)

@@ -1,0 +1,16 @@
+/// What a record held once it is decrypted: content, its type, and zeros that hide how long it is (RFC 8446 §5.4).
+struct InnerPlaintext: Equatable {
+    let type: UInt8
+    /// Bytes of content, which are the first ones.
+    let count: Int
+
+    /// - Throws: `.noContentType` if there is nothing but padding; `.recordTooLong` for content above 2^14 bytes.
+    init(_ bytes: RawSpan) throws(RecordViolation) {
+        var last = bytes.byteCount - 1
+        while last >= 0, bytes[byte: last] == 0 { last -= 1 }
+        guard last >= 0 else { throw .noContentType }
+        guard last <= RecordSize.content else { throw .recordTooLong }
+        self.type = bytes[byte: last]
+        self.count = last
+    }
+}
