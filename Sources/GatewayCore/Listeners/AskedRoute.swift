@@ -1,4 +1,3 @@
-import StreamTransport
 import WebSocketProtocol
 
 /// An opening request that a route was found for, with all that is known of who asks.
@@ -7,16 +6,12 @@ final class AskedRoute: Sendable {
     let request: OpeningRequest
     let match: RouteMatch
     let isSecure: Bool
-    let client: SocketAddress
-    let peer: SocketAddress
     let plan: ListenerPlan
 
-    init(_ found: FoundRoute, isSecure: Bool, client: SocketAddress, peer: SocketAddress, plan: ListenerPlan) {
+    init(_ found: FoundRoute, isSecure: Bool, plan: ListenerPlan) {
         self.request = found.request
         self.match = found.match
         self.isSecure = isSecure
-        self.client = client
-        self.peer = peer
         self.plan = plan
     }
 

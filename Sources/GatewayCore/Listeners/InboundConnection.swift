@@ -156,8 +156,7 @@ final class InboundConnection {
         case .success(let found):
             self.passport.route = found.route.configuration.name
             self.handOver()
-            let asked = AskedRoute(
-                found, isSecure: self.isSecure, client: self.passport.client, peer: self.passport.peer, plan: self.plan)
+            let asked = AskedRoute(found, isSecure: self.isSecure, plan: self.plan)
             self.gateway.begin(.webSocket(self.transport, asked), of: self, route: found.route)
         }
     }
