@@ -48,6 +48,15 @@ extension RawSpan {
     }
 }
 
+extension RawSpan {
+    /// The four bytes from `offset` on, the first the most significant; traps outside `0...(byteCount - 4)`.
+    @inlinable
+    package subscript(bigEndianWord offset: Int) -> UInt32 {
+        precondition(offset >= 0 && self.byteCount - offset >= 4)
+        return unsafe UInt32(bigEndian: self.unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: UInt32.self))
+    }
+}
+
 extension MutableRawSpan {
     /// Copies `source` to `offset` on; both ranges are checked.
     @inlinable

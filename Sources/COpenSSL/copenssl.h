@@ -10,7 +10,11 @@
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 // Context
 
@@ -193,6 +197,20 @@ static inline int sluice_error_is_alert(unsigned long code) {
 
 static inline int sluice_bio_flush(BIO *bio) {
     return (int)BIO_flush(bio);
+}
+
+// A file to append to that nobody but its owner can read if it is made anew; NULL with a reason in the error queue.
+static inline BIO *sluice_bio_appending_in_private(const char *path) {
+    int descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "ab");
+    if (file == NULL) {
+        ERR_raise_data(ERR_LIB_SYS, errno, "open for appending");
+        if (descriptor >= 0) close(descriptor);
+        return NULL;
+    }
+    BIO *bio = BIO_new_fp(file, BIO_CLOSE);
+    if (bio == NULL) fclose(file);
+    return bio;
 }
 
 static inline int sluice_path_exists(const char *path) {

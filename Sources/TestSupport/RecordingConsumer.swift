@@ -16,6 +16,11 @@ package final class RecordingConsumer: TransportConsumer {
     package private(set) var offers: [Int] = []
     /// How many of the bytes offered are taken: all, unless a test says otherwise. May act on the transport.
     package var takes: (_ offered: Int) -> Int = { $0 }
+    /// Whereto bytes go unseen after a long read; `nil` shows them all here.
+    package var unseenTarget: SocketConnection?
+    /// How many bytes went there.
+    package private(set) var passed = 0
+    package var onBytes: ([UInt8]) -> Void = { _ in }
     package var onInputClosed: () -> Void = {}
     package var onOutputProgressed: () -> Void = {}
 
@@ -33,8 +38,15 @@ package final class RecordingConsumer: TransportConsumer {
     package func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
         self.offers.append(bytes.byteCount)
         let taken = self.takes(bytes.byteCount)
-        if taken > 0 { self.received.append(bytes.bytes.extracting(0..<taken)) }
+        guard taken > 0 else { return taken }
+        let start = self.received.count
+        self.received.append(bytes.bytes.extracting(0..<taken))
+        self.onBytes(Array(self.received[start...]))
         return taken
+    }
+
+    package func passedUnseen(_ count: Int, queued: Int) {
+        self.passed += count
     }
 
     package func inputClosed() {

@@ -1,4 +1,3 @@
-import Foundation
 import GatewayCore
 import StreamTransport
 
@@ -12,7 +11,7 @@ enum Announcement {
         if case .builtIn = source, let web = places.first { lines += Self.firstSteps(web) }
         lines.append("ready")
         // In one piece, so that a reader who waits for a line never sees half of it.
-        FileHandle.standardOutput.write(Data((lines.joined(separator: "\n") + "\n").utf8))
+        ProcessOutput.print(lines.joined(separator: "\n") + "\n")
     }
 
     /// With the path where only one leads anywhere, so that the URL can be used as it stands.

@@ -15,7 +15,7 @@ struct CheckCommand: AsyncParsableCommand {
 
               sluice.yaml:4:13: listeners[0].listen: expected a port from 0 to 65535, found "ws://127.0.0.1:99999"
 
-            Certificates, keys and other files that the configuration names must be readable; with --without-files they are not \
+            Certificates, keys and other files that the configuration names must be readable and of use; with --without-files they are not \
             looked at, for checking a file on another machine than the one it is for.
 
             EXAMPLES

@@ -26,11 +26,14 @@ enum ConfigurationFile {
         }
     }
 
-    /// Looks at the files that a configuration names: certificates, keys, passwords, key logs.
+    /// Looks at the files that a configuration names: certificates, keys, passwords, key logs; and into those of TLS.
     ///
     /// - Throws: `UnusableFiles` with a line for each that cannot be used.
     static func audit(_ located: LocatedConfiguration) throws {
-        let problems = FileAudit(check: self.fault).problems(in: located)
+        let unreadable = FileAudit.files(of: located).filter { self.fault($0.path, $0.use) != nil }.map(\.path)
+        let problems =
+            FileAudit(check: self.fault).problems(in: located)
+            + MaterialAudit(located, except: Set(unreadable)).problems()
         guard problems.isEmpty else { throw UnusableFiles(problems.map(\.description).joined(separator: "\n")) }
     }
 

@@ -1,5 +1,4 @@
 import ArgumentParser
-import Foundation
 import GatewayCore
 
 /// Turns what a command threw into lines on standard error and an exit code.
@@ -32,6 +31,6 @@ enum Ending {
 
     /// Writes lines to standard error.
     static func say(_ text: String) {
-        FileHandle.standardError.write(Data((text + "\n").utf8))
+        ProcessOutput.say(text + "\n")
     }
 }

@@ -255,13 +255,13 @@ class Bench:
         if not peers.have("strace"):
             raise MeasurementFailed("strace is not there")
 
-        def traced(peer, seconds, mode, *options):
+        def traced(peer, seconds, mode, *options, counts="msgs"):
             with tempfile.NamedTemporaryFile("r") as table:
                 tracer = subprocess.Popen(["strace", "-f", "-c", "-o", table.name, "-p", str(peer.pid)],
                                           stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
                 try:
                     tracer.stderr.readline()  # "Process N attached"
-                    messages = wsload(mode, peer.port, "-c", 8, "-s", 512, "-t", seconds, "-w", 0, *options)["msgs"]
+                    messages = wsload(mode, peer.port, "-c", 8, "-s", 512, "-t", seconds, "-w", 0, *options)[counts]
                 finally:
                     tracer.send_signal(2)
                     tracer.communicate(timeout=20)
@@ -297,6 +297,11 @@ class Bench:
         with Floor("tcp-echo", core=LOAD_CORE) as far, self.tunnel("tcp", "tcp", far.port) as ours:
             # A block goes there and comes back: two reads and two writes.
             yield from results("tcp→tcp", counted(ours, "tcp-echo"), 2)
+        with Sink("sink") as sink, self.tunnel("tcp", "tcp", sink.port) as ours:
+            calls, _ = traced(ours, 0.3 + self.size.seconds, "tcp-stream", "--dir", "up", "-s", 1 << 18, counts="up_mb_per_s")
+            # Bulk goes from socket to socket: only what each connection begins with is copied.
+            yield Result("copying reads in bulk, tcp→tcp", calls["recvfrom"] / max(1, calls["splice"]), 0.1, True, "",
+                         measure="of all", notes={"splice": calls["splice"], "recvfrom": calls["recvfrom"]})
 
     def idle_beside_busy(self):
         count = 15_000 if self.size is FULL else self.size.idle

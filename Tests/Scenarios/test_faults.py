@@ -5,6 +5,7 @@ import hashlib
 import os
 import random
 import select
+import socket
 import threading
 
 import pytest
@@ -38,6 +39,19 @@ def test_a_stalled_reader_stops_the_sender(bridge, listener, listen, target, dir
         finisher.start()
         receive_nothing_but(reader, 0, (len(data) // FRAME) * 65536)
         finisher.join(seconds(10))
+
+
+def test_a_stream_of_nothing_but_line_ends_stays_within_its_bound(bridge, listener):
+    """Each byte becomes a message of its own, six times as long."""
+    listener.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # what is accepted has it too
+    gateway = bridge("tcp://127.0.0.1:0", listener.url("ws", "/"), "--framing", "lines")
+    tunnels = [join(gateway, listener, "tcp", "ws") for _ in range(20)]
+    before = gateway.memory()
+    for near, _ in tunnels:
+        fill(near.wire, limit=64 * MEBIBYTE, quiet=0.2, block=b"\n" * 65536)
+    assert (gateway.memory() - before) / len(tunnels) < MEBIBYTE
+    _, far = tunnels[0]
+    assert [far.wire.read_message() for _ in range(1000)] == [(TEXT, b"")] * 1000
 
 
 FRAME = 65536 + 14  # a masked frame with an eight-byte length; unmasked ones are four bytes shorter
@@ -529,3 +543,97 @@ def test_ten_thousand_tunnels_leave_neither_descriptors_nor_memory(sluice):
         far.server.close()
 
     asyncio.run(asyncio.wait_for(work(), seconds(170)))
+
+
+# -- both ends at once: targets that go at every phase, under clients that do the same
+
+STAGES = ["accepted", "within TLS", "within the request", "after the request", "within the answer", "after the answer", "within a frame"]
+
+
+class Failing:
+    """A WebSocket target, under TLS or not, each of whose connections is reset or ended at some stage."""
+
+    def __init__(self, listener, chance):
+        self.listener, self.chance = listener, chance
+        self.tls, listener.tls = listener.tls, None
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                wire = self.listener.accept()
+            except (AssertionError, OSError):
+                return
+            stage, end = self.chance.choice(STAGES), self.chance.choice(["reset", "close"])
+            threading.Thread(target=self._serve, args=(wire, stage, end), daemon=True).start()
+
+    def _serve(self, wire, stage, end):
+        try:
+            self._reach(wire, stage)
+        except (AssertionError, OSError):
+            pass
+        try:
+            getattr(wire, end)()
+        except OSError:
+            pass
+
+    def _reach(self, wire, stage):
+        if stage == "accepted":
+            return
+        if stage in ("within TLS", "within the request"):
+            wire.receive(20)
+            return
+        if self.tls:
+            wire.socket = self.tls.wrap_socket(wire.socket, server_side=True)
+        asked = websocket.parse_head(wire.receive_head())
+        if stage == "after the request":
+            return
+        answer = ("HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: "
+                  + websocket.accept_value(asked.header("Sec-WebSocket-Key")) + "\r\n\r\n").encode()
+        wire.send(answer[:50] if stage == "within the answer" else answer)
+        if stage == "within a frame":
+            wire.send(frame(BINARY, bytes(300), key=None)[:100])
+
+
+@pytest.mark.parametrize("scheme", ["ws", "wss"])
+def test_ends_at_every_phase_of_both_sides_leave_nothing_and_one_reason_each(bridge, authority, server_certificate, scheme):
+    import json
+    tls = authority.server_context(server_certificate) if scheme == "wss" else None
+    with Listener(tls=tls, within=30) as target:
+        Failing(target, random.Random(5))
+        options = ["--ca", authority.certificate, "--server-name", "localhost"] if tls else []
+        gateway = bridge(
+            "ws://127.0.0.1:0/", target.url(scheme, "/"), "--handshake-timeout", "500ms", "--connect-timeout", "2s",
+            "--log-format", "json", *options)
+        idle = gateway.descriptors()
+        count = sized(20, 100)
+
+        def come_and_go(seed):
+            chance = random.Random(seed)
+            whole = request("/") + frame(BINARY, bytes(100))
+            for _ in range(20):
+                try:
+                    with Wire.connect(gateway.address()) as wire:
+                        wire.send(whole[:chance.choice([0, 1, len(whole) // 2, len(whole) - 50, len(whole), len(whole)])])
+                        if chance.random() < 0.5:
+                            wire.receive_some()
+                        if chance.random() < 0.5:
+                            wire.reset()
+                except (AssertionError, OSError):
+                    pass
+
+        clients = [threading.Thread(target=come_and_go, args=(seed,), daemon=True) for seed in range(count)]
+        for client in clients:
+            client.start()
+        for client in clients:
+            client.join(seconds(120))
+        gateway.settle(idle, within=40)
+
+        def closed():
+            return [line for line in map(json.loads, gateway.log.all()) if line["message"] == "connection closed"]
+
+        eventually(lambda: len(closed()) == 20 * count, "the last line of every connection")
+        assert len({line["id"] for line in closed()}) == 20 * count
+        opened = {line["id"] for line in map(json.loads, gateway.log.all()) if line["message"] == "connection opened"}
+        assert opened <= {line["id"] for line in closed()}
+        assert gateway.running()

@@ -111,6 +111,51 @@ drain-timeout: 5
             assert needed in got.stderr, f"{needed} is not in {got.stderr}"
 
 
+def test_certificates_of_no_use_are_told_at_their_places_all_at_once(tmp_path, authority, server_certificate):
+    junk = tmp_path / "junk.pem"
+    junk.write_text("nothing of the kind\n")
+    certificate, key = map(str, server_certificate)
+    other = str(authority.issue("other")[1])
+    tls = [{"certificate": str(junk), "key": key}, {"certificate": certificate, "key": other},
+           {"certificate": certificate, "key": key, "client-ca": str(junk)}]
+    file = configuration.write(
+        tmp_path / "sluice.yaml",
+        [configuration.listener(f"l{at}", "tls://127.0.0.1:0", route="echo", tls=one) for at, one in enumerate(tls)]
+        + [configuration.listener("web", "ws://127.0.0.1:0")],
+        [configuration.route("echo", "echo"), configuration.route("app", "app", path="/")],
+        [configuration.upstream("app", "wss://127.0.0.1:1/", tls={"ca": str(junk), "crl": [str(junk)]})])
+    for words in (["check", "--config", file], ["serve", "--config", file]):
+        got = process.run(*words)
+        assert got.returncode == CONFIGURATION, got
+        lines = got.stderr.splitlines()
+        places = [re.match(r"\S+:\d+:\d+: (\S+):", line) for line in lines]
+        assert [place and place.group(1) for place in places] == [
+            "listeners[0].tls.certificate", "listeners[1].tls.certificate", "listeners[2].tls.client-ca",
+            "upstreams[0].tls.ca", "upstreams[0].tls.crl[0]"], lines
+    assert process.run("check", "--config", file, "--without-files").returncode == 0
+    got = process.run("bridge", "tcp://127.0.0.1:0", "tls://127.0.0.1:1", "--ca", junk)
+    assert got.returncode == CONFIGURATION and got.stderr.startswith("--ca: ") and str(junk) in got.stderr, got
+
+
+def test_a_key_that_asks_for_a_password_is_told(tmp_path, server_certificate):
+    import subprocess
+    certificate, key = map(str, server_certificate)
+    locked = tmp_path / "locked.pem"
+    subprocess.run(
+        ["openssl", "pkey", "-in", key, "-aes256", "-passout", "pass:open sesame", "-out", locked], check=True)
+
+    def check(**password):
+        return process.run("check", "--config", configuration.write(
+            tmp_path / "sluice.yaml", [configuration.listener(
+                "web", "wss://127.0.0.1:0", tls={"certificate": certificate, "key": str(locked), **password})],
+            [configuration.route("echo", "echo", path="/")]))
+
+    for password in ({}, {"password": "another"}):
+        got = check(**password)
+        assert got.returncode == CONFIGURATION and "password" in got.stderr and "open sesame" not in got.stderr, got
+    assert check(password="open sesame").returncode == 0
+
+
 @pytest.mark.parametrize("text", ["", "listeners: [", "just text", "- a\n- b\n", "listeners: {}\nroutes: []\n", "\x00\x01", "a: &a [*a]\n"])
 def test_text_that_is_no_configuration_is_78(tmp_path, text):
     file = tmp_path / "bad.yaml"
@@ -174,6 +219,46 @@ def test_a_unix_socket_left_behind_by_a_kill_is_taken_over(bridge, tmp_path, lis
         near.send(b"hello")
         assert listener.accept().receive(5) == b"hello"
     assert gateway.running()
+
+
+@pytest.mark.parametrize("place", ["a full disk", "closed", "a pipe without a reader"])
+def test_it_serves_although_nobody_can_read_what_it_says(place):
+    import subprocess
+    with socket.socket() as chosen:
+        chosen.bind(("127.0.0.1", 0))
+        address = chosen.getsockname()
+    words = [str(process.BINARY), "bridge", "ws://%s:%d/" % address, "echo"]
+    read, write = os.pipe()
+    os.close(read)
+    with open("/dev/full", "wb") as full, os.fdopen(write, "wb") as pipe:
+        # A descriptor that is closed is one that the shell closes.
+        shell = ["sh", "-c", 'exec "$@" >&- 2>&-', "sh"] if place == "closed" else []
+        stream = {"a full disk": full, "closed": None, "a pipe without a reader": pipe}[place]
+        running = subprocess.Popen([*shell, *words], stdout=stream, stderr=stream, stdin=subprocess.DEVNULL)
+    try:
+        def served():
+            assert running.poll() is None, f"it ended with {running.returncode}"
+            try:
+                return websocket.connect(address)
+            except OSError:
+                return None
+
+        with eventually(served, "the listener") as client:
+            client.text("hello")
+            client.expect_text("hello")
+            client.close_cleanly()
+        running.terminate()
+        assert running.wait(seconds(20)) == 0
+    finally:
+        running.kill()
+        running.wait()
+
+
+def test_what_is_wrong_has_its_exit_code_although_nobody_can_read_it():
+    import subprocess
+    with open("/dev/full", "wb") as full:
+        got = subprocess.run([str(process.BINARY), "bridge", "nowhere", "nowhere"], stdout=full, stderr=full, check=False)
+    assert got.returncode == USAGE
 
 
 def test_json_logs_are_json_with_one_reason_for_each_connection(bridge, listener):
@@ -367,6 +452,44 @@ def test_sighup_opens_and_closes_listeners(sluice, tmp_path):
     with websocket.connect(tmp_path / "third.sock", "/echo") as client:
         client.text("hello")
         client.expect_text("hello")
+    held.text("still here")
+    held.expect_text("still here")
+
+
+def test_a_listener_may_change_its_kind_and_its_name_where_it_stands(sluice, tmp_path):
+    port = free_port()
+
+    def write(listener, *routes):
+        return configuration.write(tmp_path / "sluice.yaml", [listener], list(routes), control={"address": "none"})
+
+    def reload():
+        start = len(gateway.log.all())
+        gateway.signal(signal.SIGHUP)
+        return gateway.wait_log("reloaded", start=start)
+
+    web = configuration.route("echo", "echo", path="/echo")
+    gateway = sluice("serve", "--config", write(configuration.listener("a", f"ws://127.0.0.1:{port}"), web))
+    held = websocket.connect(("127.0.0.1", port), "/echo")
+    write(configuration.listener("a", f"tcp://127.0.0.1:{port}", route="raw"), configuration.route("raw", "echo"))
+    assert "not reloaded" not in reload()
+    with Wire.connect(("127.0.0.1", port)) as raw:
+        raw.send(b"raw")
+        assert raw.receive(3) == b"raw"
+    write(configuration.listener("b", f"ws://127.0.0.1:{port}"), web)
+    assert "not reloaded" not in reload()
+    with websocket.connect(("127.0.0.1", port), "/echo") as client:
+        client.text("hello")
+        client.expect_text("hello")
+    with Listener() as taken:
+        configuration.write(
+            tmp_path / "sluice.yaml",
+            [configuration.listener("b", f"tcp://127.0.0.1:{port}", route="raw"),
+             configuration.listener("c", f"tcp://127.0.0.1:{taken.port}", route="raw")],
+            [configuration.route("raw", "echo")], control={"address": "none"})
+        assert "not reloaded" in reload()
+    with websocket.connect(("127.0.0.1", port), "/echo") as client:
+        client.text("as before")
+        client.expect_text("as before")
     held.text("still here")
     held.expect_text("still here")
 

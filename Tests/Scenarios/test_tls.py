@@ -225,6 +225,41 @@ def test_the_certificate_is_chosen_by_the_name_asked_for(sluice, authority, tmp_
             client.expect_text(name)
 
 
+@pytest.mark.parametrize("scheme", ["tls", "wss"])
+def test_a_target_is_asked_for_by_its_name(bridge, authority, server_certificate, scheme):
+    asked = []
+    context = authority.server_context(server_certificate)
+    context.sni_callback = lambda _, name, __: asked.append(name)
+    with websocket.Listener(tls=context) as target:
+        gateway = bridge("tcp://127.0.0.1:0", f"{scheme}://localhost:{target.port}", "--ca", authority.certificate)
+        with Wire.connect(gateway.address()):
+            with target.accept():
+                assert asked == ["localhost"]
+
+
+def test_a_certificate_is_chosen_by_the_names_that_the_configuration_gives_it(sluice, authority, tmp_path):
+    first, second = authority.issue("first", names="DNS:first.example"), authority.issue("second", names="DNS:second.example")
+    names = ["other.example", "*.wild.example"]
+    certificates = [
+        {"certificate": str(first[0]), "key": str(first[1])},
+        {"certificate": str(second[0]), "key": str(second[1]), "server-names": names}]
+    file = configuration.write(
+        tmp_path / "sluice.yaml", [configuration.listener("web", "wss://127.0.0.1:0", tls={"certificates": certificates})],
+        [configuration.route("echo", "echo", path="/echo")], control={"address": "none"})
+    gateway = sluice("serve", "--config", file)
+
+    def shown(name):
+        context = authority.client_context()
+        context.check_hostname = False
+        with websocket.connect(gateway.address(), "/echo", tls=context, server_name=name) as client:
+            return dict(pair for group in client.socket.getpeercert()["subject"] for pair in group)["commonName"]
+
+    assert {name: shown(name) for name in ("other.example", "A.wild.example", "a.b.wild.example", "first.example", "second.example")} == {
+        "other.example": "second", "A.wild.example": "second", "a.b.wild.example": "first", "first.example": "first",
+        # Its own name is none of those it is for.
+        "second.example": "first"}
+
+
 def test_plain_and_tls_share_a_port_where_that_is_said(sluice, authority, server_certificate, tmp_path):
     certificate, key = map(str, server_certificate)
     listener = configuration.listener(

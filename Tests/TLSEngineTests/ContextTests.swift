@@ -224,6 +224,16 @@ struct ContextTests {
         #expect(text.hasSuffix("\n"))
     }
 
+    @Test func aFileOfKeysIsMadeForItsOwnerAlone() throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        var client = try Fixture.client()
+        client.keyLog = .file(path)
+        _ = try TLSContext(client)
+        let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? NSNumber
+        #expect(mode?.intValue == 0o600)
+    }
+
     private final class Lines: Sendable {
         private let lines = Mutex<[String]>([])
         var all: [String] { self.lines.withLock { $0 } }

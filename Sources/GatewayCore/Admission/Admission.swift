@@ -51,11 +51,9 @@ package struct Admission: Sendable {
         guard self.connections < self.totalLimit else { return .totalLimit }
         let key = client.map { ClientKey($0) }
         // A listener that a reload took away may have accepted this one just before.
-        guard let refusal = self.listeners[listener]?.admit(key, tableLimit: self.clientTableLimit, at: now) else {
-            guard self.listeners[listener] != nil else { return .draining }
-            self.connections += 1
-            return nil
-        }
+        guard let index = self.listeners.index(forKey: listener) else { return .draining }
+        let refusal = self.listeners.values[index].admit(key, tableLimit: self.clientTableLimit, at: now)
+        if refusal == nil { self.connections += 1 }
         return refusal
     }
 

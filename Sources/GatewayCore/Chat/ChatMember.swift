@@ -1,5 +1,6 @@
 import ByteKernels
 import SessionTasks
+import StreamTransport
 import WebSocketProtocol
 
 /// One WebSocket in a chat room.
@@ -37,7 +38,7 @@ final class ChatMember: WebSocketRelay {
 
     func webSocketOpened() {}
 
-    func received(_ mark: FrameMark, _ bytes: RawSpan, by task: WebSocketTask) {
+    func received(_ mark: FrameMark, _ bytes: RawSpan, by task: WebSocketTask, over transport: any Transport) {
         self.unfinished.append(bytes)
         guard mark.endsMessage else { return }
         let message = ChatMessage(kind: mark.kind, bytes: self.unfinished)

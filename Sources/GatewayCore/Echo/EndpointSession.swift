@@ -71,9 +71,13 @@ final class EndpointSession {
     private func armLife() {
         let settings = self.route.configuration.tunnel
         let active = self.record?.lastActivityAt ?? self.passport.acceptedAt
-        let idle = settings.idleTimeout.map { active.advanced(by: $0) }
-        let age = settings.maximumAge.map { self.passport.acceptedAt.advanced(by: $0) }
-        guard let next = [idle, age].compactMap(\.self).min() else { return }
+        var next: MonotonicInstant?
+        if let idle = settings.idleTimeout { next = active.advanced(by: idle) }
+        if let age = settings.maximumAge {
+            let end = self.passport.acceptedAt.advanced(by: age)
+            next = next.map { min($0, end) } ?? end
+        }
+        guard let next else { return }
         self.gateway.loop.arm(self.timer, at: next, target: self)
     }
 

@@ -28,10 +28,10 @@ final class WebSocketEcho: WebSocketRelay {
 
     func webSocketOpened() {}
 
-    func received(_ mark: FrameMark, _ bytes: RawSpan, by task: WebSocketTask) {
+    func received(_ mark: FrameMark, _ bytes: RawSpan, by task: WebSocketTask, over transport: any Transport) {
         if mark.startsMessage, mark.endsMessage {
             return task.stopReadingIfBehind(
-                task.sendFrame(mark.kind, startsMessage: true, endsMessage: true, bytes))
+                task.sendFrame(mark.kind, startsMessage: true, endsMessage: true, bytes, over: transport))
         }
         self.gather(mark, bytes)
         guard mark.endsMessage, let message = self.unfinished else { return }

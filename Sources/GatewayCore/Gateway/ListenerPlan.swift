@@ -23,7 +23,7 @@ package final class ListenerPlan: Sendable {
     /// What a request asks for, if it may have it. A path that leads nowhere is told before what else may be wrong with
     /// the request.
     func find(_ head: RequestHead) -> Result<FoundRoute, HandshakeRefusal> {
-        guard head.fields.values("Host").count == 1 || head.version != .http11 else {
+        guard head.fields.count("Host") == 1 || head.version != .http11 else {
             return .failure(HandshakeRefusal(status: 400, explanation: "Send exactly one Host field."))
         }
         switch self.table.find(host: head.fields["Host"], target: head.target) {

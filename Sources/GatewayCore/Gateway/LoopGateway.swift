@@ -112,8 +112,8 @@ package final class LoopGateway {
 
     /// One connection became another under the same identifier: what was accepted became a tunnel.
     func replace(_ connection: any LiveConnection) {
-        guard self.live[connection.identifier] != nil else { return }
-        self.live[connection.identifier] = connection
+        guard let place = self.live.index(forKey: connection.identifier) else { return }
+        self.live.values[place] = connection
         if self.isDraining { connection.drain() }
     }
 

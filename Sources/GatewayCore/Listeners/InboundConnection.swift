@@ -157,8 +157,7 @@ final class InboundConnection {
             self.passport.route = found.route.configuration.name
             self.handOver()
             let asked = AskedRoute(
-                head: head, request: found.request, match: found.match, isSecure: self.isSecure,
-                client: self.passport.client, peer: self.passport.peer, plan: self.plan)
+                found, isSecure: self.isSecure, client: self.passport.client, peer: self.passport.peer, plan: self.plan)
             self.gateway.begin(.webSocket(self.transport, asked), of: self, route: found.route)
         }
     }

@@ -25,7 +25,7 @@ struct RequestTarget: Hashable, Sendable {
         guard path.isEmpty ? authority != nil : path.hasPrefix("/") else { return nil }
         var segments: [Segment] = []
         for piece in path.dropFirst().split(separator: "/", omittingEmptySubsequences: false) {
-            guard let decoded = Self.decoded(piece) else { return nil }
+            guard let decoded = Self.decoded(piece), !Self.climbs(decoded) else { return nil }
             segments.append(Segment(encoded: piece, decoded: decoded))
         }
         self.segments = segments.isEmpty ? [Segment(encoded: "", decoded: "")] : segments
@@ -41,6 +41,13 @@ struct RequestTarget: Hashable, Sendable {
             return (rest[..<end], rest[end...])
         }
         return nil
+    }
+
+    /// Whether it has a part `.` or `..`, which clients resolve before they ask (RFC 3986 §5.2.4). Passed on as a
+    /// parameter it would lead out of the path that the route gives its upstream.
+    private static func climbs(_ decoded: String) -> Bool {
+        guard decoded.utf8.contains(UInt8(ascii: ".")) else { return false }
+        return decoded.split(separator: "/").contains { $0 == "." || $0 == ".." }
     }
 
     /// - Returns: `nil` for a percent sign without two digits, and for what is not UTF-8 when decoded.

@@ -11,19 +11,33 @@ package struct RouteTable: Sendable {
 
     /// The most exact first.
     private let entries: [Entry]
+    /// Routes without parameters by the one target that they fit, where no route asks for a host: what then fits the
+    /// target to the letter is the most exact there is.
+    private let exact: [String: Int]
 
     /// - Parameter routes: those without a path are never found.
     package init(_ routes: [RouteConfiguration]) {
         let entries = routes.enumerated().compactMap { index, route in
             route.path.map { Entry(index: index, host: route.host, path: $0) }
         }
-        self.entries = entries.sorted { Self.precedes($0, $1) }
+        let sorted = entries.sorted { Self.precedes($0, $1) }
+        self.entries = sorted
+        self.exact = Self.exact(sorted)
+    }
+
+    private static func exact(_ entries: [Entry]) -> [String: Int] {
+        guard entries.allSatisfy({ $0.host == nil }) else { return [:] }
+        let pairs = entries.compactMap { entry in entry.path.onlyTarget.map { ($0, entry.index) } }
+        return Dictionary(pairs) { first, _ in first }
     }
 
     /// - Parameters:
     ///   - host: the `Host` field; case and port do not count. `nil` or empty fits only routes for any host.
     ///   - target: as in the request line.
     package func find(host: String?, target: String) -> RouteAnswer {
+        if let index = self.exact[target], host?.utf8.first != UInt8(ascii: "[") {
+            return .route(RouteMatch(index: index, parameters: [], query: nil))
+        }
         guard let request = RequestTarget(target) else { return .malformed }
         var name: String?
         if let authority = request.authority ?? host.map({ $0[...] }), !authority.isEmpty {

@@ -49,7 +49,13 @@ package enum TLSMaterial {
         }
     }
 
-    private static func identity(_ files: CertificateFiles) throws(PlanFault) -> TLSIdentity {
+    /// A certificate with its key, to be shown for the names that the configuration gives it.
+    static func identity(_ files: CertificateFiles) throws(PlanFault) -> TLSIdentity {
+        let identity = try self.material(files)
+        return files.serverNames.isEmpty ? identity : identity.answering(to: files.serverNames.map(\.description))
+    }
+
+    private static func material(_ files: CertificateFiles) throws(PlanFault) -> TLSIdentity {
         let password = try files.password.map { (password) throws(PlanFault) in try Self.text(of: password) }
         do throws(TLSFailure) {
             if files.certificate.hasSuffix(".p12") || files.certificate.hasSuffix(".pfx") {

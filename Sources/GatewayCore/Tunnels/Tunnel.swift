@@ -35,8 +35,8 @@ final class Tunnel {
         self.finished = finished
         self.machine = TunnelMachine(
             downstream: downstream.kind, upstream: upstream.kind, halfClose: settings.halfClose)
-        self.downstream = TunnelEnd(.downstream, downstream, settings: settings)
-        self.upstream = TunnelEnd(.upstream, upstream, settings: settings)
+        self.downstream = TunnelEnd(.downstream, downstream, to: upstream, settings: settings)
+        self.upstream = TunnelEnd(.upstream, upstream, to: downstream, settings: settings)
     }
 
     func start() {

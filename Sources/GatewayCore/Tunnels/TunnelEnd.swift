@@ -12,6 +12,8 @@ final class TunnelEnd {
     /// Between a stream and a WebSocket alone: what joins them beyond plain binary messages. Each end has its own, and
     /// uses one direction of it.
     private var framing: TunnelFraming?
+    /// Where what this side receives goes. Not to change, so that it costs nothing to look at for every read.
+    private let target: TunnelLink
     /// Both cleared when the tunnel is over; together they keep it alive until then.
     private var tunnel: Tunnel?
     private var other: TunnelEnd?
@@ -24,9 +26,10 @@ final class TunnelEnd {
     /// Somebody waits for what was written on this side to have left.
     var awaitsDeparture = false
 
-    init(_ side: TunnelSide, _ link: TunnelLink, settings: TunnelSettings) {
+    init(_ side: TunnelSide, _ link: TunnelLink, to target: TunnelLink, settings: TunnelSettings) {
         self.side = side
         self.link = link
+        self.target = target
         self.watermarks = settings.buffer
     }
 
@@ -43,7 +46,8 @@ final class TunnelEnd {
         case (.stream, .stream):
             break
         }
-        self.link.setReadLimit(settings.buffer.readLimit)
+        let becomesMessages = if case (.stream, .webSocket) = (self.link, other.link) { true } else { false }
+        self.link.setReadLimit(settings.buffer.readLimit(for: becomesMessages ? settings.framing : nil))
     }
 
     func start() {
@@ -65,6 +69,7 @@ final class TunnelEnd {
     }
 
     func leave() {
+        self.relays = false
         self.forgetDepartures()
         self.tunnel = nil
         self.other = nil
@@ -76,14 +81,17 @@ final class TunnelEnd {
     /// - Parameters:
     ///   - queued: what waits there now.
     ///   - readAt: when it was read, if that is looked at.
-    private func gave(_ other: TunnelEnd, queued: Int, _ readAt: MonotonicInstant?) {
-        if queued > self.watermarks.high, !self.pausedForOther {
-            self.pausedForOther = true
-            self.link.stallBegins()
-            self.link.pauseReading()
-            other.link.awaitProgress()
-        }
-        if let readAt { self.passed(readAt, to: other) }
+    private func gave(queued: Int, _ readAt: MonotonicInstant?) {
+        if queued > self.watermarks.high { self.pauseForOther() }
+        if let readAt, let other = self.other { self.passed(readAt, to: other) }
+    }
+
+    private func pauseForOther() {
+        guard !self.pausedForOther else { return }
+        self.pausedForOther = true
+        self.link.stallBegins()
+        self.link.pauseReading()
+        self.target.awaitProgress()
     }
 
     /// The other side has sent enough for this one to be read again.
@@ -122,7 +130,7 @@ final class TunnelEnd {
 
     /// What the framing still holds back when the stream is over; says whether that was well.
     private func finishFraming() -> Bool {
-        guard case .webSocket(let task)? = self.other?.link, let step = self.framing?.toMessages.finish() else {
+        guard case .webSocket(let task) = self.target, let step = self.framing?.toMessages.finish() else {
             return true
         }
         switch step {
@@ -204,16 +212,28 @@ extension CloseSignal {
 
 extension TunnelEnd: TransportConsumer {
     func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
-        guard self.relays, let other = self.other else { return bytes.byteCount }
+        guard self.relays else { return bytes.byteCount }
         let readAt = self.readBegins()
         var used = bytes.byteCount
         var queued = 0
-        switch other.link {
+        switch self.target {
         case .stream(let task): queued = task.send(bytes.bytes)
         case .webSocket(let task): used = self.carry(bytes.bytes, by: task, queued: &queued)
         }
-        self.gave(other, queued: queued, readAt)
+        self.gave(queued: queued, readAt)
         return used
+    }
+
+    /// Between two streams nothing is looked at.
+    var unseenTarget: SocketConnection? {
+        guard self.relays, case .stream(let task) = self.target else { return nil }
+        return task.unseenOutput
+    }
+
+    func passedUnseen(_ count: Int, queued: Int) {
+        guard case .stream(let task) = self.target else { return }
+        task.sentUnseen(count)
+        self.gave(queued: queued, nil)
     }
 
     func inputClosed() {
@@ -238,24 +258,24 @@ extension TunnelEnd: TransportConsumer {
 extension TunnelEnd: WebSocketRelay {
     func webSocketOpened() {}
 
-    func received(_ mark: FrameMark, _ bytes: RawSpan, by source: WebSocketTask) {
+    func received(_ mark: FrameMark, _ bytes: RawSpan, by source: WebSocketTask, over transport: any Transport) {
         if self.watchesEndMark, bytes.byteCount == 0, mark.kind == .binary, mark.startsMessage, mark.endsMessage {
             self.tunnel?.endMarkReceived(self.side)
             return
         }
-        guard self.relays, let other = self.other else {
+        guard self.relays else {
             self.tunnel?.receivedAfterEnd(self.side)
             return
         }
         let readAt = self.readBegins()
         let queued: Int
-        switch other.link {
+        switch self.target {
         case .stream(let task): queued = self.carry(mark, bytes, by: task)
         case .webSocket(let task):
             queued = task.sendFrame(
                 mark.kind, startsMessage: mark.startsMessage, endsMessage: mark.endsMessage, bytes)
         }
-        self.gave(other, queued: queued, readAt)
+        self.gave(queued: queued, readAt)
     }
 
     func peerClosed(_ code: CloseCode?, reason: [UInt8]) -> Bool {
@@ -264,19 +284,18 @@ extension TunnelEnd: WebSocketRelay {
     }
 
     func webSocketEnded(_ end: WebSocketEnd) {
-        let other = self.other
         self.tunnel?.webSocketEnded(self.side, end)
-        if case .webSocket(let task)? = other?.link { task.forwardingEnded() }
+        if case .webSocket(let task) = self.target { task.forwardingEnded() }
     }
 }
 
 extension TunnelEnd: FrameRelay {
     func received(_ run: FrameRun, _ bytes: RawSpan) {
-        guard let other = self.other, case .webSocket(let task) = other.link else { return }
+        guard case .webSocket(let task) = self.target else { return }
         // A frame that went over in part is finished even where nothing else goes over any more.
         guard self.relays || task.awaitsFrameEnd else { return }
         let readAt = self.readBegins()
-        self.gave(other, queued: task.forward(run, bytes), readAt)
+        self.gave(queued: task.forward(run, bytes), readAt)
     }
 }
 

@@ -1,4 +1,5 @@
 import SessionTasks
+import StreamTransport
 import WebSocketProtocol
 
 extension UpstreamFailure {
@@ -11,6 +12,9 @@ extension UpstreamFailure {
         case .secureConnectionFailed: self = .tls
         case .protocolViolation: self = .invalidHandshake
         case .peerUnresponsive: self = .handshakeTimeout
+        // Before it stands, a connection is lost by a reset, or because our own system had no room for it.
+        case .connectionLost(let text) where !connected && text != TransportFailure.reset.description:
+            self = .ownResources
         case .cancelled, .directionClosed, .usage, .ended, .connectionLost, .cannotConnect, .messageTooLong, .closed,
             nil:
             self = response == nil ? .unreachable : .invalidHandshake
@@ -37,6 +41,7 @@ extension UpstreamFailure {
         case .status(let status): "The upstream answered the opening handshake with status \(status)."
         case .invalidHandshake: "The upstream's answer to the opening handshake is not valid."
         case .restarting: "The upstream is restarting; try again soon."
+        case .ownResources: "The gateway has no room for a connection to the upstream now; try again later."
         }
     }
 }

@@ -14,6 +14,8 @@ package enum UpstreamFailure: Hashable, Sendable {
     case invalidHandshake
     /// It says that it restarts or goes away: a Close with 1001 or 1012.
     case restarting
+    /// Our own system did not give what a connection needs: descriptors, memory, a local port.
+    case ownResources
 
     /// Fields of the upstream's own answer that go with a status passed on (lower case).
     package static let passedFields = ["retry-after", "www-authenticate"]
@@ -24,7 +26,7 @@ package enum UpstreamFailure: Hashable, Sendable {
         switch self {
         case .status(let status): Self.isPassedOn(status) ? status : 502
         case .connectTimeout, .handshakeTimeout: 504
-        case .restarting: 503
+        case .restarting, .ownResources: 503
         case .unreachable, .tls, .invalidHandshake: 502
         }
     }
@@ -39,17 +41,25 @@ package enum UpstreamFailure: Hashable, Sendable {
     package var closeCode: UInt16 {
         switch self {
         case .restarting: 1012
-        case .unreachable, .tls, .connectTimeout, .handshakeTimeout, .status, .invalidHandshake: 1014
+        case .unreachable, .tls, .connectTimeout, .handshakeTimeout, .status, .invalidHandshake, .ownResources: 1014
         }
     }
 
-    /// Whether it speaks against the endpoint: an answer meant for the client (401, 403, 404, 429) does not.
+    /// Whether it speaks against the endpoint: an answer meant for the client (401, 403, 404, 429) does not, nor does what
+    /// we lack ourselves.
     package var countsAgainstEndpoint: Bool {
         switch self {
+        case .ownResources: false
         case .status(let status): !Self.isPassedOn(status) || status == 503
         case .unreachable, .tls, .connectTimeout, .handshakeTimeout, .invalidHandshake, .restarting: true
         }
     }
+
+    /// Whether another attempt may go better: not where the answer is meant for the client.
+    package var mayPass: Bool { self.countsAgainstEndpoint || self == .ownResources }
+
+    /// Whose end of the connection it is.
+    package var party: TerminationParty { self == .ownResources ? .gateway : .upstream }
 
     package var terminationCause: TerminationCause {
         switch self {
@@ -59,6 +69,7 @@ package enum UpstreamFailure: Hashable, Sendable {
         case .handshakeTimeout: .timeout(.upstreamHandshake)
         case .status(let status): .upstreamStatus(status)
         case .invalidHandshake, .restarting: .upstreamHandshake
+        case .ownResources: .system
         }
     }
 

@@ -49,7 +49,8 @@ enum UpstreamRequest {
             client: passport.client, isSecure: asked?.isSecure ?? false, host: asked?.head.fields["Host"])
         var trusted = false
         if let asked {
-            trusted = TrustedPeers(asked.plan.configuration.trustedForwarders).contains(asked.peer)
+            // Whom a PROXY header names wrote the request, not the proxy that wrote the header.
+            trusted = TrustedPeers(asked.plan.configuration.trustedForwarders).contains(passport.client)
             request.forwarded = asked.head.fields.values("Forwarded")
             request.forwardedFor = asked.head.fields.values("X-Forwarded-For")
             request.forwardedProto = asked.head.fields.values("X-Forwarded-Proto")

@@ -88,7 +88,7 @@ final class UpstreamSession {
             if isDown == true { self.note(.upstreamDown, detail: failure.detail) }
             var generator = LoopGenerator(self.loop)
             // An answer that is meant for the client is no reason to ask another endpoint.
-            guard failure.kind.countsAgainstEndpoint,
+            guard failure.kind.mayPass,
                 case .retry(let delay) = self.plan.attemptFailed(now: now, using: &generator)
             else { return self.fail(failure.kind, answer: failure.response, detail: failure.detail) }
             self.loop.arm(self.timer, after: delay, target: self)
@@ -147,7 +147,7 @@ final class UpstreamSession {
     // MARK: Failing
 
     private func fail(_ failure: UpstreamFailure, answer: ResponseHead? = nil, detail: String? = nil) {
-        let reason = TerminationReason(.upstream, .connecting, failure.terminationCause)
+        let reason = TerminationReason(failure.party, .connecting, failure.terminationCause)
         self.refuse(failure.refusal(answer), reason, detail: detail)
     }
 

@@ -182,6 +182,15 @@ extension StreamTask: TransportConsumer {
         return used
     }
 
+    package var unseenTarget: SocketConnection? {
+        self.isTapped ? nil : self.relay?.unseenTarget
+    }
+
+    package func passedUnseen(_ count: Int, queued: Int) {
+        self.record.countReceived(bytes: count, at: self.loop.now)
+        self.relay?.passedUnseen(count, queued: queued)
+    }
+
     package func inputClosed() {
         self.inputWasClosed = true
         if let relay = self.relay { return relay.inputClosed() }

@@ -29,6 +29,16 @@ extension StreamTask {
         return queued
     }
 
+    /// Where bytes for the peer may go without being shown to anybody; `nil` while somebody looks on.
+    package var unseenOutput: SocketConnection? {
+        self.isTapped ? nil : self.transport?.socket
+    }
+
+    /// So many bytes went to `unseenOutput`.
+    package func sentUnseen(_ count: Int) {
+        self.record.countSent(bytes: count, at: self.loop.now)
+    }
+
     private func sent(_ bytes: RawSpan) {
         if self.isTapped { self.show(.sent, bytes) }
         self.record.countSent(bytes: bytes.byteCount, at: self.loop.now)

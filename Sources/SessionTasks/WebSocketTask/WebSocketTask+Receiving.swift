@@ -10,8 +10,8 @@ extension WebSocketTask {
         let used =
             if let forwarding = self.forwarding {
                 self.pullFrames(&bytes, forwarding)
-            } else if let relay = self.relay {
-                self.pull(&bytes) { relay.received($0, $1, by: self) }
+            } else if let relay = self.relay, let transport = self.transport {
+                self.pull(&bytes) { relay.received($0, $1, by: self, over: transport) }
             } else {
                 self.pull(&bytes) { self.gather($0, $1) }
             }

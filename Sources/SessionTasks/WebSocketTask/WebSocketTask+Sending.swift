@@ -9,7 +9,16 @@ extension WebSocketTask {
     /// - Returns: the bytes that wait in the transport now; 0 where it was ignored.
     @discardableResult
     package func sendFrame(_ kind: MessageKind, startsMessage: Bool, endsMessage: Bool, _ payload: RawSpan) -> Int {
-        guard self.phase == .open || self.owesClose, let transport = self.transport else { return 0 }
+        guard let transport = self.transport else { return 0 }
+        return self.sendFrame(kind, startsMessage: startsMessage, endsMessage: endsMessage, payload, over: transport)
+    }
+
+    /// As `sendFrame`, by who knows the task's transport already.
+    @discardableResult
+    package func sendFrame(
+        _ kind: MessageKind, startsMessage: Bool, endsMessage: Bool, _ payload: RawSpan, over transport: any Transport
+    ) -> Int {
+        guard self.phase == .open || (self.owesClose && self.phase != .ended) else { return 0 }
         let opcode: Opcode = startsMessage ? kind.opcode : .continuation
         let queued: Int
         // Without compression the engine is not asked.

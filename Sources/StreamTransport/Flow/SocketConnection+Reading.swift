@@ -41,6 +41,7 @@ extension SocketConnection {
         if self.owesKept { return self.offerKept() }
         let start = self.keptCount
         let room = min(max(self.mostRead, 1), Loop.receiveCapacity - start)
+        if self.readLong, self.passOn(atMost: room) { return }
         guard room > 0 else {
             // A consumer that neither takes nor pauses at a full buffer can never go on.
             assertionFailure("consumer left \(start) bytes without pausing")
@@ -48,6 +49,7 @@ extension SocketConnection {
         }
         let count = self.loop.receive(self.descriptor, at: start..<(start + room))
         if count > 0 {
+            self.readLong = count >= self.loop.passesFrom
             self.offer(start + count, kept: start)
         } else if count == 0 {
             self.inputEnded()

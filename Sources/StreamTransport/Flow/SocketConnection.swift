@@ -62,6 +62,10 @@ package final class SocketConnection: Transport {
     private var kept: [UInt8] = []
     private(set) var keptCount = 0
     var closeTimer: LoopTimer?
+    /// The last read was a long one; the next likely is too.
+    var readLong = false
+
+    package var socket: SocketConnection? { self }
 
     /// Takes ownership of a connected, non-blocking `descriptor` and reads from it unless `paused`.
     /// - Parameters:

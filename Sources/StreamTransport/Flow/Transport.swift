@@ -53,6 +53,9 @@ package protocol Transport: AnyObject {
     func pauseReading()
     /// Reads again; bytes that the consumer left are offered again first, in a later turn.
     func resumeReading()
+    /// The plain socket that this is; `nil` where more than a socket is needed to send (TLS).
+    var socket: SocketConnection? { get }
+
     /// Most bytes taken from the kernel in one read; bounds what a paused consumer can leave behind. Default: the
     /// loop's buffer.
     var readLimit: Int { get set }
@@ -77,6 +80,8 @@ package protocol Transport: AnyObject {
 }
 
 extension Transport {
+    package var socket: SocketConnection? { nil }
+
     /// None, where nothing is known of it.
     package var outputStall: OutputStall { OutputStall() }
 

@@ -7,6 +7,13 @@ package protocol TransportConsumer: AnyObject {
     ///   next bytes that arrive, or after `resumeReading` if reading was paused meanwhile.
     func bytesReceived(_ bytes: inout MutableRawSpan) -> Int
 
+    /// Asked before a read that is likely a long one: whereto bytes may go without being offered; `nil` where they are
+    /// wanted here. What goes there is told by `passedUnseen`.
+    var unseenTarget: SocketConnection? { get }
+
+    /// Instead of `bytesReceived`: so many bytes went to the `unseenTarget`, where `queued` wait now.
+    func passedUnseen(_ count: Int, queued: Int)
+
     /// The peer finished sending, cleanly (FIN; under TLS a close_notify). All bytes before it were offered. Output is
     /// still open.
     func inputClosed()
@@ -17,4 +24,9 @@ package protocol TransportConsumer: AnyObject {
 
     /// The connection is over. Called exactly once, last.
     func transportEnded(_ end: TransportEnd)
+}
+
+extension TransportConsumer {
+    package var unseenTarget: SocketConnection? { nil }
+    package func passedUnseen(_ count: Int, queued: Int) {}
 }

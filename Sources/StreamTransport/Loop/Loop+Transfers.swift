@@ -7,6 +7,11 @@ extension Loop {
         self.receiveBuffer.lend(range) { self.system.receive(descriptor, into: &$0) }
     }
 
+    /// Into the beginning of the receive buffer.
+    func takePassed(atMost count: Int) -> Int {
+        self.receiveBuffer.lend(0..<min(count, Self.receiveCapacity)) { self.system.takePassed(into: &$0) }
+    }
+
     @inline(never)
     func send(_ descriptor: Descriptor, _ bytes: RawSpan) -> Int {
         self.system.send(descriptor, bytes)

@@ -11,10 +11,13 @@ package final class Loop: @unchecked Sendable {
     package static let receiveCapacity = 256 << 10
 
     package let system: any System
-    @usableFromInline private(set) var turnBegan: MonotonicInstant
+    /// In nanoseconds. Atomic because it is read for every message, from other modules: so it is read by a plain load.
+    @usableFromInline let turnBegan: Atomic<Int64>
     /// Lent to consumers during `bytesReceived`; nothing in it outlives the call.
     let receiveBuffer = SharedBuffer(capacity: Loop.receiveCapacity)
     let scratch = OutputScratch()
+    /// As the system says.
+    let passesFrom: Int
 
     private var events = ReadyEvents()
     private var table = WatchTable()
@@ -31,11 +34,14 @@ package final class Loop: @unchecked Sendable {
 
     package init(system: any System) {
         self.system = system
-        self.turnBegan = system.now()
+        self.passesFrom = system.passesFrom
+        self.turnBegan = Atomic(system.now().nanoseconds)
     }
 
     /// The time at which the current turn began to act.
-    @inlinable package var now: MonotonicInstant { self.turnBegan }
+    @inlinable package var now: MonotonicInstant {
+        MonotonicInstant(nanoseconds: self.turnBegan.load(ordering: .relaxed))
+    }
 
     // MARK: From any thread
 
@@ -72,7 +78,7 @@ package final class Loop: @unchecked Sendable {
         self.runner.store(SystemThread.current, ordering: .relaxed)
         let hasWork = !self.nextTurn.isEmpty || !self.inbox.isEmpty
         self.system.wait(&self.events, until: hasWork ? self.now : self.timers.nextDeadline)
-        self.turnBegan = self.system.now()
+        self.turnBegan.store(self.system.now().nanoseconds, ordering: .relaxed)
         self.endTurn()
         self.dispatchEvents()
         self.takeUpNextTurn()

@@ -33,10 +33,9 @@ extension Duration {
     /// Whole nanoseconds, held to the range of `Int64` (about ±292 years).
     @inlinable
     package var clampedNanoseconds: Int64 {
-        let (seconds, attoseconds) = self.components
-        let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        guard !overflow else { return seconds < 0 ? .min : .max }
-        let (sum, sumOverflow) = scaled.addingReportingOverflow(attoseconds / 1_000_000_000)
-        return sumOverflow ? (seconds < 0 ? .min : .max) : sum
+        let attoseconds = self.attoseconds
+        // 10^9 is 2^9 times 5^9: up to an hour a division of 64 bits does, which costs a tenth of one of 128.
+        if attoseconds >= 0, let halved = UInt64(exactly: attoseconds >> 9) { return Int64(halved / 1_953_125) }
+        return Int64(clamping: attoseconds / 1_000_000_000)
     }
 }

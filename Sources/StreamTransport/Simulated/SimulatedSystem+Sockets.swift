@@ -62,6 +62,26 @@ extension SimulatedSystem {
         return joined.withRawSpan { self.send(descriptor, $0) }
     }
 
+    /// So little that short transfers pass too.
+    package var passesFrom: Int { 64 }
+
+    package func pass(_ source: Descriptor, to target: Descriptor, atMost count: Int) -> PassedBytes? {
+        guard self.passed.isEmpty else { return nil }
+        var bytes = [UInt8](repeating: 0, count: count)
+        let received = bytes.withMutableRawSpan { self.receive(source, into: &$0) }
+        guard received > 0 else { return PassedBytes(received: received, sent: 0) }
+        let sent = bytes.withRawSpan { self.send(target, $0.extracting(0..<received)) }
+        self.passed = Array(bytes[max(0, sent)..<received])
+        return PassedBytes(received: received, sent: sent)
+    }
+
+    package func takePassed(into buffer: inout MutableRawSpan) -> Int {
+        let count = min(buffer.byteCount, self.passed.count)
+        self.passed.withRawSpan { buffer.copy($0.extracting(0..<count), at: 0) }
+        self.passed.removeFirst(count)
+        return count
+    }
+
     package func shutdownOutput(_ descriptor: Descriptor) -> SystemError? {
         guard let stream = self.process.stream(descriptor, "shutdownOutput") else { return .badDescriptor }
         return stream.shutdownOutput()

@@ -21,6 +21,8 @@ package final class SimulatedSystem: System {
     /// Whether the last wait found nothing; the real system would still be in it.
     private var isParked = false
     private var deadline: MonotonicInstant?
+    /// What the target of the last `pass` did not take.
+    var passed: [UInt8] = []
 
     init(in process: SimulatedProcess) {
         self.process = process

@@ -74,15 +74,14 @@ extension LinuxSystem {
 
     package func receive(_ descriptor: Descriptor, into buffer: inout MutableRawSpan) -> Int {
         unsafe buffer.withUnsafeMutableBytes { bytes in
-            let count = unsafe recv(descriptor.number, bytes.baseAddress, bytes.count, 0)
+            let count = unsafe sluice_receive(descriptor.number, bytes.baseAddress, bytes.count)
             return count >= 0 ? count : -Int(sluice_errno())
         }
     }
 
     package func send(_ descriptor: Descriptor, _ bytes: RawSpan) -> Int {
         unsafe bytes.withUnsafeBytes { buffer in
-            let count = unsafe CLinux.send(
-                descriptor.number, buffer.baseAddress, buffer.count, Int32(MSG_NOSIGNAL))
+            let count = unsafe sluice_send(descriptor.number, buffer.baseAddress, buffer.count)
             return count >= 0 ? count : -Int(sluice_errno())
         }
     }
@@ -109,9 +108,21 @@ extension LinuxSystem {
             var message = unsafe msghdr()
             unsafe message.msg_iov = buffer.baseAddress
             unsafe message.msg_iovlen = buffer.count
-            return unsafe sendmsg(descriptor.number, &message, Int32(MSG_NOSIGNAL))
+            return unsafe sluice_send_message(descriptor.number, &message)
         }
         return count >= 0 ? count : -Int(sluice_errno())
+    }
+
+    /// Less is copied as fast.
+    package var passesFrom: Int { 32 << 10 }
+
+    package func pass(_ source: Descriptor, to target: Descriptor, atMost count: Int) -> PassedBytes? {
+        if self.passage == nil { self.passage = Passage() }
+        return self.passage?.pass(source, to: target, atMost: count)
+    }
+
+    package func takePassed(into buffer: inout MutableRawSpan) -> Int {
+        self.passage?.take(into: &buffer) ?? 0
     }
 
     package func shutdownOutput(_ descriptor: Descriptor) -> SystemError? {

@@ -10,6 +10,8 @@ package final class LinuxSystem: System {
     private let waker: Int32
     private let found: UnsafeMutablePointer<epoll_event>
     private let resolutions: PendingResolutions
+    /// Made by the first bulk.
+    var passage: Passage?
 
     /// - Throws: `SystemError` when the process has no descriptors left.
     package init(resolver: ResolverThreads = .shared) throws(SystemError) {
@@ -46,7 +48,7 @@ package final class LinuxSystem: System {
 
     package func wait(_ events: inout ReadyEvents, until deadline: MonotonicInstant?) {
         events.removeAll()
-        let count = unsafe epoll_wait(
+        let count = unsafe sluice_poll(
             self.poller, self.found, Int32(ReadyEvents.capacity), self.milliseconds(until: deadline))
         guard count > 0 else { return }
         for index in 0..<Int(count) {

@@ -17,7 +17,7 @@ final class KeyLogWriter: @unchecked Sendable {
             unsafe self.file = nil
         case .file(let path):
             ErrorQueue.clear()
-            guard let file = unsafe BIO_new_file(path, "ab") else {
+            guard let file = unsafe sluice_bio_appending_in_private(path) else {
                 throw ErrorQueue.failure(.configuration, "the key log cannot be opened", file: path)
             }
             self.lines = nil

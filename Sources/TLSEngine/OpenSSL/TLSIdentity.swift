@@ -7,7 +7,8 @@ public final class TLSIdentity: @unchecked Sendable {
     /// The certificates between ours and the root, in that order; a STACK_OF(X509).
     let chain: OpaquePointer
     let key: OpaquePointer
-    /// DNS names among the alternative names; the common name if there is no alternative name of any kind.
+    /// What it is chosen by: DNS names among the alternative names; the common name if there is no alternative name of any
+    /// kind; others with `answering(to:)`.
     public let serverNames: [String]
 
     /// Reads the certificate, followed by its chain, and the key.
@@ -97,6 +98,21 @@ public final class TLSIdentity: @unchecked Sendable {
         guard unsafe X509_check_private_key(certificate, key) == 1 else {
             throw ErrorQueue.failure(.keyMismatch, "the private key is not the certificate's", file: file)
         }
+    }
+
+    private init(_ other: TLSIdentity, serverNames: [String]) {
+        unsafe X509_up_ref(other.certificate)
+        unsafe EVP_PKEY_up_ref(other.key)
+        unsafe self.certificate = other.certificate
+        unsafe self.chain = X509_chain_up_ref(other.chain)
+        unsafe self.key = other.key
+        self.serverNames = serverNames
+    }
+
+    /// The same certificate, chain and key, chosen by other names than those in the certificate.
+    /// - Parameter names: DNS names; `*.` before one stands for any one label.
+    public func answering(to names: [String]) -> TLSIdentity {
+        TLSIdentity(self, serverNames: names)
     }
 
     deinit {

@@ -2,6 +2,7 @@
 enum Authority {
     /// Whether `text` can be the value of a Host field.
     static func isWellFormed(_ text: some StringProtocol) -> Bool {
+        if let isWellFormed = self.isWellFormedName(text.utf8) { return isWellFormed }
         let bytes = Array(text.utf8)
         let hostEnd = self.endOfHost(bytes)
         guard hostEnd > 0, self.isHost(bytes[..<hostEnd]) else { return false }
@@ -9,6 +10,28 @@ enum Authority {
         let digits = bytes[(hostEnd + 1)...]
         guard digits.count <= 5, digits.allSatisfy({ (0x30...0x39).contains($0) }) else { return false }
         return digits.reduce(0) { $0 * 10 + Int($1 - 0x30) } <= 65535
+    }
+
+    /// As `isWellFormed`, looking at each byte once.
+    /// - Returns: `nil` for what begins with a bracket.
+    private static func isWellFormedName(_ text: some Collection<UInt8>) -> Bool? {
+        guard text.first != UInt8(ascii: "[") else { return nil }
+        var hostCount = 0
+        var port: Int?
+        var digitCount = 0
+        for byte in text {
+            if let number = port {
+                guard (0x30...0x39).contains(byte), digitCount < 5 else { return false }
+                port = number * 10 + Int(byte - 0x30)
+                digitCount += 1
+            } else if byte == UInt8(ascii: ":") {
+                port = 0
+            } else {
+                guard byte.isNameCharacter else { return false }
+                hostCount += 1
+            }
+        }
+        return hostCount > 0 && port ?? 0 <= 65535
     }
 
     /// Whether `bytes` are a name, an IPv4 address or an IPv6 address in brackets.
@@ -52,7 +75,7 @@ extension UInt8 {
     /// unreserved, sub-delims and the percent sign of RFC 3986 §3.2.2.
     fileprivate var isNameCharacter: Bool {
         switch self.lowercasedASCII {
-        case 0x30...0x39, UInt8(ascii: "a")...UInt8(ascii: "z"): true
+        case 0x30...0x39, UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "."), UInt8(ascii: "-"): true
         default: "-._~!$&'()*+;=%".utf8.contains(self)
         }
     }

@@ -4,26 +4,29 @@ package enum Base64 {
 
     /// The text that stands for `bytes`.
     package static func encode(_ bytes: [UInt8]) -> String {
-        var text: [UInt8] = []
-        text.reserveCapacity((bytes.count + 2) / 3 * 4)
+        var text = [UInt8](repeating: UInt8(ascii: "="), count: (bytes.count + 2) / 3 * 4)
+        let alphabet = self.alphabet
+        var end = 0
         for start in stride(from: 0, to: bytes.count, by: 3) {
             let present = min(bytes.count - start, 3)
             var bits: UInt32 = 0
             for offset in 0..<3 { bits = bits << 8 | (offset < present ? UInt32(bytes[start + offset]) : 0) }
-            for position in 0..<4 {
-                let index = Int(bits >> UInt32(18 - 6 * position) & 0x3F)
-                text.append(position <= present ? self.alphabet[index] : UInt8(ascii: "="))
+            for position in 0...present {
+                text[end + position] = alphabet[Int(bits >> UInt32(18 - 6 * position) & 0x3F)]
             }
+            end += 4
         }
         return String(decoding: text, as: UTF8.self)
     }
 
     /// - Returns: how many bytes `text` stands for; `nil` when it is not Base64 with all its padding.
     package static func decodedCount(_ text: String) -> Int? {
-        let padding = text.utf8.suffix(3).count { $0 == UInt8(ascii: "=") }
-        guard text.utf8.count % 4 == 0, padding <= 2 else { return nil }
-        guard text.utf8.dropLast(padding).allSatisfy(self.isDigit) else { return nil }
-        return text.utf8.count / 4 * 3 - padding
+        let bytes = text.utf8.span
+        guard bytes.count % 4 == 0 else { return nil }
+        var end = bytes.count
+        while end > max(0, bytes.count - 2), bytes[end - 1] == UInt8(ascii: "=") { end -= 1 }
+        for offset in 0..<end where !self.isDigit(bytes[offset]) { return nil }
+        return bytes.count / 4 * 3 - (bytes.count - end)
     }
 
     private static func isDigit(_ byte: UInt8) -> Bool {

@@ -19,13 +19,20 @@ public struct HTTPFields: Equatable, Sendable {
         return values
     }
 
+    /// How many fields have that name.
+    public func count(_ name: String) -> Int {
+        var count = 0
+        for field in self.all where field.name.matchesIgnoringCase(name) { count += 1 }
+        return count
+    }
+
     /// The elements of the comma-separated list that all fields of that name form together.
     ///
     /// Elements are trimmed, empty ones left out; a comma within a quoted string separates nothing (RFC 9110 §5.6.1).
     public func list(_ name: String) -> [String] {
-        self.all.flatMap { field -> [String] in
-            field.name.matchesIgnoringCase(name) ? Self.elements(of: field.value) : []
-        }
+        var elements: [String] = []
+        for field in self.all where field.name.matchesIgnoringCase(name) { elements += Self.elements(of: field.value) }
+        return elements
     }
 
     /// Whether the list of that name holds `element`, without regard to the case of letters.

@@ -1,3 +1,5 @@
+import ByteKernels
+
 /// The version of HTTP that a head names.
 public struct HTTPVersion: Comparable, Sendable {
     /// 0 to 9.
@@ -17,11 +19,12 @@ public struct HTTPVersion: Comparable, Sendable {
     }
 
     /// Reads `HTTP/1.1` and the like: exactly one digit on each side, letters as they are (RFC 9112 §2.3).
-    init?(_ text: Substring) {
-        let bytes = Array(text.utf8)
-        guard bytes.count == 8, bytes.starts(with: "HTTP/".utf8), bytes[6] == UInt8(ascii: "."),
-            let major = Self.digit(bytes[5]), let minor = Self.digit(bytes[7])
+    init?(_ text: RawSpan) {
+        guard text.byteCount == 8, text[byte: 6] == UInt8(ascii: "."), let major = Self.digit(text[byte: 5]),
+            let minor = Self.digit(text[byte: 7])
         else { return nil }
+        let name = "HTTP/".utf8.span
+        for offset in name.indices where text[byte: offset] != name[offset] { return nil }
         self.init(major, minor)
     }
 

@@ -5,9 +5,9 @@ extension HandshakeRefusal {
         HandshakeRefusal(status: 400, explanation: explanation)
     }
 
-    /// 400: the path of the target cannot be decoded.
+    /// 400: the target is no path, or one that cannot be decoded.
     public static let malformedTarget = HandshakeRefusal.malformed(
-        "The request target is malformed; check its percent signs.")
+        "The request target is not a path that can be read; begin it with / and check its percent signs.")
 
     /// 403: we do not serve this origin (RFC 6455 §4.2.2).
     public static let originRefused = HandshakeRefusal(

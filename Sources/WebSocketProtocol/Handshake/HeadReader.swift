@@ -90,7 +90,7 @@ struct HeadReader {
     private mutating func interpret(_ lineWithEnd: RawSpan) throws(HeadViolation) -> Bool {
         let line = lineWithEnd.extracting(first: lineWithEnd.byteCount - 2)
         guard self.startLine != nil else {
-            guard let startLine = self.readStartLine(String(tolerant: line)) else { throw .malformedStartLine }
+            guard let startLine = self.readStartLine(line) else { throw .malformedStartLine }
             self.startLine = startLine
             return false
         }
@@ -114,7 +114,8 @@ struct HeadReader {
         var end = line.byteCount
         while start < end, line[byte: start].isFieldWhitespace { start += 1 }
         while end > start, line[byte: end - 1].isFieldWhitespace { end -= 1 }
+        let name = line.extracting(0..<colon)
         return HTTPField(
-            String(tolerant: line.extracting(0..<colon)), String(tolerant: line.extracting(start..<end)))
+            HandshakeNames.find(name) ?? String(tolerant: name), String(tolerant: line.extracting(start..<end)))
     }
 }

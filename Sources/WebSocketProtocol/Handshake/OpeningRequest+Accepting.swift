@@ -23,7 +23,10 @@ extension OpeningRequest {
     ) -> HandshakeAcceptance {
         let chosen = subprotocol.flatMap { self.subprotocols.contains($0) ? $0 : nil }
         let deflate = policy?.choose(among: self.extensions)
-        var response = Array("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n".utf8)
+        var response: [UInt8] = []
+        response.reserveCapacity(224)
+        response.append(
+            contentsOf: "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n".utf8)
         HTTPField("Sec-WebSocket-Accept", AcceptKey.answering(self.key)).append(to: &response)
         if let chosen { HTTPField("Sec-WebSocket-Protocol", chosen).append(to: &response) }
         if let deflate { HTTPField("Sec-WebSocket-Extensions", deflate.named.rendered).append(to: &response) }

@@ -21,16 +21,15 @@ public enum ServerHandshake {
         try self.checkUpgrade(head)
         try self.checkHasNoBody(head)
         let key = try self.key(head)
-        guard head.fields.values("Origin").count <= 1 else { throw .malformed("There is more than one Origin field.") }
+        guard head.fields.count("Origin") <= 1 else { throw .malformed("There is more than one Origin field.") }
         return OpeningRequest(
             head: head, resourceName: resource.name, host: resource.authority ?? host, key: key,
             subprotocols: try self.subprotocols(head), extensions: try self.extensions(head))
     }
 
     private static func host(_ head: RequestHead) throws(HandshakeRefusal) -> String {
-        let hosts = head.fields.values("Host")
-        guard let host = hosts.first else { throw .malformed("The Host field is missing.") }
-        guard hosts.count == 1 else { throw .malformed("There is more than one Host field.") }
+        guard let host = head.fields["Host"] else { throw .malformed("The Host field is missing.") }
+        guard head.fields.count("Host") == 1 else { throw .malformed("There is more than one Host field.") }
         guard Authority.isWellFormed(host) else { throw .malformed("The Host field does not name a host.") }
         return host
     }
@@ -47,9 +46,10 @@ public enum ServerHandshake {
         guard head.version >= .http11 else {
             throw .upgradeRequired("HTTP/1.0 cannot be upgraded; use HTTP/1.1, also in proxies in between.")
         }
-        let versions = head.fields.values("Sec-WebSocket-Version")
-        guard versions.count <= 1 else { throw .malformed("There is more than one Sec-WebSocket-Version field.") }
-        guard versions == ["13"] else {
+        guard head.fields.count("Sec-WebSocket-Version") <= 1 else {
+            throw .malformed("There is more than one Sec-WebSocket-Version field.")
+        }
+        guard head.fields["Sec-WebSocket-Version"] == "13" else {
             throw .upgradeRequired("Only version 13 of the WebSocket protocol is spoken here; ask for it.")
         }
     }
@@ -63,9 +63,12 @@ public enum ServerHandshake {
     }
 
     private static func key(_ head: RequestHead) throws(HandshakeRefusal) -> String {
-        let keys = head.fields.values("Sec-WebSocket-Key")
-        guard let key = keys.first else { throw .malformed("The Sec-WebSocket-Key field is missing.") }
-        guard keys.count == 1 else { throw .malformed("There is more than one Sec-WebSocket-Key field.") }
+        guard let key = head.fields["Sec-WebSocket-Key"] else {
+            throw .malformed("The Sec-WebSocket-Key field is missing.")
+        }
+        guard head.fields.count("Sec-WebSocket-Key") == 1 else {
+            throw .malformed("There is more than one Sec-WebSocket-Key field.")
+        }
         guard Base64.decodedCount(key) == 16 else {
             throw .malformed("Sec-WebSocket-Key must be 16 bytes in Base64, 24 characters in all.")
         }

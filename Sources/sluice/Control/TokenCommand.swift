@@ -51,7 +51,7 @@ struct TokenCommand: AsyncParsableCommand {
         try await Ending.reporting(problemsAs: ExitStatus.usage) {
             let made = try self.made()
             let text = self.json ? try Self.json(made) : Self.lines(made)
-            FileHandle.standardOutput.write(Data((text + "\n").utf8))
+            ProcessOutput.print(text + "\n")
         }
     }
 

@@ -91,10 +91,10 @@ struct TransferWatch {
     private func draw(_ progress: ProgressLine) {
         guard self.isShown else { return }
         let line = progress.text(cells: max(20, Terminal.columns - 1))
-        FileHandle.standardError.write(Data("\r\(line)\u{1B}[K".utf8))
+        ProcessOutput.say("\r\(line)\u{1B}[K")
     }
 
     private func clear() {
-        if self.isShown { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
+        if self.isShown { ProcessOutput.say("\r\u{1B}[K") }
     }
 }

@@ -19,9 +19,10 @@ extension Requirement {
         .proven(
             "RFC 6455 §5.5.1", "A server ends the connection once both have sent a Close.",
             by: "test_conformance_closing.py::test_a_close_is_answered_with_its_code_and_the_stream_ends"),
-        .unproven(
+        .proven(
             "RFC 6455 §5.5.1", "No data frame follows our own Close.",
-            because: "The engine writes what it is told to; the tasks keep to it, and have no test of their own yet."),
+            by: "WebSocketTaskTests.whatIsAskedBehindAQueuedCloseNeverBegins",
+            "WebSocketTaskTests.bothLearnCodeAndReason"),
         .proven(
             "RFC 6455 §7.4.1", "1005, 1006 and 1015 are never sent.",
             by: "ClosePayloadTests.neverSendsAReservedCode", "ClosePayloadTests.isEmptyWithoutACode"),
@@ -39,10 +40,12 @@ extension Requirement {
             "RFC 6455 §7.1.2", "To close, a Close frame with the code and the reason is sent.",
             by: "test_bridge_kinds.py::test_close_code_and_reason_go_end_to_end",
             "ClosePayloadTests.writesTheCodeBigEndianAndTheReasonBehindIt"),
-        .unproven(
+        .proven(
             "RFC 6455 §7.1.5",
             "The close code is that of the first Close received, 1005 without one, 1006 without a Close.",
-            because: "The engine gives the code or its absence; what a task shows of it has no test of its own yet."),
+            by: "WebSocketTaskTests.bothLearnCodeAndReason", "WebSocketTaskTests.anEndWithoutCloseFrameIsAbnormal",
+            "test_task_client.py::test_a_close_without_code_is_told_as_1005",
+            "test_task_client.py::test_an_end_without_close_is_no_clean_end"),
         .proven(
             "RFC 6455 §7.1.7", "Nothing is processed any more once the connection is failed.",
             by: "FuzzTests.giveTheSameEventsOrOneViolation", "CloseFrameTests.decodesNothingBehindAClose",

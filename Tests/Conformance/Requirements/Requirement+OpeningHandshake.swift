@@ -26,6 +26,15 @@ extension Requirement {
         .proven(
             "RFC 6455 §4.1", "The subprotocols are tokens, each once, in order of preference.",
             by: "ClientHandshakeTests.refusesToAskForWhatCannotBeWritten"),
+        .proven(
+            "RFC 6455 §4.1", "A TLS handshake that fails, fails the connection before anything is sent over it.",
+            by: "test_tls.py::test_a_target_with_a_wrong_certificate_gets_no_byte"),
+        .proven(
+            "RFC 6455 §4.1", "TLS names the host that is asked for (SNI).",
+            by: "test_tls.py::test_a_target_is_asked_for_by_its_name"),
+        .proven(
+            "RFC 6455 §4.1", "Nothing follows the request before its answer is there.",
+            by: "test_ends.py::test_a_websocket_target_hears_nothing_behind_the_request_before_it_answered"),
         .deviation(
             "RFC 6455 §4.1", "At most one connection to the same address is in the opening handshake at a time.",
             because:

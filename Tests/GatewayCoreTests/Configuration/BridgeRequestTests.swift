@@ -146,8 +146,15 @@ struct BridgeRequestTests {
         #expect(
             self.problems("ws://127.0.0.1:0", "tcp://h:1", .init(.ca, "c"), .init(.proxyProtocol, "in,v3")) == [
                 "--ca: expected TARGET to begin with tls:// or wss://, found \"tcp://h:1\"; begin it so, or leave out --ca",
-                "--proxy-protocol: expected one of v1, v2, found \"v3\"; did you mean v1?",
+                "--proxy-protocol: expected one of in, out, v1, v2, found \"v3\"; separate several with commas, like in,v1",
             ])
+        #expect(
+            self.problems("tcp://127.0.0.1:0", "tcp://h:1", .init(.proxyProtocol, "")) == [
+                "--proxy-protocol: expected one of in, out, v1, v2, found \"\"; separate several with commas, like in,v1"
+            ])
+        #expect(
+            self.problems("tcp://127.0.0.1:0", "tcp://h:1", .init(.proxyProtocol, "v1"), .init(.proxyProtocol, "v2"))
+                == ["--proxy-protocol: expected one version towards TARGET, found v1 and v2; leave out one of them"])
     }
 
     @Test(arguments: ["wss", "tls", "wss+unix"])

@@ -88,6 +88,7 @@ struct RouteTableTests {
     @Test(arguments: [
         "", "chat", "*", "/chat/%", "/chat/%4", "/chat/%zz", "/chat/%C3", "/chat/%FF", "/a b", "/a#b", "/a\u{0}", "/ü",
         "ftp://example.com/", "http:///x", "http://user@example.com/x", "example.com:80",
+        "/..", "/chat/..", "/chat/.", "/chat/../chat/a", "/chat/%2e%2E", "/chat/a%2F..%2F..", "http://example.com/../x",
     ])
     func refusesMalformedTargets(_ target: String) {
         #expect(RouteTable(Self.routes).find(host: "a", target: target) == .malformed)

@@ -146,9 +146,8 @@ def random_bytes(count):
     return os.urandom(count)
 
 
-def fill(wire, limit, quiet=1.0):
-    """Sends until the peer takes no more for `quiet` seconds; returns how many bytes it took. Fails above `limit`."""
-    block = bytes(65536)
+def fill(wire, limit, quiet=1.0, block=bytes(65536)):
+    """Sends `block` again and again until the peer takes no more for `quiet` seconds; returns how many bytes it took. Fails above `limit`."""
     sent = 0
     wire.socket.setblocking(False)
     try:

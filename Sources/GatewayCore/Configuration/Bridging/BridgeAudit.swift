@@ -42,7 +42,7 @@ struct BridgeAudit {
         let problems = misplaced.map(self.misplacement)
         let others = [
             self.missingCertificate(&mended), self.missingAuthority(&mended), self.missingIdentity(&mended),
-            self.missingName(&mended), self.contradiction(&mended),
+            self.missingName(&mended), self.contradiction(&mended), self.strangeProxyWord(&mended),
         ]
         return (problems + others.compactMap(\.self), mended)
     }
@@ -133,5 +133,27 @@ extension BridgeAudit {
         return self.problem(
             .insecure, expected: "either \(rival.typed) or --insecure", found: "both",
             remedy: "leave out one of them")
+    }
+
+    /// `in` and `out` are words of the command line alone, so a configuration's list of versions would not name them.
+    private func strangeProxyWord(_ mended: inout BridgeRequest) -> ConfigurationProblem? {
+        let known = ["in", "out", "v1", "v2"]
+        let words = self.request.options.filter { $0.name == .proxyProtocol }.compactMap(\.text).flatMap {
+            $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+        }
+        let problem: ConfigurationProblem
+        if let stranger = words.first(where: { !known.contains($0) }) {
+            problem = self.problem(
+                .proxyProtocol, expected: "one of \(known.joined(separator: ", "))", found: QuotedText.quoted(stranger),
+                remedy: "separate several with commas, like in,v1")
+        } else if words.contains("v1"), words.contains("v2") {
+            problem = self.problem(
+                .proxyProtocol, expected: "one version towards TARGET", found: "v1 and v2",
+                remedy: "leave out one of them")
+        } else {
+            return nil
+        }
+        mended.options.removeAll { $0.name == .proxyProtocol }
+        return problem
     }
 }

@@ -61,14 +61,19 @@ package struct FileAudit {
     private static func files(
         of tls: ServerTLSSettings, at path: ConfigurationKeyPath, in located: LocatedConfiguration
     ) -> [NamedFile] {
-        // A certificate written beside `tls` itself comes before those of the list.
-        let isBeside = located.isWritten(path.key(ServerTLSKey.certificate))
-        let places =
-            (isBeside ? [path] : []) + tls.certificates.indices.map { path.key(ServerTLSKey.certificates).index($0) }
-        return zip(tls.certificates, places).flatMap { self.files(of: $0, at: $1) }
+        zip(tls.certificates, self.places(of: tls, at: path, in: located)).flatMap { self.files(of: $0, at: $1) }
             + [self.file(tls.clientCA, .read, path.key(ServerTLSKey.clientCA))].compactMap { $0 }
             + self.files(tls.clientRevocationLists, at: path.key(ServerTLSKey.clientCRL))
             + [self.file(tls.keyLog, .append, path.key(ServerTLSKey.keyLog))].compactMap { $0 }
+    }
+
+    /// Where each certificate of `tls` is written: one beside `tls` itself comes before those of the list.
+    static func places(
+        of tls: ServerTLSSettings, at path: ConfigurationKeyPath, in located: LocatedConfiguration
+    ) -> [ConfigurationKeyPath] {
+        let isBeside = located.isWritten(path.key(ServerTLSKey.certificate))
+        return (isBeside ? [path] : [])
+            + tls.certificates.indices.map { path.key(ServerTLSKey.certificates).index($0) }
     }
 
     private static func files(of tls: ClientTLSSettings, at path: ConfigurationKeyPath) -> [NamedFile] {

@@ -14,7 +14,11 @@ package struct BufferWatermarks: Sendable, Equatable {
 
     /// Most bytes taken from the sender in one read: four times `high`, at most 256 KiB. Larger than `high`, because
     /// bulk that the other side takes at once never waits, and each read costs a turn.
-    var readLimit: Int {
-        min(self.high, 64 << 10) * 4
+    ///
+    /// - Parameter framing: that of a stream whose bytes become messages, else `nil`. In `lines` each byte may end an empty
+    ///   message, whose head takes six; so much less is taken at once.
+    package func readLimit(for framing: Framing?) -> Int {
+        let limit = min(self.high, 64 << 10) * 4
+        return framing == .lines ? limit / 6 : limit
     }
 }

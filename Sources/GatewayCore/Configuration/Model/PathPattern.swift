@@ -26,6 +26,23 @@ package struct PathPattern: Sendable, Hashable {
     }
 }
 
+extension PathPattern {
+    /// The target that fits this path and needs no percent-decoding; `nil` where others fit too in what they leave open,
+    /// or text stands in it that a target would have to encode.
+    package var onlyTarget: String? {
+        guard self.parameters.isEmpty else { return nil }
+        let target = self.description
+        let isPlain = target.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "%"), UInt8(ascii: "?"), UInt8(ascii: "#"): false
+            default: (0x21...0x7E).contains(byte)
+            }
+        }
+        let slashes = target.utf8.count { $0 == UInt8(ascii: "/") }
+        return isPlain && slashes == max(1, self.segments.count) ? target : nil
+    }
+}
+
 extension PathPattern: CustomStringConvertible {
     package var description: String {
         guard !self.segments.isEmpty else { return "/" }

@@ -1,0 +1,95 @@
+import TLSEngine
+
+/// Tries to make TLS of the certificates, keys and lists that a configuration names, so that a file that can be read but
+/// is of no use is told at its place, with all others, before anything listens.
+package struct MaterialAudit {
+    private let located: LocatedConfiguration
+    /// Files of which is known already that they cannot be read; nothing more is said about them.
+    private let unreadable: Set<String>
+
+    package init(_ located: LocatedConfiguration, except unreadable: Set<String> = []) {
+        self.located = located
+        self.unreadable = unreadable
+    }
+
+    /// What cannot be used, each at the value that names it. Key logs are not touched.
+    package func problems() -> [ConfigurationProblem] {
+        let configuration = self.located.configuration
+        let control = configuration.control.tls.map {
+            self.problems(of: $0, at: ConfigurationValidator.control.key(ControlKey.tls))
+        }
+        let listeners = configuration.listeners.enumerated().flatMap { index, listener in
+            let path = ConfigurationValidator.listeners.index(index).key(ListenerKey.tls)
+            return listener.tls.map { self.problems(of: $0, at: path) } ?? []
+        }
+        let upstreams = configuration.upstreams.enumerated().flatMap { index, upstream in
+            self.problems(of: upstream.tls, at: ConfigurationValidator.upstreams.index(index).key(UpstreamKey.tls))
+        }
+        return (control ?? []) + listeners + upstreams
+    }
+
+    private func problems(of tls: ServerTLSSettings, at path: ConfigurationKeyPath) -> [ConfigurationProblem] {
+        let identities = zip(tls.certificates, FileAudit.places(of: tls, at: path, in: self.located)).compactMap {
+            self.problem(with: $0, at: $1)
+        }
+        return identities + self.problems(authorities: tls.clientCA, at: path.key(ServerTLSKey.clientCA))
+            + self.problems(lists: tls.clientRevocationLists, at: path.key(ServerTLSKey.clientCRL))
+    }
+
+    private func problems(of tls: ClientTLSSettings, at path: ConfigurationKeyPath) -> [ConfigurationProblem] {
+        [tls.identity.flatMap { self.problem(with: $0, at: path) }].compactMap(\.self)
+            + self.problems(authorities: tls.authorities, at: path.key(ClientTLSKey.ca))
+            + self.problems(lists: tls.revocationLists, at: path.key(ClientTLSKey.crl))
+    }
+
+    // MARK: One file at a time
+
+    private func problem(with files: CertificateFiles, at path: ConfigurationKeyPath) -> ConfigurationProblem? {
+        var named = [files.certificate, files.key].compactMap(\.self)
+        if case .file(let password) = files.password { named.append(password) }
+        return self.problem(
+            at: path.key(CertificateKey.certificate), naming: named, expected: "a certificate and its key",
+            remedy: "give PEM or PKCS#12 with the key that belongs to it, and its password where it has one"
+        ) { () throws(PlanFault) in
+            .server([try TLSMaterial.identity(files)])
+        }
+    }
+
+    private func problems(authorities file: String?, at path: ConfigurationKeyPath) -> [ConfigurationProblem] {
+        guard let file else { return [] }
+        let problem = self.problem(
+            at: path, naming: [file], expected: "certificates of authorities", remedy: "give them in PEM"
+        ) { () throws(PlanFault) in
+            var configuration = TLSConfiguration.client()
+            configuration.trust = .only([.file(file)])
+            return configuration
+        }
+        return [problem].compactMap(\.self)
+    }
+
+    private func problems(lists files: [String], at path: ConfigurationKeyPath) -> [ConfigurationProblem] {
+        files.enumerated().compactMap { index, file in
+            self.problem(
+                at: path.index(index), naming: [file], expected: "revocation lists", remedy: "give them in PEM or DER"
+            ) { () throws(PlanFault) in
+                var configuration = TLSConfiguration.client()
+                configuration.revocation = .wholeChain(lists: [.file(file)])
+                return configuration
+            }
+        }
+    }
+
+    private func problem(
+        at path: ConfigurationKeyPath, naming files: [String], expected: String, remedy: String,
+        _ make: () throws(PlanFault) -> TLSConfiguration
+    ) -> ConfigurationProblem? {
+        guard self.unreadable.isDisjoint(with: files) else { return nil }
+        do throws(PlanFault) {
+            _ = try TLSMaterial.context(try make())
+            return nil
+        } catch {
+            return self.located.problem(
+                at: path, expected: expected, found: "what cannot be used: \(error)", remedy: remedy)
+        }
+    }
+}

@@ -1,0 +1,93 @@
+"""How a connection that is cut looks from the other side of the tunnel, for every kind of listener and of target."""
+
+import os
+import socket
+
+import pytest
+
+from support.ends import Bridged, MessageEnd
+from support.websocket import CLOSE, Ended, Reset, Wire
+
+KINDS = ["tcp", "tls", "unix", "ws", "wss"]
+
+
+@pytest.fixture
+def between(bridge, authority, server_certificate, tmp_path):
+    made = []
+
+    def make(listen, target, *options):
+        one = Bridged(bridge, authority, server_certificate, tmp_path, listen, target, *options)
+        made.append(one)
+        return one
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def cut(end):
+    """FIN, without the close_notify or Close that should stand before it."""
+    with socket.socket(fileno=os.dup(end.wire.socket.fileno())) as bare:
+        bare.shutdown(socket.SHUT_WR)
+
+
+def seen(end):
+    """How it ended: what a peer of this kind can tell."""
+    if isinstance(end, MessageEnd):
+        try:
+            got = end.wire.read()
+        except (Ended, Reset):
+            return "cut"
+        return got.code if got.opcode == CLOSE else got
+    try:
+        end.wire.expect_end()
+        return "end of file"
+    except (AssertionError, OSError) as failure:
+        return "reset" if isinstance(failure, Reset) else f"{failure!r}"
+
+
+def joined(between, listen, target, near_fails):
+    near, far = between(listen, target).join()
+    near.send(b"open")
+    assert far.receive(4) == b"open"
+    return (near, far) if near_fails else (far, near)
+
+
+def wanted(kind):
+    return {"ws": 1011, "wss": 1011, "unix": "end of file"}.get(kind, "reset")
+
+
+@pytest.mark.parametrize("near_fails", [True, False], ids=["client", "target"])
+@pytest.mark.parametrize("target", KINDS)
+@pytest.mark.parametrize("listen", KINDS)
+def test_a_reset_is_an_abnormal_end_for_the_other(between, listen, target, near_fails):
+    failing, other = joined(between, listen, target, near_fails)
+    failing.fail()
+    kinds = (listen, target) if near_fails else (target, listen)
+    if kinds[0] == "unix":
+        # The system knows no reset of a Unix socket: who closes one has finished.
+        assert seen(other) == (1000 if kinds[1] in ("ws", "wss") else "end of file")
+    else:
+        assert seen(other) == wanted(kinds[1])
+
+
+@pytest.mark.parametrize("near_fails", [True, False], ids=["client", "target"])
+@pytest.mark.parametrize("other_kind", KINDS)
+@pytest.mark.parametrize("kind", ["tls", "ws", "wss"])
+def test_a_fin_without_the_word_before_it_is_an_abnormal_end_for_the_other(between, kind, other_kind, near_fails):
+    listen, target = (kind, other_kind) if near_fails else (other_kind, kind)
+    failing, other = joined(between, listen, target, near_fails)
+    cut(failing)
+    assert seen(other) == wanted(other_kind)
+
+
+def test_a_websocket_target_hears_nothing_behind_the_request_before_it_answered(bridge, listener):
+    gateway = bridge("tcp://127.0.0.1:0", listener.url("ws", "/"))
+    with Wire.connect(gateway.address()) as near:
+        near.send(b"early")
+        far, asked = listener.accept_request()
+        assert asked.raw.endswith(b"\r\n\r\n") and not far.kept
+        far.socket.settimeout(0.3)
+        with pytest.raises(TimeoutError):
+            far.socket.recv(1)
+        far.close()

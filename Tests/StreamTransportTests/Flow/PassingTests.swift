@@ -1,0 +1,118 @@
+import Glibc
+import StreamTransport
+import TestSupport
+import Testing
+
+@Suite("Bulk that passes from socket to socket unseen, simulated and real")
+struct PassingTests {
+    typealias Kind = TransportGround.Kind
+
+    /// Bytes come on the first connection, and go to the second: offered ones by the consumer, others by themselves.
+    private struct Relay {
+        let meeting: LoopMeeting
+        let source: (connection: SocketConnection, consumer: RecordingConsumer, peer: ScriptedPeer)
+        let target: (connection: SocketConnection, consumer: RecordingConsumer, peer: ScriptedPeer)
+
+        init(_ kind: Kind, faults: FaultPlan = .calm, seed: UInt64 = 1) throws {
+            // What a program must do that relays: the system would otherwise end it when a peer goes away.
+            signal(SIGPIPE, SIG_IGN)
+            self.meeting = try LoopMeeting(kind, seed: seed, faults: faults)
+            self.source = try self.meeting.connect()
+            self.target = try self.meeting.connect()
+            let (from, to) = (self.source, self.target)
+            from.consumer.unseenTarget = to.connection
+            from.consumer.takes = { $0 }
+            from.consumer.onBytes = { [unowned connection = to.connection] bytes in connection.write(bytes) }
+            from.consumer.onInputClosed = { [unowned connection = to.connection] in connection.shutdownOutput() }
+        }
+
+        func finish() {
+            self.source.consumer.unseenTarget = nil
+            let (from, to) = (self.source.connection, self.target.connection)
+            self.meeting.perform {
+                from.reset()
+                to.reset()
+            }
+            self.meeting.finish()
+        }
+    }
+
+    @Test(arguments: Kind.allCases)
+    func arrivesWholeAndInOrderAndItsEndBehindIt(_ kind: Kind) throws {
+        let relay = try Relay(kind)
+        let bytes = relay.meeting.flood
+        relay.source.peer.send(bytes)
+        relay.source.peer.finish()
+        #expect(relay.meeting.run(atMost: .seconds(60)) { relay.target.peer.sawEnd })
+        let isIntact = relay.target.peer.received == bytes
+        #expect(isIntact)
+        #expect(relay.source.consumer.passed > bytes.count / 4)
+        #expect(relay.source.consumer.passed + relay.source.consumer.received.count == bytes.count)
+        #expect(relay.target.connection.writtenBytes == UInt64(bytes.count))
+        #expect(relay.target.connection.sentBytes == UInt64(bytes.count))
+        relay.finish()
+    }
+
+    @Test(arguments: Kind.allCases)
+    func queuesWhatTheTargetDoesNotTake(_ kind: Kind) throws {
+        let relay = try Relay(kind)
+        relay.target.peer.isReading = false
+        let bytes = relay.meeting.flood
+        relay.source.peer.send(bytes)
+        #expect(relay.meeting.run(atMost: .seconds(60)) { relay.target.connection.queuedBytes > 0 })
+        relay.meeting.perform { relay.source.connection.pauseReading() }
+        relay.target.peer.isReading = true
+        relay.meeting.perform { relay.source.connection.resumeReading() }
+        relay.source.peer.finish()
+        #expect(relay.meeting.run(atMost: .seconds(60)) { relay.target.peer.sawEnd })
+        let isIntact = relay.target.peer.received == bytes
+        #expect(isIntact)
+        relay.finish()
+    }
+
+    @Test(arguments: Kind.allCases)
+    func isSeenAgainFromWhenSomebodyLooks(_ kind: Kind) throws {
+        let relay = try Relay(kind)
+        let bytes = relay.meeting.flood
+        relay.source.peer.send(bytes)
+        #expect(relay.meeting.run(atMost: .seconds(60)) { relay.source.consumer.passed > 0 })
+        relay.meeting.perform { relay.source.consumer.unseenTarget = nil }
+        let (passed, seen) = (relay.source.consumer.passed, relay.source.consumer.received.count)
+        relay.source.peer.finish()
+        #expect(relay.meeting.run(atMost: .seconds(60)) { relay.target.peer.sawEnd })
+        #expect(relay.source.consumer.passed == passed)
+        #expect(relay.source.consumer.received.count == bytes.count - passed && seen < bytes.count - passed)
+        let isIntact = relay.target.peer.received == bytes
+        #expect(isIntact)
+        relay.finish()
+    }
+
+    @Test(arguments: Kind.allCases)
+    func aTargetThatIsGoneEndsAndTheSourceGoesOn(_ kind: Kind) throws {
+        let relay = try Relay(kind)
+        let bytes = relay.meeting.flood
+        relay.source.peer.send(bytes)
+        #expect(relay.meeting.run(atMost: .seconds(60)) { relay.source.consumer.passed > 0 })
+        relay.target.peer.reset()
+        #expect(relay.meeting.run(atMost: .seconds(60)) { relay.target.consumer.end == .failed(.reset) })
+        #expect(relay.source.consumer.end == nil)
+        relay.source.peer.finish()
+        #expect(relay.meeting.run(atMost: .seconds(60)) { relay.source.consumer.events.contains(.inputClosed) })
+        relay.finish()
+    }
+
+    @Test(arguments: 1...10 as ClosedRange<UInt64>)
+    func losesNothingWhereEverythingIsShort(_ seed: UInt64) throws {
+        var faults = FaultPlan.rough
+        (faults.reset, faults.stall, faults.exhaustion) = (0, 0, 0)
+        (faults.refusedConnect, faults.hangingConnect, faults.unreachableConnect) = (0, 0, 0)
+        let relay = try Relay(.simulation, faults: faults, seed: seed)
+        let bytes = Array(relay.meeting.flood.prefix(40_000))
+        relay.source.peer.send(bytes)
+        relay.source.peer.finish()
+        #expect(relay.meeting.run(atMost: .seconds(600)) { relay.target.peer.sawEnd })
+        let isIntact = relay.target.peer.received == bytes
+        #expect(isIntact)
+        relay.finish()
+    }
+}
