@@ -6,7 +6,7 @@ import TLSEngine
 /// TLS over another transport: its consumer sees plaintext, the transport below sees records.
 ///
 /// Plaintext lands in a buffer that all connections of the loop share, and what is written in a turn is gathered in one
-/// of the loop's spare arrays and leaves as few records as it fits in: an idle connection holds OpenSSL's own state and
+/// of the loop's spare arrays and leaves as few records as it fits in: an idle connection holds the engine's state and
 /// no buffer.
 package final class SecureTransport {
     package typealias Completion = (Result<SecureTransport, TransportFailure>) -> Void
