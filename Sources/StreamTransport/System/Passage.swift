@@ -28,12 +28,25 @@ struct Passage: ~Copyable {
     /// - Returns: `nil` while something is still held.
     mutating func pass(_ source: Descriptor, to target: Descriptor, atMost count: Int) -> PassedBytes? {
         guard self.held == 0 else { return nil }
-        let received = sluice_splice(source.number, self.entrance, count)
-        guard received > 0 else { return PassedBytes(received: received == 0 ? 0 : -Int(sluice_errno()), sent: 0) }
-        let sent = sluice_splice(self.exit, target.number, received)
-        let outcome = sent >= 0 ? sent : -Int(sluice_errno())
+        let received = Self.splice(source.number, self.entrance, count)
+        guard received > 0 else { return Self.isImpossible(received) ? nil : PassedBytes(received: received, sent: 0) }
+        let sent = Self.splice(self.exit, target.number, received)
         self.held = received - max(0, sent)
-        return PassedBytes(received: received, sent: outcome)
+        return PassedBytes(received: received, sent: Self.isImpossible(sent) ? 0 : sent)
+    }
+
+    /// - Returns: the bytes moved, or a negated error number.
+    private static func splice(_ from: Int32, _ to: Int32, _ count: Int) -> Int {
+        let moved = sluice_splice(from, to, count)
+        return moved >= 0 ? moved : -Int(sluice_errno())
+    }
+
+    /// A kind of descriptor that cannot be spliced, or a filter of system calls: reads and writes still do.
+    private static func isImpossible(_ result: Int) -> Bool {
+        switch -result {
+        case Int(EINVAL), Int(ENOSYS), Int(EOPNOTSUPP), Int(EPERM): true
+        default: false
+        }
     }
 
     /// Fetches of what is held as much as fits.
