@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from support.ends import Bridged, MessageEnd
-from support.websocket import CLOSE, Ended, Reset, Wire
+from support.websocket import CLOSE, Ended, Reset, Wire, connect
 
 KINDS = ["tcp", "tls", "unix", "ws", "wss"]
 
@@ -91,3 +91,16 @@ def test_a_websocket_target_hears_nothing_behind_the_request_before_it_answered(
         with pytest.raises(TimeoutError):
             far.socket.recv(1)
         far.close()
+
+
+def test_a_websocket_that_does_not_answer_our_close_is_heard_as_long_as_it_speaks_and_then_reset(bridge, listener):
+    gateway = bridge("ws://127.0.0.1:0/", listener.url("tcp"))
+    client = connect(gateway.address(), within=30)
+    far = listener.accept()
+    far.finish_sending()
+    client.expect_close(1000)
+    for number in range(3):
+        client.binary(b"%d" % number)
+        assert far.receive(1) == b"%d" % number
+    client.expect_reset()
+    assert "reason=downstream/closing/unresponsive" in gateway.wait_log("connection closed")
