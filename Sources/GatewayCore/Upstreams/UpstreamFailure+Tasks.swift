@@ -40,7 +40,6 @@ extension UpstreamFailure {
         case .handshakeTimeout: "The upstream did not answer in time; try again later."
         case .status(let status): "The upstream answered the opening handshake with status \(status)."
         case .invalidHandshake: "The upstream's answer to the opening handshake is not valid."
-        case .restarting: "The upstream is restarting; try again soon."
         case .ownResources: "The gateway has no room for a connection to the upstream now; try again later."
         }
     }

@@ -12,8 +12,6 @@ package enum UpstreamFailure: Hashable, Sendable {
     case status(UInt16)
     /// The answer was no HTTP, or a 101 that does not fit the request (RFC 6455 §4.1).
     case invalidHandshake
-    /// It says that it restarts or goes away: a Close with 1001 or 1012.
-    case restarting
     /// Our own system did not give what a connection needs: descriptors, memory, a local port.
     case ownResources
 
@@ -26,7 +24,7 @@ package enum UpstreamFailure: Hashable, Sendable {
         switch self {
         case .status(let status): Self.isPassedOn(status) ? status : 502
         case .connectTimeout, .handshakeTimeout: 504
-        case .restarting, .ownResources: 503
+        case .ownResources: 503
         case .unreachable, .tls, .invalidHandshake: 502
         }
     }
@@ -36,22 +34,13 @@ package enum UpstreamFailure: Hashable, Sendable {
         if case .status(let status) = self { Self.isPassedOn(status) } else { false }
     }
 
-    /// The close code for a client that got its 101 already: 1012 if the upstream restarts, else 1014, the 502 of
-    /// WebSocket. What breaks while relaying is 1011, which the tunnel decides.
-    package var closeCode: UInt16 {
-        switch self {
-        case .restarting: 1012
-        case .unreachable, .tls, .connectTimeout, .handshakeTimeout, .status, .invalidHandshake, .ownResources: 1014
-        }
-    }
-
     /// Whether it speaks against the endpoint: an answer meant for the client (401, 403, 404, 429) does not, nor does what
     /// we lack ourselves.
     package var countsAgainstEndpoint: Bool {
         switch self {
         case .ownResources: false
         case .status(let status): !Self.isPassedOn(status) || status == 503
-        case .unreachable, .tls, .connectTimeout, .handshakeTimeout, .invalidHandshake, .restarting: true
+        case .unreachable, .tls, .connectTimeout, .handshakeTimeout, .invalidHandshake: true
         }
     }
 
@@ -68,7 +57,7 @@ package enum UpstreamFailure: Hashable, Sendable {
         case .connectTimeout: .timeout(.connect)
         case .handshakeTimeout: .timeout(.upstreamHandshake)
         case .status(let status): .upstreamStatus(status)
-        case .invalidHandshake, .restarting: .upstreamHandshake
+        case .invalidHandshake: .upstreamHandshake
         case .ownResources: .system
         }
     }

@@ -6,7 +6,7 @@ struct UpstreamFailureTests {
     @Test(
         arguments: [
             (UpstreamFailure.unreachable, 502), (.tls, 502), (.invalidHandshake, 502), (.connectTimeout, 504),
-            (.handshakeTimeout, 504), (.restarting, 503), (.status(200), 502), (.status(302), 502), (.status(400), 502),
+            (.handshakeTimeout, 504), (.status(200), 502), (.status(302), 502), (.status(400), 502),
             (.status(401), 401), (.status(403), 403), (.status(404), 404), (.status(426), 502), (.status(429), 429),
             (.status(500), 502), (.status(502), 502), (.status(503), 503), (.status(504), 502),
         ] as [(UpstreamFailure, UInt16)])
@@ -25,11 +25,5 @@ struct UpstreamFailureTests {
             #expect(!failure.passesAnswerOn)
             #expect(failure.countsAgainstEndpoint)
         }
-    }
-
-    @Test func closesAfterTheUpgradeWith1012Or1014() {
-        #expect(UpstreamFailure.restarting.closeCode == 1012)
-        #expect(UpstreamFailure.unreachable.closeCode == 1014)
-        #expect(UpstreamFailure.status(503).closeCode == 1014)
     }
 }
