@@ -1,6 +1,7 @@
 """What is measured: one function per row of the table of targets. Each returns a list of `Result`."""
 
 import re
+import resource
 import statistics
 import subprocess
 import tempfile
@@ -209,15 +210,17 @@ class Bench:
                              measure="CPU µs/message", notes=notes)
 
     def memory(self):
-        def idle(peer, *options):
-            words = ["-c", self.size.idle, "-t", 0.5, "--touch", *options]
+        def idle(peer, *options, descriptors=1):
+            # A process here may have so many, and needs some for itself.
+            most = (resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 200) // descriptors
+            words = ["-c", min(self.size.idle, most), "-t", 0.5, "--touch", *options]
             return wsload("ws-idle", peer.port, *words, pids=[peer.pid], seconds=120)["bytes_per_conn"] / 1024
 
         # One run each: memory once touched stays with the process, so a second run would see less than the first.
         with self.echo() as ours:
             yield Result("memory, idle ws echo", idle(ours, "--path", "/echo"), 1.5, True, "KiB")
         with Sink("echo") as sink, self.tunnel("ws", "tcp", sink.port) as ours:
-            yield Result("memory, idle tunnel ws→tcp", idle(ours, "--stream"), 3.0, True, "KiB")
+            yield Result("memory, idle tunnel ws→tcp", idle(ours, "--stream", descriptors=2), 3.0, True, "KiB")
         with self.echo(tls=True) as ours:
             yield Result("memory, idle wss echo", idle(ours, "--tls", "--path", "/echo"), 14.0, True, "KiB")
 

@@ -10,7 +10,7 @@ final class Gate: Sendable {
     }
 
     /// Longer nobody waits in these tests: what has not come by then never comes.
-    static let patience = DispatchTimeInterval.seconds(60)
+    static let patience = DispatchTimeInterval.seconds(240)
 
     private let state = Mutex(State())
 
