@@ -27,15 +27,18 @@ class Size:
     bulk: int
     text: int
     tasks: int
+    # Of what costs little to repeat, many short turns: neighbours of the machine come and go by the second.
+    turns: int
+    turn: float
 
     def timing(self):
-        return ["-t", self.seconds, "-w", self.warmup]
+        return ["-t", self.turn, "-w", self.warmup]
 
 
-FULL = Size(runs=5, seconds=2.0, warmup=0.5, idle=10_000, handshakes=15_000, requests=20_000, bulk=4 << 30, text=1 << 30,
-            tasks=10_000)
+FULL = Size(runs=5, seconds=2.0, warmup=0.2, idle=10_000, handshakes=15_000, requests=20_000, bulk=4 << 30, text=1 << 30,
+            tasks=10_000, turns=15, turn=0.7)
 QUICK = Size(runs=3, seconds=0.6, warmup=0.2, idle=4_000, handshakes=6_000, requests=4_000, bulk=512 << 20, text=64 << 20,
-             tasks=10_000)
+             tasks=10_000, turns=5, turn=0.4)
 
 
 @dataclass
@@ -88,11 +91,13 @@ class Bench:
 
     # -- how runs are made
 
-    def interleave(self, *measurements):
-        """Runs them in turn, `runs` times, and gives the median of each: what drifts on the machine hits all alike."""
+    def interleave(self, *measurements, turns=None):
+        """Runs them in turn, there and back, `turns` times (`runs` unless said), and gives the median of each: what drifts on
+        the machine hits all alike."""
         values = [[] for _ in measurements]
-        for _ in range(self.size.runs):
-            for index, measure in enumerate(measurements):
+        order = list(enumerate(measurements))
+        for turn in range(turns or self.size.runs):
+            for index, measure in order if turn % 2 == 0 else reversed(order):
                 values[index].append(measure())
         return [statistics.median(each) for each in values]
 
@@ -106,7 +111,7 @@ class Bench:
             rates[peer].append(run["msgs_per_s"])
             return run[field_name]
 
-        mine, yard = self.interleave(lambda: measure(ours), lambda: measure(floor))
+        mine, yard = self.interleave(lambda: measure(ours), lambda: measure(floor), turns=self.size.turns)
         notes = {"messages_per_s": statistics.median(rates[ours]), "floor_messages_per_s": statistics.median(rates[floor])}
         return Result(name, mine / yard, target, True, ours=mine, yardstick=yard, measure="CPU µs/message", notes=notes)
 
@@ -152,12 +157,14 @@ class Bench:
         with Sink("sink") as sink, Floor("tcp-relay", upstream=sink.port) as floor:
             with self.tunnel("tcp", "tcp", sink.port) as ours:
                 rates = {ours: [], floor: []}
-                mine, yard = self.interleave(lambda: measure(ours, 1, [ours.pid]), lambda: measure(floor, 1, [floor.pid]))
+                mine, yard = self.interleave(
+                    lambda: measure(ours, 1, [ours.pid]), lambda: measure(floor, 1, [floor.pid]), turns=self.size.turns)
                 yield result("bulk tcp→tcp", 1.0, ours, floor, mine, yard)
             with self.tunnel("ws", "tcp", sink.port) as inner, self.tunnel("tcp", "ws", inner.port) as ours:
                 rates = {ours: [], floor: []}
                 mine, yard = self.interleave(
-                    lambda: measure(ours, 2, [ours.pid, inner.pid]), lambda: measure(floor, 1, [floor.pid]))
+                    lambda: measure(ours, 2, [ours.pid, inner.pid]), lambda: measure(floor, 1, [floor.pid]),
+                    turns=self.size.turns)
                 yield result("bulk tcp→ws→tcp", 0.7, ours, floor, mine, yard)
 
     def tls_echo(self):
@@ -335,7 +342,7 @@ class Bench:
                              pids=[peer.pid], seconds=120)
                 return 1e6 / run["srv_cpu_us_per_handshake"]
 
-            mine, yard = self.interleave(lambda: measure(ours), lambda: measure(floor))
+            mine, yard = self.interleave(lambda: measure(ours), lambda: measure(floor), turns=self.size.turns)
             yield Result("opening handshakes", mine / yard, 0.8, False, ours=mine, yardstick=yard, measure="per CPU s")
 
     ROWS = (echoes, tunnels, bulk, tls_echo, tls_handshakes, deflate, memory, allocations, system_calls, idle_beside_busy,
