@@ -43,7 +43,7 @@ struct NameFaultTests {
         let names = SlowNames()
         let session = URLSession.test { $0.resolve = names.resolve }
         var request = URLRequest(url: try self.url(server))
-        request.timeoutInterval = 0.3
+        request.timeoutInterval = 1
         let loaded = try await session.load(request)
         #expect(loaded.code == .timedOut && loaded.data == nil && names.asked.now == "slow.test")
         #expect((loaded.error as? URLError)?.failingURL == request.url)

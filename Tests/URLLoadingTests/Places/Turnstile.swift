@@ -4,40 +4,34 @@ import Synchronization
 final class Turnstile: Sendable {
     private struct State {
         var free: Int
-        var waiting: [(count: Int, enter: CheckedContinuation<Void, Never>)] = []
+        var waiting: [CheckedContinuation<Void, Never>] = []
     }
 
     private let state: Mutex<State>
 
     init(places: Int) { self.state = Mutex(State(free: places)) }
 
-    /// - Parameter count: places that are taken, all at once.
-    func enter(_ count: Int = 1) async {
+    func enter() async {
         await withCheckedContinuation { continuation in
-            let entering = self.state.withLock { state in
-                state.waiting.append((count, continuation))
-                return Self.next(&state)
+            let enters = self.state.withLock { state in
+                guard state.free > 0 else {
+                    state.waiting.append(continuation)
+                    return false
+                }
+                state.free -= 1
+                return true
             }
-            for one in entering { one.resume() }
+            if enters { continuation.resume() }
         }
     }
 
-    func leave(_ count: Int = 1) {
-        let entering = self.state.withLock { state in
-            state.free += count
-            return Self.next(&state)
+    /// Hands the place to whoever waits longest.
+    func leave() {
+        let next: CheckedContinuation<Void, Never>? = self.state.withLock { state in
+            guard state.waiting.isEmpty else { return state.waiting.removeFirst() }
+            state.free += 1
+            return nil
         }
-        for one in entering { one.resume() }
-    }
-
-    /// Who comes first goes first, though another would fit.
-    private static func next(_ state: inout State) -> [CheckedContinuation<Void, Never>] {
-        var entering: [CheckedContinuation<Void, Never>] = []
-        while let first = state.waiting.first, first.count <= state.free {
-            state.free -= first.count
-            entering.append(first.enter)
-            state.waiting.removeFirst()
-        }
-        return entering
+        next?.resume()
     }
 }
