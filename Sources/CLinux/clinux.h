@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
+#include <sys/signalfd.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>

@@ -17,7 +17,8 @@ package final class ConnectionCollector: SocketListenerOwner {
     package func accepted(_ socket: AcceptedSocket, by listener: SocketListener) {
         guard
             let connection = try? SocketConnection(
-                adopting: socket.descriptor, peer: socket.peer, on: listener.loop, options: self.options)
+                adopting: socket.descriptor, peer: socket.peer, local: socket.local, on: listener.loop,
+                options: self.options)
         else { return }
         let consumer = RecordingConsumer()
         connection.consumer = consumer

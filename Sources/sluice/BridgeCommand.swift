@@ -2,7 +2,7 @@ import ArgumentParser
 import GatewayCore
 
 /// `sluice bridge`: one listener, one target, no file.
-struct BridgeCommand: AsyncParsableCommand {
+struct BridgeCommand: GatewayCommand {
     static let configuration = CommandConfiguration(
         commandName: "bridge",
         abstract: "Join clients at one address with a target at another.",

@@ -11,7 +11,6 @@ import StreamTransport
 func run(_ located: LocatedConfiguration, source: ConfigurationSource) async throws {
     var configuration = located.configuration
     source.adjust(&configuration)
-    let signals = await ProcessSignals()
     let log = TunnelLog(configuration.log)
     let passed = ServiceSupervisor.takeListeningDescriptors().map {
         PassedSocket(name: $0.name, descriptor: $0.descriptor)
@@ -20,8 +19,10 @@ func run(_ located: LocatedConfiguration, source: ConfigurationSource) async thr
     let gateway: Gateway
     let running: RunningConfiguration
     let control: ControlServer?
+    let (events, happened) = AsyncStream.makeStream(of: Service.Event.self)
     do {
-        group = try LoopGroup(count: configuration.loops ?? Machine.cores)
+        group = try LoopGroup(count: configuration.loops ?? Machine.cores, lend: MainThread.shared.lend)
+        try await GatewaySignals.hear(on: group.loops[0]) { happened.yield(.wish($0)) }
         gateway = Gateway(loops: group.loops, log: log, configuration: configuration, passedSockets: passed)
         if source.requiresTarget { try await TargetProbe(loop: group.loops[0]).requireAll(of: configuration) }
         let plan = try GatewayPlan(configuration)
@@ -38,13 +39,12 @@ func run(_ located: LocatedConfiguration, source: ConfigurationSource) async thr
     }
     ServiceSupervisor.notify("READY=1\nSTATUS=serving")
     control?.phase = .ready
-    let watchdog = Task { await Watchdog.feed(group.loops) }
-    defer { watchdog.cancel() }
-    await Service(gateway: gateway, configuration: running, source: source, log: log, control: control).live(
-        by: signals)
+    let watchdog = Watchdog.start(group.loops)
+    defer { watchdog?.cancel() }
+    let service = Service(gateway: gateway, configuration: running, source: source, log: log, control: control)
+    await service.live(by: events, happened)
     await control?.stop()
     log.flush()
-    group.stop()
 }
 
 /// The control plane of the configuration, listening, and where.

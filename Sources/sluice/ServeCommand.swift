@@ -2,7 +2,7 @@ import ArgumentParser
 import GatewayCore
 
 /// `sluice serve`: the service.
-struct ServeCommand: AsyncParsableCommand {
+struct ServeCommand: GatewayCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve",
         abstract: "Run the gateway with a configuration file, or with the built-in configuration.",

@@ -11,15 +11,22 @@ struct Service {
     let log: TunnelLog
     let control: ControlServer?
 
-    func live(by signals: ProcessSignals) async {
+    /// What the service acts upon.
+    enum Event {
+        case wish(ProcessSignals.Wish)
+        /// Draining is over.
+        case drained
+    }
+
+    /// - Parameter happened: adds to `events`.
+    func live(by events: AsyncStream<Event>, _ happened: AsyncStream<Event>.Continuation) async {
         var draining: Task<Void, Never>?
-        let ended = AsyncStream.makeStream(of: Void.self)
-        let events = Self.merged(signals, ended.stream)
         for await event in events {
             switch event {
             case .wish(.reload):
                 guard draining == nil else { continue }
-                await self.reload()
+                // Files are read and checked meanwhile, and the first loop has work of its own.
+                await Task.detached { await self.reload() }.value
             case .wish(.stop):
                 guard draining == nil else {
                     // A second signal: no more patience.
@@ -31,27 +38,10 @@ struct Service {
                 self.control?.phase = .draining
                 draining = Task {
                     await self.gateway.drain()
-                    ended.continuation.yield()
+                    happened.yield(.drained)
                 }
-            case .ended:
+            case .drained:
                 return
-            }
-        }
-    }
-
-    private enum Event {
-        case wish(ProcessSignals.Wish)
-        case ended
-    }
-
-    private static func merged(_ signals: ProcessSignals, _ ended: AsyncStream<Void>) -> AsyncStream<Event> {
-        let wishes = signals.wishes
-        return AsyncStream { continuation in
-            let first = Task { for await wish in wishes { continuation.yield(.wish(wish)) } }
-            let second = Task { for await _ in ended { continuation.yield(.ended) } }
-            continuation.onTermination = { _ in
-                first.cancel()
-                second.cancel()
             }
         }
     }

@@ -6,10 +6,13 @@ enum Watchdog {
     private static let shortestPause = Duration.milliseconds(10)
 
     /// Says again and again, twice as often as it must, that every loop still takes its turns. With a loop that is stuck
-    /// it waits, nothing is said any more, and the service manager starts the process anew. Until cancelled; does nothing
-    /// where nobody wants to hear it.
-    static func feed(_ loops: [Loop]) async {
-        guard let limit = ServiceSupervisor.watchdogLimit else { return }
+    /// it waits, nothing is said any more, and the service manager starts the process anew.
+    /// - Returns: what does so until it is cancelled; `nil` where nobody wants to hear it.
+    static func start(_ loops: [Loop]) -> Task<Void, Never>? {
+        ServiceSupervisor.watchdogLimit.map { limit in Task { await self.feed(loops, within: limit) } }
+    }
+
+    private static func feed(_ loops: [Loop], within limit: Duration) async {
         while !Task.isCancelled {
             for loop in loops {
                 await withCheckedContinuation { answer in loop.execute { answer.resume() } }

@@ -1,12 +1,14 @@
 """What a connection and a message may cost, where counting gives the same answer on every machine. `deploy/bench` measures
 the rest, which is time, and tells what was aimed at."""
 
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
 from support import gateway
+from support.deadlines import eventually
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "Benchmarks"))
 
@@ -44,3 +46,12 @@ def test_a_connection_of_a_list_allocates_nothing(bench):
 def test_a_message_takes_one_read_and_one_write(bench):
     for result in bench.system_calls():
         assert result.reached, result
+
+
+def test_a_bridge_of_one_loop_is_one_thread(bench):
+    """The kernel's calls cost less where no other thread shares the descriptors."""
+    with peers.Floor("tcp-echo") as raw, bench.tunnel("tcp", "tcp", raw.port) as ours:
+        load = rows.wsload("tcp-echo", ours.port, "-c", 4, "-s", 512, "-t", 0.2, "-w", 0)
+        assert load["msgs"] > 0
+        # What writes the log ends when there is nothing more to write.
+        eventually(lambda: len(os.listdir(f"/proc/{ours.pid}/task")) == 1, "one thread", within=30)

@@ -96,7 +96,7 @@ package final class LoopGateway {
             acceptedAt: self.loop.now)
         do throws(SystemError) {
             let transport = try SocketConnection(
-                adopting: socket.descriptor, peer: socket.peer, on: self.loop,
+                adopting: socket.descriptor, peer: socket.peer, local: socket.local, on: self.loop,
                 options: nil, paused: true)
             let inbound = InboundConnection(passport, plan: plan, transport: transport, gateway: self)
             self.add(inbound)

@@ -5,11 +5,12 @@ import WebSocketProtocol
 package final class LoopTally {
     let keys: MaskingKeys
     /// Payload of messages that were received, in bytes; of frames that are passed on many at a time, their mean.
-    package private(set) var messageSizes = Distribution()
+    package var messageSizes: Distribution { self.sizes }
     /// From our pings to their Pongs, in microseconds.
     package private(set) var roundTrips = Distribution()
     /// Whether each connection remembers how long its own pings took: only where somebody may ask.
     package var keepsRoundTrips = false
+    private var sizes = Distribution()
 
     /// Who looks on at which task; most tasks have nobody, and know it.
     private var taps: [UInt64: [TaskTap]] = [:]
@@ -26,7 +27,7 @@ package final class LoopTally {
     }
 
     func received(messageOf bytes: Int) {
-        self.messageSizes.add(UInt64(clamping: bytes))
+        self.sizes.add(UInt64(clamping: bytes))
     }
 
     func answered(after duration: Duration) {

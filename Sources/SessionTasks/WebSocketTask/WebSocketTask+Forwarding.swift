@@ -78,7 +78,10 @@ extension WebSocketTask {
     private func write(
         _ run: FrameRun, _ bytes: RawSpan, _ forwarding: FrameForwarding, to transport: any Transport
     ) -> Int {
-        if forwarding.ping != nil, transport.queuedBytes == 0 { self.keepAlive?.asked(at: self.loop.now) }
+        if forwarding.ping != nil, transport.queuedBytes == 0 {
+            let now = self.loop.now
+            self.keepAlive?.asked(at: now)
+        }
         let queued = transport.writeThrough(bytes)
         if self.isTapped { self.tally.passed(self.record, .sent, .frames, bytes) }
         self.record.countSent(bytes: run.payloadCount, messages: run.messageCount, at: self.loop.now)

@@ -17,7 +17,7 @@ extension WebSocketTask {
         guard var state = self.keepAlive, let interval = self.options.pingInterval else { return }
         let timeout = self.options.pongTimeout
         // A peer that is not read because it is ahead of its reader cannot be heard either.
-        if !self.wantsReading || self.readingStopped || self.isSuspended || self.isPingHeldBack { state.heard() }
+        if !self.wantsReading || self.readingStopped || self.suspended || self.isPingHeldBack { state.heard() }
         let order = state.due(at: self.loop.now, interval: interval, timeout: timeout)
         self.keepAlive = state
         switch order {

@@ -14,7 +14,7 @@ extension WebSocketTask {
     package func open(_ opening: ClientOpening) {
         guard self.phase == .opening, self.client == nil else { return }
         self.client = OpeningState(opening)
-        if !self.isSuspended { self.resumeOnLoop() }
+        if !self.suspended { self.resumeOnLoop() }
     }
 
     package func resumeOnLoop() {
@@ -124,7 +124,7 @@ extension WebSocketTask {
         }
         self.leaveTransport()
         self.client = OpeningState(opening)
-        if !self.isSuspended { self.resumeOnLoop() }
+        if !self.suspended { self.resumeOnLoop() }
     }
 
     /// Another connection takes the place of this one, of which nothing more is wanted.

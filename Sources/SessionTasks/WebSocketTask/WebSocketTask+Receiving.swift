@@ -11,28 +11,26 @@ extension WebSocketTask {
             if let forwarding = self.forwarding {
                 self.pullFrames(&bytes, forwarding)
             } else if let relay = self.relay, let transport = self.transport {
-                self.pull(&bytes) { relay.received($0, $1, by: self, over: transport) }
+                self.pull(&bytes, for: RelayedPayload(relay: relay, transport: transport))
             } else {
-                self.pull(&bytes) { self.gather($0, $1) }
+                self.pull(&bytes, for: GatheredPayload())
             }
         // What comes after a Close frame, or after the connection failed, means nothing (RFC 6455 §5.5.1, §7.1.7).
         return self.phase == .draining || self.phase == .ended ? bytes.byteCount : used
     }
 
-    // Made part of its callers, so that the closure costs nothing per frame.
-    @inline(__always)
-    private func pull(_ bytes: inout MutableRawSpan, _ taker: (FrameMark, RawSpan) -> Void) -> Int {
+    private func pull(_ bytes: inout MutableRawSpan, for taker: some PayloadTaker) -> Int {
         var used = 0
         while used < bytes.byteCount, self.takesInput {
             if let message = self.engine.nextWholeMessage(&bytes, at: &used) {
-                self.received(message, bytes, taker)
+                self.received(message, bytes, for: taker)
                 continue
             }
             guard let event = self.engine.nextEvent(&bytes, at: &used) else { break }
             switch event {
             case .data(let chunk):
                 if chunk.endsFrame, !chunk.endsMessage { self.record.countMoreFramesReceived() }
-                self.received(chunk, bytes, taker)
+                self.received(chunk, bytes, for: taker)
             case .ping(let payload):
                 self.record.countMoreFramesReceived()
                 self.answerPing(payload)
@@ -50,25 +48,25 @@ extension WebSocketTask {
 
     var takesInput: Bool {
         switch self.phase {
-        case .open, .closing: self.wantsReading && !self.readingStopped && !self.holdsEnd && !self.isSuspended
+        case .open, .closing: self.wantsReading && !self.readingStopped && !self.holdsEnd && !self.suspended
         case .opening, .draining, .ended: false
         }
     }
 
     @inline(__always)
     private func received(
-        _ message: WholeMessage, _ bytes: borrowing MutableRawSpan, _ taker: (FrameMark, RawSpan) -> Void
+        _ message: WholeMessage, _ bytes: borrowing MutableRawSpan, for taker: some PayloadTaker
     ) {
         let payload = bytes.bytes.extracting(message.payload)
         self.record.countReceived(bytes: payload.byteCount, messages: 1, at: self.loop.now)
         self.tally.received(messageOf: payload.byteCount)
         if self.isTapped { self.show(.received, message.kind, payload, startsMessage: true, endsMessage: true) }
-        taker(FrameMark(message.kind, startsMessage: true, endsFrame: true, endsMessage: true), payload)
+        let mark = FrameMark(message.kind, startsMessage: true, endsFrame: true, endsMessage: true)
+        taker.take(mark, payload, by: self)
     }
 
-    @inline(__always)
     private func received(
-        _ chunk: DataChunk, _ bytes: borrowing MutableRawSpan, _ taker: (FrameMark, RawSpan) -> Void
+        _ chunk: DataChunk, _ bytes: borrowing MutableRawSpan, for taker: some PayloadTaker
     ) {
         let mark = FrameMark(
             chunk.kind, startsMessage: chunk.startsMessage, endsFrame: chunk.endsFrame, endsMessage: chunk.endsMessage)
@@ -82,7 +80,7 @@ extension WebSocketTask {
                     .received, mark.kind, bytes.bytes.extracting(range), startsMessage: mark.startsMessage,
                     endsMessage: mark.endsMessage)
             }
-            taker(mark, bytes.bytes.extracting(range))
+            taker.take(mark, bytes.bytes.extracting(range), by: self)
         case .inflated(let count):
             self.record.countReceived(bytes: count, messages: messages, at: self.loop.now)
             self.tallied(count, endsMessage: chunk.endsMessage)
@@ -91,7 +89,7 @@ extension WebSocketTask {
                     self.show(
                         .received, mark.kind, payload, startsMessage: mark.startsMessage, endsMessage: mark.endsMessage)
                 }
-                taker(mark, payload)
+                taker.take(mark, payload, by: self)
             }
         }
     }
@@ -106,7 +104,7 @@ extension WebSocketTask {
         self.receivedOfMessage = 0
     }
 
-    private func gather(_ mark: FrameMark, _ payload: RawSpan) {
+    func gather(_ mark: FrameMark, _ payload: RawSpan) {
         let queues = self.queues
         queues.gathered.append(payload)
         guard mark.endsMessage else { return }
@@ -168,7 +166,7 @@ extension WebSocketTask {
         if self.relay == nil, let queues = self.queuesIfMade, self.phase == .open {
             self.wantsReading = !queues.inbox.isFull(limit: self.options.maximumMessageSize ?? (1 << 20))
         }
-        if self.wantsReading, !self.readingStopped, !self.holdsEnd, !self.isSuspended {
+        if self.wantsReading, !self.readingStopped, !self.holdsEnd, !self.suspended {
             transport.resumeReading()
         } else {
             transport.pauseReading()

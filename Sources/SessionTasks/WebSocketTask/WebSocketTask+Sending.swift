@@ -111,7 +111,7 @@ extension WebSocketTask {
 
     /// Takes up what waited for the handshake or for the transport, in order.
     func sendWaiting() {
-        guard let queues = self.queuesIfMade, !self.isInsideFrame, !self.isInsideMessage, !self.isSuspended else {
+        guard let queues = self.queuesIfMade, !self.isInsideFrame, !self.isInsideMessage, !self.suspended else {
             return
         }
         while self.phase == .open, self.queuedBytes < WebSocketTask.outputWatermark,

@@ -6,10 +6,10 @@ extension WebSocketTask {
     /// Nothing is read or sent, and no timer runs, until the task is resumed; not counted. An opening handshake that is
     /// under way begins anew then. A task that is closing does not rest.
     package func suspendOnLoop() {
-        guard !self.isSuspended, self.phase == .opening || self.phase == .open else { return }
+        guard !self.suspended, self.phase == .opening || self.phase == .open else { return }
         // A refusal whose body is still on its way is an end.
         if self.phase == .opening, let failure = self.failure { return self.endOpening(failure) }
-        self.isSuspended = true
+        self.suspended = true
         self.record.state = .suspended
         self.loop.disarm(self.timer)
         if self.phase == .open {
@@ -22,8 +22,8 @@ extension WebSocketTask {
     }
 
     func endSuspension() {
-        guard self.isSuspended else { return }
-        self.isSuspended = false
+        guard self.suspended else { return }
+        self.suspended = false
         self.record.state = .running
         guard self.phase == .open else { return }
         if self.holdsEnd {

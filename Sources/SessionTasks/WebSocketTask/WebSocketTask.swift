@@ -92,7 +92,10 @@ public final class WebSocketTask: @unchecked Sendable {
     var isInsideMessage = false
     /// Somebody looks on.
     var isTapped = false
-    package internal(set) var isSuspended = false
+    /// As `isSuspended`, stored apart from what other modules see of it: what only this module touches costs no check of
+    /// exclusive access.
+    var suspended = false
+    package var isSuspended: Bool { self.suspended }
     var wantsReading = true
     let timer = LoopTimer()
     private var lastNumber: UInt64 = 0

@@ -63,7 +63,7 @@ extension SocketConnection {
         if start > 0 { self.putKeptInFront() }
         self.resumedWhileOffering = false
         self.isOffering = true
-        let used = self.loop.receiveBuffer.lend(0..<total) { self.told?.bytesReceived(&$0) ?? total }
+        let used = self.loop.offer(total, to: self.told)
         self.isOffering = false
         guard used < total, self.life == .open else { return }
         self.keep(self.loop.receiveBuffer.read(max(0, used)..<total) { [UInt8]($0) })

@@ -29,6 +29,7 @@ package final class SocketConnection: Transport {
     /// check of exclusive access.
     var told: (any TransportConsumer)?
     package let peerAddress: SocketAddress?
+    private let knownLocalAddress: SocketAddress?
     var mostRead = Loop.receiveCapacity
     var written: UInt64 = 0
     var sent: UInt64 = 0
@@ -37,6 +38,8 @@ package final class SocketConnection: Transport {
     var output = Output.open
     /// What the kernel did not take; changed through `changeQueue` alone.
     private var queue = WriteQueue()
+    /// Bytes in the queue; beside it because it is asked for with every write.
+    private(set) var waiting = 0
     /// Made when the kernel first took less than it was given.
     private var stall: OutputStallBox?
     var token: UInt64 = 0
@@ -69,16 +72,18 @@ package final class SocketConnection: Transport {
 
     /// Takes ownership of a connected, non-blocking `descriptor` and reads from it unless `paused`.
     /// - Parameters:
+    ///   - local: our own address, where it is known.
     ///   - options: `nil` where the descriptor has them already, inherited from its listener.
     ///   - unread: bytes read from it already, offered first.
     /// - Throws: `SystemError` when it cannot be watched; the descriptor is then closed.
     package init(
-        adopting descriptor: Descriptor, peer: SocketAddress?, on loop: Loop, options: SocketOptions? = SocketOptions(),
-        paused: Bool = false, unread: [UInt8] = []
+        adopting descriptor: Descriptor, peer: SocketAddress?, local: SocketAddress? = nil, on loop: Loop,
+        options: SocketOptions? = SocketOptions(), paused: Bool = false, unread: [UInt8] = []
     ) throws(SystemError) {
         self.loop = loop
         self.descriptor = descriptor
         self.peerAddress = peer
+        self.knownLocalAddress = local
         self.paused = paused
         self.kept = unread
         self.keptCount = unread.count
@@ -109,7 +114,7 @@ package final class SocketConnection: Transport {
     package var sentBytes: UInt64 { self.sent }
 
     package var localAddress: SocketAddress? {
-        self.isLive ? self.loop.system.localAddress(self.descriptor) : nil
+        self.isLive ? self.knownLocalAddress ?? self.loop.system.localAddress(self.descriptor) : nil
     }
 
     var isLive: Bool {
@@ -122,14 +127,12 @@ package final class SocketConnection: Transport {
     // MARK: What waits
 
     func changeQueue<R>(_ change: (inout WriteQueue) -> R) -> R {
-        let waited = self.waiting > 0
-        defer { if waited != (self.waiting > 0) { self.noteStall() } }
+        defer {
+            let waited = self.waiting > 0
+            self.waiting = self.queue.count
+            if waited != (self.waiting > 0) { self.noteStall() }
+        }
         return change(&self.queue)
-    }
-
-    /// Bytes in the queue.
-    var waiting: Int {
-        self.queue.count
     }
 
     private func noteStall() {

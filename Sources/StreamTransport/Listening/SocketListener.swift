@@ -74,7 +74,8 @@ package final class SocketListener {
     /// - Returns: whether another may be waiting.
     private func acceptOne() -> Bool {
         switch self.loop.system.accept(self.descriptor) {
-        case .success(let socket):
+        case .success(var socket):
+            if !self.address.isManyPlaces { socket.local = self.address }
             self.owner?.accepted(socket, by: self)
             return true
         case .failure(.wouldBlock):

@@ -7,6 +7,13 @@ extension Loop {
         self.receiveBuffer.lend(range) { self.system.receive(descriptor, into: &$0) }
     }
 
+    /// Shows `consumer` the first `total` bytes of the receive buffer.
+    /// - Returns: how many of them it used; all where there is nobody.
+    @inline(never)
+    func offer(_ total: Int, to consumer: (any TransportConsumer)?) -> Int {
+        self.receiveBuffer.lend(0..<total) { consumer?.bytesReceived(&$0) ?? total }
+    }
+
     /// Into the beginning of the receive buffer.
     func takePassed(atMost count: Int) -> Int {
         self.receiveBuffer.lend(0..<min(count, Self.receiveCapacity)) { self.system.takePassed(into: &$0) }

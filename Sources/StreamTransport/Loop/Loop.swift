@@ -135,6 +135,8 @@ package final class Loop: @unchecked Sendable {
         } while self.turnEndCount > 0 || self.scratch.owner != nil
     }
 
+    /// Not inlined: what it needs of the array would otherwise be made ready at each turn's end, where mostly nobody waits.
+    @inline(never)
     private func tellTurnEnds() {
         let targets = self.turnEnds
         self.turnEnds.removeAll(keepingCapacity: true)

@@ -35,7 +35,7 @@ final class OutputScratch {
 
     /// Moved out, so that nobody holds it twice.
     func takeOwner() -> SocketConnection? {
-        self.owner.take()
+        self.owner == nil ? nil : self.owner.take()
     }
 
     func read(_ count: Int, _ body: (RawSpan) -> Void) {

@@ -37,8 +37,8 @@ struct TimerQueue {
     }
 
     mutating func arm(_ timer: LoopTimer, at deadline: MonotonicInstant, target: any TimerTarget) {
-        if timer.deadline == nil, timer.queuedAt != .distantFuture { self.stale -= 1 }
-        timer.deadline = deadline
+        if timer.due == nil, timer.queuedAt != .distantFuture { self.stale -= 1 }
+        timer.due = deadline
         timer.target = target
         guard deadline < timer.queuedAt else { return }
         if timer.queuedAt != .distantFuture { self.stale += 1 }
@@ -46,8 +46,8 @@ struct TimerQueue {
     }
 
     mutating func disarm(_ timer: LoopTimer) {
-        if timer.deadline != nil, timer.queuedAt != .distantFuture { self.stale += 1 }
-        timer.deadline = nil
+        if timer.due != nil, timer.queuedAt != .distantFuture { self.stale += 1 }
+        timer.due = nil
         timer.target = nil
         if self.stale > 64, self.stale > self.heap.count / 2 { self.sweep() }
     }
@@ -55,7 +55,7 @@ struct TimerQueue {
     private mutating func sweep() {
         var kept: [Entry] = []
         for entry in self.heap.unordered where entry.timer.queuedAt == entry.at {
-            if entry.timer.deadline != nil { kept.append(entry) } else { entry.timer.queuedAt = .distantFuture }
+            if entry.timer.due != nil { kept.append(entry) } else { entry.timer.queuedAt = .distantFuture }
         }
         self.heap = Heap(kept)
         self.stale = 0
@@ -78,7 +78,7 @@ struct TimerQueue {
                 continue
             }
             timer.queuedAt = .distantFuture
-            guard let deadline = timer.deadline, let target = timer.target else {
+            guard let deadline = timer.due, let target = timer.target else {
                 self.stale = max(0, self.stale - 1)
                 continue
             }
@@ -86,7 +86,7 @@ struct TimerQueue {
                 self.enqueue(timer, at: deadline)
                 continue
             }
-            timer.deadline = nil
+            timer.due = nil
             timer.target = nil
             return (timer, target)
         }

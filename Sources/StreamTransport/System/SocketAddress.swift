@@ -10,6 +10,15 @@ package enum SocketAddress: Hashable, Sendable {
     /// space.
     case unix(path: String)
 
+    /// Whether one that listens here may be reached at another address: any of the machine's, or a path with no meaning.
+    var isManyPlaces: Bool {
+        switch self {
+        case .ipv4(let address, _): address == 0
+        case .ipv6(let high, let low, _, _): high == 0 && (low == 0 || low >> 32 == 0xffff)
+        case .unix: true
+        }
+    }
+
     package var port: UInt16? {
         switch self {
         case .ipv4(_, let port), .ipv6(_, _, _, let port): port

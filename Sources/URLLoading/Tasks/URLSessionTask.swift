@@ -60,12 +60,14 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     func change<Value>(
         _ keyPath: @autoclosure () -> KeyPath<URLSessionTask, Value>, _ body: (inout TaskFacts) -> Void
     ) {
+        // `nil` where nobody has looked at anything that changes: there is nobody to tell.
         let registrar = self.facts.withLock { facts in
-            // Nobody has looked at anything that changes: there is nobody to tell.
-            if facts.registrar == nil { body(&facts) }
+            body(&facts)
             return facts.registrar
         }
-        registrar?.withMutation(of: self, keyPath: keyPath()) { self.facts.withLock { body(&$0) } }
+        // Told when it has changed: who looks again on another thread, between the telling and the change, would find the
+        // old value and never hear of the new one.
+        registrar?.withMutation(of: self, keyPath: keyPath()) {}
     }
 
     /// Changes what it likes where nobody looks: no property is observed, nor the progress.

@@ -9,20 +9,20 @@ public struct HTTPFields: Equatable, Sendable {
 
     /// The value of the first field of that name.
     public subscript(_ name: String) -> String? {
-        self.all.first { $0.name.matchesIgnoringCase(name) }?.value
+        self.next(name, from: 0).map { self.all[$0].value }
     }
 
     /// The values of all fields of that name, in order.
     public func values(_ name: String) -> [String] {
         var values: [String] = []
-        for field in self.all where field.name.matchesIgnoringCase(name) { values.append(field.value) }
+        self.forEach(name) { values.append(self.all[$0].value) }
         return values
     }
 
     /// How many fields have that name.
     public func count(_ name: String) -> Int {
         var count = 0
-        for field in self.all where field.name.matchesIgnoringCase(name) { count += 1 }
+        self.forEach(name) { _ in count += 1 }
         return count
     }
 
@@ -31,17 +31,36 @@ public struct HTTPFields: Equatable, Sendable {
     /// Elements are trimmed, empty ones left out; a comma within a quoted string separates nothing (RFC 9110 §5.6.1).
     public func list(_ name: String) -> [String] {
         var elements: [String] = []
-        for field in self.all where field.name.matchesIgnoringCase(name) { elements += Self.elements(of: field.value) }
+        self.forEach(name) { elements += Self.elements(of: self.all[$0].value) }
         return elements
     }
 
     /// Whether the list of that name holds `element`, without regard to the case of letters.
     public func list(_ name: String, contains element: String) -> Bool {
-        self.all.contains { field in
-            field.name.matchesIgnoringCase(name)
-                && (field.value.matchesIgnoringCase(element)
-                    || Self.elements(of: field.value).contains { $0.matchesIgnoringCase(element) })
+        var contains = false
+        self.forEach(name) { index in
+            let value = self.all[index].value
+            contains =
+                contains || value.matchesIgnoringCase(element)
+                || Self.elements(of: value).contains { $0.matchesIgnoringCase(element) }
         }
+        return contains
+    }
+
+    @inline(__always)
+    private func forEach(_ name: String, _ body: (Int) -> Void) {
+        var index = 0
+        while let found = self.next(name, from: index) {
+            body(found)
+            index = found + 1
+        }
+    }
+
+    /// Where the next field of that name is. Looked for in place: a copy of each field would count references.
+    private func next(_ name: String, from start: Int) -> Int? {
+        let fields = self.all.span
+        for index in start..<fields.count where fields[index].name.matchesIgnoringCase(name) { return index }
+        return nil
     }
 
     static func elements(of value: String) -> [String] {
@@ -52,6 +71,8 @@ public struct HTTPFields: Equatable, Sendable {
     }
 
     mutating func append(_ field: HTTPField) {
+        // As many as most heads have, at once.
+        if self.all.isEmpty { self.all.reserveCapacity(8) }
         self.all.append(field)
     }
 }

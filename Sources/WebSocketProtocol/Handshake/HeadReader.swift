@@ -53,9 +53,20 @@ struct HeadReader {
         let start = consumed
         let end = start + min(self.limits.byteCount - self.byteCount, bytes.byteCount - start)
         var offset = start
+        while end - offset >= 8, !Self.mayBeForbidden(bytes.unaligned(offset, as: UInt64.self)) { offset += 8 }
         while offset < end, !bytes[byte: offset].isForbiddenInHead { offset += 1 }
         self.byteCount += offset - start
         consumed = offset
+    }
+
+    /// Whether one of eight bytes is DEL or less than a space, which HTAB is too.
+    private static func mayBeForbidden(_ bytes: UInt64) -> Bool {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        let deletes = bytes ^ (ones &* 0x7F)
+        // A byte less than n borrows from its high bit, which it had not set.
+        let small = (bytes &- ones &* 0x20) & ~bytes
+        let zero = (deletes &- ones) & ~deletes
+        return (small | zero) & (ones &* 0x80) != 0
     }
 
     /// Judges one byte by itself and by the one in front of it.

@@ -21,9 +21,12 @@ final class LoopMeeting {
     }
 
     /// A new connection: the loop's end, what its owner is told, and the test's end.
-    func connect() throws -> (connection: SocketConnection, consumer: RecordingConsumer, peer: ScriptedPeer) {
+    /// - Parameter address: `nil` stands for where it listens.
+    func connect(
+        to address: SocketAddress? = nil
+    ) throws -> (connection: SocketConnection, consumer: RecordingConsumer, peer: ScriptedPeer) {
         let before = self.collector.connections.count
-        let peer = try self.host.connect(to: self.listener.address)
+        let peer = try self.host.connect(to: address ?? self.listener.address)
         #expect(self.run { peer.isConnected && self.collector.connections.count > before })
         return (try #require(self.collector.connections.last), try #require(self.collector.consumers.last), peer)
     }

@@ -27,6 +27,17 @@ struct SocketListenerTests {
         meeting.finish()
     }
 
+    /// Without asking the system where it listens at one address alone, by asking where it listens at all of them.
+    @Test(arguments: Kind.allCases, [UInt32(0x7f00_0001), 0])
+    func tellsWhereAPeerReachedIt(_ kind: Kind, _ address: UInt32) throws {
+        let meeting = try LoopMeeting(kind, at: .ipv4(address: address, port: 0))
+        let reached = SocketAddress.ipv4(address: 0x7f00_0001, port: try #require(meeting.listener.address.port))
+        let (connection, _, _) = try meeting.connect(to: reached)
+        #expect(connection.localAddress == reached)
+        meeting.perform { connection.reset() }
+        meeting.finish()
+    }
+
     @Test(arguments: Kind.allCases.filter { $0 == .simulation || hasIPv6 })
     func listensOnIPv6(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind, at: Self.loopback6)

@@ -106,6 +106,26 @@ struct TaskObservationTests {
         #expect(webSocket.countOfBytesSent == 4 && webSocket.countOfBytesReceived == 4)
     }
 
+    /// Who looks again at once, on a thread of its own, is told of no further change: what it sees must be the new value.
+    @Test func tellOfWhatHasChangedAlready() async throws {
+        let session = URLSession.test()
+        let task = session.dataTask(with: try #require(URL(string: "http://127.0.0.1:1/")))
+        let seen = Outcome<URLSessionTask.State>()
+        withObservationTracking {
+            _ = task.state
+        } onChange: {
+            let hasLooked = DispatchSemaphore(value: 0)
+            DispatchQueue.global().async {
+                seen.give(task.state)
+                hasLooked.signal()
+            }
+            hasLooked.wait()
+        }
+        task.cancel()
+        #expect(try await seen.value() != .suspended)
+        session.invalidateAndCancel()
+    }
+
     @Test func areWatchedAsASequence() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let session = URLSession.test()

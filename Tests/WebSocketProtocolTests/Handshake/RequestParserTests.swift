@@ -89,6 +89,35 @@ struct RequestParserTests {
         #expect(HeadFeeding.request(Array(text.utf8).singleBytes) == whole)
     }
 
+    /// Bytes are looked at eight at a time: none may hide in its place among them.
+    @Test func judgesEachByteWhereverItStands() throws {
+        for byte in UInt8.min...UInt8.max {
+            for place in 0..<17 {
+                let before = Array("GET / HTTP/1.1\r\nHost: a\r\nA: b".utf8) + Array(repeating: 0x63, count: place)
+                let head = before + [byte] + Array("ddddddddd\r\n\r\n".utf8)
+                var parser = RequestParser()
+                var consumed = 0
+                let violation: HeadViolation?
+                do {
+                    _ = try parser.parse(head.span.bytes, consumed: &consumed)
+                    violation = nil
+                } catch {
+                    violation = error
+                }
+                // RFC 9110 §5.5: field values hold no control characters but HTAB; RFC 9112 §2.2 on CR and LF alone.
+                let expected: HeadViolation? =
+                    switch byte {
+                    case 0x0A: .bareLineFeed
+                    case 0x0D: .bareCarriageReturn
+                    case 0x09: nil
+                    case 0x00..<0x20, 0x7F: .controlCharacter
+                    default: nil
+                    }
+                #expect(violation == expected, "byte \(byte) at \(place)")
+            }
+        }
+    }
+
     @Test func refusesTheSameAgainOnceItHasRefused() {
         var parser = RequestParser()
         for bytes in ["\0", Self.example] {

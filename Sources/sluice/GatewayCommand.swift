@@ -1,0 +1,4 @@
+import ArgumentParser
+
+/// A command that runs a gateway until a signal ends it.
+protocol GatewayCommand: AsyncParsableCommand {}
