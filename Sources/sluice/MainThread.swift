@@ -36,9 +36,15 @@ final class MainThread: TaskExecutor, Sendable {
         loop.execute(body)
     }
 
-    /// Lends the thread to `loop` for good, as soon as what runs on it now waits for something.
+    /// Lends the thread to `loop` until that is stopped, as soon as what runs on it now waits for something.
     func lend(to loop: Loop) {
-        self.perform { loop.run() }
+        self.perform {
+            loop.run()
+            self.state.withLock { $0.loop = nil }
+            // One turn more for what it was given meanwhile, which must not wait for anything.
+            loop.execute {}
+            loop.turn()
+        }
         self.state.withLock { $0.loop = loop }
     }
 

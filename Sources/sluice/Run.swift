@@ -45,6 +45,7 @@ func run(_ located: LocatedConfiguration, source: ConfigurationSource) async thr
     await service.live(by: events, happened)
     await control?.stop()
     log.flush()
+    group.stop()
 }
 
 /// The control plane of the configuration, listening, and where.
