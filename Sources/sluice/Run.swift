@@ -9,6 +9,8 @@ import StreamTransport
 /// at once; SIGHUP reads the configuration's file again.
 /// - Throws: `StartFailure` when it does not come up.
 func run(_ located: LocatedConfiguration, source: ConfigurationSource) async throws {
+    // Not sooner: until the configuration is read, a signal just ends the process.
+    GatewaySignals.hold()
     var configuration = located.configuration
     source.adjust(&configuration)
     let log = TunnelLog(configuration.log)

@@ -16,7 +16,6 @@ extension Sluice {
     /// Works beside this thread, which is left to whoever takes it.
     private static func start(_ command: sending any AsyncParsableCommand) -> Never {
         let isGateway = command is any GatewayCommand
-        if isGateway { GatewaySignals.hold() }
         Task(executorPreference: isGateway ? MainThread.shared : nil) { await self.run(command) }
         MainThread.shared.serve()
     }
