@@ -6,6 +6,7 @@ import re
 import signal
 import socket
 import stat
+import subprocess
 import time
 
 import pytest
@@ -560,3 +561,13 @@ def test_it_takes_over_a_socket_from_systemd(sluice, name):
 def test_a_socket_meant_for_another_process_is_not_taken():
     got = process.run("bridge", "ws+systemd://0/echo", "echo", env={**os.environ, "LISTEN_FDS": "1", "LISTEN_PID": "1"})
     assert got.returncode != 0 and got.stderr.strip(), got
+
+
+def test_a_signal_ends_a_start_that_waits_for_its_configuration(tmp_path):
+    file = tmp_path / "sluice.yaml"
+    os.mkfifo(file)
+    with subprocess.Popen([str(process.BINARY), "serve", "--config", str(file)]) as starting:
+        # Opened for writing only once it reads.
+        with open(file, "wb"):
+            starting.send_signal(signal.SIGTERM)
+            assert starting.wait(timeout=seconds(10)) == -signal.SIGTERM
