@@ -4,7 +4,7 @@ import WebSocketProtocol
 
 /// A connection whose endpoint is the gateway itself: echo, or a chat room.
 final class EndpointSession {
-    private(set) var passport: ConnectionPassport
+    let passport: ConnectionPassport
     private let ticket: AdmissionTicket
     private let route: RoutePlan
     private let gateway: LoopGateway
@@ -20,7 +20,6 @@ final class EndpointSession {
         self.timer = inbound.timer
         self.route = route
         self.gateway = gateway
-        self.passport.route = route.configuration.name
     }
 
     /// A byte stream whose endpoint takes over once the session is known.

@@ -22,21 +22,20 @@ package final class ListenerPlan: Sendable {
 
     /// What a request asks for, if it may have it. A path that leads nowhere is told before what else may be wrong with
     /// the request.
-    func find(_ head: RequestHead) -> Result<FoundRoute, HandshakeRefusal> {
-        guard head.fields.count("Host") == 1 || head.version != .http11 else {
-            return .failure(HandshakeRefusal(status: 400, explanation: "Send exactly one Host field."))
+    /// - Parameter isSecure: whether the request came through TLS.
+    func find(_ head: RequestHead, isSecure: Bool) throws(HandshakeRefusal) -> AskedRoute {
+        let host = head.fields.only("Host")
+        guard host.occursOnce || head.version != .http11 else {
+            throw HandshakeRefusal(status: 400, explanation: "Send exactly one Host field.")
         }
-        switch self.table.find(host: head.fields["Host"], target: head.target) {
-        case .malformed: return .failure(.malformedTarget)
-        case .none: return .failure(.noRoute)
+        switch self.table.find(host: host.first, target: head.target) {
+        case .malformed: throw .malformedTarget
+        case .none: throw .noRoute
         case .route(let match):
             let route = self.routes[match.index]
-            switch ServerHandshake.evaluate(head) {
-            case .failure(let refusal): return .failure(refusal)
-            case .success(let request):
-                guard route.origins.allows(head.fields["Origin"]) else { return .failure(.originRefused) }
-                return .success(FoundRoute(route: route, match: match, request: request))
-            }
+            let request = try ServerHandshake.check(head)
+            guard route.origins.allows(head.fields["Origin"]) else { throw .originRefused }
+            return AskedRoute(route, match, request, isSecure: isSecure, plan: self)
         }
     }
 }

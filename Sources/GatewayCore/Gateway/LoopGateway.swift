@@ -91,14 +91,14 @@ package final class LoopGateway {
     }
 
     func accepted(_ socket: AcceptedSocket, by plan: ListenerPlan) {
-        let passport = ConnectionPassport(
-            identifier: self.nextIdentifier(), listener: plan.configuration.name, peer: socket.peer,
-            acceptedAt: self.loop.now)
         do throws(SystemError) {
             let transport = try SocketConnection(
                 adopting: socket.descriptor, peer: socket.peer, local: socket.local, on: self.loop,
                 options: nil, paused: true)
-            let inbound = InboundConnection(passport, plan: plan, transport: transport, gateway: self)
+            let inbound = InboundConnection(
+                ConnectionPassport(
+                    identifier: self.nextIdentifier(), listener: plan.configuration.name, peer: socket.peer,
+                    acceptedAt: self.loop.now), plan: plan, transport: transport, gateway: self)
             self.add(inbound)
             inbound.start()
         } catch {

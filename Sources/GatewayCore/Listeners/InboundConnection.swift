@@ -12,7 +12,7 @@ final class InboundConnection {
         /// Plain or TLS, by the first byte.
         case sniffing
         case securing
-        case request(RequestParser)
+        case request
         /// Someone else owns the transport, or it is ending.
         case done
     }
@@ -22,6 +22,8 @@ final class InboundConnection {
     let gateway: LoopGateway
     private(set) var transport: any Transport
     private var phase = Phase.sniffing
+    /// Of the phase `request`; apart from it, so that it is changed in place.
+    private var parser: RequestParser?
     private var isSecure = false
     /// Admission refused it; a WebSocket client is told with a status once it has asked.
     private var refusal: AdmissionRefusal?
@@ -110,12 +112,12 @@ final class InboundConnection {
     private func plain() {
         if self.plan.configuration.kind.speaksWebSocket {
             let limits = self.plan.configuration.limits
-            self.phase = .request(
-                RequestParser(
-                    limits: HeadLimits(byteCount: limits.maximumHeaderSize, fieldCount: limits.maximumHeaderCount)))
+            self.phase = .request
+            self.parser = RequestParser(
+                limits: HeadLimits(byteCount: limits.maximumHeaderSize, fieldCount: limits.maximumHeaderCount))
             self.transport.resumeReading()
         } else if let route = self.plan.route {
-            self.handOver()
+            self.handOver(to: route)
             self.gateway.begin(.stream(self.transport), of: self, route: route)
         } else {
             self.end(TerminationReason(.gateway, .accepting, .system), reset: true)
@@ -123,7 +125,8 @@ final class InboundConnection {
     }
 
     /// The transport gets a new owner; the deadline of these steps no longer matters.
-    private func handOver() {
+    private func handOver(to route: RoutePlan) {
+        self.passport.route = route.configuration.name
         self.phase = .done
         self.loop.disarm(self.timer)
         self.transport.pauseReading()
@@ -131,15 +134,10 @@ final class InboundConnection {
 
     // MARK: The request
 
-    private func readRequest(_ parser: RequestParser, _ bytes: RawSpan, from start: Int) -> Int {
-        var parser = parser
-        var used = start
+    private func readRequest(_ bytes: RawSpan) -> Int {
+        var used = 0
         do throws(HeadViolation) {
-            if let head = try parser.parse(bytes, consumed: &used) {
-                self.answer(head)
-            } else {
-                self.phase = .request(parser)
-            }
+            if let head = try self.parser?.parse(bytes, consumed: &used) { self.answer(head) }
         } catch {
             self.refuse(HandshakeRefusal(status: error.status, explanation: error.explanation))
             return bytes.byteCount
@@ -151,13 +149,12 @@ final class InboundConnection {
         if let refusal = self.refusal {
             return self.refuse(refusal.handshakeRefusal, as: .refusedAdmission(refusal))
         }
-        switch self.plan.find(head) {
-        case .failure(let refusal): self.refuse(refusal)
-        case .success(let found):
-            self.passport.route = found.route.configuration.name
-            self.handOver()
-            let asked = AskedRoute(found, isSecure: self.isSecure, plan: self.plan)
-            self.gateway.begin(.webSocket(self.transport, asked), of: self, route: found.route)
+        do throws(HandshakeRefusal) {
+            let asked = try self.plan.find(head, isSecure: self.isSecure)
+            self.handOver(to: asked.route)
+            self.gateway.begin(.webSocket(self.transport, asked), of: self, route: asked.route)
+        } catch {
+            self.refuse(error)
         }
     }
 
@@ -213,7 +210,7 @@ extension InboundConnection: TransportConsumer {
         switch self.phase {
         case .proxyHeader: return self.readProxyHeader(bytes.bytes)
         case .sniffing: return self.sniffed(bytes.bytes)
-        case .request(let parser): return self.readRequest(parser, bytes.bytes, from: 0)
+        case .request: return self.readRequest(bytes.bytes)
         case .securing: return 0
         case .done: return self.isEnding ? bytes.byteCount : 0
         }

@@ -24,7 +24,6 @@ final class UpstreamSession {
 
     init(_ inbound: InboundConnection, link: InboundLink, route: RoutePlan, gateway: LoopGateway) {
         self.passport = inbound.passport
-        self.passport.route = route.configuration.name
         self.ticket = inbound.ticket
         self.timer = inbound.timer
         self.route = route

@@ -23,6 +23,8 @@ package final class Loop: @unchecked Sendable {
     private var table = WatchTable()
     private var timers = TimerQueue()
     private var turnEnds: [any TurnEndTarget] = []
+    /// Empty: takes the place of `turnEnds` while those are told.
+    private var toldTurnEnds: [any TurnEndTarget] = []
     /// Beside the array because it is asked after every event.
     private var turnEndCount = 0
     private var nextTurn: [any TurnEndTarget] = []
@@ -138,10 +140,14 @@ package final class Loop: @unchecked Sendable {
     /// Not inlined: what it needs of the array would otherwise be made ready at each turn's end, where mostly nobody waits.
     @inline(never)
     private func tellTurnEnds() {
-        let targets = self.turnEnds
-        self.turnEnds.removeAll(keepingCapacity: true)
+        // Two arrays in turn: the memory of neither is given back.
+        var targets = self.toldTurnEnds
+        self.toldTurnEnds = []
+        swap(&targets, &self.turnEnds)
         self.turnEndCount = 0
         for target in targets { target.turnEnded() }
+        targets.removeAll(keepingCapacity: true)
+        self.toldTurnEnds = targets
     }
 
     // MARK: On the loop

@@ -2,11 +2,18 @@
 public enum AcceptKey {
     /// The value of `Sec-WebSocket-Accept` that answers a `Sec-WebSocket-Key`.
     public static func answering(_ key: String) -> String {
-        var message: [UInt8] = []
-        // With the padding of the digest.
-        message.reserveCapacity(128)
-        message.append(contentsOf: key.utf8)
-        message.append(contentsOf: "258EAFA5-E914-47DA-95CA-C5AB0DC85B11".utf8)
-        return Base64.encode(SHA1.digest(message))
+        var value: [UInt8] = []
+        value.reserveCapacity(28)
+        self.append(answering: key, to: &value)
+        return String(decoding: value, as: UTF8.self)
+    }
+
+    /// Appends that value, 28 bytes.
+    static func append(answering key: String, to head: inout [UInt8]) {
+        var hash = SHA1()
+        hash.update(key.utf8.span.bytes)
+        hash.update("258EAFA5-E914-47DA-95CA-C5AB0DC85B11".utf8.span.bytes)
+        let digest = hash.digest()
+        Base64.append(digest.span.bytes, to: &head)
     }
 }

@@ -1,22 +1,37 @@
+import ByteKernels
+
 /// Base64 with padding, for the keys of the opening handshake (RFC 4648 §4).
 package enum Base64 {
-    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-
     /// The text that stands for `bytes`.
     package static func encode(_ bytes: [UInt8]) -> String {
-        var text = [UInt8](repeating: UInt8(ascii: "="), count: (bytes.count + 2) / 3 * 4)
-        let alphabet = self.alphabet
-        var end = 0
-        for start in stride(from: 0, to: bytes.count, by: 3) {
-            let present = min(bytes.count - start, 3)
-            var bits: UInt32 = 0
-            for offset in 0..<3 { bits = bits << 8 | (offset < present ? UInt32(bytes[start + offset]) : 0) }
-            for position in 0...present {
-                text[end + position] = alphabet[Int(bits >> UInt32(18 - 6 * position) & 0x3F)]
-            }
-            end += 4
-        }
+        var text: [UInt8] = []
+        text.reserveCapacity((bytes.count + 2) / 3 * 4)
+        self.append(bytes.span.bytes, to: &text)
         return String(decoding: text, as: UTF8.self)
+    }
+
+    /// Appends the text that stands for `bytes`.
+    package static func append(_ bytes: RawSpan, to text: inout [UInt8]) {
+        for start in stride(from: 0, to: bytes.byteCount, by: 3) {
+            let present = min(bytes.byteCount - start, 3)
+            var bits: UInt32 = 0
+            for offset in 0..<3 { bits = bits << 8 | (offset < present ? UInt32(bytes[byte: start + offset]) : 0) }
+            for position in 0..<4 {
+                let value = UInt8(bits >> UInt32(18 - 6 * position) & 0x3F)
+                text.append(position <= present ? self.digit(value) : UInt8(ascii: "="))
+            }
+        }
+    }
+
+    /// - Parameter value: 0 to 63.
+    private static func digit(_ value: UInt8) -> UInt8 {
+        switch value {
+        case 0..<26: UInt8(ascii: "A") &+ value
+        case 26..<52: UInt8(ascii: "a") &+ value &- 26
+        case 52..<62: UInt8(ascii: "0") &+ value &- 52
+        case 62: UInt8(ascii: "+")
+        default: UInt8(ascii: "/")
+        }
     }
 
     /// - Returns: how many bytes `text` stands for; `nil` when it is not Base64 with all its padding.

@@ -19,6 +19,12 @@ public struct HTTPFields: Equatable, Sendable {
         return values
     }
 
+    /// The first field of that name, and whether it is the only one: all that a field wants which may come once.
+    package func only(_ name: String) -> FieldOccurrence {
+        guard let index = self.next(name, from: 0) else { return FieldOccurrence(first: nil, isRepeated: false) }
+        return FieldOccurrence(first: self.all[index].value, isRepeated: self.next(name, from: index + 1) != nil)
+    }
+
     /// How many fields have that name.
     public func count(_ name: String) -> Int {
         var count = 0
@@ -37,14 +43,14 @@ public struct HTTPFields: Equatable, Sendable {
 
     /// Whether the list of that name holds `element`, without regard to the case of letters.
     public func list(_ name: String, contains element: String) -> Bool {
-        var contains = false
-        self.forEach(name) { index in
-            let value = self.all[index].value
-            contains =
-                contains || value.matchesIgnoringCase(element)
-                || Self.elements(of: value).contains { $0.matchesIgnoringCase(element) }
+        var index = 0
+        while let found = self.next(name, from: index) {
+            let value = self.all[found].value
+            if value.matchesIgnoringCase(element) { return true }
+            if Self.elements(of: value).contains(where: { $0.matchesIgnoringCase(element) }) { return true }
+            index = found + 1
         }
-        return contains
+        return false
     }
 
     @inline(__always)

@@ -5,6 +5,8 @@ struct HeadReader {
     private let limits: HeadLimits
     private let readStartLine: StartLine.Reader
     private(set) var startLine: StartLine?
+    /// Whether there is one: cheaper to ask than to take the line itself in hand.
+    private var hasStartLine = false
     private(set) var fields = HTTPFields()
     /// What has come of the line under way, when its end was not in the same piece.
     private var unfinished: [UInt8] = []
@@ -100,9 +102,10 @@ struct HeadReader {
 
     private mutating func interpret(_ lineWithEnd: RawSpan) throws(HeadViolation) -> Bool {
         let line = lineWithEnd.extracting(first: lineWithEnd.byteCount - 2)
-        guard self.startLine != nil else {
+        guard self.hasStartLine else {
             guard let startLine = self.readStartLine(line) else { throw .malformedStartLine }
             self.startLine = startLine
+            self.hasStartLine = true
             return false
         }
         if line.byteCount == 0 { return true }

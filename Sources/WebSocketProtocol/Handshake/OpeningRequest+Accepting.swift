@@ -27,7 +27,9 @@ extension OpeningRequest {
         response.reserveCapacity(224)
         response.append(
             contentsOf: "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n".utf8)
-        HTTPField("Sec-WebSocket-Accept", AcceptKey.answering(self.key)).append(to: &response)
+        response.append(contentsOf: "Sec-WebSocket-Accept: ".utf8)
+        AcceptKey.append(answering: self.key, to: &response)
+        response.append(contentsOf: "\r\n".utf8)
         if let chosen { HTTPField("Sec-WebSocket-Protocol", chosen).append(to: &response) }
         if let deflate { HTTPField("Sec-WebSocket-Extensions", deflate.named.rendered).append(to: &response) }
         for field in fields where field.isWellFormed && !ReservedFields.inResponse(field.name) {

@@ -3,37 +3,43 @@ import ByteKernels
 /// SHA-1, for nothing but `Sec-WebSocket-Accept`, which needs no protection from forgery (RFC 6455 §10.8).
 ///
 /// - Source: FIPS 180-4 §6.1.
-package enum SHA1 {
+package struct SHA1 {
+    package typealias Digest = InlineArray<20, UInt8>
+
     private typealias State = InlineArray<5, UInt32>
     private typealias Words = InlineArray<16, UInt32>
 
-    /// The twenty bytes of the digest of `message`.
-    package static func digest(_ message: consuming [UInt8]) -> [UInt8] {
-        var state: State = [0x6745_2301, 0xEFCD_AB89, 0x98BA_DCFE, 0x1032_5476, 0xC3D2_E1F0]
-        self.pad(&message)
-        message.withRawSpan { bytes in
-            for start in stride(from: 0, to: bytes.byteCount, by: 64) {
-                self.absorb(bytes.extracting(start..<(start + 64)), into: &state)
-            }
-        }
-        var digest: [UInt8] = []
-        digest.reserveCapacity(20)
-        for index in state.indices {
-            for shift in stride(from: UInt32(24), through: 0, by: -8) {
-                digest.append(UInt8(truncatingIfNeeded: state[index] >> shift))
-            }
-        }
-        return digest
+    private var state: State = [0x6745_2301, 0xEFCD_AB89, 0x98BA_DCFE, 0x1032_5476, 0xC3D2_E1F0]
+    /// The block under way.
+    private var block = InlineArray<64, UInt8>(repeating: 0)
+    /// Bytes of the message so far.
+    private var byteCount = 0
+
+    package init() {}
+
+    /// Takes the next bytes of the message.
+    package mutating func update(_ bytes: RawSpan) {
+        for offset in 0..<bytes.byteCount { self.put(bytes[byte: offset]) }
     }
 
-    /// A one bit, zeroes, and the length in bits in the last eight bytes of a block.
-    private static func pad(_ message: inout [UInt8]) {
-        let bitCount = UInt64(message.count) &* 8
-        message.append(0x80)
-        message.append(contentsOf: repeatElement(0, count: (120 - message.count % 64) % 64))
+    /// The digest of all bytes taken.
+    package consuming func digest() -> Digest {
+        let bitCount = UInt64(self.byteCount) &* 8
+        // A one bit, zeroes, and the length in bits in the last eight bytes of a block.
+        self.put(0x80)
+        while self.byteCount & 63 != 56 { self.put(0) }
         for shift in stride(from: UInt64(56), through: 0, by: -8) {
-            message.append(UInt8(truncatingIfNeeded: bitCount >> shift))
+            self.put(UInt8(truncatingIfNeeded: bitCount >> shift))
         }
+        let state = self.state
+        return Digest { UInt8(truncatingIfNeeded: state[$0 / 4] >> UInt32(24 - 8 * ($0 % 4))) }
+    }
+
+    @inline(__always)
+    private mutating func put(_ byte: UInt8) {
+        self.block[self.byteCount & 63] = byte
+        self.byteCount &+= 1
+        if self.byteCount & 63 == 0 { Self.absorb(self.block.span.bytes, into: &self.state) }
     }
 
     private static func absorb(_ block: RawSpan, into state: inout State) {

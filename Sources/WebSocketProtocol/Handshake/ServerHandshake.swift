@@ -13,7 +13,8 @@ public enum ServerHandshake {
         }
     }
 
-    private static func check(_ head: RequestHead) throws(HandshakeRefusal) -> OpeningRequest {
+    /// As `evaluate`.
+    package static func check(_ head: RequestHead) throws(HandshakeRefusal) -> OpeningRequest {
         guard head.version.major < 2 else { throw .wrongHTTPVersion }
         guard head.method == "GET" else { throw .wrongMethod }
         let host = try self.host(head)
@@ -21,15 +22,16 @@ public enum ServerHandshake {
         try self.checkUpgrade(head)
         try self.checkHasNoBody(head)
         let key = try self.key(head)
-        guard head.fields.count("Origin") <= 1 else { throw .malformed("There is more than one Origin field.") }
+        guard !head.fields.only("Origin").isRepeated else { throw .malformed("There is more than one Origin field.") }
         return OpeningRequest(
             head: head, resourceName: resource.name, host: resource.authority ?? host, key: key,
             subprotocols: try self.subprotocols(head), extensions: try self.extensions(head))
     }
 
     private static func host(_ head: RequestHead) throws(HandshakeRefusal) -> String {
-        guard let host = head.fields["Host"] else { throw .malformed("The Host field is missing.") }
-        guard head.fields.count("Host") == 1 else { throw .malformed("There is more than one Host field.") }
+        let field = head.fields.only("Host")
+        guard let host = field.first else { throw .malformed("The Host field is missing.") }
+        guard field.occursOnce else { throw .malformed("There is more than one Host field.") }
         guard Authority.isWellFormed(host) else { throw .malformed("The Host field does not name a host.") }
         return host
     }
@@ -46,10 +48,11 @@ public enum ServerHandshake {
         guard head.version >= .http11 else {
             throw .upgradeRequired("HTTP/1.0 cannot be upgraded; use HTTP/1.1, also in proxies in between.")
         }
-        guard head.fields.count("Sec-WebSocket-Version") <= 1 else {
+        let version = head.fields.only("Sec-WebSocket-Version")
+        guard !version.isRepeated else {
             throw .malformed("There is more than one Sec-WebSocket-Version field.")
         }
-        guard head.fields["Sec-WebSocket-Version"] == "13" else {
+        guard version.first == "13" else {
             throw .upgradeRequired("Only version 13 of the WebSocket protocol is spoken here; ask for it.")
         }
     }
@@ -63,10 +66,11 @@ public enum ServerHandshake {
     }
 
     private static func key(_ head: RequestHead) throws(HandshakeRefusal) -> String {
-        guard let key = head.fields["Sec-WebSocket-Key"] else {
+        let field = head.fields.only("Sec-WebSocket-Key")
+        guard let key = field.first else {
             throw .malformed("The Sec-WebSocket-Key field is missing.")
         }
-        guard head.fields.count("Sec-WebSocket-Key") == 1 else {
+        guard field.occursOnce else {
             throw .malformed("There is more than one Sec-WebSocket-Key field.")
         }
         guard Base64.decodedCount(key) == 16 else {
@@ -76,8 +80,9 @@ public enum ServerHandshake {
     }
 
     private static func subprotocols(_ head: RequestHead) throws(HandshakeRefusal) -> [String] {
+        guard head.fields["Sec-WebSocket-Protocol"] != nil else { return [] }
         let offered = head.fields.list("Sec-WebSocket-Protocol")
-        guard offered.allSatisfy(\.isToken), !offered.isEmpty || head.fields["Sec-WebSocket-Protocol"] == nil else {
+        guard !offered.isEmpty, offered.allSatisfy(\.isToken) else {
             throw .malformed("Sec-WebSocket-Protocol is not a list of names.")
         }
         return offered
