@@ -436,13 +436,14 @@ class Server(Deflation, Peer):
 class Listener:
     """A listening socket of the test's own; what is accepted has deadlines."""
 
-    def __init__(self, path=None, tls=None, backlog=1024, within=10.0):
+    def __init__(self, path=None, tls=None, backlog=1024, within=10.0, host="127.0.0.1"):
         self.within = within
+        self.host = host
         self.tls = tls
         family = socket.AF_UNIX if path else socket.AF_INET
         self.socket = socket.socket(family, socket.SOCK_STREAM)
         self.socket.settimeout(seconds(within))
-        self.socket.bind(str(path) if path else ("127.0.0.1", 0))
+        self.socket.bind(str(path) if path else (host, 0))
         self.socket.listen(backlog)
         self.path = path
 
@@ -451,7 +452,7 @@ class Listener:
         return self.socket.getsockname()[1]
 
     def url(self, scheme, path=""):
-        return f"unix://{self.path}" if scheme == "unix" else f"{scheme}://127.0.0.1:{self.port}{path}"
+        return f"unix://{self.path}" if scheme == "unix" else f"{scheme}://{self.host}:{self.port}{path}"
 
     def accept(self, kind=Wire):
         try:
