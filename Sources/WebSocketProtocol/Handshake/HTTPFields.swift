@@ -25,13 +25,6 @@ public struct HTTPFields: Equatable, Sendable {
         return FieldOccurrence(first: self.all[index].value, isRepeated: self.next(name, from: index + 1) != nil)
     }
 
-    /// How many fields have that name.
-    public func count(_ name: String) -> Int {
-        var count = 0
-        self.forEach(name) { _ in count += 1 }
-        return count
-    }
-
     /// The elements of the comma-separated list that all fields of that name form together.
     ///
     /// Elements are trimmed, empty ones left out; a comma within a quoted string separates nothing (RFC 9110 §5.6.1).

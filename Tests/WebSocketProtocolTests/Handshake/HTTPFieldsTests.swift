@@ -14,6 +14,15 @@ struct HTTPFieldsTests {
         #expect(Self.fields.values("accept").count == 3)
     }
 
+    @Test func tellsOneFieldOfANameFromSeveralAndNone() {
+        let repeated = Self.fields.only("ACCEPT")
+        #expect(repeated.first == "a, b" && repeated.isRepeated && !repeated.occursOnce)
+        let single = Self.fields.only("x")
+        #expect(single.first == "1" && !single.isRepeated && single.occursOnce)
+        let absent = Self.fields.only("y")
+        #expect(absent.first == nil && !absent.isRepeated && !absent.occursOnce)
+    }
+
     @Test func joinsTheListsOfAllFieldsOfANameAndKeepsQuotedCommas() {
         #expect(Self.fields.list("Accept") == ["a", "b", "\"c, \\\" d\" ;e=f", "g"])
         #expect(Self.fields.list("Accept", contains: "G"))
