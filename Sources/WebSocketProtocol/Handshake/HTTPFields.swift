@@ -58,7 +58,12 @@ public struct HTTPFields: Equatable, Sendable {
     /// Where the next field of that name is. Looked for in place: a copy of each field would count references.
     private func next(_ name: String, from start: Int) -> Int? {
         let fields = self.all.span
-        for index in start..<fields.count where fields[index].name.matchesIgnoringCase(name) { return index }
+        let length = name.utf8.count
+        for index in start..<fields.count {
+            // Most names are of another length.
+            guard fields[index].name.utf8.count == length else { continue }
+            if fields[index].name.matchesIgnoringCase(name) { return index }
+        }
         return nil
     }
 

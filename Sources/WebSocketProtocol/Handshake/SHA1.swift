@@ -24,22 +24,33 @@ package struct SHA1 {
 
     /// The digest of all bytes taken.
     package consuming func digest() -> Digest {
-        let bitCount = UInt64(self.byteCount) &* 8
         // A one bit, zeroes, and the length in bits in the last eight bytes of a block.
+        let bitCount = UInt64(self.byteCount) &* 8
         self.put(0x80)
-        while self.byteCount & 63 != 56 { self.put(0) }
-        for shift in stride(from: UInt64(56), through: 0, by: -8) {
-            self.put(UInt8(truncatingIfNeeded: bitCount >> shift))
-        }
+        if self.byteCount & 63 > 56 { self.fill(to: 64) }
+        self.fill(to: 56)
+        for index in 56..<64 { self.block[index] = UInt8(truncatingIfNeeded: bitCount >> UInt64(8 * (63 - index))) }
+        self.absorbBlock()
         let state = self.state
         return Digest { UInt8(truncatingIfNeeded: state[$0 / 4] >> UInt32(24 - 8 * ($0 % 4))) }
+    }
+
+    /// Zeroes for the rest of the block up to `end`; a full block is absorbed.
+    private mutating func fill(to end: Int) {
+        for index in (self.byteCount & 63)..<end { self.block[index] = 0 }
+        self.byteCount &+= end &- self.byteCount & 63
+        if end == 64 { self.absorbBlock() }
     }
 
     @inline(__always)
     private mutating func put(_ byte: UInt8) {
         self.block[self.byteCount & 63] = byte
         self.byteCount &+= 1
-        if self.byteCount & 63 == 0 { Self.absorb(self.block.span.bytes, into: &self.state) }
+        if self.byteCount & 63 == 0 { self.absorbBlock() }
+    }
+
+    private mutating func absorbBlock() {
+        Self.absorb(self.block.span.bytes, into: &self.state)
     }
 
     private static func absorb(_ block: RawSpan, into state: inout State) {
