@@ -11,6 +11,7 @@ import StreamTransport
 func run(_ located: LocatedConfiguration, source: ConfigurationSource) async throws {
     // Not sooner: until the configuration is read, a signal just ends the process.
     GatewaySignals.hold()
+    Machine.returnLargeBlocks()
     var configuration = located.configuration
     source.adjust(&configuration)
     let log = TunnelLog(configuration.log)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support import gateway
+from support import gateway, websocket
 from support.deadlines import eventually
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "Benchmarks"))
@@ -55,3 +55,22 @@ def test_a_bridge_of_one_loop_is_one_thread(bench):
         assert load["msgs"] > 0
         # What writes the log ends when there is nothing more to write.
         eventually(lambda: len(os.listdir(f"/proc/{ours.pid}/task")) == 1, "one thread", within=30)
+
+
+def test_the_memory_of_large_messages_goes_back_to_the_system(sluice):
+    service = sluice("bridge", "ws://127.0.0.1:0/", "echo", "--max-message-size", "16MiB")
+    body = os.urandom(1 << 20) * 15
+
+    quiet, descriptors = service.memory(), service.descriptors()
+    clients = [websocket.connect(service.address()) for _ in range(8)]
+    for client in clients:
+        client.binary(body)
+        client.expect_binary(body)
+    # And as many that do not end, all in memory at once.
+    for client in clients:
+        client.write(websocket.BINARY, body, fin=False)
+    eventually(lambda: service.memory() > quiet + (64 << 20), "messages in memory")
+    for client in clients:
+        client.reset()
+    service.settle(descriptors)
+    eventually(lambda: service.memory() < quiet + (24 << 20), f"memory near the {quiet >> 20} MiB of before, not {service.memory() >> 20}")

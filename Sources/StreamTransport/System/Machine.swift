@@ -13,6 +13,16 @@ package enum Machine {
         sluice_wall_clock_milliseconds()
     }
 
+    /// From here on a block of a mebibyte or more goes back to the system as soon as it is freed.
+    ///
+    /// By itself the C library learns from the first few to keep such memory for the next ones. In a process that lasts, one
+    /// minute of large messages would be held for good.
+    package static func returnLargeBlocks() {
+        mallopt(M_MMAP_THRESHOLD, 1 << 20)
+        // What is left at the end of the heap; it would be 128 KiB, and go to and fro with every few connections.
+        mallopt(M_TRIM_THRESHOLD, 8 << 20)
+    }
+
     /// `count` words from the kernel's generator, at most 32 in one call.
     package static func randomWords(_ count: Int) -> [UInt64] {
         unsafe [UInt64](unsafeUninitializedCapacity: count) { buffer, used in
