@@ -3,7 +3,7 @@ import StreamTransport
 import Synchronization
 import Testing
 
-@Suite("Backpressure, cancelling and deadlines of exchanges", .timeLimit(.minutes(1)))
+@Suite("Backpressure, cancelling and deadlines of exchanges", .timeLimit(.minutes(20)))
 struct FlowTests {
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
     private let pool = ConnectionPool()

@@ -2,7 +2,7 @@ import HTTPTransport
 import StreamTransport
 import Testing
 
-@Suite("Responses over a real connection, RFC 9112 §6, §7", .timeLimit(.minutes(1)))
+@Suite("Responses over a real connection, RFC 9112 §6, §7", .timeLimit(.minutes(20)))
 struct ResponseTests {
     private let pool = ConnectionPool()
 

@@ -3,7 +3,7 @@ import NIOCore
 import StreamTransport
 import Testing
 
-@Suite("Connections that serve again, RFC 9112 §9", .timeLimit(.minutes(1)))
+@Suite("Connections that serve again, RFC 9112 §9", .timeLimit(.minutes(20)))
 struct ReuseTests {
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
     private let pool = ConnectionPool()

@@ -3,7 +3,7 @@ import StreamTransport
 import TLSEngine
 import Testing
 
-@Suite("Exchanges over TLS", .timeLimit(.minutes(1)))
+@Suite("Exchanges over TLS", .timeLimit(.minutes(20)))
 struct SecureExchangeTests {
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
     private let pool = ConnectionPool()

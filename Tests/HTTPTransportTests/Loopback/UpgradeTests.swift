@@ -3,7 +3,7 @@ import HTTPTransport
 import StreamTransport
 import Testing
 
-@Suite("Connections that leave HTTP, RFC 9110 §7.8", .timeLimit(.minutes(1)))
+@Suite("Connections that leave HTTP, RFC 9110 §7.8", .timeLimit(.minutes(20)))
 struct UpgradeTests {
     private static let switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: talk\r\n\r\n"
     private let pool = ConnectionPool()

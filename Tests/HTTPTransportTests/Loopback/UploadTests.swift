@@ -3,7 +3,7 @@ import HTTPTransport
 import Synchronization
 import Testing
 
-@Suite("Request bodies, RFC 9112 §7.1, RFC 9110 §10.1.1", .timeLimit(.minutes(1)))
+@Suite("Request bodies, RFC 9112 §7.1, RFC 9110 §10.1.1", .timeLimit(.minutes(20)))
 struct UploadTests {
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
     private let pool = ConnectionPool()
