@@ -98,9 +98,9 @@ def test_a_network_that_comes_back_in_time_has_lost_nothing(joined, listen, targ
     tunnel.cable.pull()
     there, back = bytes(range(256)) * 4096, bytes(range(255, -1, -1)) * 64
     tunnel.target.send(back)
-    # On its way, and unacknowledged: lost for now.
     eventually(lambda: unacknowledged(tunnel.client.wire) == 0, "nothing under way")
     tunnel.client.send(there[:4096])
+    # Lost for now.
     assert unacknowledged(tunnel.client.wire) > 0
     tunnel.cable.plug()
     tunnel.client.send(there[4096:])
