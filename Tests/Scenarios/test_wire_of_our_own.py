@@ -1,10 +1,11 @@
 """The peer that judges Sluice is itself judged: by the examples of RFC 6455 §5.7 and §1.3, and RFC 7692 §7.2.3."""
 
 import socket
+import threading
 
 import pytest
 
-from support.websocket import BINARY, PING, PONG, TEXT, Client, Frame, Server, accept_value, frame, mask, parse_extension
+from support.websocket import BINARY, PING, PONG, TEXT, Client, Frame, Listener, Server, Wire, accept_value, frame, mask, parse_extension
 
 KEY = bytes.fromhex("37fa213d")
 
@@ -50,6 +51,24 @@ def test_a_frame_is_read_whole_and_byte_by_byte():
         assert client.read() == Frame(TEXT, b"Hello", True, 0, False)
         server.send_slowly(bytes.fromhex("810548656c6c6f"))
         assert client.read() == Frame(TEXT, b"Hello", True, 0, False)
+
+
+def test_a_wire_under_tls_sends_and_receives_at_once(authority, server_certificate):
+    data = bytes(range(256)) * (128 << 10)
+    with Listener(tls=authority.server_context(server_certificate)) as listener:
+        ends, ours = [], authority.client_context()
+        reaching = threading.Thread(target=lambda: ends.append(Wire.connect(("127.0.0.1", listener.port), tls=ours)))
+        reaching.start()
+        ends.append(listener.accept())
+        reaching.join()
+    senders = [threading.Thread(target=end.send, args=(data,), daemon=True) for end in ends]
+    got = []
+    receivers = [threading.Thread(target=lambda end=end: got.append(end.receive(len(data)) == data), daemon=True) for end in ends]
+    for thread in senders + receivers:
+        thread.start()
+    for thread in senders + receivers:
+        thread.join()
+    assert got == [True, True]
 
 
 def test_a_wrong_mask_is_noticed():

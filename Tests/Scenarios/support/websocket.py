@@ -11,6 +11,7 @@ import zlib
 from dataclasses import dataclass
 
 from .deadlines import seconds
+from .turns import Turns
 
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0x0, 0x1, 0x2, 0x8, 0x9, 0xA
 RSV1, RSV2, RSV3 = 0x40, 0x20, 0x10
@@ -102,6 +103,7 @@ class Wire:
         self.socket = sock
         self.within = within
         self.kept = bytearray()
+        self.turns = Turns(sock) if isinstance(sock, ssl.SSLSocket) else None
         sock.settimeout(seconds(within))
         if sock.family in (socket.AF_INET, socket.AF_INET6):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -123,7 +125,7 @@ class Wire:
 
     def send(self, data):
         try:
-            self.socket.sendall(data)
+            self.turns.send_all(data) if self.turns else self.socket.sendall(data)
         except (ConnectionResetError, BrokenPipeError) as reset:
             raise Reset(f"the peer closed while {len(data)} bytes were sent: {reset}") from None
 
@@ -139,7 +141,7 @@ class Wire:
             del self.kept[:limit]
             return piece
         try:
-            return self.socket.recv(limit)
+            return self.turns.receive(limit) if self.turns else self.socket.recv(limit)
         except ssl.SSLEOFError:
             raise Reset("TLS ended without close_notify") from None
         except (ConnectionResetError, BrokenPipeError) as reset:
