@@ -34,7 +34,7 @@ enum ConfigurationFile {
         let problems =
             FileAudit(check: self.fault).problems(in: located)
             + MaterialAudit(located, except: Set(unreadable)).problems()
-        guard problems.isEmpty else { throw UnusableFiles(problems.map(\.description).joined(separator: "\n")) }
+        guard problems.isEmpty else { throw UnusableFiles(problems) }
     }
 
     /// How the configuration of `source` is read again, and its files looked at, while it runs.

@@ -1,5 +1,6 @@
 import ArgumentParser
 import CommandLineText
+import GatewayCore
 
 /// As every other error, wrong usage is one line on standard error, with the next thing to try.
 extension Sluice {
@@ -32,7 +33,16 @@ extension Sluice {
 
     private static func end(with error: any Error) -> Never {
         guard !(error is ExitCode), self.exitCode(for: error) == .validationFailure else { self.exit(withError: error) }
-        Ending.say(UsageLine.text(message: self.message(for: error), whole: self.fullMessage(for: error)))
+        let said = self.unknownCommand(CommandLine.arguments.dropFirst()) ?? self.message(for: error)
+        Ending.say(UsageLine.text(message: said, whole: self.fullMessage(for: error)))
         self.exit(withError: ExitStatus.usage)
+    }
+
+    /// What to say where the first word is no command; the parser calls it an unexpected argument.
+    private static func unknownCommand(_ arguments: some Collection<String>) -> String? {
+        let commands = self.configuration.subcommands.map { $0._commandName } + ["help"]
+        guard let word = arguments.first, !word.hasPrefix("-"), !commands.contains(word) else { return nil }
+        let meant = Spelling.nearest(to: word, among: commands).map { " (did you mean '\($0)'?)" } ?? ""
+        return "there is no command '\(TerminalText.line(word, limit: 60))'\(meant)"
     }
 }

@@ -18,4 +18,14 @@ struct CellTextTests {
         #expect(CellText.fit("漢字", cells: 3) == "漢…")
         #expect(CellText.fit("漢字", cells: 2, trailing: true) == " …")
     }
+
+    @Test(
+        arguments: [
+            ("127.0.0.1:50000", 15, "127.0.0.1:50000"), ("127.0.0.1:50000", 12, "127.0…:50000"),
+            ("[2001:db8::1]:443", 10, "[2001…:443"), ("127.0.0.1:50000", 6, "127.0…"), ("/run/app.sock", 8, "/run/ap…"),
+            ("/run/a:b.sock", 8, "/run/a:…"), ("a:", 1, "…"),
+        ] as [(String, Int, String)])
+    func anAddressIsCutBeforeItsPort(_ text: String, _ cells: Int, _ cut: String) {
+        #expect(CellText.cut(address: text, cells: cells) == cut)
+    }
 }

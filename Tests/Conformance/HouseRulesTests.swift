@@ -71,16 +71,17 @@ struct HouseRulesTests {
             ])
     }
 
-    @Test func wantsOneTypePerFileNamedLikeIt() {
+    @Test func wantsTheFileOfOneTypeNamedAfterIt() {
         #expect(self.rules("struct Route { enum Kind {} }\nextension Route {}") == [])
-        #expect(self.rules("struct Route {}\nstruct Path {}") == ["second type in a file: Path"])
+        #expect(self.rules("struct Route {}\nprivate struct Path {}") == [])
+        #expect(self.rules("struct Host {}\nstruct Path {}") == [])
         #expect(self.rules("struct Path {}") == ["type Path in a file of another name"])
     }
 
-    @Test func wantsFilesOfAtMost400Lines() {
-        #expect(self.rules(String(repeating: "\n", count: 400)) == [])
-        #expect(self.rules(String(repeating: "\n", count: 401)).count == 1)
-        #expect(self.rules(String(repeating: "\n", count: 400) + "let a = 1").count == 1)
+    @Test func wantsFilesOfAtMost600Lines() {
+        #expect(self.rules(String(repeating: "\n", count: 600)) == [])
+        #expect(self.rules(String(repeating: "\n", count: 601)).count == 1)
+        #expect(self.rules(String(repeating: "\n", count: 600) + "let a = 1").count == 1)
     }
 
     @Test func wantsFunctionsOfAtMost40Lines() {

@@ -34,6 +34,14 @@ struct ConnectionTableTests {
         #expect(ConnectionTable([Self.one]).table.lines(cells: cells).allSatisfy { CellWidth.of($0) <= cells })
     }
 
+    @Test(arguments: ["203.0.113.217:54321", "[2001:db8:1234:5678:9abc:def0:1111:2222]:54321"])
+    func aNarrowTerminalStillShowsThePortOfAPeer(_ address: String) {
+        var one = Self.one
+        one.peerAddress = address
+        one.listener = "a-listener-with-a-long-name"
+        #expect(ConnectionTable([one]).table.lines(cells: 80)[1].contains(":54321  "))
+    }
+
     @Test func aTableOfNothingHasItsTitles() {
         #expect(ConnectionTable().table.lines().count == 1)
     }

@@ -24,12 +24,17 @@ struct ControlFailureTests {
     @Test(
         arguments: [
             (400, .wrongRequest), (401, .notAllowed), (403, .notAllowed), (404, .unknown), (405, .wrongRequest),
-            (409, .conflict), (410, .unknown), (412, .conflict), (413, .wrongRequest), (421, .notAllowed),
+            (409, .conflict), (410, .unknown), (412, .conflict), (413, .unsendableInput), (415, .unsendableInput),
+            (421, .notAllowed),
             (422, .wrongRequest), (428, .conflict), (429, .later), (500, .fault), (502, .peer), (503, .later),
             (504, .later), (599, .fault),
         ] as [(Int, ControlFailure.Kind)])
     func everyStatusHasAKind(_ status: Int, _ kind: ControlFailure.Kind) {
         #expect(ControlFailure(Self.problem(status)).kind == kind)
+    }
+
+    @Test func aConfigurationThatIsNotRightIsAKindOfItsOwn() {
+        #expect(ControlFailure(Self.problem(422, "invalid-configuration")).kind == .wrongConfiguration)
     }
 
     @Test func theNextThingToTryIsTold() {

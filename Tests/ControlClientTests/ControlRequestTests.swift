@@ -25,6 +25,13 @@ struct ControlRequestTests {
         #expect(request.body.map { String(decoding: $0, as: UTF8.self) } == #"{"compress":true,"url":"ws://h/ü"}"#)
     }
 
+    @Test(arguments: ["ws", "WS", "websocket", "webSocket"])
+    func aKindIsTakenAsTheTableShowsIt(_ kind: String) {
+        var selection = ConnectionSelection()
+        selection.kinds = [kind]
+        #expect(selection.parameters.map(\.value) == ["webSocket"])
+    }
+
     @Test func aSelectionIsTheQueryOfTheInterface() {
         var selection = ConnectionSelection()
         #expect(selection.isEmpty && selection.parameters.isEmpty)

@@ -129,7 +129,7 @@ def test_every_event_is_a_line_of_json(control, attach, echo):
     attached.finish().ends(0)
     attached.output.wait_for_end()
     events = [json.loads(line) for line in attached.output.all()]
-    assert [one["event"] for one in events] == ["opened", "text", "closed"]
+    assert [one["event"] for one in events] == ["opened", "text", "detached"], "the connection goes on"
     assert events[0]["url"] == echo and events[1]["text"] == "hello"
     assert (events[2]["receivedBytes"], events[2]["sentBytes"]) == (5, 5)
 
@@ -176,6 +176,15 @@ def test_ctrl_c_lets_go_of_a_stream_that_goes_on(control, attach, listener):
     assert control.receive(name) == b"three\n"
 
 
+def test_who_lets_go_is_not_told_that_it_closed(control, client, echo):
+    name = control.open(echo)
+    terminal = Terminal(program=[str(BINARY), "attach", name, "--control", control.url])
+    terminal.wait_for("connected").type("\x03")
+    terminal.wait_for(f"detached from {name}, which goes on")
+    assert terminal.process.wait(timeout=seconds(10)) == 0 and "closed" not in terminal.text
+    assert control.show(name)["state"] == "open"
+
+
 @pytest.mark.parametrize("finishes", [False, True])
 def test_a_reset_is_no_end_in_order(control, attach, listener, finishes):
     name = control.open(listener.url("tcp"))
@@ -197,7 +206,7 @@ def test_who_cannot_attach_is_told_why_and_what_to_do(control, client, attach, e
     name = control.open(echo)
     accepted = next(one["id"] for one in control.list() if one["direction"] == "accepted")
     assert "sluice tap" in client.run("attach", accepted).failed(81)
-    assert "--crlf" in client.run("attach", name, "--crlf").failed(65)
+    assert "--crlf" in client.run("attach", name, "--crlf").failed(64)
     first = attach(name, "--wait", "0s").say("mine\n").hear("mine")
     line = client.run("attach", name).failed(81)
     assert "somebody else" in line and f"sluice tap {name}" in line

@@ -93,3 +93,14 @@ def test_wrong_usage_is_one_line_with_the_next_thing_to_try(words):
     found = re.fullmatch(r"sluice: (.+); see '(sluice.* --help)'", line)
     assert found, line
     assert "EXIT CODES" in gateway.run(*found[2].split()[1:]).stdout
+
+
+@pytest.mark.parametrize("words, meant", [(["serv"], "serve"), (["sned", "1", "x"], "send"), (["lisetners"], "listeners"), (["LS"], "ls")])
+def test_a_command_that_is_not_there_is_named_with_the_one_that_was_meant(words, meant):
+    done = gateway.run(*words)
+    assert done.returncode == 64
+    assert done.stderr == f"sluice: there is no command '{words[0]}' (did you mean '{meant}'?); see 'sluice --help'\n"
+
+
+def test_a_word_far_from_every_command_is_just_unknown():
+    assert gateway.run("frobnicate").stderr == "sluice: there is no command 'frobnicate'; see 'sluice --help'\n"

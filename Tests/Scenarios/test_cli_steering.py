@@ -149,7 +149,7 @@ def test_listeners_are_made_changed_shown_and_deleted(control, client, tmp_path)
     assert "extra" in client.run("listeners", "extra").failed(66)
     assert json.loads(client("listeners", "--json"))["items"][0]["name"] == "web"
     file.write_text('{"listen": "nonsense"}')
-    assert "listen" in client.run("listeners", "extra", "--put", file).failed(65)
+    assert "listen" in client.run("listeners", "extra", "--put", file).failed(78)
     assert "/nowhere.json" in client.run("listeners", "extra", "--put", "/nowhere.json").failed(78)
 
 
@@ -179,7 +179,7 @@ def test_the_file_is_read_again(configured, client):
     assert client("reload") == would.replace("would change", "changed", 1)
     assert json.loads(client("routes", "echo", "--json"))["path"] == "/other"
     configured.file.write_text("listeners: [")
-    assert client.run("reload").failed(65)
+    assert client.run("reload").failed(78)
     assert json.loads(client("routes", "echo", "--json"))["path"] == "/other"
 
 

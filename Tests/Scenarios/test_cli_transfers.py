@@ -255,10 +255,10 @@ def test_a_person_sees_how_far_it_is(client, held, folder):
 @pytest.mark.parametrize("words, code, said", [
     (["{base}/missing"], 80, "404"),
     (["http://127.0.0.1:1/"], 80, "connect"),
-    (["gopher://h/"], 65, "/url"),
+    (["gopher://h/"], 64, "/url"),
     (["{base}/file", "--to", "/nowhere/x"], 77, "control.transfers.directories"),
-    (["{base}/file", "-H", "Host: x"], 65, "Host"),
-    (["{base}/file", "--credential", "nobody"], 65, "nobody"),
+    (["{base}/file", "-H", "Host: x"], 64, "Host"),
+    (["{base}/file", "--credential", "nobody"], 64, "nobody"),
     (["{base}/file", "-o", "/"], 74, "directory"),
     (["--resume", "4711"], 66, "4711"),
 ])

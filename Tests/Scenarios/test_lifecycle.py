@@ -112,6 +112,28 @@ drain-timeout: 5
             assert needed in got.stderr, f"{needed} is not in {got.stderr}"
 
 
+def test_a_check_is_told_to_programs_as_json(tmp_path):
+    told = process.run("check", "--json", "--config", echo_file(tmp_path))
+    assert told.returncode == 0
+    assert json.loads(told.stdout) == {
+        "file": str(tmp_path / "sluice.yaml"), "ok": True, "listeners": 1, "routes": 1, "upstreams": 0, "problems": []}
+
+    file = tmp_path / "bad.yaml"
+    file.write_text("listeners:\n  - name: web\n    listen: ws://127.0.0.1:99999\n    colour: blue\n")
+    told = process.run("check", "--json", "--config", file)
+    assert told.returncode == CONFIGURATION
+    report = json.loads(told.stdout)
+    assert report["file"] == str(file) and report["ok"] is False
+    first = next(one for one in report["problems"] if one["key"] == "listeners[0].listen")
+    assert (first["file"], first["line"], first["column"]) == (str(file), 3, 13)
+    assert "port" in first["expected"] and "99999" in first["found"]
+    assert {one["message"] for one in report["problems"]} == set(told.stderr.splitlines())
+
+    missing = process.run("check", "--json", "--config", tmp_path / "none.yaml")
+    assert missing.returncode == CONFIGURATION
+    assert "no such file" in json.loads(missing.stdout)["problems"][0]["message"]
+
+
 def test_certificates_of_no_use_are_told_at_their_places_all_at_once(tmp_path, authority, server_certificate):
     junk = tmp_path / "junk.pem"
     junk.write_text("nothing of the kind\n")

@@ -11,9 +11,14 @@ package struct TextTable: Sendable {
         package let least: Int?
         /// 0 is never left out; the greatest number goes first.
         package let rank: Int
+        /// Addresses: what is cut loses its middle, not the port behind the last colon.
+        package let keepsPort: Bool
 
-        package init(_ title: String, trailing: Bool = false, least: Int? = nil, rank: Int = 0) {
+        package init(
+            _ title: String, trailing: Bool = false, least: Int? = nil, rank: Int = 0, keepsPort: Bool = false
+        ) {
             self.title = title
+            self.keepsPort = keepsPort
             self.isTrailing = trailing
             self.least = least
             self.rank = rank
@@ -84,10 +89,11 @@ package struct TextTable: Sendable {
             if index > 0 { line += String(repeating: " ", count: Self.gap) }
             // Nothing behind the last column: what is copied has no spaces at its ends.
             let isLast = index == shown.count - 1 && !column.isTrailing
+            let content = column.keepsPort ? CellText.cut(address: cell.text, cells: width) : cell.text
             let text =
                 isLast
-                ? CellText.cut(cell.text, cells: width)
-                : CellText.fit(cell.text, cells: width, trailing: column.isTrailing)
+                ? CellText.cut(content, cells: width)
+                : CellText.fit(content, cells: width, trailing: column.isTrailing)
             if text.isEmpty { continue }
             line += colors ? cell.ink.drawn(text) : text
         }

@@ -22,7 +22,7 @@ package struct ConnectionSelection: Sendable, Equatable {
     /// As the query of a request.
     package var parameters: [ControlRequest.Parameter] {
         let lists = [
-            ("id", self.ids), ("kind", self.kinds), ("state", self.states), ("listener", self.listeners),
+            ("id", self.ids), ("kind", self.kinds.map(Self.kind)), ("state", self.states), ("listener", self.listeners),
             ("route", self.routes), ("upstream", self.upstreams), ("peer", self.peers),
             ("label", self.labels.map(Self.label)), ("direction", self.direction.map { [$0] } ?? []),
         ]
@@ -32,6 +32,11 @@ package struct ConnectionSelection: Sendable, Equatable {
         return lists.flatMap { name, values in values.map { ControlRequest.Parameter(name, $0) } }
             + times.compactMap { name, time in time.map { ControlRequest.Parameter(name, Self.milliseconds($0)) } }
             + (self.isStalled ? [ControlRequest.Parameter("stalled", "true")] : [])
+    }
+
+    /// Tables show a WebSocket as `ws`.
+    private static func kind(_ text: String) -> String {
+        ["ws", "websocket"].contains(text.lowercased()) ? "webSocket" : text
     }
 
     /// The interface writes a label with a colon, since its names have none.

@@ -12,7 +12,7 @@ package struct ConnectionTable {
 
     private static let columns = [
         TextTable.Column("ID", trailing: true), TextTable.Column("KIND", rank: 4), TextTable.Column("STATE"),
-        TextTable.Column("PEER", least: 12), TextTable.Column("VIA", least: 8, rank: 2),
+        TextTable.Column("PEER", least: 21, keepsPort: true), TextTable.Column("VIA", least: 8, rank: 2),
         TextTable.Column("RECEIVED", trailing: true, rank: 1), TextTable.Column("SENT", trailing: true, rank: 1),
         TextTable.Column("QUEUED", trailing: true, rank: 3), TextTable.Column("RTT", trailing: true, rank: 6),
         TextTable.Column("IDLE", trailing: true, rank: 5), TextTable.Column("AGE", trailing: true, rank: 3),

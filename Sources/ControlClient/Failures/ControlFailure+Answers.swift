@@ -22,7 +22,8 @@ extension ControlFailure {
     /// - Parameter retryAfter: seconds, as the server says them.
     package init(_ problem: Problem, retryAfter: String? = nil) {
         self.init(
-            Self.kind(problem.status), Self.text(problem), remedy: Self.remedy(problem, retryAfter: retryAfter))
+            problem.code == "invalid-configuration" ? .wrongConfiguration : Self.kind(problem.status),
+            Self.text(problem), remedy: Self.remedy(problem, retryAfter: retryAfter))
         self.problem = problem
     }
 
@@ -33,6 +34,7 @@ extension ControlFailure {
         case 409, 412, 428: .conflict
         case 429, 503, 504: .later
         case 502: .peer
+        case 413, 415: .unsendableInput
         case 400..<500: .wrongRequest
         default: .fault
         }

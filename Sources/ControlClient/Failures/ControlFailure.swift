@@ -4,8 +4,12 @@ import Foundation
 /// Why something was not done, with the next thing to try.
 package struct ControlFailure: Error, Sendable, Equatable {
     package enum Kind: String, Sendable, CaseIterable {
-        /// What was asked makes no sense to the gateway: 400, 413, 415, 422 and the like.
+        /// A value that was given is not valid: 400, 422 and the like. Wrong usage, as what the command line refuses itself.
         case wrongRequest = "wrong-request"
+        /// A configuration, or a part of one, that is not right.
+        case wrongConfiguration = "wrong-configuration"
+        /// The gateway does not take what was to be sent, for its length or its type: 413, 415.
+        case unsendableInput = "unsendable-input"
         /// There is no such thing, or it is over: 404, 410.
         case unknown
         /// Not in the state in which it is: 409, 412, 428.

@@ -76,7 +76,9 @@ package final class ControlServer: Sendable {
             do {
                 try await group.run()
             } catch {
-                continuation.yield(.failure(PlanFault("control plane at \(address): \(error)")))
+                // NIO's own text names the system call and its arguments.
+                let cause = (error as? IOError).map { "\(SystemError($0.errnoCode))" } ?? "\(error)"
+                continuation.yield(.failure(PlanFault("control plane at \(address): \(cause)")))
             }
             continuation.finish()
         }

@@ -20,8 +20,49 @@ enum LoadFailure {
         details[NSURLErrorFailingURLErrorKey] = url
         details[Self.failingURLText] = url?.absoluteString
         details[NSUnderlyingErrorKey] = cause
-        details[NSLocalizedDescriptionKey] = text ?? (code == .cancelled ? "cancelled" : nil)
+        details[NSLocalizedDescriptionKey] = text ?? self.text(code)
         return URLError(code, userInfo: details)
+    }
+
+    /// What a code means where nothing more exact is known. Without it Foundation would show the domain and the number.
+    private static func text(_ code: URLError.Code) -> String {
+        switch code {
+        case .cancelled: "cancelled"
+        case .timedOut: "The request timed out."
+        case .badURL: "The URL is not valid."
+        case .unsupportedURL: "The URL cannot be loaded: its scheme or a part of it is not supported."
+        case .cannotFindHost: "A server with the specified hostname could not be found."
+        case .dnsLookupFailed: "The server's name could not be looked up."
+        case .cannotConnectToHost: "Could not connect to the server."
+        case .networkConnectionLost: "The connection to the server was lost."
+        case .notConnectedToInternet: "There is no network connection."
+        case .resourceUnavailable: "The resource is not available."
+        case .badServerResponse, .cannotParseResponse: "The server's answer is not valid."
+        case .cannotDecodeContentData, .cannotDecodeRawData: "The content could not be decoded."
+        case .dataLengthExceedsMaximum: "The answer is longer than allowed."
+        case .httpTooManyRedirects: "The server redirected too often."
+        case .redirectToNonExistentLocation: "The server redirected to a place that cannot be loaded."
+        case .requestBodyStreamExhausted: "The body of the request ended too early."
+        case .userAuthenticationRequired: "The server asks for a name and a password."
+        case .userCancelledAuthentication: "The server's question for a name and a password was refused."
+        case .secureConnectionFailed: "A secure connection to the server could not be made."
+        case .serverCertificateHasBadDate: "The server's certificate has expired."
+        case .serverCertificateNotYetValid: "The server's certificate is not valid yet."
+        case .serverCertificateUntrusted: "The server's certificate is not trusted."
+        case .serverCertificateHasUnknownRoot: "The server's certificate comes from an unknown authority."
+        case .clientCertificateRequired: "The server asks for a client certificate."
+        case .clientCertificateRejected: "The server does not accept the client certificate."
+        case .fileDoesNotExist: "The file does not exist."
+        case .fileIsDirectory: "The file is a directory."
+        case .noPermissionsToReadFile: "The file may not be read."
+        case .cannotCreateFile: "The file could not be made."
+        case .cannotOpenFile: "The file could not be opened."
+        case .cannotCloseFile: "The file could not be closed."
+        case .cannotWriteToFile: "The file could not be written."
+        case .cannotRemoveFile: "The file could not be removed."
+        case .cannotMoveFile: "The file could not be moved."
+        default: "The request failed."
+        }
     }
 
     static func error(_ failure: ExchangeFailure, url: URL?) -> URLError {
@@ -134,13 +175,18 @@ enum LoadFailure {
 
     private static func text(_ failure: TransportFailure) -> String? {
         switch failure {
-        case .nameResolution(.nameNotFound): "A server with the specified hostname could not be found."
-        case .deadlinePassed: "The request timed out."
-        case .refused: "Could not connect to the server."
         case .notPermitted: "\(failure)."
         case .tls(let words): words
-        case .nameResolution(.failed(let words)): words
-        case .nameResolution, .reset, .peerUnresponsive, .truncated, .unreachable, .system: nil
+        case .nameResolution(.failed(let words)): "The server's name could not be looked up: \(words)."
+        case .nameResolution(.temporarilyUnavailable):
+            "The server's name could not be looked up: the name service does not answer."
+        case .nameResolution(.tooManyLookups): "The server's name could not be looked up: too many lookups wait."
+        case .reset: "The server reset the connection."
+        case .peerUnresponsive: "The server stopped answering."
+        case .truncated: "The server ended the TLS connection without close_notify: bytes may be missing."
+        case .unreachable(let error): "The server cannot be reached: \(error)."
+        case .system(let error): "The connection failed: \(error)."
+        case .nameResolution(.nameNotFound), .deadlinePassed, .refused: nil
         }
     }
 

@@ -6,6 +6,8 @@ struct ClosingFacts: Sendable {
 
     /// Who ended it first.
     var by: Party
+    /// The id of a connection of a gateway that we let go and that goes on; `nil`: the connection is closed.
+    var detachedFrom: String?
     /// Of the first Close frame; `nil` on a stream, and for a Close frame without one.
     var code: UInt16?
     var reason = ""
@@ -14,9 +16,15 @@ struct ClosingFacts: Sendable {
 
     /// In one line.
     var line: String {
+        if let detachedFrom {
+            return
+                "detached from \(detachedFrom), which goes on; \(self.bytesReceived) bytes received, \(self.bytesSent) sent"
+        }
         let code = self.code.map { " with \($0)" } ?? ""
         let who = self.by == .us ? "us" : "the peer"
         let reason = self.reason.isEmpty ? "" : " \"\(self.reason)\""
-        return "closed by \(who)\(code)\(reason); \(self.bytesReceived) bytes received, \(self.bytesSent) sent"
+        return "closed by \(who)\(code)\(reason); \(self.traffic)"
     }
+
+    private var traffic: String { "\(self.bytesReceived) bytes received, \(self.bytesSent) sent" }
 }

@@ -45,6 +45,8 @@ struct EventRecord: Encodable {
         case .pong(let payload, let time):
             self.init(event: "pong", text: payload, roundTripMs: EventText.milliseconds(time))
         case .ended: self.init(event: "ended")
+        case .closed(let facts) where facts.detachedFrom != nil:
+            self.init(event: "detached", receivedBytes: facts.bytesReceived, sentBytes: facts.bytesSent)
         case .closed(let facts):
             self.init(
                 event: "closed", by: facts.by.rawValue, code: facts.code,

@@ -157,6 +157,10 @@ final class AttachedLink: ConnectLink {
     func closingFacts(by party: ClosingFacts.Party) -> ClosingFacts {
         let counts = self.counts.withLock { $0 }
         var facts = ClosingFacts(by: party, bytesReceived: counts.received, bytesSent: counts.sent)
+        if self.outcome.withLock({ $0.isDetached }) {
+            facts.detachedFrom = self.place.id
+            return facts
+        }
         // A stream has no codes: those are of the way to the gateway.
         guard case .success(let task) = self.task, party == .peer, !self.place.isStream else { return facts }
         facts.code = task.closeCode == .invalid ? nil : UInt16(exactly: task.closeCode.rawValue)

@@ -4,7 +4,9 @@ import ControlClient
 extension ControlFailure {
     var exitCode: ExitCode {
         switch self.kind {
-        case .wrongRequest: ExitCode(65)
+        case .wrongRequest: ExitStatus.usage
+        case .wrongConfiguration: ExitStatus.configuration
+        case .unsendableInput: ExitCode(65)
         case .unknown: ExitCode(66)
         case .noConnection: ExitStatus.unavailable
         case .fault: ExitStatus.internalFault

@@ -5,8 +5,9 @@ import GatewayCore
 /// Options that say which connections are meant. Of several values of one, any; of several options, all must hold.
 struct SelectionOptions: ParsableArguments {
     @Option(
-        parsing: .singleValue, help: ArgumentHelp("stream or webSocket.", valueName: "kind"),
-        completion: .list(["stream", "webSocket"]))
+        parsing: .singleValue,
+        help: ArgumentHelp("stream or ws, as in the table; ws is also webSocket.", valueName: "kind"),
+        completion: .list(["stream", "ws"]))
     var kind: [String] = []
 
     @Option(

@@ -90,6 +90,8 @@ class Shell:
         self.output, self.errors = Lines(self.process.stdout), Lines(self.process.stderr)
         self.count = 0
         self.seen = 0
+        self.failures = folder / "failures"
+        self.process.stdin.write(f"trap 'echo \"$BASH_COMMAND\" >> {self.failures}' ERR\n".encode())
 
     def perform(self, step, where):
         """Runs a step and waits for what it shows."""
@@ -107,6 +109,10 @@ class Shell:
             assert likeness(wanted).fullmatch(told[index]), self.difference(where, step, told)
         told = self.told(start)
         assert len(told) == len(step.shown), self.difference(where, step, told)
+        failed = self.failures.read_text() if self.failures.exists() else ""
+        # A block that is to show a failure shows its exit code.
+        assert not failed or "exit code $?" in step.command, f"{where}: failed: {failed}; errors: {self.errors.all()[-10:]}"
+        self.failures.unlink(missing_ok=True)
         self.seen = len(self.output.all())
 
     def told(self, start):

@@ -1,9 +1,9 @@
 /// Finds the word somebody probably meant.
-enum Spelling {
+package enum Spelling {
     /// - Returns: the candidate with the fewest insertions, deletions, replacements and swaps of neighbours away from
     /// `word`,
     ///   if that is at most a third of its length (and 3); the first of equals.
-    static func nearest(to word: String, among candidates: [String]) -> String? {
+    package static func nearest(to word: String, among candidates: [String]) -> String? {
         let letters = Array(word.lowercased().utf8.prefix(64))
         var best: (distance: Int, word: String)?
         for candidate in candidates {
