@@ -34,8 +34,12 @@ final class StreamChatMember: TransportConsumer {
 
     func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
         var offset = 0
-        while self.present {
-            switch self.toMessages.next(bytes.bytes, at: &offset) {
+        while self.present, let task = self.task {
+            guard !task.loop.budgetIsSpent else { return offset }
+            let start = offset
+            let step = self.toMessages.next(bytes.bytes, at: &offset)
+            task.loop.spend(TurnBudget.frame + offset - start)
+            switch step {
             case .exhausted: return offset
             case .chunk(let range, let mark): self.say(bytes.bytes.extracting(range), mark)
             case .made(let made, let mark): made.withRawSpan { self.say($0, mark) }

@@ -110,8 +110,11 @@ final class TunnelEnd {
             return bytes.byteCount
         }
         var offset = 0
-        while true {
-            switch framing.toMessages.next(bytes, at: &offset) {
+        while !task.loop.budgetIsSpent {
+            let start = offset
+            let step = framing.toMessages.next(bytes, at: &offset)
+            task.loop.spend(TurnBudget.frame + offset - start)
+            switch step {
             case .exhausted: return offset
             case .chunk(let range, let mark):
                 queued = task.sendFrame(
@@ -126,6 +129,7 @@ final class TunnelEnd {
                 return bytes.byteCount
             }
         }
+        return offset
     }
 
     /// What the framing still holds back when the stream is over; says whether that was well.

@@ -26,6 +26,10 @@ final class UpgradedTransport: @unchecked Sendable {
     private var owesProgress = false
     private var resumes = false
     private var awaitsTurnEnd = false
+    /// The consumer has had its share of the turn, and is offered the rest in the next one.
+    private var awaitsNextTurn = false
+    /// To be told when that is done.
+    private var heldEnd: TransportEnd?
     private var isEnded = false
     /// The connection is gone because both directions had finished; its consumer is still to take what came, and to say
     /// that it is done.
@@ -81,6 +85,7 @@ final class UpgradedTransport: @unchecked Sendable {
         guard !self.isEnded else { return }
         self.paused = false
         self.offer()
+        guard !self.awaitsNextTurn else { return self.heldEnd = end }
         self.isEnded = true
         let consumer = self.consumer
         self.consumer = nil
@@ -98,12 +103,19 @@ final class UpgradedTransport: @unchecked Sendable {
             self.kept = []
             let used = bytes.withMutableRawSpan { self.consumer?.bytesReceived(&$0) ?? $0.byteCount }
             if used < bytes.count { self.kept = Array(bytes[max(0, used)...]) + self.kept }
+            if !self.kept.isEmpty, !self.paused, self.loop.budgetIsSpent { return self.offerInNextTurn() }
         }
         if self.kept.isEmpty, self.inputEnded, !self.toldInputEnded {
             self.toldInputEnded = true
             self.consumer?.inputClosed()
         }
         self.readOn()
+    }
+
+    private func offerInNextTurn() {
+        guard !self.awaitsNextTurn else { return }
+        self.awaitsNextTurn = true
+        self.loop.inNextTurn(self)
     }
 
     private func readOn() {
@@ -121,6 +133,11 @@ final class UpgradedTransport: @unchecked Sendable {
 }
 
 extension UpgradedTransport: TurnEndTarget {
+    func nextTurnCame() {
+        self.awaitsNextTurn = false
+        if let end = self.heldEnd.take() { self.tellEnd(end) } else { self.offer() }
+    }
+
     func turnEnded() {
         self.awaitsTurnEnd = false
         self.flush()

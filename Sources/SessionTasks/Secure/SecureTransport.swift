@@ -36,19 +36,21 @@ package final class SecureTransport {
     var outputClosed = false
     private var inputEnded = false
     private var awaitsTurnEnd = false
+    /// The connection has had its share of the turn, and goes on with the rest in the next one.
+    private var awaitsNextTurn = false
     private var resumes = false
     private var owesProgress = false
     /// OpenSSL waits for a decision of ours, and the connection below is not read meanwhile.
-    private var awaitsAnswer = false
+    var awaitsAnswer = false
     private var failure: TransportFailure?
     /// Plaintext given and, of that, what the transport below has sent; between the two, where each encrypted piece
     /// ends below.
     var given: UInt64 = 0
     private var confirmed: UInt64 = 0
     private var marks: Deque<(plain: UInt64, below: UInt64)> = []
-    private let settings: SecureSettings
+    let settings: SecureSettings
     private var completion: Completion?
-    private let timer = LoopTimer()
+    let timer = LoopTimer()
 
     /// Begins the handshake on `plain`, whose consumer this becomes. `completion` is called once, on the loop, unless
     /// `reset` comes first.
@@ -100,19 +102,33 @@ package final class SecureTransport {
 
     // MARK: Received
 
-    /// Pulls what `ciphertext` holds, until it is used up or the consumer has had enough.
+    /// Pulls what `ciphertext` holds, until it is used up, the consumer has had enough, or the connection has had its share
+    /// of the turn.
     private func pull(_ ciphertext: RawSpan) -> Int {
         var used = 0
         var goesOn = true
         while goesOn, self.phase != .ended, !self.isFull {
+            guard self.phase != .established || !self.loop.budgetIsSpent else {
+                self.goOnInNextTurn()
+                break
+            }
             let event = self.plaintext.lend { plain in
                 self.connection.nextEvent(ciphertext, at: &used, plaintext: &plain)
             }
             guard let event else { break }
+            self.loop.spend(event.work)
             goesOn = self.act(on: event)
         }
         self.sendRecords()
         return used
+    }
+
+    /// Nothing more is read meanwhile.
+    private func goOnInNextTurn() {
+        self.lower.pauseReading()
+        guard !self.awaitsNextTurn else { return }
+        self.awaitsNextTurn = true
+        self.loop.inNextTurn(self)
     }
 
     /// Plaintext waits for a consumer who takes no more.
@@ -177,56 +193,6 @@ package final class SecureTransport {
         self.inputEnded = true
         guard self.phase == .established else { return }
         self.consumer?.inputClosed()
-    }
-
-    // MARK: Decisions
-
-    private func askForDecision(_ request: VerificationRequest) {
-        guard let decide = self.settings.decide else { return self.decided(.reject) }
-        self.waitForAnswer()
-        let loop = self.loop
-        let reference = LoopBound(self)
-        decide(request) { decision in
-            loop.execute { reference.value.decided(decision) }
-        }
-    }
-
-    private func decided(_ decision: VerificationDecision) {
-        guard self.phase == .handshaking else { return }
-        self.connection.resolveVerification(decision)
-        self.goOnAnswered()
-    }
-
-    /// A peer must not fill our memory while somebody thinks, nor be blamed for the time that takes.
-    private func waitForAnswer() {
-        self.awaitsAnswer = true
-        self.loop.disarm(self.timer)
-        self.lower.pauseReading()
-    }
-
-    private func goOnAnswered() {
-        if self.awaitsAnswer {
-            self.lower.resumeReading()
-            self.loop.arm(self.timer, after: self.settings.timeout, target: self)
-        }
-        self.awaitsAnswer = false
-        self.workLater()
-    }
-
-    private func askForIdentity(_ issuers: [[UInt8]]) {
-        guard let choose = self.settings.chooseIdentity else { return self.chose(nil) }
-        self.waitForAnswer()
-        let loop = self.loop
-        let reference = LoopBound(self)
-        choose(issuers) { identity in
-            loop.execute { reference.value.chose(identity) }
-        }
-    }
-
-    private func chose(_ identity: TLSIdentity?) {
-        guard self.phase == .handshaking else { return }
-        self.connection.provideClientCertificate(identity)
-        self.goOnAnswered()
     }
 
     // MARK: Sent
@@ -365,7 +331,20 @@ extension SecureTransport: TransportConsumer {
     }
 }
 
+extension SecureEvent {
+    /// What it costs beside what its consumer does with it, in units of `TurnBudget`.
+    fileprivate var work: Int {
+        guard case .plaintext(let count) = self else { return TurnBudget.record }
+        return TurnBudget.record + count
+    }
+}
+
 extension SecureTransport: TurnEndTarget {
+    package func nextTurnCame() {
+        self.awaitsNextTurn = false
+        self.resumeNow()
+    }
+
     package func turnEnded() {
         self.awaitsTurnEnd = false
         if !self.early.isEmpty, !self.isFull {
@@ -393,6 +372,7 @@ extension SecureTransport: TurnEndTarget {
         _ = self.pull(RawSpan())
         guard !self.paused, self.phase == .established else { return }
         if !self.early.isEmpty { return self.workLater() }
+        guard !self.awaitsNextTurn else { return }
         self.lower.resumeReading()
     }
 }

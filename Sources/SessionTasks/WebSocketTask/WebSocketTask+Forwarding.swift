@@ -20,10 +20,11 @@ extension WebSocketTask {
         self.forwarding = FrameForwarding(relay, input: input)
     }
 
-    /// Pulls frames out of `bytes` until they are used up or nobody wants more for now.
+    /// Pulls frames out of `bytes` until they are used up, nobody wants more for now, or the task has had its share of the
+    /// turn.
     func pullFrames(_ bytes: inout MutableRawSpan, _ forwarding: FrameForwarding) -> Int {
         var used = 0
-        while used < bytes.byteCount, self.takesInput {
+        while used < bytes.byteCount, self.takesInput, !self.loop.budgetIsSpent {
             if let message = forwarding.input.nextWholeMessage(&bytes, at: &used) {
                 self.record.countReceived(bytes: message.payloadCount, messages: 1, at: self.loop.now)
                 self.tally.received(messageOf: message.payloadCount)
@@ -31,6 +32,7 @@ extension WebSocketTask {
                 continue
             }
             guard let event = forwarding.input.next(&bytes, at: &used) else { break }
+            self.loop.spend(event.work)
             switch event {
             case .frames(let run):
                 self.record.countReceived(bytes: run.payloadCount, messages: run.messageCount, at: self.loop.now)
@@ -126,5 +128,13 @@ extension WebSocketTask {
     /// never leave.
     package func forwardingEnded() {
         if self.isInsideFrame, self.awaitsFrameEnd { self.reset() }
+    }
+}
+
+extension ForwardingEvent {
+    /// What it costs, in units of `TurnBudget`.
+    fileprivate var work: Int {
+        guard case .frames(let run) = self else { return TurnBudget.frame }
+        return run.frameCount * TurnBudget.forwardedFrame + run.range.count
     }
 }

@@ -4,7 +4,8 @@ import WebSocketProtocol
 
 /// Frames in, on the loop.
 extension WebSocketTask {
-    /// Pulls events out of `bytes` until they are used up or nobody wants more for now.
+    /// Pulls events out of `bytes` until they are used up, nobody wants more for now, or the task has had its share of the
+    /// turn.
     func pull(_ bytes: inout MutableRawSpan) -> Int {
         // Who takes the payload is settled once for all frames of a read.
         let used =
@@ -21,12 +22,14 @@ extension WebSocketTask {
 
     private func pull(_ bytes: inout MutableRawSpan, for taker: some PayloadTaker) -> Int {
         var used = 0
-        while used < bytes.byteCount, self.takesInput {
+        while used < bytes.byteCount, self.takesInput, !self.loop.budgetIsSpent {
             if let message = self.engine.nextWholeMessage(&bytes, at: &used) {
+                self.loop.spend(TurnBudget.frame + message.payload.count)
                 self.received(message, bytes, for: taker)
                 continue
             }
             guard let event = self.engine.nextEvent(&bytes, at: &used) else { break }
+            self.loop.spend(event.work)
             switch event {
             case .data(let chunk):
                 if chunk.endsFrame, !chunk.endsMessage { self.record.countMoreFramesReceived() }
@@ -170,6 +173,17 @@ extension WebSocketTask {
             transport.resumeReading()
         } else {
             transport.pauseReading()
+        }
+    }
+}
+
+extension WebSocketEvent {
+    /// What it costs, in units of `TurnBudget`.
+    fileprivate var work: Int {
+        guard case .data(let chunk) = self else { return TurnBudget.frame }
+        switch chunk.payload {
+        case .received(let range): return TurnBudget.frame + range.count
+        case .inflated(let count): return TurnBudget.compression + count * TurnBudget.inflatedByte
         }
     }
 }

@@ -25,6 +25,7 @@ extension WebSocketTask {
         if self.share != nil,
             let share = self.engine.compress(startsMessage: startsMessage, endsMessage: endsMessage, payload)
         {
+            self.loop.spend(TurnBudget.compression + payload.byteCount * TurnBudget.compressedByte)
             queued = share.withCompressed {
                 self.write(opcode, isFinal: endsMessage, isCompressed: startsMessage, $0, to: transport)
             }

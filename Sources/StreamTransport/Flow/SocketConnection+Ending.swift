@@ -54,6 +54,7 @@ extension SocketConnection {
         self.unwatch()
         self.life = .surrendered
         self.told = nil
-        return SurrenderedSocket(descriptor: self.descriptor, unread: self.takeKept())
+        let count = self.keptCount
+        return SurrenderedSocket(descriptor: self.descriptor, unread: Array(self.takeKept().suffix(count)))
     }
 }

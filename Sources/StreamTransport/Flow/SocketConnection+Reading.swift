@@ -23,22 +23,31 @@ extension SocketConnection {
     func offerKept() {
         self.owesKept = false
         guard self.life == .open, !self.paused, self.keptCount > 0 else { return }
+        let count = self.keptCount
         var bytes = self.takeKept()
         let total = bytes.count
         self.isOffering = true
         defer { self.isOffering = false }
         self.resumedWhileOffering = false
-        let used = bytes.withMutableRawSpan { self.told?.bytesReceived(&$0) ?? total }
-        guard used < total, self.life == .open else { return }
-        bytes.removeFirst(max(0, used))
-        self.keep(bytes)
-        if self.resumedWhileOffering, !self.paused { self.offerKeptLater() }
+        let used = bytes.withMutableRawSpan {
+            var offered = $0._mutatingExtracting((total - count)..<total)
+            return self.told?.bytesReceived(&offered) ?? count
+        }
+        guard used < count, self.life == .open else { return }
+        self.keep(bytes, last: count - max(0, used))
+        self.offerLeftLater()
+    }
+
+    /// What a consumer left because its share of the turn was used up, or before a new owner resumed, comes again
+    /// unasked; else it waits for what the consumer wants more of.
+    private func offerLeftLater() {
+        if self.resumedWhileOffering || self.loop.budgetIsSpent, !self.paused { self.offerKeptLater() }
     }
 
     func readOnce() {
         // What was left comes before what is new, and before the end: there may be no room beside it, and nothing comes
-        // after the end.
-        if self.owesKept { return self.offerKept() }
+        // after the end. It is offered when all who are ready have had their turn.
+        if self.owesKept { return }
         let start = self.keptCount
         let room = min(max(self.mostRead, 1), Loop.receiveCapacity - start)
         if self.readLong, self.passOn(atMost: room) { return }
@@ -67,13 +76,14 @@ extension SocketConnection {
         self.isOffering = false
         guard used < total, self.life == .open else { return }
         self.keep(self.loop.receiveBuffer.read(max(0, used)..<total) { [UInt8]($0) })
-        if self.resumedWhileOffering, !self.paused { self.offerKeptLater() }
+        self.offerLeftLater()
     }
 
     private func putKeptInFront() {
+        let count = self.keptCount
         let before = self.takeKept()
-        self.loop.receiveBuffer.lend(0..<before.count) { buffer in
-            before.withRawSpan { buffer.copy($0, at: 0) }
+        self.loop.receiveBuffer.lend(0..<count) { buffer in
+            before.withRawSpan { buffer.copy($0.extracting((before.count - count)..<before.count), at: 0) }
         }
     }
 

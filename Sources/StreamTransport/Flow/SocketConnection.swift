@@ -61,7 +61,7 @@ package final class SocketConnection: Transport {
     /// Reading was resumed from inside the consumer's own `bytesReceived`, by a new owner perhaps: what it leaves is
     /// offered again.
     var resumedWhileOffering = false
-    /// What the consumer left; changed through `keep` and `takeKept` alone.
+    /// What the consumer left, at the end; changed through `keep` and `takeKept` alone.
     private var kept: [UInt8] = []
     private(set) var keptCount = 0
     var closeTimer: LoopTimer?
@@ -149,10 +149,17 @@ package final class SocketConnection: Transport {
     package var outputStall: OutputStall { self.stall?.value ?? OutputStall() }
 
     func keep(_ bytes: [UInt8]) {
-        self.keptCount = bytes.count
-        self.kept = bytes
+        self.keep(bytes, last: bytes.count)
     }
 
+    /// Keeps the last `count` of `bytes`, in place unless most of them were used: what is kept is then offered again and
+    /// again without being copied each time, and a few bytes do not hold the memory of many.
+    func keep(_ bytes: [UInt8], last count: Int) {
+        self.keptCount = count
+        self.kept = count < bytes.count / 4 ? Array(bytes.suffix(count)) : bytes
+    }
+
+    /// - Returns: bytes of which the last `keptCount`, as it was before, are kept; none now.
     func takeKept() -> [UInt8] {
         guard self.keptCount > 0 else { return [] }
         let bytes = self.kept
@@ -221,11 +228,12 @@ extension SocketConnection: Watchable {
 }
 
 extension SocketConnection: TurnEndTarget {
+    package func nextTurnCame() {
+        self.awaitsNextTurn = false
+        if self.owesKept { self.offerKept() }
+    }
+
     package func turnEnded() {
-        if self.awaitsNextTurn {
-            self.awaitsNextTurn = false
-            if self.owesKept { self.offerKept() }
-        }
         self.awaitsTurnEnd = false
         self.flushScratch()
         self.sendFreshlyQueued()

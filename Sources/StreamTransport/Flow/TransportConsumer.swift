@@ -3,8 +3,11 @@
 package protocol TransportConsumer: AnyObject {
     /// Offers all bytes that wait, in the loop's shared buffer: they may be changed in place and must be copied to be
     /// kept.
-    /// - Returns: how many were used. The rest is kept aside and offered again, in front of what comes next: with the
-    ///   next bytes that arrive, or after `resumeReading` if reading was paused meanwhile.
+    ///
+    /// A consumer counts its work with `Loop.spend`, and leaves the rest when `Loop.budgetIsSpent`.
+    /// - Returns: how many were used. The rest is kept aside as it is then and offered again, in front of what comes
+    ///   next: with the next bytes that arrive, after `resumeReading` if reading was paused meanwhile, or in the next turn
+    ///   if the consumer's share of this one is used up.
     func bytesReceived(_ bytes: inout MutableRawSpan) -> Int
 
     /// Asked before a read that is likely a long one: whereto bytes may go without being offered; `nil` where they are

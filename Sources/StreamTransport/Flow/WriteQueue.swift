@@ -29,6 +29,8 @@ struct WriteQueue {
 
     mutating func append(_ piece: [UInt8]) {
         guard !piece.isEmpty else { return }
+        // Many small ones would fill calls that take a few pieces each.
+        guard piece.count > Self.pieceSize / 2 else { return piece.withRawSpan { self.append($0) } }
         self.count += piece.count
         self.pieces.append(piece)
     }

@@ -1,11 +1,12 @@
+import DequeModule
 import Synchronization
 
 /// One thread's worth of connections: waits until something is ready, lets its owner act, sends what was written, and
 /// begins again.
 ///
 /// Everything on a loop happens on the thread that runs it; only `execute`, `stop`, `isCurrent` and the executor's
-/// `enqueue` may be called from elsewhere. A turn takes each ready descriptor once, so no connection can keep the
-/// others waiting for more than one read.
+/// `enqueue` may be called from elsewhere. A turn takes each ready descriptor once and gives each a share of its work
+/// (`TurnBudget`), so no connection can keep the others waiting for more than one read, or for what a read may stand for.
 package final class Loop: @unchecked Sendable {
     /// Bytes read from a socket in one call at most.
     package static let receiveCapacity = 256 << 10
@@ -13,6 +14,8 @@ package final class Loop: @unchecked Sendable {
     package let system: any System
     /// In nanoseconds. Atomic because it is read for every message, from other modules: so it is read by a plain load.
     @usableFromInline let turnBegan: Atomic<Int64>
+    /// Work that may still be done for what is acted on now. Atomic for the same reason.
+    @usableFromInline let workLeft = Atomic<Int>(TurnBudget.share)
     /// Lent to consumers during `bytesReceived`; nothing in it outlives the call.
     let receiveBuffer = SharedBuffer(capacity: Loop.receiveCapacity)
     let scratch = OutputScratch()
@@ -27,7 +30,8 @@ package final class Loop: @unchecked Sendable {
     private var toldTurnEnds: [any TurnEndTarget] = []
     /// Beside the array because it is asked after every event.
     private var turnEndCount = 0
-    private var nextTurn: [any TurnEndTarget] = []
+    private var nextTurn: Deque<any TurnEndTarget> = []
+    private var budget = TurnBudget()
     private var locals = LoopLocals()
     private var spares: [[UInt8]] = []
     private let inbox = LoopInbox()
@@ -81,9 +85,12 @@ package final class Loop: @unchecked Sendable {
         let hasWork = !self.nextTurn.isEmpty || !self.inbox.isEmpty
         self.system.wait(&self.events, until: hasWork ? self.now : self.timers.nextDeadline)
         self.turnBegan.store(self.system.now().nanoseconds, ordering: .relaxed)
+        self.workLeft.store(self.budget.beginTurn(), ordering: .relaxed)
+        // Those that ask in this turn are told in the next.
+        let waiting = self.nextTurn.count
         self.endTurn()
         self.dispatchEvents()
-        self.takeUpNextTurn()
+        self.takeUpNextTurn(waiting)
         self.fireTimers()
         self.runInbox()
         // Several simulated loops share a thread: each is current only during its own turns.
@@ -96,23 +103,29 @@ package final class Loop: @unchecked Sendable {
             let event = self.events[index]
             index += 1
             guard let watcher = self.table.watcher(event.token) else { continue }
+            self.grantShare()
             watcher.ready(event.ready)
             self.endTurn()
         }
     }
 
-    private func takeUpNextTurn() {
-        guard !self.nextTurn.isEmpty else { return }
-        let targets = self.nextTurn
-        self.nextTurn = []
-        for target in targets {
-            target.turnEnded()
+    /// Those for whom the turn's work does not suffice come first in the next one; a few always have their turn.
+    private func takeUpNextTurn(_ count: Int) {
+        var done = 0
+        while done < count, done < Self.fewTargets || !self.budget.isSpent, let target = self.nextTurn.popFirst() {
+            done += 1
+            self.grantShare()
+            target.nextTurnCame()
             self.endTurn()
         }
     }
 
+    /// Told in a turn whose work is used up.
+    private static let fewTargets = 16
+
     private func fireTimers() {
         while let (timer, target) = self.timers.popDue(self.now) {
+            self.grantShare()
             target.timerFired(timer)
             self.endTurn()
         }
@@ -120,12 +133,18 @@ package final class Loop: @unchecked Sendable {
 
     private func runInbox() {
         for work in self.inbox.takeAll() {
+            self.grantShare()
             switch work {
             case .closure(let closure): closure()
             case .job(let job): self.runJob(job)
             }
             self.endTurn()
         }
+    }
+
+    private func grantShare() {
+        let share = self.budget.nextShare(unspent: self.workLeft.load(ordering: .relaxed))
+        self.workLeft.store(share, ordering: .relaxed)
     }
 
     private func endTurn() {
@@ -152,13 +171,24 @@ package final class Loop: @unchecked Sendable {
 
     // MARK: On the loop
 
+    /// Counts work done for what is acted on now, in units of `TurnBudget`.
+    @inlinable package func spend(_ work: Int) {
+        self.workLeft.store(self.workLeft.load(ordering: .relaxed) &- work, ordering: .relaxed)
+    }
+
+    /// Whether what is acted on now has had its share of the turn, and should leave the rest for the next one. A consumer
+    /// that then leaves bytes is offered them again in the next turn, after all other descriptors that are ready.
+    @inlinable package var budgetIsSpent: Bool {
+        self.workLeft.load(ordering: .relaxed) <= 0
+    }
+
     /// Calls `target` when the current event has been acted on.
     package func atTurnEnd(_ target: any TurnEndTarget) {
         self.turnEnds.append(target)
         self.turnEndCount += 1
     }
 
-    /// Calls `target` in the next turn, after the events that are then ready.
+    /// Calls `target` in the next turn, after the events that are then ready, with a share of that turn's work.
     package func inNextTurn(_ target: any TurnEndTarget) {
         self.nextTurn.append(target)
     }

@@ -2,4 +2,12 @@
 /// inside a call.
 package protocol TurnEndTarget: AnyObject {
     func turnEnded()
+    /// Called after `Loop.inNextTurn`. Does the same as `turnEnded` unless said otherwise.
+    func nextTurnCame()
+}
+
+extension TurnEndTarget {
+    package func nextTurnCame() {
+        self.turnEnded()
+    }
 }

@@ -1,7 +1,8 @@
 import ByteKernels
 
 extension WebSocketEngine {
-    /// Inflates what is here of the current frame into the scratch.
+    /// Inflates what is here of the current frame into the scratch. What there is no room for comes again, unmasked: each
+    /// byte is looked at once, however often what inflates to much is offered.
     /// - Returns: `nil` when the input gave nothing (yet).
     mutating func inflateNext(
         _ buffer: inout MutableRawSpan, at position: inout Int
@@ -11,12 +12,11 @@ extension WebSocketEngine {
         let count = min(self.frameLeft, buffer.byteCount - start)
         guard count > 0 || count == 0 && (self.frameLeft == 0 || self.holdsByteBack) else { return nil }
         let range = start..<(start + count)
-        let phase = Int(self.phase)
-        self.mask(&buffer, range)
+        self.mask(&buffer, (start + min(self.unmaskedAhead, count))..<range.upperBound)
         var used = 0
         var written = 0
         var stop = deflate.inflate(buffer.bytes.extracting(range), used: &used, written: &written)
-        if used < count { self.maskAgain(&buffer, range, from: used, phase: phase) }
+        self.unmaskedAhead = count - used
         self.frameLeft -= used
         if stop == .needsInput, self.frameLeft == 0, self.frameIsFinal {
             var given = Int(self.tailGiven)
@@ -52,13 +52,5 @@ extension WebSocketEngine {
             }
         }
         return .data(try result.get())
-    }
-
-    /// What the inflater had no room for yet comes again, and must then look as it came.
-    private mutating func maskAgain(_ buffer: inout MutableRawSpan, _ range: Range<Int>, from used: Int, phase: Int) {
-        let place = UInt8(truncatingIfNeeded: (phase + used) & 3)
-        self.phase = place
-        self.mask(&buffer, (range.lowerBound + used)..<range.upperBound)
-        self.phase = place
     }
 }

@@ -21,10 +21,12 @@ public struct WebSocketEngine: ~Copyable {
     var frameLeft = 0
     /// Payload of the message so far.
     var messageLength = 0
+    /// Payload of the current frame that was unmasked and not used yet, as the inflater had no room.
+    var unmaskedAhead = 0
     /// Made when permessage-deflate was agreed.
     var deflate: DeflateSession?
     private var maskingKey: UInt32 = 0
-    /// Where in the key the payload goes on, 0 to 3.
+    /// Where in the key the payload goes on that is still masked, 0 to 3.
     var phase: UInt8 = 0
     /// Ours; the peer has the other.
     public let role: Role
@@ -72,7 +74,8 @@ public struct WebSocketEngine: ~Copyable {
     /// The events do not depend on how the bytes were cut, but for the cuts of data within a frame: good bytes in front
     /// of a bad one are passed on before the violation. Where `position` reaches the end of `buffer`, nothing is held
     /// that could be had without further bytes.
-    /// - Parameter position: moved past what was used. Bytes from there on must come again, in front of what follows.
+    /// - Parameter position: moved past what was used. Bytes from there on must come again, as they are then, in front of
+    ///   what follows.
     /// - Returns: `nil` when more bytes are needed, or after a violation or a Close.
     public mutating func nextEvent(_ buffer: inout MutableRawSpan, at position: inout Int) -> WebSocketEvent? {
         guard self.course == .open else { return self.lastEvent() }

@@ -15,6 +15,9 @@ package struct FrameForwarder {
     private var oldKey: UInt32 = 0
     private var newKey: UInt32 = 0
     private var phase = 0
+    /// Frames of one run: looking at them takes a fraction of a millisecond.
+    package static let frameLimit = 4096
+
     private var violation: PeerViolation?
     private var isOver = false
 
@@ -33,7 +36,8 @@ package struct FrameForwarder {
         self.scanner.isAtRest && self.violation == nil
     }
 
-    /// Takes all data frames, and parts of them, at `position` in `buffer`, up to the next control frame; or that.
+    /// Takes all data frames, and parts of them, at `position` in `buffer`, up to the next control frame and at most
+    /// `frameLimit`; or that control frame.
     ///
     /// For any cut of the bytes what is forwarded is the same but for the keys. Only of a frame that is bad itself it
     /// depends on the cut how much goes before the violation: none where the frame came whole.
@@ -62,10 +66,10 @@ package struct FrameForwarder {
         return run.range.isEmpty ? nil : .frames(run)
     }
 
-    /// A control frame waits until what stands before it has been taken.
+    /// A control frame waits until what stands before it has been taken, and so does what is too much at once.
     private func mustStop(_ run: FrameRun, before position: Int, _ buffer: borrowing MutableRawSpan) -> Bool {
         guard !run.range.isEmpty, run.endsFrame, position < buffer.byteCount else { return false }
-        return buffer.bytes[byte: position] & 0x08 != 0
+        return buffer.bytes[byte: position] & 0x08 != 0 || run.frameCount >= Self.frameLimit
     }
 
     private mutating func fail(_ violation: PeerViolation, behind run: FrameRun) -> ForwardingEvent? {

@@ -1,4 +1,5 @@
 import TestSupport
+import ByteKernels
 import Testing
 import WebSocketProtocol
 
@@ -74,5 +75,26 @@ struct PausingTests {
                 #expect(self.pausing(bytes, by: setting, fed: .whole) == expected, "cut at \(cut), pausing")
             }
         }
+    }
+
+    /// What is left over for want of room is unmasked once: to mask it again after each piece of output would cost the
+    /// square of its length.
+    @Test func changesEachByteOnceHoweverMuchItInflatesTo() {
+        let payload = FixedBlock.repeating(0x61, matches: 8_000)
+        var bytes = WireFrame(0xC2, payload, from: .client).bytes
+        var engine = WebSocketEngine(role: .server, maximumMessageSize: nil)
+        engine.startDeflate(InflatingTests.takeover, policy: DeflatePolicy(), share: DeflateShare())
+        var position = 0
+        var inflated = 0
+        var changes: [Int] = []
+        while position < bytes.count {
+            let before = bytes
+            let event = bytes.withMutableRawSpan { engine.nextEvent(&$0, at: &position) }
+            guard case .data(let chunk)? = event else { break }
+            inflated += chunk.count
+            changes.append(zip(before, bytes).count { $0 != $1 })
+        }
+        #expect(inflated == 1 + 258 * 8_000 && changes.count == 32)
+        #expect(changes.first == payload.count && changes.dropFirst().allSatisfy { $0 == 0 })
     }
 }
