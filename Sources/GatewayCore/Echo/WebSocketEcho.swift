@@ -6,7 +6,8 @@ import WebSocketProtocol
 /// Sends every message back as it came: its kind, and if asked its fragments.
 ///
 /// A message in one piece, which is nearly every one, goes from the receive buffer straight into the output. Others are
-/// gathered first, so that a message that turns out to break a rule is not half echoed.
+/// gathered first, so that a message that turns out to break a rule is not half echoed. To compress a long one takes
+/// longer than a turn may: it goes back in fragments, over several turns, and nothing is read meanwhile.
 final class WebSocketEcho: WebSocketRelay {
     /// Fragments whose boundaries are kept; a message in more of them comes back in one.
     static let fragmentLimit = 4096
@@ -17,48 +18,81 @@ final class WebSocketEcho: WebSocketRelay {
         var ends: [Int] = []
     }
 
+    /// A message on its way back.
+    private struct Answer {
+        let kind: MessageKind
+        let bytes: [UInt8]
+        let ends: [Int]
+        /// Frames of `ends` that are out.
+        var frames = 0
+        /// Bytes that are out.
+        var start = 0
+
+        var isOut: Bool { self.frames == self.ends.count }
+    }
+
     private let keepsFragmentation: Bool
+    /// Given up when the task ends, which it always does.
+    private var task: WebSocketTask?
     private var unfinished: Unfinished?
+    private var answer: Answer?
 
     init(keepsFragmentation: Bool) {
         self.keepsFragmentation = keepsFragmentation
     }
 
-    func start(_ task: WebSocketTask) {}
+    func start(_ task: WebSocketTask) {
+        self.task = task
+    }
 
     func webSocketOpened() {}
 
     func received(_ mark: FrameMark, _ bytes: RawSpan, by task: WebSocketTask, over transport: any Transport) {
-        if mark.startsMessage, mark.endsMessage {
+        if mark.startsMessage, mark.endsMessage, bytes.byteCount <= WebSocketTask.compressedPiece || !task.compresses {
             return task.stopReadingIfBehind(
                 task.sendFrame(mark.kind, startsMessage: true, endsMessage: true, bytes, over: transport))
         }
         self.gather(mark, bytes)
-        guard mark.endsMessage, let message = self.unfinished else { return }
-        self.unfinished = nil
-        self.sendBack(message, mark.kind, by: task)
-        task.stopReadingIfBehind(task.queuedBytes)
+        guard mark.endsMessage, let message = self.unfinished.take() else { return }
+        let keeps = self.keepsFragmentation && message.ends.count < Self.fragmentLimit
+        self.answer = Answer(
+            kind: mark.kind, bytes: message.bytes, ends: keeps ? message.ends : [message.bytes.count])
+        self.sendBack(by: task)
     }
 
     private func gather(_ mark: FrameMark, _ bytes: RawSpan) {
-        var message = self.unfinished ?? Unfinished()
-        self.unfinished = nil
+        var message = self.unfinished.take() ?? Unfinished()
         message.bytes.append(bytes)
         if mark.endsFrame, message.ends.count < Self.fragmentLimit { message.ends.append(message.bytes.count) }
         self.unfinished = message
     }
 
-    private func sendBack(_ message: Unfinished, _ kind: MessageKind, by task: WebSocketTask) {
-        let keeps = self.keepsFragmentation && message.ends.count < Self.fragmentLimit
-        let ends = keeps ? message.ends : [message.bytes.count]
-        message.bytes.withRawSpan { bytes in
-            var start = 0
-            for (index, end) in ends.enumerated() {
-                let piece = bytes.extracting(start..<end)
-                task.sendFrame(kind, startsMessage: index == 0, endsMessage: index == ends.count - 1, piece)
-                start = end
+    /// Sends as much of the answer as the connection's share of the turn allows.
+    private func sendBack(by task: WebSocketTask) {
+        guard var answer = self.answer.take() else { return }
+        let most = task.compresses ? WebSocketTask.compressedPiece : answer.bytes.count
+        while !answer.isOut {
+            if task.compresses, task.loop.budgetIsSpent {
+                self.answer = answer
+                task.pauseReading()
+                return task.loop.inNextTurn(self)
             }
+            self.sendPiece(of: &answer, atMost: most, by: task)
         }
+        task.stopReadingIfBehind(task.queuedBytes)
+    }
+
+    private func sendPiece(of answer: inout Answer, atMost most: Int, by task: WebSocketTask) {
+        let frameEnd = answer.ends[answer.frames]
+        let end = min(frameEnd, answer.start + most)
+        let startsMessage = answer.start == 0 && answer.frames == 0
+        if end == frameEnd { answer.frames += 1 }
+        let (start, kind, isOut) = (answer.start, answer.kind, answer.isOut)
+        answer.bytes.withRawSpan { bytes in
+            _ = task.sendFrame(
+                kind, startsMessage: startsMessage, endsMessage: isOut, bytes.extracting(start..<end))
+        }
+        answer.start = end
     }
 
     func peerClosed(_ code: CloseCode?, reason: [UInt8]) -> Bool {
@@ -68,5 +102,15 @@ final class WebSocketEcho: WebSocketRelay {
 
     func webSocketEnded(_ end: WebSocketEnd) {
         self.unfinished = nil
+        self.answer = nil
+        self.task = nil
+    }
+}
+
+extension WebSocketEcho: TurnEndTarget {
+    func turnEnded() {
+        guard let task = self.task, self.answer != nil else { return }
+        self.sendBack(by: task)
+        if self.answer == nil { task.resumeReading() }
     }
 }

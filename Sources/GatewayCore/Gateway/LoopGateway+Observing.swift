@@ -17,7 +17,7 @@ extension LoopGateway {
     }
 
     /// Of those in `identifiers` that still live, in that order.
-    func reports(of identifiers: ArraySlice<UInt64>) -> [ConnectionReport] {
+    package func reports(of identifiers: ArraySlice<UInt64>) -> [ConnectionReport] {
         let now = self.loop.now
         var reports: [ConnectionReport] = []
         reports.reserveCapacity(identifiers.count)

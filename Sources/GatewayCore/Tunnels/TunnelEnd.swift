@@ -47,7 +47,9 @@ final class TunnelEnd {
             break
         }
         let becomesMessages = if case (.stream, .webSocket) = (self.link, other.link) { true } else { false }
-        self.link.setReadLimit(settings.buffer.readLimit(for: becomesMessages ? settings.framing : nil))
+        let limit = settings.buffer.readLimit(for: becomesMessages ? settings.framing : nil)
+        // What one read brings may be one message, which is compressed in one step.
+        self.link.setReadLimit(other.link.compresses ? min(limit, WebSocketTask.compressedPiece) : limit)
     }
 
     func start() {

@@ -35,6 +35,14 @@ package enum TunnelLink: Sendable {
         }
     }
 
+    /// Whether what is sent is compressed.
+    var compresses: Bool {
+        switch self {
+        case .stream: false
+        case .webSocket(let task): task.compresses
+        }
+    }
+
     var sentBytes: UInt64 {
         switch self {
         case .stream(let task): task.sentBytes

@@ -4,6 +4,12 @@ import WebSocketProtocol
 
 /// Frames out, on the loop.
 extension WebSocketTask {
+    /// Bytes of payload that are compressed at once, at most, by who must not hold up the loop: a millisecond or two.
+    package static let compressedPiece = 64 << 10
+
+    /// Whether compression was agreed, so that sending takes far longer than copying.
+    package var compresses: Bool { self.share != nil }
+
     /// Writes one data frame at the end of the turn, compressed if that was agreed and the message is worth it. Ignored
     /// unless the task is open, or has yet to answer the peer's Close.
     /// - Returns: the bytes that wait in the transport now; 0 where it was ignored.

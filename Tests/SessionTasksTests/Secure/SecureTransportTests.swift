@@ -290,4 +290,33 @@ struct SecureTransportTests {
         #expect(ends.meeting.run { done })
         ends.finish()
     }
+
+    /// Thousands of records come in one read; a few hundred are opened in one turn, and none is lost.
+    @Test(arguments: Self.places)
+    func opensOnlySoManyRecordsInOneTurn(_ place: Place) throws {
+        let ends = try Ends(place.kind)
+        ends.start(try SecureFixture.client(), try self.server(place))
+        #expect(ends.meeting.run { ends.areUp })
+        let bytes = (0..<5000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        let loop = ends.meeting.loop
+        // As a WebSocket does: what is left is offered again.
+        ends.server.takes = { offered in
+            guard !loop.budgetIsSpent else { return 0 }
+            loop.spend(offered)
+            return offered
+        }
+        ends.meeting.perform {
+            for byte in bytes { [byte].withRawSpan { ends.clientEnd?.writeThrough($0) } }
+        }
+        var (most, last) = (0, 0)
+        let isDone = ends.meeting.run {
+            most = max(most, ends.server.received.count - last)
+            last = ends.server.received.count
+            return last == bytes.count
+        }
+        #expect(isDone && ends.server.received == bytes)
+        #expect(most <= TurnBudget.share / TurnBudget.record, "\(most)")
+        ends.server.takes = { $0 }
+        ends.finish()
+    }
 }

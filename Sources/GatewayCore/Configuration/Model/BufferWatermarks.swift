@@ -16,9 +16,14 @@ package struct BufferWatermarks: Sendable, Equatable {
     /// bulk that the other side takes at once never waits, and each read costs a turn.
     ///
     /// - Parameter framing: that of a stream whose bytes become messages, else `nil`. In `lines` each byte may end an empty
-    ///   message, whose head takes six; so much less is taken at once.
+    ///   message, whose head takes six; so much less is taken at once. In `base64` a read becomes one message, made in one
+    ///   step.
     package func readLimit(for framing: Framing?) -> Int {
         let limit = min(self.high, 64 << 10) * 4
-        return framing == .lines ? limit / 6 : limit
+        return switch framing {
+        case .lines: limit / 6
+        case .base64: limit / 4
+        case .binary, .text, .lengthPrefixed, nil: limit
+        }
     }
 }
