@@ -146,6 +146,7 @@ let package = Package(
         application("LineStyle"),
         application("MailClient"),
         application("SignIn"),
+        application("Subclasses"),
         application("TransferBenchmark", in: "Tests/Benchmarks"),
         application("UploadProgress"),
         application("WebSocketChat"),

@@ -144,3 +144,10 @@ def test_the_programs_are_as_right_on_the_toolchains_own(foundation, nginx):
         place = foundation(name)[2].parent
         ended = loading.Ended([place / name, nginx.base, nginx.file], loading.environment(), 60)
         assert ended.code == 0, f"{ended}: {ended.output[-2000:]} {ended.errors[-2000:]}"
+
+
+def test_subclasses_are_asked_as_by_the_toolchains_own(foundation, tmp_path):
+    """Each line is about a class that overrides what may be overridden: initializers, methods, properties."""
+    theirs = loading.Ended([foundation("Subclasses")[2]], loading.environment(home=tmp_path), 60)
+    assert theirs.code == 0, theirs.errors
+    assert succeed("Subclasses", home=tmp_path) == theirs.output

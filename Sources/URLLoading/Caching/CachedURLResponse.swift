@@ -7,48 +7,49 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
     private let notes: [AnyHashable: Any]?
     private let policy: URLCache.StoragePolicy
     /// `nil` for a response that the program itself put into the cache: nothing is known of its age.
-    package let exchange: CachedExchange?
+    package private(set) var exchange: CachedExchange?
 
     open class var supportsSecureCoding: Bool { true }
 
     /// May be kept in memory and on disk.
-    public convenience init(response: URLResponse, data: Data) {
-        self.init(response: response, data: data, userInfo: nil, storagePolicy: .allowed)
+    public init(response: URLResponse, data: Data) {
+        self.answer = response
+        self.content = data
+        self.notes = nil
+        self.policy = .allowed
+        super.init()
     }
 
     /// - Parameter userInfo: goes to disk where it consists of what property lists hold, under keys that are texts.
-    public convenience init(
+    public init(
         response: URLResponse, data: Data, userInfo: [AnyHashable: Any]? = nil, storagePolicy: URLCache.StoragePolicy
-    ) {
-        self.init(
-            response: response, data: data, userInfo: userInfo, storagePolicy: storagePolicy, exchange: nil)
-    }
-
-    package init(
-        response: URLResponse, data: Data, userInfo: [AnyHashable: Any]?, storagePolicy: URLCache.StoragePolicy,
-        exchange: CachedExchange?
     ) {
         self.answer = response
         self.content = data
         self.notes = userInfo
         self.policy = storagePolicy
-        self.exchange = exchange
         super.init()
     }
 
-    public required init?(coder: NSCoder) {
+    package convenience init(
+        response: URLResponse, data: Data, userInfo: [AnyHashable: Any]?, storagePolicy: URLCache.StoragePolicy,
+        exchange: CachedExchange?
+    ) {
+        self.init(response: response, data: data, userInfo: userInfo, storagePolicy: storagePolicy)
+        self.exchange = exchange
+    }
+
+    /// Inherited by a subclass that overrides both designated initializers.
+    public required convenience init?(coder: NSCoder) {
         guard coder.allowsKeyedCoding,
             let response = coder.decodeObject(of: [URLResponse.self, HTTPURLResponse.self], forKey: "response")
                 as? URLResponse,
             let data = coder.decodeObject(of: NSData.self, forKey: "data")
         else { return nil }
-        self.answer = response
-        self.content = Data(referencing: data)
-        self.notes = nil
         let policy = UInt(exactly: coder.decodeInt64(forKey: "storagePolicy"))
-        self.policy = policy.flatMap(URLCache.StoragePolicy.init) ?? .notAllowed
-        self.exchange = nil
-        super.init()
+        self.init(
+            response: response, data: Data(referencing: data), userInfo: nil,
+            storagePolicy: policy.flatMap(URLCache.StoragePolicy.init) ?? .notAllowed)
     }
 
     open func encode(with coder: NSCoder) {

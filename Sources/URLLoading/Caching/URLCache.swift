@@ -29,28 +29,53 @@ open class URLCache: NSObject, @unchecked Sendable {
     ///   - diskCapacity: in bytes; 0 keeps nothing on disk.
     ///   - path: a folder for this cache alone; one that is not absolute is below the program's folder for caches, which
     ///     is also what `nil` gives.
-    public convenience init(memoryCapacity: Int, diskCapacity: Int, diskPath path: String?) {
+    public init(memoryCapacity: Int, diskCapacity: Int, diskPath path: String?) {
         let folder = path.map { path in
             path.hasPrefix("/")
                 ? URL(fileURLWithPath: path, isDirectory: true) : StoragePlace.caches.appendingPathComponent(path)
         }
-        self.init(memoryCapacity: memoryCapacity, diskCapacity: diskCapacity, directory: folder)
+        self.stores = Self.stores(memoryCapacity, diskCapacity, folder)
+        super.init()
     }
 
     /// - Parameter directory: a folder for this cache alone; `nil` for one below the program's folder for caches.
     public init(memoryCapacity: Int, diskCapacity: Int, directory: URL? = nil) {
+        self.stores = Self.stores(memoryCapacity, diskCapacity, directory)
+        super.init()
+    }
+
+    private static func stores(_ memoryCapacity: Int, _ diskCapacity: Int, _ directory: URL?) -> Mutex<Stores> {
         let folder = directory ?? StoragePlace.caches.appendingPathComponent("responses")
-        self.stores = Mutex(
+        return Mutex(
             Stores(
                 memory: MemoryStore(capacity: memoryCapacity),
                 disk: DiskStore(folder: folder, capacity: diskCapacity)))
-        super.init()
     }
 
     /// The cache of this program, 4 MiB in memory and 20 MiB on disk until another takes its place.
     open class var shared: URLCache {
         get { self.sharedCache.withLock { $0 } }
         set { self.sharedCache.withLock { $0 = newValue } }
+    }
+
+    /// Keeps the response under the task's current request.
+    open func storeCachedResponse(_ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask) {
+        guard let request = dataTask.currentRequest else { return }
+        self.storeCachedResponse(cachedResponse, for: request)
+    }
+
+    /// - Parameter completionHandler: on a queue of the cache's; gets `nil` where nothing is kept.
+    open func getCachedResponse(
+        for dataTask: URLSessionDataTask, completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+    ) {
+        let request = dataTask.currentRequest
+        DiskQueue.shared.async { completionHandler(request.flatMap { self.cachedResponse(for: $0) }) }
+    }
+
+    /// Forgets what is kept under the task's current request.
+    open func removeCachedResponse(for dataTask: URLSessionDataTask) {
+        guard let request = dataTask.currentRequest else { return }
+        self.removeCachedResponse(for: request)
     }
 
     /// The response that is kept for the request's URL; `nil` for any other method than GET.

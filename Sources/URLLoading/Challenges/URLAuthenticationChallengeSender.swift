@@ -1,7 +1,7 @@
 import Foundation
 
 /// Who asks for a credential, and takes the answer: once, from any thread.
-public protocol URLAuthenticationChallengeSender: NSObjectProtocol {
+public protocol URLAuthenticationChallengeSender: NSObjectProtocol, Sendable {
     func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge)
     func continueWithoutCredential(for challenge: URLAuthenticationChallenge)
     func cancel(_ challenge: URLAuthenticationChallenge)

@@ -17,40 +17,36 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
         NSURLAuthenticationMethodClientCertificate, NSURLAuthenticationMethodServerTrust,
     ]
 
-    let facts: Facts
-    private let issuers: [Data]?
-    private let trust: ServerTrust?
+    private(set) var facts: Facts
+    private var issuers: [Data]?
+    private var trust: ServerTrust?
 
     open class var supportsSecureCoding: Bool { true }
 
     /// - Parameters:
     ///   - protocol: one of the `NSURLProtectionSpace` constants, or a scheme.
     ///   - authenticationMethod: one of the constants; anything else, `nil` too, means the default.
-    public convenience init(
-        host: String, port: Int, `protocol`: String?, realm: String?, authenticationMethod: String?
-    ) {
-        let facts = Facts(
+    public init(host: String, port: Int, `protocol`: String?, realm: String?, authenticationMethod: String?) {
+        self.facts = Facts(
             host: host, port: port, protocol: `protocol`, proxyType: nil, realm: realm,
             method: Self.method(authenticationMethod))
-        self.init(facts)
+        super.init()
     }
 
     /// The space of a proxy.
     /// - Parameter type: one of the constants of proxies.
-    public convenience init(
-        proxyHost host: String, port: Int, type: String?, realm: String?, authenticationMethod: String?
-    ) {
-        let facts = Facts(
+    public init(proxyHost host: String, port: Int, type: String?, realm: String?, authenticationMethod: String?) {
+        self.facts = Facts(
             host: host, port: port, protocol: nil, proxyType: type ?? NSURLProtectionSpaceHTTPProxy, realm: realm,
             method: Self.method(authenticationMethod))
-        self.init(facts)
+        super.init()
     }
 
-    init(_ facts: Facts, distinguishedNames: [Data]? = nil, serverTrust: ServerTrust? = nil) {
+    convenience init(_ facts: Facts, distinguishedNames: [Data]? = nil, serverTrust: ServerTrust? = nil) {
+        self.init(host: facts.host, port: facts.port, protocol: nil, realm: nil, authenticationMethod: nil)
         self.facts = facts
         self.issuers = distinguishedNames
         self.trust = serverTrust
-        super.init()
     }
 
     /// The space of a TLS handshake.
@@ -70,17 +66,16 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
         self.init(facts, distinguishedNames: issuers)
     }
 
-    public required init?(coder: NSCoder) {
+    /// Inherited by a subclass that overrides both designated initializers.
+    public required convenience init?(coder: NSCoder) {
         guard coder.allowsKeyedCoding, let host = ResponseArchive.text("host", in: coder) else { return nil }
-        self.facts = Facts(
-            host: host, port: Int(clamping: coder.decodeInt64(forKey: "port")),
-            protocol: ResponseArchive.text("protocol", in: coder),
-            proxyType: ResponseArchive.text("proxyType", in: coder),
-            realm: ResponseArchive.text("realm", in: coder),
-            method: Self.method(ResponseArchive.text("authenticationMethod", in: coder)))
-        self.issuers = nil
-        self.trust = nil
-        super.init()
+        self.init(
+            Facts(
+                host: host, port: Int(clamping: coder.decodeInt64(forKey: "port")),
+                protocol: ResponseArchive.text("protocol", in: coder),
+                proxyType: ResponseArchive.text("proxyType", in: coder),
+                realm: ResponseArchive.text("realm", in: coder),
+                method: Self.method(ResponseArchive.text("authenticationMethod", in: coder))))
     }
 
     open func encode(with coder: NSCoder) {

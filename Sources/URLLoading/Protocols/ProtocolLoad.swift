@@ -49,10 +49,11 @@ final class ProtocolLoad: NSObject, Loader, @unchecked Sendable {
             self.transfer.core.configuration.urlCache, self.request, self.transfer.task, self.type
         )
         self.queue.async {
-            let loading = type.init(task: task, cachedResponse: cache?.cachedResponse(for: request), client: self)
+            let loading = Carried(
+                type.init(task: task, cachedResponse: cache?.cachedResponse(for: request), client: self))
             self.transfer.core.pool.execute {
-                if !self.isStopped { self.loading = loading }
-                self.queue.async { if self.begins(loading) { loading.startLoading() } }
+                if !self.isStopped { self.loading = loading.value }
+                self.queue.async { if self.begins(loading.value) { loading.value.startLoading() } }
             }
         }
     }
@@ -65,8 +66,8 @@ final class ProtocolLoad: NSObject, Loader, @unchecked Sendable {
         self.isStopped = true
         self.waiting = []
         self.backlog.end()
-        let loading = self.loading
-        self.queue.async { loading?.stopLoading() }
+        let loading = Carried(self.loading)
+        self.queue.async { loading.value?.stopLoading() }
     }
 
     func pull(_ count: Int) {

@@ -5,13 +5,13 @@ import Synchronization
 ///
 /// `startLoading` and `stopLoading` are called one after the other on a queue of the load's own; `client` may be called
 /// from any thread.
-open class URLProtocol: NSObject, @unchecked Sendable {
+open class URLProtocol: NSObject {
     private static let registered = Mutex<[URLProtocol.Type]>([])
 
     private let asked: URLRequest
     private let kept: CachedURLResponse?
     private let listener: (any URLProtocolClient)?
-    private let load: URLSessionTask?
+    private var load: URLSessionTask?
 
     public required init(
         request: URLRequest, cachedResponse: CachedURLResponse?, client: (any URLProtocolClient)?
@@ -24,14 +24,12 @@ open class URLProtocol: NSObject, @unchecked Sendable {
     }
 
     /// - Parameter task: the protocol loads its current request.
-    public required init(
+    public required convenience init(
         task: URLSessionTask, cachedResponse: CachedURLResponse?, client: (any URLProtocolClient)?
     ) {
-        self.asked = task.currentRequest ?? URLRequest(url: URL(fileURLWithPath: "/"))
-        self.kept = cachedResponse
-        self.listener = client
+        let request = task.currentRequest ?? URLRequest(url: URL(fileURLWithPath: "/"))
+        self.init(request: request, cachedResponse: cachedResponse, client: client)
         self.load = task
-        super.init()
     }
 
     open var client: (any URLProtocolClient)? { self.listener }
@@ -106,3 +104,7 @@ open class URLProtocol: NSObject, @unchecked Sendable {
 
     static var registeredClasses: [URLProtocol.Type] { self.registered.withLock { $0 } }
 }
+
+/// As in Foundation: subclasses have state that changes while they load.
+@available(*, unavailable)
+extension URLProtocol: @unchecked Sendable {}

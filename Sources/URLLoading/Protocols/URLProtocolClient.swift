@@ -1,7 +1,7 @@
 import Foundation
 
 /// Who hears what a `URLProtocol` loads: the loading system. For any thread; what comes after the end is ignored.
-public protocol URLProtocolClient: NSObjectProtocol {
+public protocol URLProtocolClient: NSObjectProtocol, Sendable {
     /// The load goes on with `request`, if the task's delegate wants it to: this protocol is stopped then.
     func urlProtocol(
         _ protocol: URLProtocol, wasRedirectedTo request: URLRequest, redirectResponse: URLResponse)

@@ -1,7 +1,7 @@
 import Foundation
 
 /// `URLRequest` as an object that can be changed. Not to be changed by several threads at a time.
-open class NSMutableURLRequest: NSURLRequest, @unchecked Sendable {
+open class NSMutableURLRequest: NSURLRequest {
     open override var url: URL? {
         get { self.value.url }
         set { self.value.url = newValue }

@@ -1,24 +1,31 @@
 import Foundation
 
 /// `URLRequest` as an object, for code that is written so. It does not change once made; `NSMutableURLRequest` does.
-open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying, @unchecked Sendable {
+open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
     open class var supportsSecureCoding: Bool { true }
 
     /// What the object stands for.
     package var value: URLRequest
 
     /// - Parameter url: made absolute.
-    public convenience init(url: URL) { self.init(URLRequest(url: url)) }
+    public convenience init(url: URL) {
+        self.init(url: url, cachePolicy: .useProtocolCachePolicy, timeoutInterval: 60)
+    }
 
     /// - Parameter timeoutInterval: in seconds.
-    public convenience init(url: URL, cachePolicy: CachePolicy, timeoutInterval: TimeInterval) {
-        self.init(URLRequest(url: url, cachePolicy: cachePolicy, timeoutInterval: timeoutInterval))
-    }
-
-    package init(_ value: URLRequest) {
-        self.value = value
+    public init(url: URL, cachePolicy: CachePolicy, timeoutInterval: TimeInterval) {
+        self.value = URLRequest(url: url, cachePolicy: cachePolicy, timeoutInterval: timeoutInterval)
         super.init()
     }
+
+    /// By way of a placeholder, since a designated initializer that other modules do not see would keep their subclasses
+    /// from inheriting `init(url:)`.
+    package convenience init(_ value: URLRequest) {
+        self.init(url: value.url ?? Self.placeholder)
+        self.value = value
+    }
+
+    private static let placeholder = URL(fileURLWithPath: "/")
 
     public required init?(coder: NSCoder) {
         guard let value = RequestArchive.read(coder) else { return nil }
@@ -62,3 +69,7 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying, 
 
     open func value(forHTTPHeaderField field: String) -> String? { self.value.value(forHTTPHeaderField: field) }
 }
+
+/// As in Foundation: subclasses may have state that changes.
+@available(*, unavailable)
+extension NSURLRequest: @unchecked Sendable {}

@@ -2,6 +2,8 @@ import Foundation
 
 /// Lets `as` turn the value into the object and back, as code for Foundation writes it.
 extension URLRequest: _ObjectiveCBridgeable {
+    public typealias ReferenceType = NSURLRequest
+
     public func _bridgeToObjectiveC() -> NSURLRequest { NSURLRequest(self) }
 
     public static func _forceBridgeFromObjectiveC(_ source: NSURLRequest, result: inout URLRequest?) {

@@ -8,6 +8,8 @@ public let NSURLSessionTaskPriorityHigh: Float = 0.75
 /// A count of bytes that is not known: -1.
 public let NSURLSessionTransferSizeUnknown: Int64 = -1
 
+/// As `NSURLSessionDownloadTaskResumeData`: the name that Foundation gives it on Linux.
+public let URLSessionDownloadTaskResumeData = NSURLSessionDownloadTaskResumeData
 /// In the `userInfo` of a failed download's error: what goes on with it.
 public let NSURLSessionDownloadTaskResumeData = "NSURLSessionDownloadTaskResumeData"
 /// In the `userInfo` of a failed upload's error: what goes on with it.

@@ -32,7 +32,8 @@ final class SessionCore: Sendable {
     /// Those of the configuration.
     let protocolClasses: [URLProtocol.Type]
     /// The session of the program, which cannot be invalidated and asks the protocols that were registered.
-    let isShared: Bool
+    var isShared: Bool { self.sharing.load(ordering: .relaxed) }
+    private let sharing = Atomic(false)
     /// On the loop: what was proven good for which part of which server.
     let authorizations = LoopState(AuthorizationMemory())
     /// On the loop: what is sent along with a request that says nothing itself.
@@ -41,12 +42,10 @@ final class SessionCore: Sendable {
     let state: Mutex<State>
 
     init(
-        _ configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?, queue: OperationQueue?,
-        isShared: Bool
+        _ configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?, queue: OperationQueue?
     ) {
         self.configuration = configuration
         self.protocolClasses = (configuration.protocolClasses ?? []).compactMap { $0 as? URLProtocol.Type }
-        self.isShared = isShared
         self.plainFields = LoopState(RequestDressing(configuration).plainFields)
         var settings = PoolSettings()
         settings.connectionsPerHost = max(1, configuration.httpMaximumConnectionsPerHost)
@@ -57,6 +56,9 @@ final class SessionCore: Sendable {
         self.line = DelegateLine(queue, pool)
         self.state = Mutex(State(delegate: delegate.map { DelegateFace($0) }))
     }
+
+    /// From now on this is the session of the program.
+    func share() { self.sharing.store(true, ordering: .relaxed) }
 
     var delegate: DelegateFace? { self.state.withLock { $0.delegate } }
 

@@ -11,7 +11,11 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     public typealias ResponseDisposition = URLSessionResponseDisposition
     public typealias DelayedRequestDisposition = URLSessionDelayedRequestDisposition
 
-    private static let sharedSession = URLSession(isShared: true)
+    private static let sharedSession: URLSession = {
+        let session = URLSession(configuration: .default)
+        session.core.share()
+        return session
+    }()
 
     let core: SessionCore
 
@@ -25,8 +29,9 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     }
 
     /// A session without a delegate.
-    public convenience init(configuration: URLSessionConfiguration) {
-        self.init(configuration: configuration, delegate: nil, delegateQueue: nil)
+    public init(configuration: URLSessionConfiguration) {
+        self.core = SessionCore(configuration.independent, delegate: nil, queue: nil)
+        super.init()
     }
 
     /// - Parameters:
@@ -38,12 +43,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?,
         delegateQueue queue: OperationQueue?
     ) {
-        self.core = SessionCore(configuration.independent, delegate: delegate, queue: queue, isShared: false)
-        super.init()
-    }
-
-    private init(isShared: Bool) {
-        self.core = SessionCore(.default, delegate: nil, queue: nil, isShared: isShared)
+        self.core = SessionCore(configuration.independent, delegate: delegate, queue: queue)
         super.init()
     }
 
@@ -199,6 +199,47 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     /// The fields of the request go along with the opening handshake; its timeout is that of the handshake.
     open func webSocketTask(with request: URLRequest) -> URLSessionWebSocketTask {
         self.webSocketTask(request, protocols: [])
+    }
+
+    // MARK: Stores and lists of tasks
+
+    /// Empties cookies, cache and credentials, with their files, and forgets all connections.
+    /// - Parameter completionHandler: on the delegate queue.
+    open func reset(completionHandler: @escaping @Sendable () -> Void) {
+        self.core.configuration.urlCache?.removeAllCachedResponses()
+        self.core.configuration.httpCookieStorage?.removeCookies(since: .distantPast)
+        self.core.configuration.urlCredentialStorage?.removeAll()
+        self.flush(completionHandler: completionHandler)
+    }
+
+    /// Writes cookies to their file, forgets credentials that were in use and TLS sessions; the next request uses a new
+    /// connection.
+    /// - Parameter completionHandler: on the delegate queue.
+    open func flush(completionHandler: @escaping @Sendable () -> Void) {
+        self.core.configuration.httpCookieStorage?.flush()
+        self.core.forgetConnections()
+        self.core.line.add(completionHandler)
+    }
+
+    /// The tasks that have not ended, those too that were never resumed, in the order in which they were made.
+    /// - Parameter completionHandler: on the delegate queue; upload tasks are in the second list alone.
+    open func getTasksWithCompletionHandler(
+        _ completionHandler:
+            @escaping @Sendable ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]) -> Void
+    ) {
+        let tasks = self.core.liveTasks
+        self.core.line.add {
+            completionHandler(
+                tasks.compactMap { $0 is URLSessionUploadTask ? nil : $0 as? URLSessionDataTask },
+                tasks.compactMap { $0 as? URLSessionUploadTask }, tasks.compactMap { $0 as? URLSessionDownloadTask })
+        }
+    }
+
+    /// All tasks that have not ended, of every kind.
+    /// - Parameter completionHandler: on the delegate queue.
+    open func getAllTasks(completionHandler: @escaping @Sendable ([URLSessionTask]) -> Void) {
+        let tasks = self.core.liveTasks
+        self.core.line.add { completionHandler(tasks) }
     }
 }
 

@@ -82,13 +82,14 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         super.init()
     }
 
-    private init(identifier: String?, cookies: HTTPCookieStorage?, credentials: URLCredentialStorage?, cache: URLCache?)
-    {
+    private convenience init(
+        identifier: String?, cookies: HTTPCookieStorage?, credentials: URLCredentialStorage?, cache: URLCache?
+    ) {
+        self.init()
         self.identifier = identifier
         self.httpCookieStorage = cookies
         self.urlCredentialStorage = credentials
         self.urlCache = cache
-        super.init()
     }
 
     /// A new one each time, with the stores that the program shares.

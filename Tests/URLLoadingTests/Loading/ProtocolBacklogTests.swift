@@ -6,7 +6,7 @@ import URLLoading
 @Suite("What protocols of the program bring before it is taken", .loading, .timeLimit(.minutes(20)))
 struct ProtocolBacklogTests {
     /// Brings as many MiB as the path says, as fast as it may, and counts.
-    final class Pouring: URLProtocol, @unchecked Sendable {
+    final class Pouring: URLProtocol {
         struct Count {
             var brought = 0
             var taken = 0

@@ -5,7 +5,7 @@ import URLLoading
 @Suite("Protocols of the program within a session", .loading, .timeLimit(.minutes(20)))
 struct ProtocolClassTests {
     /// Answers by the last part of the path.
-    class Answering: URLProtocol, @unchecked Sendable {
+    class Answering: URLProtocol {
         override class func canInit(with request: URLRequest) -> Bool { request.url?.host() == "answers.test" }
         override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
 
@@ -37,7 +37,7 @@ struct ProtocolClassTests {
     }
 
     /// Takes another scheme, and answers for another place.
-    final class OtherScheme: URLProtocol, @unchecked Sendable {
+    final class OtherScheme: URLProtocol {
         override class func canInit(with request: URLRequest) -> Bool { request.url?.scheme == "ssh" }
         override func startLoading() {
             guard let url = URL(string: "http://elsewhere.test"),
@@ -50,7 +50,7 @@ struct ProtocolClassTests {
     }
 
     /// Says the property that was attached to the request.
-    final class Echoing: URLProtocol, @unchecked Sendable {
+    final class Echoing: URLProtocol {
         override class func canInit(with request: URLRequest) -> Bool { true }
         override func startLoading() {
             let marker = URLProtocol.property(forKey: "marker", in: self.request) as? String ?? "none"
@@ -67,7 +67,7 @@ struct ProtocolClassTests {
     }
 
     /// Fails at once, with an error that is not of URL loading.
-    final class Failing: URLProtocol, @unchecked Sendable {
+    final class Failing: URLProtocol {
         struct Fault: Error {}
         override class func canInit(with request: URLRequest) -> Bool { request.url?.scheme == "failfast" }
         override class func canInit(with task: URLSessionTask) -> Bool {

@@ -5,7 +5,7 @@ import URLLoading
 @Suite("What protocols of the program tell their session", .loading, .timeLimit(.minutes(20)))
 struct ProtocolMessageTests {
     /// Does what the first part of the path says.
-    final class Acting: URLProtocol, @unchecked Sendable {
+    final class Acting: URLProtocol {
         static let log = EventLog()
 
         override class func canInit(with request: URLRequest) -> Bool { request.url?.host() == "acts.test" }
@@ -145,7 +145,7 @@ struct ProtocolMessageTests {
     }
 
     /// Loads for the shared session alone, and for the task rather than the request.
-    final class Registered: URLProtocol, @unchecked Sendable {
+    final class Registered: URLProtocol {
         override class func canInit(with request: URLRequest) -> Bool { false }
         override class func canInit(with task: URLSessionTask) -> Bool {
             task.currentRequest?.url?.host() == "registered.test"
