@@ -25,7 +25,6 @@ let package = Package(
     products: [
         .library(name: "WebSocketProtocol", targets: ["WebSocketProtocol"]),
         .library(name: "TLSEngine", targets: ["TLSEngine"]),
-        .library(name: "SessionTasks", targets: ["SessionTasks"]),
         .library(name: "URLLoading", targets: ["URLLoading"]),
         .executable(name: "sluice", targets: ["sluice"]),
     ],

@@ -24,8 +24,8 @@ package final class ControlSession: Sendable {
         configuration.urlCache = nil
         configuration.urlCredentialStorage = nil
         configuration.connectionProxyDictionary = [:]
-        configuration.socketPath = address.socketPath
-        configuration.authorities = access.authorities
+        configuration.unixSocketPath = address.socketPath
+        configuration.certificateAuthorities = access.authorities.map { Data($0) }
         self.session = URLSession(
             configuration: configuration, delegate: AccessDelegate(access), delegateQueue: nil)
     }

@@ -58,8 +58,8 @@ final class TransferShelf: Sendable {
         configuration.connectionProxyDictionary = [:]
         // Each transfer has a clock of its own.
         configuration.timeoutIntervalForResource = 366 * 86_400
-        configuration.authorities = authorities
-        configuration.admitsAddress = self.targets.admits
+        configuration.certificateAuthorities = authorities.map { Data($0) }
+        configuration.permitsAddress = { [admits = self.targets.admits] in admits($0.socketAddress, $1) }
         return configuration
     }
 

@@ -25,6 +25,7 @@ final class StreamConnection: ConnectionDriving, @unchecked Sendable {
         self.life = life
         self.url = url
         var target = OpeningTarget(place)
+        if case .host(let host, _) = place { target.permits = life.core.permission(for: host) }
         target.connectTimeout = Self.timeout(life)
         target.socket.trafficClass = life.core.configuration.networkServiceType.trafficClass
         target.watch = { [weak life] step in

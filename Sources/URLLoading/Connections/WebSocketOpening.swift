@@ -77,8 +77,9 @@ final class WebSocketOpening: @unchecked Sendable {
         guard let url = self.request.url, let origin = HTTPTransport.Origin(url) else { return .refused }
         let fields = self.fields(url, cookies)
         do throws(URLError) {
-            let socket = self.core.configuration.socketPath.map { ConnectTarget.address(.unix(path: $0)) }
+            let socket = self.core.configuration.unixSocketPath.map { ConnectTarget.address(.unix(path: $0)) }
             var target = OpeningTarget(socket ?? .host(origin.host, port: origin.port))
+            if socket == nil { target.permits = self.core.permission(for: origin.host) }
             try self.prepare(&target, url)
             let opening = ClientOpening(
                 target: target, handshake: try self.handshake(url, fields), deflate: self.policy)

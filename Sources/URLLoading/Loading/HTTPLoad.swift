@@ -173,7 +173,7 @@ final class HTTPLoad: Loader, @unchecked Sendable {
     private func send(_ body: HTTPTransport.RequestBody, _ source: (any UploadBody)?) {
         guard let url = self.request.url, let origin = self.origin else { return }
         var order = ExchangeOrder(origin)
-        order.origin.socketPath = self.core.configuration.socketPath
+        order.origin.socketPath = self.core.configuration.unixSocketPath
         order.body = body
         if origin.scheme == .https {
             switch self.secureOrder(origin) {

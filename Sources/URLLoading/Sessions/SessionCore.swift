@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTransport
+import StreamTransport
 import Synchronization
 import TLSEngine
 
@@ -49,7 +50,9 @@ final class SessionCore: Sendable {
         self.plainFields = LoopState(RequestDressing(configuration).plainFields)
         var settings = PoolSettings()
         settings.connectionsPerHost = max(1, configuration.httpMaximumConnectionsPerHost)
-        if let admits = configuration.admitsAddress { settings.admits = admits }
+        if let permits = configuration.permitsAddress {
+            settings.admits = { permits(URLSessionConfiguration.ServerAddress($0), $1) }
+        }
         if let resolve = configuration.resolve { settings.resolve = resolve }
         let pool = ConnectionPool(settings: settings)
         self.pool = pool
@@ -66,6 +69,12 @@ final class SessionCore: Sendable {
     func faces(for task: URLSessionTask) -> [DelegateFace] {
         let (own, shared) = (task.facts.withLock { $0.delegate }, self.delegate)
         return own == nil && shared == nil ? [] : [own, shared].compactMap(\.self)
+    }
+
+    /// What stream and WebSocket tasks ask for each address of a host; `nil` permits all.
+    func permission(for host: String) -> ConnectAttempt.Permission? {
+        guard let permits = self.configuration.permitsAddress else { return nil }
+        return { address in permits(URLSessionConfiguration.ServerAddress(address), host) }
     }
 
     /// One context for all connections of the session, until it forgets them.
@@ -97,7 +106,9 @@ extension TLSConfiguration {
         result.maximumVersion = configuration.tlsMaximumSupportedProtocolVersion == .TLSv13 ? .tls13 : .tls12
         if result.maximumVersion < result.minimumVersion { result.maximumVersion = result.minimumVersion }
         result.applicationProtocols = ["http/1.1"]
-        if let authorities = configuration.authorities { result.trust = .only([.pem(authorities)]) }
+        if let authorities = configuration.certificateAuthorities {
+            result.trust = .only([.pem([UInt8](authorities))])
+        }
         result.asksForDecision = true
         result.asksForClientCertificate = true
         return result

@@ -29,9 +29,9 @@ extension URLSessionConfiguration {
         copy.connectionProxyDictionary = self.connectionProxyDictionary
         copy.shouldUseExtendedBackgroundIdleMode = self.shouldUseExtendedBackgroundIdleMode
         copy.multipathServiceType = self.multipathServiceType
-        copy.socketPath = self.socketPath
-        copy.authorities = self.authorities
-        copy.admitsAddress = self.admitsAddress
+        copy.unixSocketPath = self.unixSocketPath
+        copy.certificateAuthorities = self.certificateAuthorities
+        copy.permitsAddress = self.permitsAddress
         copy.resolve = self.resolve
     }
 }

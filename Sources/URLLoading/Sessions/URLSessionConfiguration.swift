@@ -62,15 +62,15 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     open var multipathServiceType: MultipathServiceType = .none
     /// Kept, and without effect.
     open var usesClassicLoadingMode = true
-    /// Whether requests may go to an address on behalf of a host; `nil` for all addresses. Stream and WebSocket tasks do
-    /// not ask it.
-    package var admitsAddress: (@Sendable (SocketAddress, _ host: String) -> Bool)?
-
-    /// Of the Unix socket to which every connection for HTTP and WebSockets goes, whatever host its URL names; `nil`: to
-    /// the host.
-    package var socketPath: String?
-    /// PEM: trusted in place of the system's roots.
-    package var authorities: [UInt8]?
+    /// Ours. Whether a connection may go to an address of a host. Asked for each address of each connection, of redirects
+    /// too, on any thread; where none is permitted the task fails with `URLError.cannotConnectToHost`. `nil` permits all.
+    /// Not asked for Unix sockets, which the program names itself.
+    public var permitsAddress: (@Sendable (ServerAddress, _ host: String) -> Bool)?
+    /// Ours. Path of the Unix socket, at most 107 bytes, to which every connection for HTTP and WebSockets goes, whatever
+    /// host its URL names; that host is in the request and in the TLS handshake. `nil`: to the host.
+    public var unixSocketPath: String?
+    /// Ours. Certificate authorities in PEM, at least one, that are trusted in place of the system's. `nil`: the system's.
+    public var certificateAuthorities: Data?
     /// Looks names up, for HTTP alone; answers once, from any thread. `nil`: the system does.
     package var resolve: PoolSettings.Resolve?
 

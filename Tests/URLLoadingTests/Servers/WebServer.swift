@@ -38,14 +38,15 @@ final class WebServer: Sendable {
         func with<R>(_ body: (inout sending State) -> sending R) -> sending R { self.state.withLock(body) }
     }
 
-    init(tls: TLSContext? = nil, _ answers: [String: Answer] = [:]) async throws {
+    /// - Parameter socketPath: of a Unix socket to listen at; `nil` for a port of 127.0.0.1.
+    init(tls: TLSContext? = nil, at socketPath: String? = nil, _ answers: [String: Answer] = [:]) async throws {
         let shared = Shared()
         shared.with { state in
             for (path, answer) in answers { state.routes[path] = Route { _ in answer } }
         }
         self.state = shared
         self.isSecure = tls != nil
-        self.listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+        let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .serverChannelOption(.backlog, value: 1024)
             .childChannelOption(.allowRemoteHalfClosure, value: true)
@@ -55,7 +56,12 @@ final class WebServer: Sendable {
                     try channel.pipeline.syncOperations.addHandler(WebConnection(shared, channel))
                 }
             }
-            .bind(host: "127.0.0.1", port: 0).get()
+        self.listener =
+            if let socketPath {
+                try await bootstrap.bind(unixDomainSocketPath: socketPath).get()
+            } else {
+                try await bootstrap.bind(host: "127.0.0.1", port: 0).get()
+            }
         self.port = self.listener.localAddress?.port ?? 0
     }
 

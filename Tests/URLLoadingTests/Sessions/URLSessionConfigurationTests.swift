@@ -70,9 +70,9 @@ struct URLSessionConfigurationTests {
         changed.protocolClasses = nil
         changed.multipathServiceType = .aggregate
         changed.usesClassicLoadingMode = false
-        changed.socketPath = "/run/a"
-        changed.authorities = [1]
-        changed.admitsAddress = { _, _ in false }
+        changed.unixSocketPath = "/run/a"
+        changed.certificateAuthorities = Data([1])
+        changed.permitsAddress = { _, _ in false }
         changed.resolve = { _, _, answer in answer(.success([])) }
         let copy = try #require(changed.copy() as? URLSessionConfiguration)
         let plain = URLSessionConfiguration.default
