@@ -1,5 +1,7 @@
 """The process: its command line and exit codes, configuration, signals, systemd, and what it says about itself."""
 
+import collections
+import itertools
 import json
 import os
 import re
@@ -7,14 +9,15 @@ import signal
 import socket
 import stat
 import subprocess
+import threading
 import time
 
 import pytest
 
 from support import configuration, gateway as process, websocket
-from support.deadlines import eventually, seconds
+from support.deadlines import eventually, seconds, sized
 from support.programs import free_port
-from support.websocket import CLOSE, Listener, Wire
+from support.websocket import CLOSE, Listener, Wire, parse_head, request
 
 USAGE, UNAVAILABLE, CONFIGURATION = 64, 69, 78
 
@@ -477,6 +480,57 @@ def test_sighup_opens_and_closes_listeners(sluice, tmp_path):
         client.expect_text("hello")
     held.text("still here")
     held.expect_text("still here")
+
+
+def test_a_storm_of_clients_during_reloads_gets_no_refusal(sluice, tmp_path):
+    kept, first, second, renamed = free_port(), free_port(), free_port(), free_port()
+
+    def write(turn):
+        odd = turn % 2 == 1
+        listeners = [
+            configuration.listener("kept", f"ws://127.0.0.1:{kept}", max_connections=1000 + turn),
+            configuration.listener("moved", f"ws://127.0.0.1:{first if odd else second}"),
+            configuration.listener("odd-name" if odd else "even-name", f"ws://127.0.0.1:{renamed}"),
+            configuration.listener(f"fresh-{turn}", f"ws+unix://{tmp_path}/{turn % 3}.sock")]
+        return configuration.write(
+            tmp_path / "sluice.yaml", listeners, [configuration.route("echo", "echo", path="/echo")],
+            control={"address": "none"})
+
+    gateway = sluice("serve", "--config", write(0))
+    told = {place: collections.Counter() for place in ("kept", "moved", "renamed", "fresh")}
+    over = threading.Event()
+
+    def storm(place, addresses):
+        for address in itertools.cycle(addresses):
+            if over.is_set():
+                return
+            try:
+                with Wire.connect(address, within=10) as wire:
+                    wire.send(request("/echo"))
+                    told[place][parse_head(wire.receive_head()).status] += 1
+            except (OSError, AssertionError):
+                # Nobody listens there at the moment.
+                told[place]["none"] += 1
+
+    loopback = "127.0.0.1"
+    threads = [threading.Thread(target=storm, args=one) for one in (
+        ("kept", [(loopback, kept)]), ("moved", [(loopback, first), (loopback, second)]), ("renamed", [(loopback, renamed)]),
+        ("fresh", [tmp_path / f"{index}.sock" for index in range(3)]))]
+    for thread in threads:
+        thread.start()
+    try:
+        for turn in range(1, sized(40, 400)):
+            write(turn)
+            start = len(gateway.log.all())
+            gateway.signal(signal.SIGHUP)
+            assert "not reloaded" not in gateway.wait_log("reloaded", start=start)
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+    for place, answers in told.items():
+        assert answers[101] > 10 and not set(answers) - {101, "none"}, told
+    assert set(told["kept"]) == {101}, told
 
 
 def test_a_listener_may_change_its_kind_and_its_name_where_it_stands(sluice, tmp_path):

@@ -23,17 +23,48 @@ package struct Admission: Sendable {
         self.reload(configuration)
     }
 
-    /// Takes over other limits. What is open stays counted, and stays open even above a limit that sank.
+    /// Takes over other limits and listeners. What is open stays counted, and stays open even above a limit that sank.
     package mutating func reload(_ configuration: GatewayConfiguration) {
+        self.prepare(configuration)
+        self.retire(allBut: configuration)
+    }
+
+    /// The first step of a reload, before the new listeners accept: their limits and the total are in force from here
+    /// on, and the listeners of the former configuration are still known.
+    package mutating func prepare(_ configuration: GatewayConfiguration) {
         self.totalLimit = configuration.maximumConnections
-        for name in Array(self.listeners.keys) { self.listeners[name]?.isRetired = true }
         for listener in configuration.listeners {
             var admission = self.listeners[listener.name] ?? ListenerAdmission(listener.limits)
             admission.limits = listener.limits
             admission.isRetired = false
             self.listeners[listener.name] = admission
         }
-        self.listeners = self.listeners.filter { !$0.value.isRetired || $0.value.connections > 0 }
+    }
+
+    /// The last step of a reload, once the former listeners accept nothing more: they are forgotten with their last
+    /// connection.
+    package mutating func retire(allBut configuration: GatewayConfiguration) {
+        let names = Set(configuration.listeners.map(\.name))
+        for name in Array(self.listeners.keys) where !names.contains(name) {
+            self.listeners[name]?.isRetired = true
+            self.forgetIfUnused(name)
+        }
+    }
+
+    private mutating func forgetIfUnused(_ name: String) {
+        guard let admission = self.listeners[name], admission.isRetired, !admission.isInUse else { return }
+        self.listeners[name] = nil
+    }
+
+    /// A listener accepted a connection whose client is not known yet: `endArrival` follows, before or after `admit`.
+    /// Until then the listener is not forgotten.
+    package mutating func beginArrival(listener: String) {
+        self.listeners[listener]?.arriving += 1
+    }
+
+    package mutating func endArrival(listener: String) {
+        self.listeners[listener]?.arriving -= 1
+        self.forgetIfUnused(listener)
     }
 
     /// From here on everything is refused.
@@ -50,7 +81,7 @@ package struct Admission: Sendable {
         guard !self.isDraining else { return .draining }
         guard self.connections < self.totalLimit else { return .totalLimit }
         let key = client.map { ClientKey($0) }
-        // A listener that a reload took away may have accepted this one just before.
+        // Not of a listener of ours: one is known from before it accepts until its last connection is over.
         guard let index = self.listeners.index(forKey: listener) else { return .draining }
         let refusal = self.listeners.values[index].admit(key, tableLimit: self.clientTableLimit, at: now)
         if refusal == nil { self.connections += 1 }
@@ -61,8 +92,7 @@ package struct Admission: Sendable {
     package mutating func release(listener: String, client: IPAddress?) {
         guard self.listeners[listener]?.release(client.map { ClientKey($0) }) == true else { return }
         self.connections -= 1
-        guard let admission = self.listeners[listener], admission.isRetired, admission.connections == 0 else { return }
-        self.listeners[listener] = nil
+        self.forgetIfUnused(listener)
     }
 
     /// A refused WebSocket client can be told its status only after it has asked, so for that long it costs what an

@@ -5,6 +5,8 @@ import StreamTransport
 final class AdmissionTicket {
     private enum Standing {
         case none
+        /// Accepted; the client is still to say who it is.
+        case arriving
         case admitted
         /// Refused, and waiting to be told so.
         case answering
@@ -20,11 +22,23 @@ final class AdmissionTicket {
         self.shared = shared
     }
 
+    /// A place is asked for in a later turn, when the client is known; meanwhile a reload may take the listener away.
+    func arrive() {
+        let listener = self.listener
+        self.shared.withAdmission { $0.beginArrival(listener: listener) }
+        self.standing = .arriving
+    }
+
     /// Asks admission for a place.
     /// - Returns: why there is none.
     func take(client: IPAddress?, at now: MonotonicInstant) -> AdmissionRefusal? {
         let listener = self.listener
-        let refusal = self.shared.withAdmission { $0.admit(listener: listener, client: client, at: now) }
+        let hadArrived = if case .arriving = self.standing { true } else { false }
+        let refusal = self.shared.withAdmission { admission in
+            defer { if hadArrived { admission.endArrival(listener: listener) } }
+            return admission.admit(listener: listener, client: client, at: now)
+        }
+        self.standing = .none
         self.client = client
         if refusal == nil { self.standing = .admitted }
         return refusal
@@ -41,6 +55,7 @@ final class AdmissionTicket {
         let (listener, client) = (self.listener, self.client)
         switch self.standing {
         case .none: return
+        case .arriving: self.shared.withAdmission { $0.endArrival(listener: listener) }
         case .admitted: self.shared.withAdmission { $0.release(listener: listener, client: client) }
         case .answering: self.shared.withAdmission { $0.endAnswer() }
         }

@@ -9,9 +9,14 @@ struct ListenerAdmission: Sendable {
     }
     /// The listener is gone from the configuration; forgotten when its last connection is.
     var isRetired = false
+    /// Accepted, but their clients are not known yet.
+    var arriving = 0
     private(set) var connections = 0
     private(set) var clients: [ClientKey: Int] = [:]
     private var bucket: TokenBucket
+
+    /// Whether the listener is still to be asked about, or has connections to count out.
+    var isInUse: Bool { self.connections > 0 || self.arriving > 0 }
 
     init(_ limits: ListenerLimits) {
         self.limits = limits

@@ -40,6 +40,9 @@ package final class Gateway: Sendable {
         }
     }
 
+    /// By the clock of its loops.
+    package var now: MonotonicInstant { self.loops.first?.system.now() ?? MonotonicInstant(nanoseconds: 0) }
+
     package var counters: GatewayCounters { self.shared.counters }
 
     /// The loop whose turn it is to take what somebody wants opened.
@@ -62,8 +65,9 @@ package final class Gateway: Sendable {
             for (_, descriptors) in opened { for descriptor in descriptors { descriptor.close() } }
             throw error
         }
-        for (listener, descriptors) in opened { try await self.serve(listener, on: descriptors) }
+        self.shared.withAdmission { $0.prepare(plan.configuration) }
         self.state.withLock { $0.plan = plan }
+        try await self.serve(opened)
         return self.places
     }
 
@@ -78,11 +82,13 @@ package final class Gateway: Sendable {
 
     /// Puts a new configuration in the running one's place. Listeners whose address did not change go on listening;
     /// connections that are there keep the routes they came by, whether or not those changed.
+    ///
+    /// All that a listener needs is in force before it accepts, and is withdrawn only once it accepts nothing more: no
+    /// client is refused for a reload.
     /// - Throws: `PlanFault`; everything then stays as it was.
     package func reload(_ configuration: GatewayConfiguration) async throws(PlanFault) {
         let former = self.state.withLock { $0.plan }
         let plan = try GatewayPlan(configuration, former: former)
-        let names = Set(plan.listeners.map(\.configuration.name))
         var opened: [(ListenerPlan, [Descriptor])] = []
         let kept = plan.listeners.filter { listener in
             let before = former?.listener(named: listener.configuration.name)?.configuration.address
@@ -99,16 +105,26 @@ package final class Gateway: Sendable {
             for (_, descriptors) in opened { for descriptor in descriptors { descriptor.close() } }
             throw error
         }
-        let moved = Set(opened.map(\.0.configuration.name))
-        for old in former?.listeners ?? [] {
-            let name = old.configuration.name
-            if !names.contains(name) || moved.contains(name) { await self.closeListener(name) }
+        self.shared.withAdmission { $0.prepare(configuration) }
+        do throws(PlanFault) {
+            try await self.serve(opened)
+        } catch {
+            if let former { self.shared.withAdmission { $0.reload(former.configuration) } }
+            throw error
         }
         for listener in kept { await self.onEachLoop { $0.replace(listener) } }
-        for (listener, descriptors) in opened { try await self.serve(listener, on: descriptors) }
-        self.shared.withAdmission { $0.reload(configuration) }
         self.state.withLock { $0.plan = plan }
+        await self.closeAll(of: former, but: plan)
+        self.shared.withAdmission { $0.retire(allBut: configuration) }
         self.shared.journal?.publish(GatewayEvent(.reloaded))
+    }
+
+    /// Closes the listeners that are gone, and those whose name another has now.
+    private func closeAll(of former: GatewayPlan?, but plan: GatewayPlan) async {
+        await self.onEachLoop { $0.closeDisplaced() }
+        for old in former?.listeners ?? [] where plan.listener(named: old.configuration.name) == nil {
+            await self.closeListener(old.configuration.name)
+        }
     }
 
     /// Tells those who follow events that a new configuration was no right one.
@@ -170,9 +186,33 @@ package final class Gateway: Sendable {
         }
     }
 
-    private func serve(_ listener: ListenerPlan, on descriptors: [Descriptor]) async throws(PlanFault) {
-        for (part, descriptor) in zip(self.parts, descriptors) {
-            let address = self.loops.first?.system.localAddress(descriptor)
+    /// Lets all of them accept.
+    /// - Throws: none of them accepts then.
+    private func serve(_ opened: [(listener: ListenerPlan, descriptors: [Descriptor])]) async throws(PlanFault) {
+        let places = self.state.withLock { $0.places }
+        var served = 0
+        var fault: PlanFault?
+        for (listener, descriptors) in opened {
+            served += 1
+            let name = listener.configuration.name
+            let address = descriptors.first.flatMap { self.loops.first?.system.localAddress($0) }
+            if let address { self.state.withLock { $0.places[name] = address } }
+            guard let error = await self.serve(listener, on: descriptors) else { continue }
+            fault = PlanFault("listener '\(name)': \(error)")
+            break
+        }
+        guard let fault else { return }
+        for (listener, _) in opened.prefix(served) {
+            await self.onEachLoop { $0.withdraw(listener) }
+        }
+        for (_, descriptors) in opened.dropFirst(served) { for descriptor in descriptors { descriptor.close() } }
+        self.state.withLock { $0.places = places }
+        throw fault
+    }
+
+    private func serve(_ listener: ListenerPlan, on descriptors: [Descriptor]) async -> SystemError? {
+        for (index, part) in self.parts.enumerated() {
+            let descriptor = descriptors[index]
             let error = await part.value.loop.perform { () -> SystemError? in
                 do throws(SystemError) {
                     try part.value.open(listener, on: descriptor)
@@ -181,9 +221,11 @@ package final class Gateway: Sendable {
                     return error
                 }
             }
-            if let error { throw PlanFault("listener '\(listener.configuration.name)': \(error)") }
-            if let address { self.state.withLock { $0.places[listener.configuration.name] = address } }
+            guard let error else { continue }
+            for rest in descriptors.dropFirst(index + 1) { rest.close() }
+            return error
         }
+        return nil
     }
 
     private func closeListener(_ name: String) async {
@@ -196,6 +238,16 @@ package final class Gateway: Sendable {
     }
 
     // MARK: Ending
+
+    /// What `drain` is going to do, for the log.
+    package var drainNote: String {
+        let settings = self.state.withLock { $0.plan?.configuration.drain } ?? DrainSettings()
+        let count = self.shared.withAdmission { $0.connections }
+        return """
+            draining: \(count) connections are told within \(DurationText(settings.closeSpread)), what is left is reset \
+            after \(DurationText(settings.timeout))
+            """
+    }
 
     /// Stops listening, asks every connection to end over the drain's close spread, and cuts what is left at its
     /// timeout. Returns when nothing is left.

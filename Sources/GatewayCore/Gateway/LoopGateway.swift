@@ -8,6 +8,8 @@ package final class LoopGateway {
     let shared: GatewayShared
     let floor: ChatFloor
     private var listeners: [String: ListeningPlace] = [:]
+    /// Listeners whose name a new one has taken; they accept until the reload is complete.
+    private var displaced: [String: ListeningPlace] = [:]
     private(set) var live: [UInt64: any LiveConnection] = [:]
     private(set) var isDraining = false
     private var whenEmpty: (() -> Void)?
@@ -38,12 +40,29 @@ package final class LoopGateway {
 
     // MARK: Listeners
 
-    /// Puts an open, listening descriptor to work.
+    /// Puts an open, listening descriptor to work. A listener of the same name goes on accepting until
+    /// `closeDisplaced`.
+    /// - Throws: the descriptor is closed then, and the listener of that name is what it was.
     package func open(_ plan: ListenerPlan, on descriptor: Descriptor) throws(SystemError) {
         let place = ListeningPlace(plan, gateway: self)
         _ = self.loop.system.apply(plan.configuration.keepAlive.socketOptions, to: descriptor)
         place.socket = try SocketListener(adopting: descriptor, on: self.loop, owner: place)
-        self.listeners[plan.configuration.name] = place
+        if let former = self.listeners.updateValue(place, forKey: plan.configuration.name) {
+            self.displaced[plan.configuration.name] = former
+        }
+    }
+
+    /// Takes `open` back, if it came to that here.
+    func withdraw(_ plan: ListenerPlan) {
+        let name = plan.configuration.name
+        guard let place = self.listeners[name], place.plan === plan else { return }
+        self.close(place)
+        self.listeners[name] = self.displaced.removeValue(forKey: name)
+    }
+
+    func closeDisplaced() {
+        for (_, place) in self.displaced.sorted(by: { $0.key < $1.key }) { self.close(place) }
+        self.displaced = [:]
     }
 
     /// New connections of this listener follow `plan`; those that are there keep the one they came under.
@@ -57,6 +76,12 @@ package final class LoopGateway {
 
     package func closeListener(_ name: String) {
         guard let place = self.listeners.removeValue(forKey: name) else { return }
+        self.close(place)
+    }
+
+    /// Clients whose connections stand already are still taken.
+    private func close(_ place: ListeningPlace) {
+        if !self.isDraining { place.socket?.acceptWaiting() }
         place.socket?.close()
         // All loops share the one socket, and each may be the first to close it; an adopted one belongs to whoever made
         // it.
@@ -134,6 +159,7 @@ package final class LoopGateway {
     /// Stops listening. `whenEmpty` is called when the last connection is over; at once if none is there.
     func beginDrain(whenEmpty: @escaping () -> Void) {
         self.isDraining = true
+        self.closeDisplaced()
         for name in self.listeners.keys.sorted() { self.closeListener(name) }
         guard !self.live.isEmpty else { return whenEmpty() }
         self.whenEmpty = whenEmpty

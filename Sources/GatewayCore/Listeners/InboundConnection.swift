@@ -49,6 +49,7 @@ final class InboundConnection {
         self.loop.arm(self.timer, after: self.plan.configuration.limits.handshakeTimeout, target: self)
         if self.readsProxyHeader {
             self.phase = .proxyHeader
+            self.ticket.arrive()
             self.transport.resumeReading()
         } else if self.plan.configuration.proxyProtocol.mode == .require {
             self.end(TerminationReason(.downstream, .proxyProtocol, .proxyHeader), reset: true)

@@ -5,6 +5,8 @@
 /// waiting ones stay in the kernel's queue.
 package final class SocketListener {
     package static let acceptsPerTurn = 16
+    /// Most that `acceptWaiting` takes.
+    package static let acceptsBeforeClose = 4096
     package static let exhaustionPause = Duration.milliseconds(50)
 
     package let loop: Loop
@@ -53,6 +55,13 @@ package final class SocketListener {
     package func resume() {
         self.paused = false
         self.updateInterest()
+    }
+
+    /// Takes the newcomers of the kernel's queue, who would be reset by `close`.
+    package func acceptWaiting() {
+        for _ in 0..<Self.acceptsBeforeClose {
+            guard !self.closed, !self.paused, !self.exhausted, self.acceptOne() else { return }
+        }
     }
 
     /// Stops listening. Newcomers are refused from now on; accepted connections are not touched.

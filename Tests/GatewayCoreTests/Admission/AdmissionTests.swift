@@ -115,6 +115,34 @@ struct AdmissionTests {
         #expect(admission.admit(listener: "b", client: Self.client, at: Self.start) == .draining)
     }
 
+    @Test func bothOldAndNewListenersAdmitWhileAReloadIsUnderWay() {
+        var admission = Admission(Self.configuration(names: ["a"]))
+        admission.prepare(Self.configuration(names: ["b"]))
+        #expect(admission.admit(listener: "a", client: Self.address(1), at: Self.start) == nil)
+        #expect(admission.admit(listener: "b", client: Self.address(1), at: Self.start) == nil)
+        admission.retire(allBut: Self.configuration(names: ["b"]))
+        #expect(admission.connections(listener: "a") == 1)
+        admission.release(listener: "a", client: Self.address(1))
+        #expect(admission.admit(listener: "a", client: Self.address(1), at: Self.start) == .draining)
+        #expect(admission.admit(listener: "b", client: Self.address(2), at: Self.start) == nil)
+    }
+
+    /// Its client is told by a PROXY header that may come after the reload.
+    @Test func aListenerIsKnownUntilTheLastThatItAcceptedIsJudged() {
+        var admission = Admission(Self.configuration(names: ["a"]))
+        admission.beginArrival(listener: "a")
+        admission.beginArrival(listener: "a")
+        admission.reload(Self.configuration(names: ["b"]))
+        #expect(admission.admit(listener: "a", client: Self.address(1), at: Self.start) == nil)
+        admission.endArrival(listener: "a")
+        admission.release(listener: "a", client: Self.address(1))
+        #expect(admission.admit(listener: "a", client: Self.address(2), at: Self.start) == nil)
+        admission.release(listener: "a", client: Self.address(2))
+        admission.endArrival(listener: "a")
+        #expect(admission.admit(listener: "a", client: Self.address(3), at: Self.start) == .draining)
+        #expect(admission.connections == 0)
+    }
+
     @Test func releasingWhatWasNeverAdmittedChangesNothing() {
         var admission = Admission(Self.configuration())
         admission.release(listener: "a", client: Self.client)

@@ -13,6 +13,10 @@ struct GatewayBehaviourTests {
           - {name: named, listen: "tcp://10.1.0.1:1003", route: named}
           - {name: lines, listen: "tcp://10.1.0.1:1005", route: lines}
           - {name: web, listen: "ws://10.1.0.1:1004"}
+          - name: proxied
+            listen: "ws://10.1.0.1:1006"
+            proxy-protocol: require
+            proxy-protocol-trusted: ["10.0.0.0/8"]
         routes:
           - {name: raw, target: stream}
           - {name: bridged, target: web}
@@ -73,6 +77,20 @@ struct GatewayBehaviourTests {
         #expect(client.received == Array("late".utf8) && client.failure == nil)
         scene.settle()
         #expect(scene.gateway.endings.map(\.reason) == ["downstream/relaying/clean"])
+        scene.finish()
+    }
+
+    /// Its client is known by a PROXY header that comes when the listener is gone from the configuration.
+    @Test func aReloadRefusesNobodyWhoWasAcceptedBefore() throws {
+        let scene = try GatewayScene(Self.configuration)
+        let client = try scene.client(1006)
+        scene.settle()
+        let others = Self.configuration.replacing("name: proxied", with: "name: another")
+        let reloaded = try ConfigurationSamples.configuration(others)
+        scene.gateway.shared.withAdmission { $0.reload(reloaded) }
+        client.send("PROXY TCP4 198.51.100.7 10.1.0.1 7777 1006\r\n" + RawWebSocketPeer.request(to: "/echo"))
+        let web = RawWebSocketPeer(client, isClient: true)
+        #expect(scene.head(web)?.hasPrefix("HTTP/1.1 101 ") == true)
         scene.finish()
     }
 
