@@ -34,7 +34,7 @@ struct Service {
                     return
                 }
                 ServiceSupervisor.notify("STOPPING=1\nSTATUS=draining")
-                self.log.note("draining")
+                self.log.note(self.gateway.drainNote)
                 self.control?.phase = .draining
                 draining = Task {
                     await self.gateway.drain()

@@ -1,5 +1,6 @@
 """Drains over REST: connections that are told to end one after the other, watched, paused, cancelled, and asked for with nonsense."""
 
+import datetime
 import time
 
 import pytest
@@ -49,6 +50,35 @@ def test_a_drain_with_a_rate_is_watched_to_its_end(live):
     assert opened(control) == []
     closed = control.closed(names[0])
     assert (closed["closeCode"], closed["closeReason"]) == (4001, "moving")
+
+
+def test_jitter_does_not_slow_a_drain_down(live):
+    control, _ = live(150)
+    order = {"selector": {"label": "of:test"}, "ratePerSecond": 100, "jitterMs": 500, "deadlineMs": 20_000}
+    preview = control.post("/v1/drains", {**order, "preview": True}).expect(200)
+    assert 1490 <= preview["takesMs"] <= 1990 and "warning" not in preview
+    answer = control.post("/v1/drains", order)
+    drain = answer.expect(202)
+    assert drain["untold"] == 0 and "warning" not in drain, drain
+    begin, last, deadline = (datetime.datetime.fromisoformat(drain[name]) for name in ("startedAt", "lastToldAt", "deadlineAt"))
+    assert 1.4 <= (last - begin).total_seconds() <= 2 and (deadline - begin).total_seconds() == pytest.approx(20, abs=0.01)
+    ended = eventually(lambda: (one := control.get(answer.headers["location"]).expect(200)).get("endedAt") and one, "its end", within=20)
+    assert (ended["told"], ended["cut"], ended["remaining"], ended["untold"]) == (150, 0, 0, 0), ended
+    # Far from the 39 s that 150 pauses with a jitter in each would take.
+    took = datetime.datetime.fromisoformat(ended["endedAt"]) - begin
+    assert 1.4 <= took.total_seconds() <= 10, took
+
+
+def test_a_deadline_that_comes_too_soon_is_told_of_at_once(live):
+    control, _ = live(10)
+    order = {"selector": {"label": "of:test"}, "ratePerSecond": 1, "deadlineMs": 1500}
+    preview = control.post("/v1/drains", {**order, "preview": True}).expect(200)
+    assert preview["takesMs"] == 9000 and preview["warning"].startswith("8 of 10 connections are reset"), preview
+    answer = control.post("/v1/drains", order)
+    drain = answer.expect(202)
+    assert drain["untold"] == 8 and drain["warning"] == preview["warning"]
+    ended = eventually(lambda: (one := control.get(answer.headers["location"]).expect(200)).get("endedAt") and one, "its end")
+    assert (ended["told"], ended["cut"], ended["untold"]) == (2, 8, 8), ended
 
 
 def test_a_drain_that_is_cancelled_ends_at_once_however_slow_it_is(live):

@@ -12,6 +12,14 @@ package struct Drain: Codable, Sendable, Equatable {
     /// Reset at the deadline.
     package var cut: Int
     package var startedAt: String
+    /// When the last one is told, as things stand: later by every pause.
+    package var lastToldAt: String?
+    /// What is still there then is reset.
+    package var deadlineAt: String?
+    /// Connections whose turn would come only at the deadline or after it: they are reset without being told.
+    package var untold: Int
+    /// That there are such ones, in words, and what to do.
+    package var warning: String?
     package var endedAt: String?
 
     package init(id: String, state: String, total: Int, startedAt: String) {
@@ -22,5 +30,6 @@ package struct Drain: Codable, Sendable, Equatable {
         self.remaining = total
         self.cut = 0
         self.startedAt = startedAt
+        self.untold = 0
     }
 }

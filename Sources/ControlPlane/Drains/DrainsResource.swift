@@ -40,20 +40,13 @@ struct DrainsResource: Sendable {
     private func start(_ call: ControlCall) async throws -> Response {
         let request = try await call.bulkRequest()
         let order = try BulkOrder(request, standardCode: 1001)
-        let rate = request.ratePerSecond ?? 100
-        guard DrainRun.rates.contains(rate) else {
-            throw ControlProblem.invalid("/ratePerSecond", "ratePerSecond is to be from 0.001 to 100000.")
-        }
-        let jitter = try ClientOrderReading.time(request.jitterMs, "/jitterMs", in: 0...3_600_000) ?? .zero
-        let deadline = try ClientOrderReading.time(request.deadlineMs, "/deadlineMs", in: 0...86_400_000)
+        let pace = try DrainPace(request)
         let keys = await self.connections.keys(order.filter)
-        if order.isPreview { return .json(BulkAnswer(matched: keys.count, told: 0)) }
-        let now = { @Sendable in WallClock.now() }
+        if order.isPreview { return .json(pace.preview(of: keys.count)) }
         guard
             let run = self.board.add({ id in
                 DrainRun(
-                    Drain(id: id, state: "running", total: keys.count, startedAt: now()), order, keys, rate: rate,
-                    jitter: jitter, deadline: deadline, gateway: self.context.gateway, timeOfDay: now)
+                    id: id, order, keys, pace: pace, gateway: self.context.gateway, anchor: self.context.anchor)
             })
         else { throw ControlProblem(429, "too-many-drains", "Too many drains are under way.").retryable(after: 10) }
         let running = Task { await run.run() }

@@ -13,7 +13,9 @@ final class LoopDrainer: TimerTarget {
         self.gateway = gateway
         self.whenEmpty = whenEmpty
         self.waiting = gateway.live.keys.sorted()
-        self.schedule = DrainSchedule(settings, count: self.waiting.count, began: gateway.loop.now)
+        self.schedule = DrainSchedule(
+            settings, count: self.waiting.count, loop: gateway.index, of: gateway.shared.loopCount,
+            began: gateway.loop.now)
     }
 
     func begin() {

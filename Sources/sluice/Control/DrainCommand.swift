@@ -11,7 +11,8 @@ struct DrainCommand: AsyncParsableCommand {
         commandName: "drain",
         abstract: "Tell connections to end, one after the other, and watch it.",
         discussion: """
-            Which ones must be said, or --all. Ctrl-C cancels what is left of it; with --background the drain goes on in the gateway, \
+            Which ones must be said, or --all. The i-th is told i / rate seconds after the beginning, and by chance up to --jitter later. \
+            The gateway answers when the last one will be told, and warns if the deadline comes before that. Ctrl-C cancels what is left of it; with --background the drain goes on in the gateway, \
             and its id is printed.
 
             EXAMPLES
@@ -60,12 +61,20 @@ struct DrainCommand: AsyncParsableCommand {
             let interruption = self.preview || self.background ? nil : await Interruption()
             let answer = try await desk.session.send(try ControlRequest(.post, "/v1/drains", json: body))
             if self.preview {
-                return try await desk.show(answer, as: BulkAnswer.self) { ["\($0.matched) connections"] }
+                if let warning = try answer.decoded(BulkAnswer.self).warning { desk.note(warning) }
+                return try await desk.show(answer, as: BulkAnswer.self) { [Self.text($0)] }
             }
             let drain = try answer.decoded(Drain.self)
+            if let warning = drain.warning { desk.note(warning) }
             guard let interruption else { return try await desk.show(answer, as: Drain.self) { [$0.id] } }
+            if !desk.printsJSON { try await desk.print(DrainWatch.plan(drain)) }
             try await DrainWatch(desk: desk, id: drain.id).untilEnd(interruption)
         }
+    }
+
+    private static func text(_ preview: BulkAnswer) -> String {
+        let time = preview.takesMs.map { ", told within \(DurationText(.milliseconds($0)))" } ?? ""
+        return "\(preview.matched) connections\(time)"
     }
 
     private func request(_ reader: inout OptionReader) -> BulkRequest? {

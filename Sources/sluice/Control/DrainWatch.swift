@@ -41,6 +41,13 @@ struct DrainWatch {
         try await self.desk.print((Terminal.showsOutput ? "\r\u{1B}[K" : "") + Self.text(drain))
     }
 
+    /// What is going to happen.
+    static func plan(_ drain: Drain) -> String {
+        let end = drain.lastToldAt.map { ", the last is told at \($0)" } ?? ""
+        let deadline = drain.deadlineAt.map { ", what is left is reset at \($0)" } ?? ""
+        return TerminalText.line("drain \(drain.id): \(drain.total) connections\(end)\(deadline)")
+    }
+
     private static func text(_ drain: Drain) -> String {
         TerminalText.line(
             "drain \(drain.id) \(drain.state): \(drain.told) of \(drain.total) told, \(drain.remaining) remain, \(drain.cut) reset"

@@ -25,6 +25,22 @@ struct ShutdownTests {
         #expect(schedule.deadline == Self.at(5100))
     }
 
+    @Test func loopsTakeTurnsSoThatTheRateOfAllIsEven() {
+        let schedules = (0..<4).map { loop in
+            DrainSchedule(
+                Self.settings(spread: 1000, timeout: 5000), count: 5, loop: loop, of: 4, began: Self.at(0))
+        }
+        let instants = schedules.flatMap { schedule in (0..<5).compactMap { schedule.next(after: $0) } }
+        #expect(instants.sorted { $0.nanoseconds < $1.nanoseconds } == (0..<20).map { Self.at(50 * $0) })
+        for schedule in schedules {
+            for told in 0..<5 {
+                let next = schedule.next(after: told) ?? .distantFuture
+                #expect(schedule.due(at: next) == told + 1)
+                #expect(schedule.due(at: MonotonicInstant(nanoseconds: next.nanoseconds - 1)) == told)
+            }
+        }
+    }
+
     @Test(arguments: [(0, 0), (0, 1000), (1000, 0)])
     func withoutSpreadAllCloseAtOnce(_ spread: Int, _ timeout: Int) {
         let schedule = DrainSchedule(Self.settings(spread: spread, timeout: timeout), count: 7, began: Self.at(0))
