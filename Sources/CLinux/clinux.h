@@ -153,6 +153,12 @@ static inline int sluice_is_socket_file(const char *path) {
     return lstat(path, &s) == 0 && S_ISSOCK(s.st_mode);
 }
 
+/* Whether there is a file at the path, and it is no socket. Links are followed, as connect does. */
+static inline int sluice_is_other_file(const char *path) {
+    struct stat s;
+    return stat(path, &s) == 0 && !S_ISSOCK(s.st_mode);
+}
+
 static inline int sluice_getsockname(int fd, struct sockaddr_storage *a, socklen_t *n) {
     return getsockname(fd, (struct sockaddr *)a, n);
 }

@@ -195,6 +195,19 @@ static inline int sluice_error_is_alert(unsigned long code) {
     return ERR_GET_LIB(code) == ERR_LIB_SSL && reason >= SSL_AD_REASON_OFFSET ? reason - SSL_AD_REASON_OFFSET : -1;
 }
 
+// Whether the oldest error of the queue says that what came is no TLS record.
+static inline int sluice_error_is_no_tls(void) {
+    unsigned long code = ERR_peek_error();
+    if (ERR_GET_LIB(code) != ERR_LIB_SSL) return 0;
+    switch (ERR_GET_REASON(code)) {
+        case SSL_R_WRONG_VERSION_NUMBER:
+        case SSL_R_PACKET_LENGTH_TOO_LONG:
+        case SSL_R_HTTP_REQUEST:
+        case SSL_R_HTTPS_PROXY_REQUEST: return 1;
+        default: return 0;
+    }
+}
+
 static inline int sluice_bio_flush(BIO *bio) {
     return (int)BIO_flush(bio);
 }

@@ -14,6 +14,14 @@ public struct TLSAlert: Sendable, Hashable, CustomStringConvertible {
         self.origin = origin
     }
 
+    /// Whether its sender asks for a certificate, or objects to the one that it was shown (RFC 8446 §6.2).
+    public var concernsCertificate: Bool {
+        switch self.code {
+        case 42...46, 48, 116: true
+        default: false
+        }
+    }
+
     /// The RFC's word for the code, as `bad_certificate`; `alert 99` for one without a word.
     public var name: String {
         Self.names[self.code] ?? "alert \(self.code)"

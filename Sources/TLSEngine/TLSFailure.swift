@@ -3,6 +3,8 @@ public struct TLSFailure: Error, Sendable, Hashable, CustomStringConvertible {
     public enum Kind: Sendable, Hashable {
         /// The two sides could not agree, or the peer broke a rule of the handshake.
         case handshake
+        /// What the peer sent first is no TLS record: it speaks another protocol.
+        case notTLS
         /// The peer's certificate did not stand up to verification.
         case verification(VerificationVerdict)
         /// The chain is valid but holds none of the pinned keys.
@@ -44,6 +46,17 @@ public struct TLSFailure: Error, Sendable, Hashable, CustomStringConvertible {
         self.reasons = reasons
         self.alert = alert
         self.file = file
+    }
+
+    /// Whether certificates, names or keys do not fit: another attempt with the same peer fails for the same reason.
+    public var concernsCertificates: Bool {
+        switch self.kind {
+        case .verification, .pinMismatch, .rejected, .unreadableMaterial, .wrongPassword, .keyMismatch: true
+        case .peerAlert: self.alert?.concernsCertificate ?? false
+        case .handshake, .notTLS, .record, .closedDuringHandshake, .excessiveInput, .configuration, .outputClosed,
+            .engine:
+            false
+        }
     }
 
     public var description: String {

@@ -13,6 +13,10 @@ public struct VerificationVerdict: Sendable, Hashable, CustomStringConvertible {
         self.depth = depth
     }
 
+    /// Whether the certificate is not for the name or address that was asked for (`X509_V_ERR_HOSTNAME_MISMATCH`,
+    /// `X509_V_ERR_IP_ADDRESS_MISMATCH`).
+    public var isNameMismatch: Bool { self.code == 62 || self.code == 64 }
+
     public var isValid: Bool { self.code == 0 }
 
     public var description: String {

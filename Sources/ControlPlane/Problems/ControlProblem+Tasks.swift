@@ -11,9 +11,10 @@ extension ControlProblem {
             self.init(409, "direction-closed", "This direction of the connection is closed already.")
         case .usage(let text): self.init(409, "state-conflict", text)
         case .ended, .closed: self.init(410, "closed", "The connection is over.")
-        case .connectionLost(let text): self.init(410, "connection-lost", text)
-        case .cannotConnect(let text): self = Self(502, "cannot-connect", text).retryable()
-        case .secureConnectionFailed(let text): self.init(502, "tls-failed", "TLS failed: \(text)")
+        case .connectionLost(let fault): self.init(410, "connection-lost", fault.description)
+        case .cannotConnect(let fault):
+            self = Self(fault.isOwnLack ? 503 : 502, "cannot-connect", fault.description).retryable()
+        case .secureConnectionFailed(let failure): self.init(502, "tls-failed", "TLS failed: \(failure)")
         case .handshakeRefused(let status):
             self.init(502, "handshake-refused", "The server answered the opening handshake with status \(status).")
         case .protocolViolation(_, let text):

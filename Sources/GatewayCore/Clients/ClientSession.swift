@@ -42,7 +42,7 @@ final class ClientSession {
     // MARK: The end
 
     private func over(_ end: OrderedTask.End) {
-        let reason = self.termination ?? TerminationReason(.upstream, self.phase, end.cause)
+        let reason = self.termination ?? TerminationReason(end.party(.upstream), self.phase, end.cause)
         self.gateway.ended(self, reason, detail: end.failure?.description)
         if let opened = self.opened {
             self.opened = nil

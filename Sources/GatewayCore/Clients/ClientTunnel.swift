@@ -80,7 +80,7 @@ final class ClientTunnel {
         let detail = "\(side.rawValue): \(end.failure?.description ?? "the peer ended the connection")"
         // 1014 is the 502 of WebSocket.
         self.giveUp(
-            TerminationReason(TerminationParty(side), .connecting, end.cause), CloseCode(rawValue: 1014), detail: detail
+            TerminationReason(end.party(side), .connecting, end.cause), CloseCode(rawValue: 1014), detail: detail
         )
         let response = self.half(side).webSocket?.response
         let key = ConnectionKey(self.identifier, side)

@@ -8,6 +8,15 @@ struct OrderedTask {
     struct End {
         let failure: TaskFailure?
         let cause: TerminationCause
+
+        /// Whose end it is: of the connection on `side`, unless we lacked what it needs.
+        func party(_ side: TunnelSide) -> TerminationParty {
+            if case .cannotConnect(let fault) = self.failure, fault.isOwnLack {
+                .gateway
+            } else {
+                TerminationParty(side)
+            }
+        }
     }
 
     let url: String

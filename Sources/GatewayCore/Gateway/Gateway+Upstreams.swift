@@ -14,15 +14,20 @@ extension Gateway {
 
     /// In their order; empty for an upstream that no route leads to.
     package func standings(ofUpstream name: String) -> [EndpointStanding] {
-        let now = self.loops.first?.system.now() ?? MonotonicInstant(nanoseconds: 0)
-        let listeners = self.state.withLock { $0.plan?.listeners ?? [] }
-        let routes = listeners.flatMap { $0.routes + [$0.route].compactMap(\.self) }
+        self.state.withLock { $0.plan }?.standings(ofUpstream: name, at: self.now) ?? []
+    }
+}
+
+extension GatewayPlan {
+    /// In their order; empty for an upstream that no route leads to.
+    package func standings(ofUpstream name: String, at now: MonotonicInstant) -> [Gateway.EndpointStanding] {
+        let routes = self.listeners.flatMap { $0.routes + [$0.route].compactMap(\.self) }
         guard let upstream = routes.compactMap(\.upstream).first(where: { $0.configuration.name == name }) else {
             return []
         }
         return upstream.balancer.withLock { balancer in
             upstream.configuration.endpoints.enumerated().map { index, endpoint in
-                EndpointStanding(
+                Gateway.EndpointStanding(
                     url: endpoint.url, connections: balancer.connections(of: index),
                     isEjected: balancer.isEjected(index, at: now))
             }

@@ -171,15 +171,7 @@ final class InboundConnection {
     // MARK: Ending
 
     private func reason(for failure: TransportFailure, in phase: TerminationPhase) -> TerminationReason {
-        switch failure {
-        case .reset: TerminationReason(.downstream, phase, .reset)
-        case .truncated: TerminationReason(.downstream, phase, .truncated)
-        case .peerUnresponsive: TerminationReason(.downstream, phase, .unresponsive)
-        case .deadlinePassed: TerminationReason(.downstream, phase, .timeout(.handshake))
-        case .tls: TerminationReason(.downstream, phase, .tls)
-        case .nameResolution, .refused, .unreachable, .notPermitted, .system:
-            TerminationReason(.downstream, phase, .system)
-        }
+        TerminationReason(.downstream, phase, TerminationCause(arriving: failure))
     }
 
     private var phaseName: TerminationPhase {

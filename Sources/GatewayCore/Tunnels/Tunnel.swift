@@ -84,11 +84,9 @@ final class Tunnel {
         case .protocolViolation(let code, _)?: self.violated(side, closeCode: code)
         case .messageTooLong?: self.violated(side, closeCode: 1009)
         case .peerUnresponsive?: self.perform(self.machine.peerUnresponsive(side))
-        case .connectionLost(let text)?:
-            return self.connectionFaulted(side, text == TransportFailure.reset.description ? .reset : .truncated)
-        case .cancelled?, .timedOut?, .directionClosed?, .usage?, .ended?, .cannotConnect?, .secureConnectionFailed?,
-            .handshakeRefused?, .closed?:
-            break
+        case .connectionLost?, .secureConnectionFailed?, .cancelled?, .timedOut?, .directionClosed?, .usage?, .ended?,
+            .cannotConnect?, .handshakeRefused?, .closed?:
+            if let fault = end.failure.flatMap({ ConnectionFault($0) }) { return self.connectionFaulted(side, fault) }
         }
         self.connectionClosed(side)
     }

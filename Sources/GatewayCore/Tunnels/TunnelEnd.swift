@@ -304,15 +304,3 @@ extension TunnelEnd: FrameRelay {
         self.gave(queued: task.forward(run, bytes), readAt)
     }
 }
-
-extension ConnectionFault {
-    init(_ failure: TransportFailure) {
-        switch failure {
-        case .reset: self = .reset
-        case .truncated: self = .truncated
-        case .peerUnresponsive: self = .unresponsive
-        case .tls: self = .tls
-        case .deadlinePassed, .nameResolution, .refused, .unreachable, .notPermitted, .system: self = .system
-        }
-    }
-}

@@ -32,14 +32,19 @@ package struct Balancer: Sendable {
 
     /// Takes the next endpoint by the policy.
     ///
-    /// - Parameter tried: endpoints that this connection tried already; chosen again only when no other stands.
-    /// - Returns: an index into the configuration's endpoints; `nil` only if there are none. When all are ejected, all
+    /// - Parameters:
+    ///   - tried: endpoints that this connection tried already; chosen again only when no other stands.
+    ///   - excluded: endpoints that are of no use to this connection; never chosen.
+    /// - Returns: an index into the configuration's endpoints; `nil` only if all are excluded. When all are ejected, all
     ///   count: a guess is better than a certain refusal.
-    package mutating func choose(avoiding tried: [Int] = [], now: MonotonicInstant) -> Int? {
-        let standing = self.endpoints.indices.filter { !self.endpoints[$0].isEjected(at: now) }
+    package mutating func choose(
+        avoiding tried: [Int] = [], excluding excluded: [Int] = [], now: MonotonicInstant
+    ) -> Int? {
+        let usable = self.endpoints.indices.filter { !excluded.contains($0) }
+        let standing = usable.filter { !self.endpoints[$0].isEjected(at: now) }
         let fresh = standing.filter { !tried.contains($0) }
-        let untried = self.endpoints.indices.filter { !tried.contains($0) }
-        let candidates = [fresh, standing, untried, Array(self.endpoints.indices)].first { !$0.isEmpty } ?? []
+        let untried = usable.filter { !tried.contains($0) }
+        let candidates = [fresh, standing, untried, usable].first { !$0.isEmpty } ?? []
         let chosen: Int? =
             switch self.policy {
             case .failover: candidates.first

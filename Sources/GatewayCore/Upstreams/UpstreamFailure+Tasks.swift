@@ -1,5 +1,5 @@
 import SessionTasks
-import StreamTransport
+import TLSEngine
 import WebSocketProtocol
 
 extension UpstreamFailure {
@@ -9,12 +9,10 @@ extension UpstreamFailure {
         switch failure {
         case .handshakeRefused(let status): self = .status(UInt16(clamping: status))
         case .timedOut: self = connected ? .handshakeTimeout : .connectTimeout
-        case .secureConnectionFailed: self = .tls
+        case .secureConnectionFailed(let failure): self = failure.concernsCertificates ? .certificate : .tls
         case .protocolViolation: self = .invalidHandshake
         case .peerUnresponsive: self = .handshakeTimeout
-        // Before it stands, a connection is lost by a reset, or because our own system had no room for it.
-        case .connectionLost(let text) where !connected && text != TransportFailure.reset.description:
-            self = .ownResources
+        case .cannotConnect(let fault) where fault.isOwnLack: self = .ownResources
         case .cancelled, .directionClosed, .usage, .ended, .connectionLost, .cannotConnect, .messageTooLong, .closed,
             nil:
             self = response == nil ? .unreachable : .invalidHandshake
@@ -35,12 +33,14 @@ extension UpstreamFailure {
     private var explanation: String {
         switch self {
         case .unreachable: "The upstream cannot be reached; try again later."
-        case .tls: "No secure connection to the upstream came about; its operator must see to its certificate."
+        case .tls: "The TLS handshake with the upstream failed; try again later."
+        case .certificate:
+            "The certificates of the upstream and the gateway do not fit; their operator must replace them."
         case .connectTimeout: "The upstream did not accept a connection in time; try again later."
         case .handshakeTimeout: "The upstream did not answer in time; try again later."
         case .status(let status): "The upstream answered the opening handshake with status \(status)."
         case .invalidHandshake: "The upstream's answer to the opening handshake is not valid."
-        case .ownResources: "The gateway has no room for a connection to the upstream now; try again later."
+        case .ownResources: "The gateway lacks resources for a connection to the upstream; try again later."
         }
     }
 }

@@ -2,8 +2,10 @@
 package enum UpstreamFailure: Hashable, Sendable {
     /// Its name, its address, a refusal, a reset.
     case unreachable
-    /// TLS: no handshake, or a certificate that does not stand verification.
+    /// TLS: no handshake, or a broken record.
     case tls
+    /// A certificate or key does not fit: the upstream's does not stand verification, or it refuses ours.
+    case certificate
     /// No connection within its time.
     case connectTimeout
     /// No answer to the opening handshake within its time.
@@ -25,7 +27,7 @@ package enum UpstreamFailure: Hashable, Sendable {
         case .status(let status): Self.isPassedOn(status) ? status : 502
         case .connectTimeout, .handshakeTimeout: 504
         case .ownResources: 503
-        case .unreachable, .tls, .invalidHandshake: 502
+        case .unreachable, .tls, .certificate, .invalidHandshake: 502
         }
     }
 
@@ -40,9 +42,12 @@ package enum UpstreamFailure: Hashable, Sendable {
         switch self {
         case .ownResources: false
         case .status(let status): !Self.isPassedOn(status) || status == 503
-        case .unreachable, .tls, .connectTimeout, .handshakeTimeout, .invalidHandshake: true
+        case .unreachable, .tls, .certificate, .connectTimeout, .handshakeTimeout, .invalidHandshake: true
         }
     }
+
+    /// Whether the same endpoint would fail again for the same reason: it is not tried again for this client.
+    package var isLasting: Bool { self == .certificate }
 
     /// Whether another attempt may go better: not where the answer is meant for the client.
     package var mayPass: Bool { self.countsAgainstEndpoint || self == .ownResources }
@@ -53,7 +58,7 @@ package enum UpstreamFailure: Hashable, Sendable {
     package var terminationCause: TerminationCause {
         switch self {
         case .unreachable: .unreachable
-        case .tls: .tls
+        case .tls, .certificate: .tls
         case .connectTimeout: .timeout(.connect)
         case .handshakeTimeout: .timeout(.upstreamHandshake)
         case .status(let status): .upstreamStatus(status)

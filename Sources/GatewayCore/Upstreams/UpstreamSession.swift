@@ -19,6 +19,8 @@ final class UpstreamSession {
     private var chosen: Int?
     private var plan: RetryPlan
     private var tried: [Int] = []
+    /// Endpoints that would fail again for the same reason.
+    private var ruledOut: [Int] = []
     private let timer: LoopTimer
     private var isOver = false
 
@@ -54,10 +56,9 @@ final class UpstreamSession {
     private func tryNext() {
         guard !self.isOver, let upstream = self.route.upstream else { return }
         let now = self.loop.now
-        let tried = self.tried
-        guard let endpoint = upstream.balancer.withLock({ $0.choose(avoiding: tried, now: now) }) else {
-            return self.fail(.unreachable)
-        }
+        let (tried, ruledOut) = (self.tried, self.ruledOut)
+        let choice = upstream.balancer.withLock { $0.choose(avoiding: tried, excluding: ruledOut, now: now) }
+        guard let endpoint = choice else { return self.fail(.unreachable) }
         self.tried.append(endpoint)
         self.chosen = endpoint
         self.passport.upstream = upstream.configuration.endpoints[endpoint].url.description
@@ -85,13 +86,19 @@ final class UpstreamSession {
                 return failure.kind.countsAgainstEndpoint && balancer.failed(endpoint, now: now)
             }
             if isDown == true { self.note(.upstreamDown, detail: failure.detail) }
+            if failure.kind.isLasting { self.ruledOut.append(endpoint) }
             var generator = LoopGenerator(self.loop)
             // An answer that is meant for the client is no reason to ask another endpoint.
-            guard failure.kind.mayPass,
+            guard failure.kind.mayPass, self.hasEndpointLeft,
                 case .retry(let delay) = self.plan.attemptFailed(now: now, using: &generator)
             else { return self.fail(failure.kind, answer: failure.response, detail: failure.detail) }
             self.loop.arm(self.timer, after: delay, target: self)
         }
+    }
+
+    private var hasEndpointLeft: Bool {
+        guard let count = self.route.upstream?.configuration.endpoints.count else { return false }
+        return self.ruledOut.count < count
     }
 
     /// Tells of the endpoint that was tried last.
@@ -198,7 +205,8 @@ extension UpstreamSession: TransportConsumer {
 
     func transportEnded(_ end: TransportEnd) {
         self.transport = nil
-        self.cancel(TerminationReason(.downstream, .connecting, .reset))
+        let cause = TerminationCause(arriving: end.transportFailure ?? .reset)
+        self.cancel(TerminationReason(.downstream, .connecting, cause))
     }
 }
 

@@ -140,7 +140,7 @@ final class ConnectionAttempt: @unchecked Sendable {
         if let refused = self.refusedSettings { return .securing(refused) }
         if self.lookup.isRefused || error as? ExchangeFailure == .notAdmitted { return .notAdmitted }
         if let failure = self.lookup.failure { return .connecting(.nameResolution(failure)) }
-        let failure = TransportFailure(connecting: error)
+        let failure = TransportFailure(connecting: error, isSocketFile: self.order.origin.socketPath != nil)
         if failure == .deadlinePassed(.connecting), self.lookup.isUnderWay {
             return .connecting(.deadlinePassed(.resolving))
         }

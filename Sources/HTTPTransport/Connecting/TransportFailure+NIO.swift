@@ -19,13 +19,13 @@ extension TransportFailure {
     }
 
     /// What ended an attempt to connect. Of several addresses that all failed, the last is told.
-    init(connecting error: any Error) {
+    init(connecting error: any Error, isSocketFile: Bool) {
         switch error {
         case let failure as TransportFailure: self = failure
-        case let error as IOError: self = TransportFailure(connecting: SystemError(error.errnoCode))
+        case let error as IOError: self.init(connecting: SystemError(error.errnoCode), isSocketFile: isSocketFile)
         case let error as NIOConnectionError:
             if let last = error.connectionErrors.last {
-                self.init(connecting: last.error)
+                self.init(connecting: last.error, isSocketFile: false)
             } else if let failure = (error.dnsAError ?? error.dnsAAAAError) as? ResolutionFailure {
                 self = .nameResolution(failure)
             } else {

@@ -19,8 +19,6 @@ package struct SecureSettings: Sendable {
     package var decide: Decide?
     /// Asked for a client certificate when the configuration says `asksForClientCertificate`; `nil` gives none.
     package var chooseIdentity: ChooseIdentity?
-    /// Told what TLS itself found wrong, on the loop, before the connection fails in words.
-    package var failed: (@Sendable (TLSFailure) -> Void)?
 
     package init(context: TLSContext, serverName: String? = nil) {
         self.context = context

@@ -69,9 +69,8 @@ package final class SecureTransport {
             transport.begin()
             return transport
         } catch {
-            settings.failed?(error)
             plain.reset()
-            completion(.failure(.tls(error.description)))
+            completion(.failure(.tls(LayerFailure(error))))
             return nil
         }
     }
@@ -249,8 +248,7 @@ package final class SecureTransport {
     // MARK: Ending
 
     private func fail(_ failure: TLSFailure) {
-        self.settings.failed?(failure)
-        self.fail(.tls(failure.description))
+        self.fail(.tls(LayerFailure(failure)))
     }
 
     /// Ends below with a reset (after the alert, if one waits) and tells the owner at the end of the turn.
@@ -318,7 +316,8 @@ extension SecureTransport: TransportConsumer {
         switch self.connection.transportClosed() {
         case .clean: self.inputClosedCleanly()
         case .truncated:
-            self.fail(self.phase == .handshaking ? .tls("the peer closed during the handshake") : .truncated)
+            guard self.phase == .handshaking else { return self.fail(.truncated) }
+            self.fail(TLSFailure(.closedDuringHandshake, reasons: ["the peer closed during the handshake"]))
         }
     }
 

@@ -1,3 +1,5 @@
+import TLSEngine
+
 /// Why a task, or one of its operations, failed. Whose fault it was can be read off the case.
 public enum TaskFailure: Error, Hashable, Sendable {
     /// The task was cancelled.
@@ -11,11 +13,11 @@ public enum TaskFailure: Error, Hashable, Sendable {
     /// The task is over, or its transport was captured: nothing can be done with it any more.
     case ended
     /// The peer ended the connection without the closing handshake, or reset it.
-    case connectionLost(String)
-    /// No connection came about: name resolution, refusal, unreachable network.
-    case cannotConnect(String)
-    /// TLS failed, in OpenSSL's words or those of the verification.
-    case secureConnectionFailed(String)
+    indirect case connectionLost(TransportFault)
+    /// No connection came about: name resolution, refusal, unreachable network, our own lack of resources.
+    indirect case cannotConnect(TransportFault)
+    /// TLS failed: no handshake, a certificate that does not stand verification, or a broken record.
+    indirect case secureConnectionFailed(TLSFailure)
     /// The peer's answer to the opening handshake was not an acceptance.
     case handshakeRefused(status: Int)
     /// The peer broke a rule of the protocol; the connection was failed with this close code.
@@ -26,4 +28,23 @@ public enum TaskFailure: Error, Hashable, Sendable {
     case peerUnresponsive
     /// The peer closed the WebSocket; code and reason are the task's `closeCode` and `closeReason`.
     case closed
+}
+
+extension TaskFailure: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .cancelled: "cancelled"
+        case .timedOut: "timed out"
+        case .directionClosed: "this direction of the connection was closed"
+        case .usage(let text): text
+        case .connectionLost(let fault), .cannotConnect(let fault): fault.description
+        case .ended: "the task is over"
+        case .secureConnectionFailed(let failure): "TLS failed: \(failure)"
+        case .handshakeRefused(let status): "the server answered the opening handshake with status \(status)"
+        case .protocolViolation(let code, let text): "the peer broke the protocol (close code \(code)): \(text)"
+        case .messageTooLong(let limit): "a message is longer than the limit of \(limit) bytes"
+        case .peerUnresponsive: "the peer stopped answering"
+        case .closed: "the peer closed the connection"
+        }
+    }
 }

@@ -153,7 +153,7 @@ extension WebSocketTask {
     }
 
     func openingCutShort() {
-        self.endOpening(.connectionLost("the server ended the connection during the opening handshake"))
+        self.endOpening(.connectionLost(TransportFault(missing: .openingAnswer)))
     }
 
     func openingTimedOut() {

@@ -206,7 +206,7 @@ extension WebSocketTask: TransportConsumer {
         switch self.phase {
         case .opening: self.openingCutShort()
         case .open, .closing:
-            self.failure = self.failure ?? .connectionLost("the peer ended the connection without a Close frame")
+            self.failure = self.failure ?? .connectionLost(TransportFault(missing: .closeFrame))
             self.phase = .draining
             self.transport?.close(linger: .seconds(1))
             self.finish()

@@ -150,7 +150,7 @@ extension WebSocketTask {
 
     private func await(_ completion: @escaping OutgoingMessages.Completion, _ queues: MessageQueues) {
         guard let transport = self.transport else {
-            return completion(.failure(.connectionLost("the connection is gone")))
+            return completion(.failure(.ended))
         }
         queues.outgoing.began(doneAt: transport.writtenBytes, completion)
     }

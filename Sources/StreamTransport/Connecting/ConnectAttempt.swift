@@ -81,14 +81,25 @@ package final class ConnectAttempt {
             }
             switch self.loop.system.connect(address) {
             case .success(let descriptor):
-                guard let socket = ConnectingSocket(descriptor, to: address, attempt: self) else { continue }
-                self.racing.append(socket)
+                do throws(SystemError) {
+                    self.racing.append(try ConnectingSocket(descriptor, to: address, attempt: self))
+                } catch {
+                    self.note(.ownResources(error))
+                    continue
+                }
                 if !self.waiting.isEmpty { self.loop.arm(self.delayTimer, after: Self.attemptDelay, target: self) }
                 return
             case .failure(let error):
-                self.lastFailure = TransportFailure(connecting: error)
+                self.note(TransportFailure(connecting: error, isSocketFile: address.isSocketFile))
             }
         }
+    }
+
+    /// The last failure is the one told, unless our own lack kept us from trying an address: then the target is not to
+    /// blame.
+    private func note(_ failure: TransportFailure) {
+        guard self.lastFailure?.isOwnLack != true else { return }
+        self.lastFailure = failure
     }
 
     private func failIfAllFailed() {
@@ -100,7 +111,7 @@ package final class ConnectAttempt {
         self.racing.removeAll { $0 === socket }
         if let error {
             socket.abandon()
-            self.lastFailure = TransportFailure(connecting: error)
+            self.note(TransportFailure(connecting: error, isSocketFile: socket.address.isSocketFile))
             self.loop.disarm(self.delayTimer)
             return self.tryNext()
         }
@@ -110,7 +121,7 @@ package final class ConnectAttempt {
                 adopting: descriptor, peer: socket.address, on: self.loop, options: self.options, paused: true)
             self.finish(.success(connection))
         } catch {
-            self.finish(.failure(.system(error)))
+            self.finish(.failure(.ownResources(error)))
         }
     }
 

@@ -6,17 +6,17 @@ final class ConnectingSocket {
     private var attempt: ConnectAttempt?
     private var token: UInt64 = 0
 
-    /// `nil` when the loop cannot watch the descriptor, which is then closed.
-    init?(_ descriptor: Descriptor, to address: SocketAddress, attempt: ConnectAttempt) {
+    /// - Throws: when the loop cannot watch the descriptor, which is then closed.
+    init(_ descriptor: Descriptor, to address: SocketAddress, attempt: ConnectAttempt) throws(SystemError) {
         self.address = address
         self.loop = attempt.loop
         self.descriptor = descriptor
         self.attempt = attempt
         switch self.loop.watch(descriptor, for: .writable, self) {
         case .success(let token): self.token = token
-        case .failure:
+        case .failure(let error):
             self.loop.system.close(descriptor)
-            return nil
+            throw error
         }
     }
 

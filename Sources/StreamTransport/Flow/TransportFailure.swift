@@ -9,11 +9,18 @@ package enum TransportFailure: Error, Hashable, Sendable {
     /// A deadline of ours passed in the named phase.
     case deadlinePassed(ConnectPhase)
     case nameResolution(ResolutionFailure)
+    /// No process listens at the address.
     case refused
+    /// No Unix socket has this path.
+    case noSuchFile
     /// The address is none that we may connect to; nothing was sent.
     case notPermitted(SocketAddress)
     case unreachable(SystemError)
-    /// TLS failed, in words (OpenSSL's reason, or what verification found).
-    case tls(String)
+    /// The endpoint takes no connection as it is: its queue is full, its file forbids it, its socket is of another kind.
+    case unusableEndpoint(SystemError)
+    /// This process or this machine lacks what a connection needs: descriptors, memory, local ports.
+    case ownResources(SystemError)
+    /// TLS failed.
+    indirect case tls(LayerFailure)
     case system(SystemError)
 }

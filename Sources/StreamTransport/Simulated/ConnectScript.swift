@@ -10,4 +10,6 @@ package enum ConnectScript: Hashable, Sendable {
     case unreachable
     /// The kernel itself has no route (`ENETUNREACH`): `connect` fails at once.
     case noRoute
+    /// The kernel has no local port left for it (`EADDRNOTAVAIL`): `connect` fails at once.
+    case noLocalPort
 }

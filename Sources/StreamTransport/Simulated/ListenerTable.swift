@@ -44,9 +44,10 @@ struct ListenerTable {
         self.byPort[port, default: []].isEmpty
     }
 
-    /// - Throws: `ENOENT` without a file, `ECONNREFUSED` where nobody listens any more.
+    /// - Throws: `ENOENT` without a file, `EACCES` without write permission, `ECONNREFUSED` where nobody listens any more.
     func unixListener(_ path: String) throws(SystemError) -> SimulatedListener {
         guard let file = self.files[path] else { throw path.hasPrefix("@") ? .refused : .noSuchFile }
+        guard file.mode & 0o200 != 0 else { throw .accessDenied }
         guard let listener = file.listener else { throw .refused }
         return listener
     }

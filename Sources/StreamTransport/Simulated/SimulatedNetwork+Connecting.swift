@@ -22,6 +22,7 @@ extension SimulatedNetwork {
         if case .unix(let path) = address { return try self.connectUnix(path) }
         let script = self.connectScripts[address] ?? self.drawConnectFault()
         if script == .noRoute { throw .networkUnreachable }
+        if script == .noLocalPort { throw .addressNotAvailable }
         let remote = address.reachable
         let client = SimulatedStream(
             .tcp, local: remote.source(source).with(port: self.nextClientPort()), remote: remote, life: .connecting,
@@ -45,7 +46,7 @@ extension SimulatedNetwork {
         case .unreachable: self.plan(after: oneWay * 2) { client.refuseConnect(.hostUnreachable) }
         case .hangs: self.hang(client)
         case .delayed(let delay): self.plan(after: oneWay + delay) { self.requestArrived(client, retry: 0) }
-        case .noRoute, nil: self.plan(after: oneWay) { self.requestArrived(client, retry: 0) }
+        case .noRoute, .noLocalPort, nil: self.plan(after: oneWay) { self.requestArrived(client, retry: 0) }
         }
     }
 

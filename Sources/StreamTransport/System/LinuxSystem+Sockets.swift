@@ -61,8 +61,28 @@ extension LinuxSystem {
         case 0, EINPROGRESS, EINTR: return .success(Descriptor(opened))
         case let number:
             _ = CLinux.close(opened)
-            return .failure(SystemError(number ?? ENAMETOOLONG))
+            return .failure(Self.connectFailure(SystemError(number ?? ENAMETOOLONG), address))
         }
+    }
+
+    /// Tells apart what Linux gives one number.
+    private static func connectFailure(_ error: SystemError, _ address: SocketAddress) -> SystemError {
+        switch (error, address) {
+        // "Refused" is also the answer of a file that is no socket.
+        case (.refused, .unix(let path)) where !path.hasPrefix("@"):
+            unsafe sluice_is_other_file(path) == 1 ? .notSocket : error
+        // "Address not available": no local port is free, or, in IPv6, no address of ours reaches the target.
+        case (.addressNotAvailable, .ipv6): self.hasSource(for: address) ? error : .networkUnreachable
+        default: error
+        }
+    }
+
+    /// Connecting a datagram socket chooses the source address and sends nothing.
+    private static func hasSource(for address: SocketAddress) -> Bool {
+        let probe = socket(address.family, sluice_datagram_type(), 0)
+        guard probe >= 0 else { return true }
+        defer { _ = CLinux.close(probe) }
+        return unsafe address.withSockaddr { unsafe sluice_connect(probe, $0, $1) } == 0
     }
 
     package func connectError(_ descriptor: Descriptor) -> SystemError? {

@@ -19,6 +19,14 @@ package enum SocketAddress: Hashable, Sendable {
         }
     }
 
+    /// Whether it is that of a Unix socket.
+    package var isSocketFile: Bool {
+        switch self {
+        case .unix: true
+        case .ipv4, .ipv6: false
+        }
+    }
+
     package var port: UInt16? {
         switch self {
         case .ipv4(_, let port), .ipv6(_, _, _, let port): port

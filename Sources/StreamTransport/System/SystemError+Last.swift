@@ -13,6 +13,7 @@ extension SystemError {
     package static let refused = SystemError(ECONNREFUSED)
     package static let hostUnreachable = SystemError(EHOSTUNREACH)
     package static let networkUnreachable = SystemError(ENETUNREACH)
+    package static let networkDown = SystemError(ENETDOWN)
     package static let addressInUse = SystemError(EADDRINUSE)
     package static let interrupted = SystemError(EINTR)
     package static let processDescriptorsExhausted = SystemError(EMFILE)
@@ -24,6 +25,10 @@ extension SystemError {
     package static let nameTooLong = SystemError(ENAMETOOLONG)
     package static let badDescriptor = SystemError(EBADF)
     package static let fileExists = SystemError(EEXIST)
+    package static let accessDenied = SystemError(EACCES)
+    package static let addressNotAvailable = SystemError(EADDRNOTAVAIL)
+    package static let wrongSocketType = SystemError(EPROTOTYPE)
+    package static let notSocket = SystemError(ENOTSOCK)
 
     /// A connection cannot be taken now, but may be once others have closed.
     package var isExhaustion: Bool {

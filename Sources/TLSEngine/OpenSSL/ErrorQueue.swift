@@ -8,6 +8,9 @@ enum ErrorQueue {
         if ERR_peek_error() != 0 { ERR_clear_error() }
     }
 
+    /// Whether the oldest error says that what came is no TLS record.
+    static var saysNotTLS: Bool { sluice_error_is_no_tls() == 1 }
+
     /// Takes all errors off the queue, oldest first, as text.
     static func takeReasons() -> [String] {
         var reasons: [String] = []

@@ -31,7 +31,7 @@ extension SecureConnection {
         case SSL_ERROR_ZERO_RETURN:
             self.fail(.closedDuringHandshake, "the peer closed during the handshake")
         default:
-            self.fail(.handshake, "the handshake failed")
+            self.fail(ErrorQueue.saysNotTLS ? .notTLS : .handshake, "the handshake failed")
         }
         return self.tellFailure()
     }

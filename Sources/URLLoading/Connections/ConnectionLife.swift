@@ -1,7 +1,6 @@
 import Foundation
 import SessionTasks
 import StreamTransport
-import TLSEngine
 
 /// What the drivers of tasks with a connection of their own share: whom they drive, and how far that has come. On the
 /// loop, where not said otherwise.
@@ -27,9 +26,6 @@ final class ConnectionLife: @unchecked Sendable {
     var counter: TaskRecord?
     /// Why the task ends, where more is known than the failure of what runs it says.
     var verdict: URLError?
-    /// What was wrong below, in other forms than words.
-    var transportFailure: TransportFailure?
-    var tlsFailure: TLSFailure?
 
     private let resourceTimer = LoopTimer()
     private var resourceTimeLeft: Duration
@@ -77,17 +73,7 @@ final class ConnectionLife: @unchecked Sendable {
 
     /// What an operation of the task is answered that failed.
     func error(_ failure: TaskFailure) -> URLError {
-        if let verdict { return verdict }
-        switch failure {
-        case .secureConnectionFailed:
-            guard let tls = self.tlsFailure else { break }
-            return LoadFailure.error(LoadFailure.code(tls), url: self.url, cause: tls, text: tls.description)
-        case .cannotConnect, .connectionLost:
-            guard let transport = self.transportFailure else { break }
-            return LoadFailure.error(transport, url: self.url)
-        default: break
-        }
-        return LoadFailure.error(of: failure, url: self.url)
+        self.verdict ?? LoadFailure.error(of: failure, url: self.url)
     }
 
     /// Of one operation; `nil` for one that went well.

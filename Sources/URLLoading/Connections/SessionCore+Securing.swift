@@ -43,7 +43,6 @@ extension ConnectionDriving {
                 life.loop.execute { self.fail(refusal) }
             }
         }
-        settings.failed = { [weak life] in life?.tlsFailure = $0 }
         return settings
     }
 }

@@ -28,9 +28,6 @@ final class StreamConnection: ConnectionDriving, @unchecked Sendable {
         if case .host(let host, _) = place { target.permits = life.core.permission(for: host) }
         target.connectTimeout = Self.timeout(life)
         target.socket.trafficClass = life.core.configuration.networkServiceType.trafficClass
-        target.watch = { [weak life] step in
-            if case .failed(let failure) = step { life?.transportFailure = failure }
-        }
         let stream = StreamTask(to: target, on: life.loop)
         self.stream = stream
         self.count(stream)

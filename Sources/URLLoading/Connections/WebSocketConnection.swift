@@ -18,6 +18,8 @@ final class WebSocketConnection: ConnectionDriving, @unchecked Sendable {
     private var meter: HandshakeMeter?
     private var sentRequest: URLRequest?
     private var redirects = 0
+    /// The opening request is on its way.
+    private var isAsking = false
     private var isOpen = false
 
     init(_ life: ConnectionLife) {
@@ -92,9 +94,7 @@ final class WebSocketConnection: ConnectionDriving, @unchecked Sendable {
     }
 
     func error(_ failure: TaskFailure) -> URLError {
-        guard self.life.verdict == nil, !self.isOpen, self.life.transportFailure == nil else {
-            return self.life.error(failure)
-        }
+        guard self.life.verdict == nil, !self.isOpen, self.isAsking else { return self.life.error(failure) }
         switch failure {
         case .connectionLost, .protocolViolation: return LoadFailure.handshakeError(failure, url: self.life.url)
         default: return self.life.error(failure)
@@ -120,7 +120,11 @@ final class WebSocketConnection: ConnectionDriving, @unchecked Sendable {
     }
 
     private func note(_ step: OpeningStep) {
-        if case .failed(let failure) = step { self.life.transportFailure = failure }
+        switch step {
+        case .requested: self.isAsking = true
+        case .connected, .failed: self.isAsking = false
+        case .securing, .secured, .answered: break
+        }
         let now = self.life.loop.now
         self.meter?.note(step) { $0.duration(to: now) }
     }

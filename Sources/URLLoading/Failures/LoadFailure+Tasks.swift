@@ -1,5 +1,6 @@
 import Foundation
 import SessionTasks
+import TLSEngine
 
 /// What the tasks of connections tell, in the codes of the URL loading system.
 extension LoadFailure {
@@ -17,11 +18,15 @@ extension LoadFailure {
         case .ended, .closed:
             self.error(
                 .networkConnectionLost, url: url, cause: POSIXError(.ENOTCONN), text: "The connection is closed.")
-        case .connectionLost(let text):
-            self.error(.networkConnectionLost, url: url, cause: POSIXError(.ECONNRESET), text: text)
-        case .cannotConnect(let text): self.error(.cannotConnectToHost, url: url, cause: failure, text: text)
-        case .secureConnectionFailed(let text):
-            self.error(.secureConnectionFailed, url: url, cause: failure, text: text)
+        case .connectionLost(let fault):
+            self.error(
+                .networkConnectionLost, url: url,
+                cause: fault.transportFailure.map(self.cause) ?? POSIXError(.ECONNRESET), text: fault.description)
+        case .cannotConnect(let fault):
+            fault.transportFailure.map { self.error($0, url: url) }
+                ?? self.error(.cannotConnectToHost, url: url, cause: failure, text: fault.description)
+        case .secureConnectionFailed(let failure):
+            self.error(self.code(failure), url: url, cause: failure, text: failure.description)
         case .handshakeRefused, .protocolViolation, .messageTooLong: self.webSocketError(failure, url: url)
         }
     }
@@ -47,7 +52,9 @@ extension LoadFailure {
     /// The opening handshake came to no end that opens a WebSocket.
     static func handshakeError(_ failure: TaskFailure, url: URL?) -> URLError {
         switch failure {
-        case .connectionLost(let text), .protocolViolation(_, let text):
+        case .connectionLost(let fault):
+            self.error(.badServerResponse, url: url, cause: failure, text: fault.description)
+        case .protocolViolation(_, let text):
             self.error(.badServerResponse, url: url, cause: failure, text: text)
         default: self.error(of: failure, url: url)
         }

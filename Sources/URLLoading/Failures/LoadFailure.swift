@@ -109,10 +109,10 @@ enum LoadFailure {
         case .peerUnresponsive, .deadlinePassed: .timedOut
         case .nameResolution(.nameNotFound): .cannotFindHost
         case .nameResolution: .dnsLookupFailed
-        case .refused, .notPermitted: .cannotConnectToHost
-        case .unreachable: .cannotConnectToHost
+        case .refused, .noSuchFile, .notPermitted, .unusableEndpoint, .ownResources: .cannotConnectToHost
         case .tls: .secureConnectionFailed
-        case .system(let error): self.isOffline(error) ? .notConnectedToInternet : .cannotConnectToHost
+        case .unreachable(let error), .system(let error):
+            self.isOffline(error) ? .notConnectedToInternet : .cannotConnectToHost
         }
     }
 
@@ -127,7 +127,8 @@ enum LoadFailure {
         case .peerAlert:
             self.asksForCertificate(failure.alert) ? .clientCertificateRequired : self.alerted(failure.alert)
         case .unreadableMaterial, .wrongPassword, .keyMismatch: .clientCertificateRejected
-        case .handshake, .record, .closedDuringHandshake, .excessiveInput, .configuration, .outputClosed, .engine:
+        case .handshake, .notTLS, .record, .closedDuringHandshake, .excessiveInput, .configuration, .outputClosed,
+            .engine:
             .secureConnectionFailed
         }
     }
@@ -175,8 +176,9 @@ enum LoadFailure {
 
     private static func text(_ failure: TransportFailure) -> String? {
         switch failure {
-        case .notPermitted: "\(failure)."
-        case .tls(let words): words
+        case .noSuchFile, .notPermitted, .unusableEndpoint, .ownResources:
+            "Could not connect to the server: \(failure)."
+        case .tls(let layer): layer.description
         case .nameResolution(.failed(let words)): "The server's name could not be looked up: \(words)."
         case .nameResolution(.temporarilyUnavailable):
             "The server's name could not be looked up: the name service does not answer."
@@ -192,15 +194,7 @@ enum LoadFailure {
 
     /// What the system said, as an error that programs know.
     static func cause(_ failure: TransportFailure) -> any Error {
-        let number: Int32? =
-            switch failure {
-            case .reset: ECONNRESET
-            case .refused: ECONNREFUSED
-            case .peerUnresponsive: ETIMEDOUT
-            case .unreachable(let error), .system(let error): error.number
-            case .truncated, .deadlinePassed, .nameResolution, .notPermitted, .tls: nil
-            }
-        guard let code = number.flatMap(POSIXErrorCode.init) else { return failure }
+        guard let code = failure.systemError.flatMap({ POSIXErrorCode(rawValue: $0.number) }) else { return failure }
         return POSIXError(code)
     }
 }

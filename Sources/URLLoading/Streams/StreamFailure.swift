@@ -11,13 +11,13 @@ enum StreamFailure {
 
     private static func number(_ failure: TransportFailure) -> Int32 {
         switch failure {
-        case .reset, .truncated: ECONNRESET
-        case .peerUnresponsive, .deadlinePassed: ETIMEDOUT
-        case .refused: ECONNREFUSED
+        case .truncated: ECONNRESET
+        case .deadlinePassed: ETIMEDOUT
         case .notPermitted: EACCES
         case .nameResolution: EHOSTUNREACH
         case .tls: EPROTO
-        case .unreachable(let error), .system(let error): error.number
+        case .reset, .peerUnresponsive, .refused, .noSuchFile, .unreachable, .unusableEndpoint, .ownResources, .system:
+            failure.systemError?.number ?? EIO
         }
     }
 }

@@ -1,24 +1,25 @@
 import CommandLineText
 import GatewayCore
 import SessionTasks
+import TLSEngine
 import WebSocketProtocol
 
 extension ConnectFailure {
     /// A task that failed before its connection was open.
     init(opening failure: TaskFailure, of url: EndpointURL) {
         switch failure {
-        case .cannotConnect(let text):
-            self.init(.noConnection, "\(url): \(text)", remedy: Self.remedy(reaching: url))
+        case .cannotConnect(let fault):
+            self.init(.noConnection, "\(url): \(fault)", remedy: Self.remedy(fault.kind, reaching: url))
         case .timedOut:
             self.init(.noConnection, "\(url): not open in time", remedy: "try a longer --timeout, like --timeout 30s")
-        case .secureConnectionFailed(let text):
-            self.init(.tls, "\(url): TLS failed: \(text)", remedy: Self.remedy(tls: text, url))
+        case .secureConnectionFailed(let failure):
+            self.init(.tls, "\(url): TLS failed: \(failure)", remedy: Self.remedy(failure, url))
         case .protocolViolation(_, let text):
             self.init(
                 .refused, "\(url): the answer to the opening handshake is not one: \(text)",
                 remedy: "check that a WebSocket server is behind this URL; tcp:// shows what it says")
-        case .connectionLost(let text):
-            self.init(.outOfOrder, "\(url): \(text)", remedy: "the server ended it before the connection was open")
+        case .connectionLost(let fault):
+            self.init(.outOfOrder, "\(url): \(fault)", remedy: "the server ended it before the connection was open")
         case .cancelled: self.init(.interrupted, "interrupted")
         default: self.init(.outOfOrder, "\(url): \(failure)")
         }
@@ -32,8 +33,8 @@ extension ConnectFailure {
             self.init(.outOfOrder, "\(failure)", remedy: "allow longer ones with --max-message-size")
         case .peerUnresponsive:
             self.init(.outOfOrder, "the peer stopped answering", remedy: "what was sent last may not have arrived")
-        case .connectionLost(let text):
-            self.init(.outOfOrder, text, remedy: "the end is not in order: something may be missing")
+        case .connectionLost(let fault):
+            self.init(.outOfOrder, fault.description, remedy: "the end is not in order: something may be missing")
         default: self.init(.outOfOrder, "\(failure)")
         }
     }
@@ -61,26 +62,32 @@ extension ConnectFailure {
         }
     }
 
-    private static func remedy(reaching url: EndpointURL) -> String {
+    private static func remedy(_ kind: TransportFault.Kind, reaching url: EndpointURL) -> String {
+        switch kind {
+        case .ownResources: return "close other connections, or raise this machine's limits"
+        case .unusableEndpoint: return "check what listens there, its queue, and who may connect to it"
+        case .reset, .truncated, .nameResolution, .refused, .noSuchFile, .notPermitted, .unreachable, .system: break
+        }
         switch url.location {
-        case .unix(let path): "check that a program listens at \(path)"
-        case .name(let name, let port): "check the name \(name), and that something listens on its port \(port)"
-        case .address(_, let port): "check that something listens on port \(port)"
+        case .unix(let path): return "check that a program listens at \(path)"
+        case .name(let name, let port): return "check the name \(name), and that something listens on its port \(port)"
+        case .address(_, let port): return "check that something listens on port \(port)"
         }
     }
 
-    private static func remedy(tls text: String, _ url: EndpointURL) -> String {
-        let words = text.lowercased()
-        if words.contains("mismatch") { return "name the server as its certificate does, with --server-name" }
-        if words.contains("wrong version number") || words.contains("packet length") || words.contains("http request") {
-            return "maybe there is no TLS: try \(url.scheme == .wss ? "ws" : "tcp")://"
+    private static func remedy(_ failure: TLSFailure, _ url: EndpointURL) -> String {
+        let trust = "trust its authority with --ca FILE, or look at it with -k"
+        let identity = "maybe the server wants a certificate: give one with --certificate and --key"
+        switch failure.kind {
+        case .verification(let verdict) where verdict.isNameMismatch:
+            return "name the server as its certificate does, with --server-name"
+        case .verification, .pinMismatch, .rejected: return trust
+        case .notTLS: return "maybe there is no TLS: try \(url.scheme == .wss ? "ws" : "tcp")://"
+        // RFC 8446 §6.2: handshake_failure is also the answer of TLS 1.2 to a missing certificate.
+        case .peerAlert where failure.concernsCertificates || failure.alert?.code == 40: return identity
+        case .peerAlert, .handshake, .record, .closedDuringHandshake, .excessiveInput, .unreadableMaterial,
+            .wrongPassword, .keyMismatch, .configuration, .outputClosed, .engine:
+            return "look at the server with: openssl s_client -connect HOST:PORT"
         }
-        if words.contains("certificate required") || words.contains("handshake failure") {
-            return "maybe the server wants a certificate: give one with --certificate and --key"
-        }
-        if words.contains("certificate") || words.contains("issuer") || words.contains("expired") {
-            return "trust its authority with --ca FILE, or look at it with -k"
-        }
-        return "look at the server with: openssl s_client -connect HOST:PORT"
     }
 }

@@ -69,7 +69,7 @@ final class AttachedLink: ConnectLink {
                 case .data(let bytes): try await task.send(.data(Data(bytes)))
                 }
             } catch {
-                throw .connectionLost(error.localizedDescription)
+                throw .connectionLost(TransportFault(reported: error.localizedDescription))
             }
             self.counts.withLock { $0.sent += UInt64(one.count) }
         }

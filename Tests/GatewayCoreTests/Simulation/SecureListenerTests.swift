@@ -36,7 +36,17 @@ struct SecureListenerTests {
                 listen: "wss://10.1.0.1:1001"
                 plain-and-tls: true
                 tls: {certificate: \(self.folder.path)/c.pem, key: \(self.folder.path)/k.pem}
+              - name: raw-echo
+                listen: "tls://10.1.0.1:1002"
+                route: raw-echo
+                tls: {certificate: \(self.folder.path)/c.pem, key: \(self.folder.path)/k.pem}
+              - name: raw-stream
+                listen: "tls://10.1.0.1:1003"
+                route: raw-stream
+                tls: {certificate: \(self.folder.path)/c.pem, key: \(self.folder.path)/k.pem}
             routes:
+              - {name: raw-echo, target: echo}
+              - {name: raw-stream, target: "tcp://10.2.0.1:2001"}
               - {name: echo, path: /echo, target: echo}
               - {name: stream, path: /stream, target: "tcp://10.2.0.1:2001"}
             """
@@ -83,6 +93,41 @@ struct SecureListenerTests {
             #expect(scene.run { upstream.accepted.first?.received == Array("early".utf8) })
         }
         #expect(consumer.text.hasPrefix("HTTP/1.1 101 "))
+        loop.inNextTurn(GatewayCall { secure?.reset() })
+        scene.settle()
+        scene.finish()
+    }
+
+    /// What is spoken inside does not change what a broken record means.
+    @Test(arguments: [(1001, "/echo"), (1001, "/stream"), (1002, nil), (1003, nil)] as [(UInt16, String?)])
+    func aBrokenRecordHasOneReasonOnStreamsAndWebSockets(_ port: UInt16, _ target: String?) throws {
+        let files = try Files()
+        let scene = try GatewayScene(files.configuration)
+        let upstream = try scene.upstream(2001)
+        let loop = Loop(system: scene.network.makeSystem())
+        (loop.system as? SimulatedSystem)?.drive { loop.turn() }
+        let consumer = RecordingConsumer()
+        let settings = try files.client
+        let request = target.map { Array(RawWebSocketPeer.request(to: $0).utf8) } ?? Array("hello".utf8)
+        var secure: SecureTransport?
+        loop.inNextTurn(
+            GatewayCall {
+                _ = ConnectAttempt(.address(GatewayScene.gatewayAddress(port)), on: loop, timeout: .seconds(5)) {
+                    result in
+                    guard case .success(let connection) = result else { return }
+                    SecureTransport.upgrade(connection, settings: settings, received: []) { result in
+                        secure = try? result.get()
+                        secure?.consumer = consumer
+                        secure?.resumeReading()
+                        request.withRawSpan { secure?.write($0) }
+                    }
+                }
+            })
+        #expect(scene.run { !consumer.received.isEmpty || upstream.accepted.first?.received.isEmpty == false })
+        let record: [UInt8] = [0x17, 3, 3, 0, 32] + [UInt8](repeating: 7, count: 32)
+        loop.inNextTurn(GatewayCall { record.withRawSpan { _ = secure?.lower.write($0) } })
+        #expect(scene.run { !scene.gateway.endings.isEmpty })
+        #expect(scene.gateway.endings.map(\.reason) == ["downstream/relaying/tls"])
         loop.inNextTurn(GatewayCall { secure?.reset() })
         scene.settle()
         scene.finish()

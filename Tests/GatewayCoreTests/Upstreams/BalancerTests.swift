@@ -29,6 +29,13 @@ struct BalancerTests {
         #expect(order == [0, 0, 1, 0, 2, 0, 0, 0, 0, 1, 0, 2, 0, 0])
     }
 
+    @Test func neverTakesAnEndpointThatIsExcluded() {
+        var balancer = Self.balancer(.failover, weights: [1, 1])
+        #expect(balancer.choose(excluding: [0], now: Self.start) == 1)
+        #expect(balancer.choose(avoiding: [1], excluding: [0], now: Self.start) == 1)
+        #expect(balancer.choose(excluding: [0, 1], now: Self.start) == nil)
+    }
+
     @Test func leastConnectionsGoesByLoadAndWeight() {
         var balancer = Self.balancer(.leastConnections, weights: [1, 1, 2])
         let first = (0..<4).map { _ in balancer.choose(now: Self.start) ?? -1 }

@@ -5,7 +5,8 @@ import Testing
 struct UpstreamFailureTests {
     @Test(
         arguments: [
-            (UpstreamFailure.unreachable, 502), (.tls, 502), (.invalidHandshake, 502), (.connectTimeout, 504),
+            (UpstreamFailure.unreachable, 502), (.tls, 502), (.certificate, 502), (.ownResources, 503),
+            (.invalidHandshake, 502), (.connectTimeout, 504),
             (.handshakeTimeout, 504), (.status(200), 502), (.status(302), 502), (.status(400), 502),
             (.status(401), 401), (.status(403), 403), (.status(404), 404), (.status(426), 502), (.status(429), 429),
             (.status(500), 502), (.status(502), 502), (.status(503), 503), (.status(504), 502),
@@ -21,9 +22,14 @@ struct UpstreamFailureTests {
     }
 
     @Test func keepsTheRestToItself() {
-        for failure in [UpstreamFailure.status(500), .status(200), .unreachable, .connectTimeout, .tls] {
+        for failure in [UpstreamFailure.status(500), .status(200), .unreachable, .connectTimeout, .tls, .certificate] {
             #expect(!failure.passesAnswerOn)
             #expect(failure.countsAgainstEndpoint)
         }
+    }
+
+    @Test func whatWeLackOurselvesDoesNotSpeakAgainstTheEndpoint() {
+        #expect(!UpstreamFailure.ownResources.countsAgainstEndpoint && UpstreamFailure.ownResources.mayPass)
+        #expect(UpstreamFailure.ownResources.party == .gateway && UpstreamFailure.unreachable.party == .upstream)
     }
 }

@@ -267,13 +267,17 @@ struct SecureTransportTests {
 
     @Test func tellsWhatTLSFoundWrong() throws {
         let ends = try Ends(.simulation)
-        let found = Mutex<TLSFailure?>(nil)
         let root = try SecureFixture.otherRoot()
-        var settings = try SecureFixture.client { $0.trust = .only([root]) }
-        settings.failed = { failure in found.withLock { $0 = failure } }
+        let settings = try SecureFixture.client { $0.trust = .only([root]) }
         ends.start(settings, try SecureFixture.server())
         #expect(ends.meeting.run { ends.clientFailure != nil })
-        if case .verification? = found.withLock({ $0?.kind }) {} else { Issue.record("nothing found") }
+        guard case .tls(let layer) = ends.clientFailure, let found = layer.cause as? TLSFailure,
+            case .verification = found.kind
+        else {
+            Issue.record("failed with \(String(describing: ends.clientFailure))")
+            return
+        }
+        #expect(found.concernsCertificates)
         ends.finish()
     }
 

@@ -130,15 +130,12 @@ struct ConnectAttemptTests {
         let listener = try host.listen(at: SocketPair.tcp)
         let address = listener.address
         listener.close()
-        let missing = SocketAddress.unix(path: "/tmp/missing-\(UUID().uuidString).sock")
-        for target in [address, missing] {
-            var result: Result<SocketConnection, TransportFailure>?
-            ground.perform(on: loop) {
-                _ = ConnectAttempt(.address(target), on: loop, timeout: .seconds(10)) { result = $0 }
-            }
-            #expect(ground.run(until: { result != nil }))
-            #expect(throws: TransportFailure.refused) { try result?.get() }
+        var result: Result<SocketConnection, TransportFailure>?
+        ground.perform(on: loop) {
+            _ = ConnectAttempt(.address(address), on: loop, timeout: .seconds(10)) { result = $0 }
         }
+        #expect(ground.run(until: { result != nil }))
+        #expect(throws: TransportFailure.refused) { try result?.get() }
         #expect(loop.watchedCount == 0)
     }
 
@@ -328,7 +325,7 @@ struct ConnectAttemptTests {
         system.process.descriptorLimit = 0
         race.begin()
         #expect(race.ground.run(until: { !race.results.isEmpty }))
-        #expect(race.failure == .system(.processDescriptorsExhausted))
+        #expect(race.failure == .ownResources(.processDescriptorsExhausted))
         try race.finish()
     }
 }

@@ -1,0 +1,140 @@
+import Foundation
+import StreamTransport
+import TestSupport
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#endif
+
+/// Whose fault a failed attempt is decides whether an endpoint is left out, and what a client is told.
+@Suite("Endpoints that take no connection, and what we lack ourselves")
+struct UnusableEndpointTests {
+    typealias Kind = TransportGround.Kind
+
+    private static func failure(connectingTo target: SocketAddress, on ground: TransportGround) throws
+        -> TransportFailure?
+    {
+        let loop = try ground.makeLoop()
+        var result: Result<SocketConnection, TransportFailure>?
+        ground.perform(on: loop) {
+            _ = ConnectAttempt(.address(target), on: loop, timeout: .seconds(10)) { result = $0 }
+        }
+        #expect(ground.run(until: { result != nil }))
+        #expect(loop.watchedCount == 0)
+        if case .failure(let failure) = result { return failure }
+        return nil
+    }
+
+    private static func path() -> String { "/tmp/endpoint-\(UUID().uuidString.prefix(8)).sock" }
+
+    @Test(arguments: Kind.allCases)
+    func aSocketThatIsNotThereIsNoSuchFile(_ kind: Kind) throws {
+        let failure = try Self.failure(connectingTo: .unix(path: Self.path()), on: TransportGround(kind))
+        #expect(failure == .noSuchFile && failure?.isOwnLack == false)
+        #expect(failure?.description == "no such file")
+    }
+
+    @Test(arguments: Kind.allCases)
+    func aSocketWithoutAListenerRefuses(_ kind: Kind) throws {
+        let ground = TransportGround(kind)
+        let host = try ground.makeHost()
+        let path = Self.path()
+        defer { unlink(path) }
+        let listener = try host.listen(at: .unix(path: path))
+        listener.close()
+        #expect(try Self.failure(connectingTo: .unix(path: path), on: ground) == .refused)
+        host.close()
+    }
+
+    @Test(arguments: Kind.allCases)
+    func aFullQueueIsTheEndpointsFault(_ kind: Kind) throws {
+        let ground = TransportGround(kind)
+        let system = try ground.makeSystem()
+        let path = Self.path()
+        defer { unlink(path) }
+        var options = ListenOptions()
+        options.backlog = 1
+        let listening = try system.listen(.unix(path: path), options: options).get()
+        var fillers: [Descriptor] = []
+        // Linux takes one more than the backlog.
+        while fillers.count < 10, case .success(let filler) = system.connect(.unix(path: path)) {
+            fillers.append(filler)
+        }
+        #expect((1..<10).contains(fillers.count))
+        let failure = try Self.failure(connectingTo: .unix(path: path), on: ground)
+        #expect(failure == .unusableEndpoint(.wouldBlock) && failure?.isOwnLack == false)
+        #expect(failure?.description == "the socket's queue of connections is full")
+        for descriptor in fillers + [listening] { system.close(descriptor) }
+    }
+
+    @Test func aFileThatForbidsItIsTheEndpointsFault() throws {
+        let ground = TransportGround(.simulation)
+        let system = try ground.makeSystem()
+        var options = ListenOptions()
+        options.mode = 0
+        let listening = try system.listen(.unix(path: "/run/forbidden.sock"), options: options).get()
+        let failure = try Self.failure(connectingTo: .unix(path: "/run/forbidden.sock"), on: ground)
+        #expect(failure == .unusableEndpoint(.accessDenied) && failure?.isOwnLack == false)
+        system.close(listening)
+    }
+
+    @Test func aFileOfAnotherKindIsTheEndpointsFault() throws {
+        let path = Self.path()
+        defer { unlink(path) }
+        try Data().write(to: URL(fileURLWithPath: path))
+        let plain = try Self.failure(connectingTo: .unix(path: path), on: TransportGround(.sockets))
+        #expect(plain == .unusableEndpoint(.notSocket) && plain?.description == "the file is not a socket")
+    }
+
+    @Test func aDatagramSocketIsTheEndpointsFault() throws {
+        let path = Self.path()
+        defer { unlink(path) }
+        let datagrams = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
+        defer { close(datagrams) }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        let bound = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(datagrams, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        #expect(bound == 0)
+        let failure = try Self.failure(connectingTo: .unix(path: path), on: TransportGround(.sockets))
+        #expect(failure == .unusableEndpoint(.wrongSocketType) && failure?.isOwnLack == false)
+        #expect(failure?.description == "the socket is not a stream socket")
+    }
+
+    @Test func localPortsAndDescriptorsThatAreUsedUpAreOurOwnLack() throws {
+        let target = SocketAddress.ipv4(address: 0x0a02_0202, port: 80)
+        let ground = TransportGround(.simulation)
+        let network = try #require(ground.network)
+        network.connectScripts[target] = .noLocalPort
+        let ports = try Self.failure(connectingTo: target, on: ground)
+        #expect(ports == .ownResources(.addressNotAvailable) && ports?.isOwnLack == true)
+        network.connectScripts[target] = nil
+        network.faults.exhaustion = 1
+        let descriptors = try Self.failure(connectingTo: target, on: ground)
+        #expect(descriptors == .ownResources(.processDescriptorsExhausted) && descriptors?.isOwnLack == true)
+    }
+
+    /// The addresses that could be tried say nothing of those that could not.
+    @Test func ourOwnLackAtOneOfSeveralAddressesIsWhatIsTold() throws {
+        let (first, second) = (
+            SocketAddress.ipv4(address: 0x0a02_0202, port: 80), SocketAddress.ipv4(address: 0x0a02_0203, port: 80)
+        )
+        let ground = TransportGround(.simulation)
+        let network = try #require(ground.network)
+        network.names["server.example"] = .addresses([first, second], after: .milliseconds(1))
+        network.connectScripts[first] = .noLocalPort
+        network.connectScripts[second] = .refused
+        let loop = try ground.makeLoop()
+        var result: Result<SocketConnection, TransportFailure>?
+        ground.perform(on: loop) {
+            _ = ConnectAttempt(.host("server.example", port: 80), on: loop, timeout: .seconds(10)) { result = $0 }
+        }
+        #expect(ground.run(until: { result != nil }))
+        #expect(throws: TransportFailure.ownResources(.addressNotAvailable)) { try result?.get() }
+    }
+}
