@@ -10,6 +10,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+import crowding
 import peers
 from peers import BUILT, LOAD_CORE, SERVER_CORE, Floor, MeasurementFailed, Peer, Sink, Sluice, wsload
 
@@ -346,5 +347,24 @@ class Bench:
             mine, yard = self.interleave(lambda: measure(ours), lambda: measure(floor), turns=self.size.turns)
             yield Result("opening handshakes", mine / yard, 0.8, False, ours=mine, yardstick=yard, measure="per CPU s")
 
+    def neighbours(self):
+        """A small message's round trip beside one client of each kind, on the same loop."""
+        def longest(ours, kind):
+            tls = kind == "records"
+            # The client and its neighbour run on the core that makes the load.
+            wrapper = ["taskset", "--cpu-list", str(LOAD_CORE)]
+            with crowding.Neighbour(ours.port, tls=tls) as neighbour, crowding.Crowder(kind, ours.port, wrapper) as crowder:
+                times = neighbour.round_trips(self.size.seconds)
+                if crowder.complaint() is not None:
+                    raise MeasurementFailed(f"{kind}: {crowder.complaint()}")
+            medians.append(statistics.median(times) * 1000)
+            return max(times) * 1000
+
+        for kind in ("zeros", "noise", "fragments", "pings", "messages", "records"):
+            medians = []
+            with self.echo(*([] if kind == "records" else ["--compress"]), tls=kind == "records") as ours:
+                worst, = self.interleave(lambda: longest(ours, kind))
+            yield Result(f"longest round trip beside {kind}", worst, 50, True, "ms", notes={"median_ms": statistics.median(medians)})
+
     ROWS = (echoes, tunnels, bulk, tls_echo, tls_handshakes, deflate, memory, allocations, system_calls, idle_beside_busy,
-            opening_handshakes)
+            opening_handshakes, neighbours)

@@ -7,6 +7,7 @@ import socket
 import tempfile
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import peers
@@ -175,4 +176,36 @@ class Steering(rows.Bench):
         mine, yard = self.interleave(lambda: resident("http://127.0.0.1:0"), lambda: resident("none"))
         yield Result("memory of an idle control plane", mine - yard, 10, True, "MiB", ours=mine, yardstick=yard, measure="MiB resident")
 
-    ROWS = (item, full_list, list_allocations, traffic_beside_lists, idle_control)
+    def unread_tap(self):
+        """One saturated connection, with a tap whose reader sleeps and without."""
+        with Service(cores=f"{SERVER_CORE},{LOAD_CORE}") as service:
+            def rate(mode, port, options, tapped):
+                words = ["-c", 1, "-d", 16, "-s", 512, "-t", max(2, self.size.seconds), "-w", 1, *options]
+                with ThreadPoolExecutor(1) as beside, contextlib.ExitStack() as stack:
+                    run = beside.submit(wsload, mode, port, *words)
+                    if tapped:
+                        stack.enter_context(self.sleeping_tap(service))
+                    return run.result()["msgs_per_s"]
+
+            for name, mode, port, options in (
+                ("ws", "ws-echo", service.port, ["--path", "/echo"]), ("tcp", "tcp-echo", service.raw_port, [])
+            ):
+                mine, yard = self.interleave(lambda: rate(mode, port, options, True), lambda: rate(mode, port, options, False))
+                yield Result(f"{name} echo under an unread tap / without", mine / yard, 0.95, False, ours=mine, yardstick=yard,
+                             measure="messages/s")
+
+    @staticmethod
+    @contextlib.contextmanager
+    def sleeping_tap(service):
+        """A tap on the one connection there is, whose reader never reads."""
+        def found():
+            return json.loads(service.ask("GET", "/v1/connections"))["items"]
+
+        peers.wait_until(found, "the connection")
+        with socket.socket() as reader:
+            reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            reader.connect(("127.0.0.1", service.control_port))
+            reader.sendall(f"GET /v1/connections/{found()[0]['id']}/tap HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            yield
+
+    ROWS = (item, full_list, list_allocations, traffic_beside_lists, idle_control, unread_tap)

@@ -18,27 +18,31 @@ final class TapQueue: Sendable {
     private struct State {
         var pieces: Deque<TapPiece> = []
         var bytes = 0
-        var skipped = 0
         var isOver = false
         var waiting: CheckedContinuation<Void, Never>?
     }
 
     private let state = Mutex(State())
+    /// Beside the state, as is what follows, because it is asked for each message that passes: without a lock.
+    private let room = Atomic<Bool>(true)
+    private let skipped = Atomic<Int>(0)
 
     var hasRoom: Bool {
-        self.state.withLock { $0.pieces.count < Self.pieceLimit && $0.bytes < Self.byteLimit }
+        self.room.load(ordering: .relaxed)
     }
 
     func put(_ piece: TapPiece) {
         self.change { state in
             state.pieces.append(piece)
             state.bytes += piece.bytes.count
+            let isFull = state.pieces.count >= Self.pieceLimit || state.bytes >= Self.byteLimit
+            if isFull { self.room.store(false, ordering: .relaxed) }
         }
     }
 
     /// Told of with the next piece, or at the end.
     func skip(_ count: Int) {
-        self.state.withLock { $0.skipped += count }
+        self.skipped.wrappingAdd(count, ordering: .relaxed)
     }
 
     func finish() {
@@ -63,9 +67,10 @@ final class TapQueue: Sendable {
                 defer {
                     state.pieces = []
                     state.bytes = 0
-                    state.skipped = 0
+                    self.room.store(true, ordering: .relaxed)
                 }
-                return (Batch(pieces: Array(state.pieces), skipped: state.skipped), state.isOver)
+                let skipped = self.skipped.exchange(0, ordering: .relaxed)
+                return (Batch(pieces: Array(state.pieces), skipped: skipped), state.isOver)
             }
             if let batch { return batch }
             if isOver { return nil }
@@ -75,7 +80,7 @@ final class TapQueue: Sendable {
     }
 
     /// Left out since the last piece.
-    var remainder: Int { self.state.withLock { $0.skipped } }
+    var remainder: Int { self.skipped.load(ordering: .relaxed) }
 
     private func wait() async {
         await withTaskCancellationHandler {

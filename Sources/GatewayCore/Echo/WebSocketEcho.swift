@@ -18,8 +18,8 @@ final class WebSocketEcho: WebSocketRelay {
         var ends: [Int] = []
     }
 
-    /// A message on its way back.
-    private struct Answer {
+    /// A message on its way back. Made only for one that came in pieces.
+    private final class Answer {
         let kind: MessageKind
         let bytes: [UInt8]
         let ends: [Int]
@@ -27,6 +27,10 @@ final class WebSocketEcho: WebSocketRelay {
         var frames = 0
         /// Bytes that are out.
         var start = 0
+
+        init(_ kind: MessageKind, _ bytes: [UInt8], ends: [Int]) {
+            (self.kind, self.bytes, self.ends) = (kind, bytes, ends)
+        }
 
         var isOut: Bool { self.frames == self.ends.count }
     }
@@ -55,8 +59,7 @@ final class WebSocketEcho: WebSocketRelay {
         self.gather(mark, bytes)
         guard mark.endsMessage, let message = self.unfinished.take() else { return }
         let keeps = self.keepsFragmentation && message.ends.count < Self.fragmentLimit
-        self.answer = Answer(
-            kind: mark.kind, bytes: message.bytes, ends: keeps ? message.ends : [message.bytes.count])
+        self.answer = Answer(mark.kind, message.bytes, ends: keeps ? message.ends : [message.bytes.count])
         self.sendBack(by: task)
     }
 
@@ -69,20 +72,20 @@ final class WebSocketEcho: WebSocketRelay {
 
     /// Sends as much of the answer as the connection's share of the turn allows.
     private func sendBack(by task: WebSocketTask) {
-        guard var answer = self.answer.take() else { return }
+        guard let answer = self.answer else { return }
         let most = task.compresses ? WebSocketTask.compressedPiece : answer.bytes.count
         while !answer.isOut {
             if task.compresses, task.loop.budgetIsSpent {
-                self.answer = answer
                 task.pauseReading()
                 return task.loop.inNextTurn(self)
             }
-            self.sendPiece(of: &answer, atMost: most, by: task)
+            self.sendPiece(of: answer, atMost: most, by: task)
         }
+        self.answer = nil
         task.stopReadingIfBehind(task.queuedBytes)
     }
 
-    private func sendPiece(of answer: inout Answer, atMost most: Int, by task: WebSocketTask) {
+    private func sendPiece(of answer: Answer, atMost most: Int, by task: WebSocketTask) {
         let frameEnd = answer.ends[answer.frames]
         let end = min(frameEnd, answer.start + most)
         let startsMessage = answer.start == 0 && answer.frames == 0

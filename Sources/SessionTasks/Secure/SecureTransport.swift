@@ -333,8 +333,11 @@ extension SecureTransport: TransportConsumer {
 extension SecureEvent {
     /// What it costs beside what its consumer does with it, in units of `TurnBudget`.
     fileprivate var work: Int {
-        guard case .plaintext(let count) = self else { return TurnBudget.record }
-        return TurnBudget.record + count
+        switch self {
+        case .plaintext(let count): TurnBudget.record + count
+        case .handshakeCompleted: TurnBudget.handshake
+        case .verificationRequested, .clientCertificateRequested, .inputClosed, .failed: TurnBudget.record
+        }
     }
 }
 

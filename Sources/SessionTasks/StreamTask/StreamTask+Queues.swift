@@ -183,10 +183,11 @@ extension StreamTask: TransportConsumer {
     }
 
     package var unseenTarget: SocketConnection? {
-        self.isTapped ? nil : self.relay?.unseenTarget
+        self.mayPassUnseen ? self.relay?.unseenTarget : nil
     }
 
     package func passedUnseen(_ count: Int, queued: Int) {
+        self.wentUnseen()
         self.record.countReceived(bytes: count, at: self.loop.now)
         self.relay?.passedUnseen(count, queued: queued)
     }

@@ -29,13 +29,14 @@ extension StreamTask {
         return queued
     }
 
-    /// Where bytes for the peer may go without being shown to anybody; `nil` while somebody looks on.
+    /// Where bytes for the peer may go without being shown to anybody; `nil` while somebody looks on and has room.
     package var unseenOutput: SocketConnection? {
-        self.isTapped ? nil : self.transport?.socket
+        self.mayPassUnseen ? self.transport?.socket : nil
     }
 
     /// So many bytes went to `unseenOutput`.
     package func sentUnseen(_ count: Int) {
+        self.wentUnseen()
         self.record.countSent(bytes: count, at: self.loop.now)
     }
 

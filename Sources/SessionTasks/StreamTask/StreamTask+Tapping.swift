@@ -12,6 +12,15 @@ extension StreamTask {
         self.isTapped = LoopTally.shared(on: self.loop).remove(tap, from: self.record)
     }
 
+    /// Whether nobody looks on, or who does has no room for more: what goes by then is counted as left out.
+    var mayPassUnseen: Bool {
+        !self.isTapped || LoopTally.shared(on: self.loop).areTapsFull(at: self.record)
+    }
+
+    func wentUnseen() {
+        if self.isTapped { LoopTally.shared(on: self.loop).passedUnseen(self.record) }
+    }
+
     func show(_ way: TapPiece.Way, _ bytes: RawSpan) {
         LoopTally.shared(on: self.loop).passed(self.record, way, .stream, bytes)
     }

@@ -14,6 +14,9 @@ package final class LoopTally {
 
     /// Who looks on at which task; most tasks have nobody, and know it.
     private var taps: [UInt64: [TaskTap]] = [:]
+    /// Those found last, and at which task: a busy connection is looked up once.
+    private var found: [TaskTap] = []
+    private var foundAt: UInt64?
 
     private init(_ keys: MaskingKeys) {
         self.keys = keys
@@ -38,6 +41,7 @@ package final class LoopTally {
 extension LoopTally {
     func add(_ tap: TaskTap, to record: TaskRecord) {
         self.taps[record.identifier, default: []].append(tap)
+        self.foundAt = nil
     }
 
     /// - Returns: whether somebody else still looks on.
@@ -45,14 +49,31 @@ extension LoopTally {
         var rest = self.taps[record.identifier] ?? []
         rest.removeAll { $0 === tap }
         self.taps[record.identifier] = rest.isEmpty ? nil : rest
+        (self.found, self.foundAt) = ([], nil)
         return !rest.isEmpty
+    }
+
+    private func taps(at record: TaskRecord) -> [TaskTap] {
+        guard self.foundAt != record.identifier else { return self.found }
+        self.found = self.taps[record.identifier] ?? []
+        self.foundAt = record.identifier
+        return self.found
+    }
+
+    /// Whether who looks on at the task has no room for more, so that bytes may go by unseen.
+    func areTapsFull(at record: TaskRecord) -> Bool {
+        self.taps(at: record).allSatisfy(\.isFull)
+    }
+
+    func passedUnseen(_ record: TaskRecord) {
+        for tap in self.taps(at: record) { tap.passedUnseen() }
     }
 
     func passed(
         _ record: TaskRecord, _ way: TapPiece.Way, _ content: TapPiece.Content, _ bytes: RawSpan,
         startsMessage: Bool = true, endsMessage: Bool = true
     ) {
-        for tap in self.taps[record.identifier] ?? [] {
+        for tap in self.taps(at: record) {
             tap.passed(way, content, bytes, startsMessage: startsMessage, endsMessage: endsMessage)
         }
     }

@@ -25,6 +25,14 @@ package final class TaskTap {
         self.skipped = skipped
     }
 
+    /// Nothing that passes now would be copied.
+    var isFull: Bool { !self.hasRoom() }
+
+    /// A piece passed that nobody in this process saw.
+    func passedUnseen() {
+        self.skipped(1)
+    }
+
     func passed(
         _ way: TapPiece.Way, _ content: TapPiece.Content, _ bytes: RawSpan, startsMessage: Bool, endsMessage: Bool
     ) {

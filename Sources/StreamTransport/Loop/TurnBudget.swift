@@ -16,6 +16,8 @@ package struct TurnBudget {
     package static let forwardedFrame = 128
     /// A TLS record, beside its bytes.
     package static let record = 1024
+    /// A TLS handshake, of whichever side.
+    package static let handshake = 512 << 10
     /// Compressing or inflating a piece, beside its bytes.
     package static let compression = 2048
     /// A byte compressed.

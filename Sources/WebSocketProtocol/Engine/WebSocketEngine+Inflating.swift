@@ -9,14 +9,14 @@ extension WebSocketEngine {
     ) throws(PeerViolation) -> WebSocketEvent? {
         guard let deflate = self.deflate else { throw PeerViolation(.reservedBits) }
         let start = position + (self.holdsByteBack ? 1 : 0)
-        let count = min(self.frameLeft, buffer.byteCount - start)
+        let count = min(self.frameLeft, buffer.byteCount - start, Self.mostInflatedAtOnce)
         guard count > 0 || count == 0 && (self.frameLeft == 0 || self.holdsByteBack) else { return nil }
         let range = start..<(start + count)
-        self.mask(&buffer, (start + min(self.unmaskedAhead, count))..<range.upperBound)
+        self.mask(&buffer, (start + min(Int(self.unmaskedAhead), count))..<range.upperBound)
         var used = 0
         var written = 0
         var stop = deflate.inflate(buffer.bytes.extracting(range), used: &used, written: &written)
-        self.unmaskedAhead = count - used
+        self.unmaskedAhead = UInt32(truncatingIfNeeded: count - used)
         self.frameLeft -= used
         if stop == .needsInput, self.frameLeft == 0, self.frameIsFinal {
             var given = Int(self.tailGiven)
@@ -26,6 +26,9 @@ extension WebSocketEngine {
         self.move(&position, to: start + used, of: buffer.byteCount, stop)
         return try self.inflated(written, deflate.share, stop)
     }
+
+    /// Bytes of input, so that they can be counted in four bytes; a buffer never holds so many.
+    private static let mostInflatedAtOnce = 1 << 30
 
     /// Where more is to come out, but nothing is left over to be offered again, one byte stays behind for it.
     private mutating func move(_ position: inout Int, to end: Int, of count: Int, _ stop: InflateStop) {

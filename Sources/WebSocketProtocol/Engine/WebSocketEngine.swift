@@ -21,11 +21,11 @@ public struct WebSocketEngine: ~Copyable {
     var frameLeft = 0
     /// Payload of the message so far.
     var messageLength = 0
-    /// Payload of the current frame that was unmasked and not used yet, as the inflater had no room.
-    var unmaskedAhead = 0
     /// Made when permessage-deflate was agreed.
     var deflate: DeflateSession?
     private var maskingKey: UInt32 = 0
+    /// Payload of the current frame that was unmasked and not used yet, as the inflater had no room.
+    var unmaskedAhead: UInt32 = 0
     /// Where in the key the payload goes on that is still masked, 0 to 3.
     var phase: UInt8 = 0
     /// Ours; the peer has the other.

@@ -55,6 +55,26 @@ struct ConnectionBackpressureTests {
         meeting.finish()
     }
 
+    /// A call takes a few pieces: were each small write one of its own, thousands would take hundreds of calls.
+    @Test(arguments: Kind.allCases)
+    func smallWritesThatWaitLeaveTogether(_ kind: Kind) throws {
+        let meeting = try LoopMeeting(kind)
+        let (connection, consumer, peer) = try meeting.connect()
+        peer.isReading = false
+        let (bytes, small) = (meeting.flood, 10_000)
+        meeting.perform { connection.write(bytes) }
+        meeting.ground.settle()
+        meeting.perform { for _ in 0..<small { connection.write([7]) } }
+        var calls = 0
+        consumer.onOutputProgressed = { calls += connection.queuedBytes <= small ? 1 : 0 }
+        peer.isReading = true
+        #expect(meeting.run { peer.received.count == bytes.count + small })
+        #expect(calls < 50)
+        consumer.onOutputProgressed = {}
+        meeting.perform { connection.reset() }
+        meeting.finish()
+    }
+
     @Test(arguments: Kind.allCases)
     func queuesWhatTheKernelDoesNotTakeAndTellsProgress(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)

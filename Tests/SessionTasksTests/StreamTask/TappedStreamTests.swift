@@ -1,0 +1,121 @@
+import SessionTasks
+import StreamTransport
+import TestSupport
+import Testing
+
+@Suite("A byte stream at which somebody looks on, simulated and real")
+struct TappedStreamTests {
+    typealias Kind = TransportGround.Kind
+
+    /// What a tap was given, and what it left out.
+    private final class Sight {
+        var room = 0
+        private(set) var bytes: [UInt8] = []
+        private(set) var skipped = 0
+
+        func tap() -> TaskTap {
+            TaskTap(
+                pieceLimit: 1 << 20, sampling: 1, hasRoom: { self.room > 0 },
+                take: {
+                    self.room -= 1
+                    self.bytes += $0.bytes
+                }, skipped: { self.skipped += $0 })
+        }
+    }
+
+    /// A relayed task, the connection its bytes may go to unseen, and the peers of both.
+    private struct Relay {
+        let meeting: TaskMeeting
+        let task: StreamTask
+        let peer: ScriptedPeer
+        let consumer = RecordingConsumer()
+        let far: ScriptedPeer
+
+        init(_ kind: Kind) throws {
+            try self.init(in: TaskMeeting(kind))
+        }
+
+        init(in meeting: TaskMeeting) throws {
+            self.meeting = meeting
+            (self.task, self.peer) = try self.meeting.accepted()
+            let (target, far) = try self.meeting.acceptedTransport()
+            self.far = far
+            self.consumer.unseenTarget = target
+            let (task, consumer) = (self.task, self.consumer)
+            self.meeting.perform {
+                task.attach(consumer)
+                task.resumeReading()
+            }
+        }
+
+        func reset() {
+            let (task, target) = (self.task, self.consumer.unseenTarget)
+            self.meeting.perform {
+                task.reset()
+                target?.reset()
+            }
+        }
+
+        func finish() {
+            self.reset()
+            self.meeting.finish()
+        }
+    }
+
+    /// A looker who does not read costs the stream nothing: behind a long read the bytes go from socket to socket again.
+    @Test(arguments: Kind.allCases)
+    func bytesGoByUnseenWhileATapHasNoRoom(_ kind: Kind) throws {
+        let relay = try Relay(kind)
+        let sight = Sight()
+        relay.meeting.perform { relay.task.add(sight.tap()) }
+        let bytes = (0..<2_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        relay.peer.send(bytes)
+        let consumer = relay.consumer
+        #expect(relay.meeting.run { consumer.received.count + consumer.passed == bytes.count })
+        #expect(consumer.passed > 0 && sight.skipped > 0 && sight.bytes.isEmpty)
+        #expect(relay.meeting.run { relay.far.received.count == consumer.passed })
+        #expect(relay.task.record.bytesReceived == UInt64(bytes.count))
+        relay.finish()
+    }
+
+    @Test(arguments: Kind.allCases)
+    func nothingGoesByUnseenWhileATapHasRoom(_ kind: Kind) throws {
+        let relay = try Relay(kind)
+        let (sight, full) = (Sight(), Sight())
+        sight.room = .max
+        relay.meeting.perform {
+            relay.task.add(full.tap())
+            relay.task.add(sight.tap())
+        }
+        let bytes = (0..<500_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        relay.peer.send(bytes)
+        let consumer = relay.consumer
+        #expect(relay.meeting.run { consumer.received.count == bytes.count })
+        #expect(consumer.passed == 0 && sight.bytes == bytes && sight.skipped == 0 && full.skipped > 0)
+        relay.finish()
+    }
+
+    @Test(arguments: Kind.allCases)
+    func eachTapSeesItsOwnTaskUntilItIsTakenAway(_ kind: Kind) throws {
+        let first = try Relay(kind)
+        let second = try Relay(in: first.meeting)
+        let (one, two, other) = (Sight(), Sight(), Sight())
+        for sight in [one, two, other] { sight.room = .max }
+        let leaving = two.tap()
+        first.meeting.perform {
+            first.task.add(one.tap())
+            first.task.add(leaving)
+        }
+        second.meeting.perform { second.task.add(other.tap()) }
+        first.peer.send("here")
+        second.peer.send("there")
+        #expect(first.meeting.run { two.bytes == Array("here".utf8) })
+        #expect(second.meeting.run { other.bytes == Array("there".utf8) })
+        first.meeting.perform { first.task.remove(leaving) }
+        first.peer.send(" again")
+        #expect(first.meeting.run { one.bytes == Array("here again".utf8) })
+        #expect(two.bytes == Array("here".utf8) && other.bytes == Array("there".utf8))
+        second.reset()
+        first.finish()
+    }
+}
