@@ -188,6 +188,44 @@ def test_a_suspended_connection_reads_nothing(control, python_echo):
     assert control.receive(name) == "held"
 
 
+@pytest.mark.parametrize("kind", ["ws", "tcp"])
+def test_what_is_sent_on_a_suspended_connection_is_bounded(serve, python_echo, listener, kind):
+    """Many at once: each sees the queue as it is when its own turn comes."""
+    gateway, control = serve()
+    name = control.open(python_echo[0] if kind == "ws" else listener.url("tcp"))
+    control.verb(name, "suspend").expect(200)
+    before = gateway.memory()
+    payload = base64.b64encode(bytes(512 << 10)).decode()
+    with ThreadPoolExecutor(12) as pool:
+        answers = list(pool.map(lambda _: control.verb(name, "send", {"data": payload}), range(60)))
+    queued = [answer.json for answer in answers if answer.status == 200]
+    assert len(queued) == 8
+    assert all(one["state"] == "queued" and one["suspended"] for one in queued)
+    for answer in answers:
+        if answer.status != 200:
+            problem = answer.problem(429, "peer-buffer-full")
+            assert "suspended" in problem["detail"] and str(4 << 20) in problem["detail"]
+    assert control.show(name)["queuedSendBytes"] == 4 << 20
+    assert gateway.memory() - before < 96 << 20
+    if kind == "ws":
+        control.verb(name, "ping").problem(409, "suspended")
+    control.verb(name, "resume").expect(200)
+    eventually(lambda: control.show(name)["queuedSendBytes"] < 4 << 20, "some of it to leave")
+    if kind == "ws":
+        for _ in queued:
+            assert control.verb(name, "receive").expect(200)["bytes"] == 512 << 10
+        control.verb(name, "ping").expect(200)
+        assert control.verb(name, "send", {"text": "on"}).expect(200)["suspended"] is False
+
+
+def test_empty_messages_on_a_suspended_connection_are_bounded(control, python_echo):
+    name = control.open(python_echo[0])
+    control.verb(name, "suspend").expect(200)
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: control.verb(name, "send", {"text": ""}).status, range(4200)))
+    assert answers.count(200) == 4096 and answers.count(429) == 104
+
+
 def test_an_accepted_connection_is_shown_spoken_to_and_ended(serve):
     gateway, control = serve()
     with websockets.sync.client.connect(gateway.url(), additional_headers={"Cookie": "secret=1"}) as client:

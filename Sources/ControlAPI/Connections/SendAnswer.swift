@@ -6,12 +6,15 @@ package struct SendAnswer: Codable, Sendable, Equatable {
     package var bytes: Int
     /// What still waits on the connection.
     package var queuedSendBytes: Int
+    /// The connection is suspended: what waits goes out when it is resumed.
+    package var suspended: Bool
 
     package init(
-        state: String, bytes: Int, queuedSendBytes: Int
+        state: String, bytes: Int, queuedSendBytes: Int, suspended: Bool
     ) {
         self.state = state
         self.bytes = bytes
         self.queuedSendBytes = queuedSendBytes
+        self.suspended = suspended
     }
 }

@@ -78,6 +78,7 @@ extension ConnectionsResource {
                 socket.cancel(with: isWhole ? .normalClosure : .internalError)
             }
             group.addTask {
+                var isFinished = false
                 while let message = try? await socket.receive() {
                     let bytes: [UInt8] =
                         switch message {
@@ -85,7 +86,9 @@ extension ConnectionsResource {
                         case .string(let text): Array(text.utf8)
                         }
                     if bytes.isEmpty {
-                        task.closeWrite()
+                        // One is enough: of a suspended task each would wait in the queue.
+                        if !isFinished { task.closeWrite() }
+                        isFinished = true
                     } else if (try? await task.write(bytes)) == nil {
                         return
                     }

@@ -11,32 +11,11 @@ import StreamTransport
 extension ConnectionsResource {
     /// Bytes of a body that is sent on.
     static let sendLimit = 16 << 20
-    /// Bytes that may wait on a connection before more are refused.
-    static let queueLimit = 4 << 20
 
     // MARK: Send
 
-    private enum Payload: Sendable {
-        case text(String)
-        case data([UInt8])
-
-        var count: Int {
-            switch self {
-            case .text(let text): text.utf8.count
-            case .data(let bytes): bytes.count
-            }
-        }
-
-        var bytes: [UInt8] {
-            switch self {
-            case .text(let text): Array(text.utf8)
-            case .data(let bytes): bytes
-            }
-        }
-    }
-
     /// JSON with `text` or `data`; a body of another type is sent as it is: `text/plain` as text.
-    private func payload(_ call: ControlCall) async throws -> (Payload, timeout: Duration) {
+    private func payload(_ call: ControlCall) async throws -> (SentPayload, timeout: Duration) {
         let standard = Duration.seconds(10)
         try call.refuseCompressed()
         switch call.mediaType {
@@ -70,31 +49,35 @@ extension ConnectionsResource {
         let link = try self.link(live)
         let (payload, timeout) = try await self.payload(call)
         let key = live.report.key
-        guard live.report.queuedSendBytes + payload.count <= max(Self.queueLimit, payload.count) else {
-            throw ControlProblem(
-                429, "peer-buffer-full",
-                "\(live.report.queuedSendBytes) bytes wait for the peer to take them; try again later."
+        let send = CommandedSend()
+        let place = await send.begin(payload, on: link)
+        guard place.isTaken else { throw Self.queueFull(place) }
+        let isSent: Bool
+        do throws(TaskFailure) {
+            // Not withdrawn when the time is over: what has begun goes out whole. Nothing goes out of a suspended one.
+            isSent = try await send.wait(within: place.isSuspended ? .zero : timeout)
+        } catch {
+            throw await self.problem(error, key)
+        }
+        var answer = SendAnswer(
+            state: isSent ? "sent" : "queued", bytes: payload.count, queuedSendBytes: 0, suspended: place.isSuspended)
+        if case .live(let live) = await self.gateway.find(key) {
+            answer.queuedSendBytes = live.report.queuedSendBytes
+            answer.suspended = live.report.isSuspended
+        }
+        return .json(answer)
+    }
+
+    private static func queueFull(_ place: CommandedSend.Place) -> ControlProblem {
+        let waiting = "\(place.queuedBytes) bytes wait to be sent"
+        guard place.isSuspended else {
+            return ControlProblem(
+                429, "peer-buffer-full", "\(waiting), as the peer does not take them; try again later."
             )
             .retryable(after: 1)
         }
-        // Not cancelled when the time is over: what has begun goes out whole.
-        let sent = await Waiting.forOutcome(within: timeout) { () -> TaskFailure? in
-            do throws(TaskFailure) {
-                switch (link, payload) {
-                case (.webSocket(let task), .text(let text)): try await task.send(.string(text))
-                case (.webSocket(let task), .data(let bytes)): try await task.send(.data(bytes))
-                case (.stream(let task), _): try await task.write(payload.bytes)
-                }
-                return nil
-            } catch {
-                return error
-            }
-        }
-        if case .some(.some(let failure)) = sent { throw await self.problem(failure, key) }
-        let queued: Int =
-            if case .live(let live) = await self.gateway.find(key) { live.report.queuedSendBytes } else { 0 }
-        return .json(
-            SendAnswer(state: sent == nil ? "queued" : "sent", bytes: payload.count, queuedSendBytes: queued))
+        return ControlProblem(
+            429, "peer-buffer-full", "The connection is suspended, and \(waiting); resume it first.")
     }
 
     // MARK: Receive
@@ -189,6 +172,9 @@ extension ConnectionsResource {
     func ping(_ call: ControlCall) async throws -> Response {
         let live = try await self.live(call)
         guard case .webSocket(let task) = try self.link(live) else { throw Self.notAWebSocket }
+        guard !live.report.isSuspended else {
+            throw ControlProblem(409, "suspended", "The connection is suspended, and sends no Ping; resume it first.")
+        }
         do {
             let answered: Void? = try await Waiting.atMost(.seconds(10)) { try await task.sendPing() }
             guard answered != nil else {

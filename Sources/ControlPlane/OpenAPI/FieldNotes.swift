@@ -65,7 +65,10 @@ enum FieldNotes {
 
     private static let others: [String: DocumentValue] = [
         "Received.type": ["enum": ["text", "data"]], "Received.data": ["contentEncoding": "base64"],
-        "SendAnswer.state": ["enum": ["sent", "queued"]], "PingAnswer.rttMs": Self.milliseconds,
+        "SendAnswer.state": ["enum": ["sent", "queued"]],
+        "SendAnswer.queuedSendBytes": Self.text("Bytes that wait to be sent on the connection."),
+        "SendAnswer.suspended": Self.text("What waits goes out when the connection is resumed."),
+        "PingAnswer.rttMs": Self.milliseconds,
         "OperationRecord.state": ["enum": ["running", "succeeded", "failed", "cancelled"]],
         "OperationRecord.startedAt": Self.time, "OperationRecord.endedAt": Self.time,
         "ServiceHealth.phase": Self.words(ServicePhase.self),

@@ -82,8 +82,12 @@ extension OperationDocuments {
         "send": OperationDocument(
             "Sends one message of a WebSocket, or bytes of a stream",
             body: [.json(SendRequest.self), .other("text/plain"), .other("application/octet-stream")],
-            isBodyRequired: true, answers: [.init(200, "What became of it", .json(SendAnswer.self))],
-            problems: [404, 409, 410, 502, 504]),
+            isBodyRequired: true,
+            answers: [
+                .init(
+                    200, "What became of it; a connection that is suspended only queues it", .json(SendAnswer.self))
+            ],
+            problems: [404, 409, 410, 429, 502, 504]),
         "receive": OperationDocument(
             "Takes the next message, or bytes of a stream, waiting for them",
             parameters: [
@@ -105,7 +109,9 @@ extension OperationDocuments {
             problems: [404, 409, 410, 502, 504]),
         "closeRead": Self.verb("Takes nothing more from a stream"),
         "closeWrite": Self.verb("Ends what is sent on a stream, after what waits"),
-        "suspend": Self.verb("Takes nothing more until it is resumed"),
-        "resume": Self.verb("Goes on"),
+        "suspend": Self.verb(
+            "Until it is resumed reads nothing, keeps what `send` gives it in a queue of at most 4 MiB, and sends no Ping; what a relay passes on to it is still sent"
+        ),
+        "resume": Self.verb("Reads and sends again"),
     ]
 }

@@ -97,7 +97,7 @@ extension ConnectionReport {
     private mutating func read(_ task: WebSocketTask) {
         self.read(task.record)
         self.stage = task.stage
-        self.queuedSendBytes = task.queuedBytes
+        self.queuedSendBytes = task.queuedBytes + task.waitingBytes
         self.queuedReceiveBytes = task.unreadBytes
         self.unreadMessages = task.unreadMessages
         self.isRelayed = task.isRelayed

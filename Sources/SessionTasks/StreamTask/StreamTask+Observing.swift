@@ -25,8 +25,14 @@ extension StreamTask {
         self.transport is SecureTransport
     }
 
-    /// Bytes of writes that the transport was not given yet.
+    /// Writes that wait here for their turn.
+    package var waitingWrites: Int {
+        self.queuesIfMade?.sends.operations.count ?? 0
+    }
+
+    /// Bytes for the peer that the transport was not given yet: of writes that wait here for their turn, and what a relay
+    /// keeps.
     package var waitingBytes: Int {
-        self.queuesIfMade?.sends.waitingBytes ?? 0
+        (self.queuesIfMade?.sends.waitingBytes ?? 0) + (self.relay?.heldBytes ?? 0)
     }
 }

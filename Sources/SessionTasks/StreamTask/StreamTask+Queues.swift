@@ -201,7 +201,11 @@ extension StreamTask: TransportConsumer {
     }
 
     package func outputProgressed() {
-        if let relay = self.relay { return relay.outputProgressed() }
+        if let relay = self.relay {
+            // What was asked for beside the relay.
+            if self.queuesIfMade != nil { self.runSends() }
+            return relay.outputProgressed()
+        }
         self.advance()
     }
 

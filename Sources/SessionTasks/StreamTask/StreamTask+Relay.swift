@@ -68,10 +68,12 @@ extension StreamTask {
     }
 
     package func pauseReading() {
+        self.relayReads = false
         self.transport?.pauseReading()
     }
 
     package func resumeReading() {
+        self.relayReads = true
         guard self.isRunning else { return }
         self.transport?.resumeReading()
     }

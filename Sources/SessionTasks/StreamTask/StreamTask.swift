@@ -34,6 +34,8 @@ public final class StreamTask: @unchecked Sendable {
     private var target: Apart<OpeningTarget>?
     /// On the loop, a relay takes the bytes instead of the read queue.
     var relay: (any TransportConsumer)?
+    /// The relay takes bytes now.
+    var relayReads = false
     private var madeQueues: StreamQueues?
     var securing: SecuringStep?
     var suspensions: Int
@@ -126,7 +128,9 @@ public final class StreamTask: @unchecked Sendable {
             self.target = nil
             self.open(target.value)
         }
-        self.relay == nil ? self.advance() : self.transport?.resumeReading()
+        guard self.relay != nil else { return self.advance() }
+        self.runSends()
+        if self.relayReads { self.transport?.resumeReading() }
     }
 
     package func suspendOnLoop() {

@@ -14,6 +14,14 @@ struct OutgoingMessages {
     struct Entry {
         let number: UInt64
         let item: Item
+
+        /// Bytes of payload.
+        fileprivate var count: Int {
+            switch self.item {
+            case .message(let message, _): message.count
+            case .ping(let payload, _), .close(_, let payload): payload.count
+            }
+        }
     }
 
     /// Given to the transport; done when it has sent up to `doneAt`.
@@ -24,6 +32,8 @@ struct OutgoingMessages {
 
     private var waiting: Deque<Entry> = []
     private var begun: Deque<Begun> = []
+    /// Payload of everything that waits.
+    private(set) var waitingBytes = 0
 
     var isEmpty: Bool {
         self.waiting.isEmpty
@@ -40,10 +50,13 @@ struct OutgoingMessages {
 
     mutating func append(_ entry: Entry) {
         self.waiting.append(entry)
+        self.waitingBytes += entry.count
     }
 
     mutating func popFirst() -> Entry? {
-        self.waiting.popFirst()
+        guard let entry = self.waiting.popFirst() else { return nil }
+        self.waitingBytes -= entry.count
+        return entry
     }
 
     mutating func began(doneAt: UInt64, _ completion: @escaping Completion) {
@@ -59,7 +72,9 @@ struct OutgoingMessages {
     /// Takes one entry out that has not begun.
     mutating func withdraw(_ number: UInt64) -> Completion? {
         guard let index = self.waiting.firstIndex(where: { $0.number == number }) else { return nil }
-        switch self.waiting.remove(at: index).item {
+        let entry = self.waiting.remove(at: index)
+        self.waitingBytes -= entry.count
+        switch entry.item {
         case .message(_, let completion), .ping(_, let completion): return completion
         case .close: return nil
         }
@@ -76,6 +91,7 @@ struct OutgoingMessages {
         }
         self.begun = []
         self.waiting = []
+        self.waitingBytes = 0
         return unfinished + unbegun
     }
 }

@@ -3,7 +3,7 @@ import WebSocketProtocol
 
 /// Takes a WebSocket's frames as they come, on its loop, in place of the task's queue of messages: no message is
 /// assembled.
-package protocol WebSocketRelay: AnyObject {
+package protocol WebSocketRelay: OutputSource {
     /// The opening handshake is done; frames may be sent from now on.
     func webSocketOpened()
     /// Payload of a data frame, or a part of it, come by `task` over `transport`, which are given so that an answer need

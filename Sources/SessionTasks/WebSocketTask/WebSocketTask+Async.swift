@@ -58,7 +58,7 @@ extension WebSocketTask {
         self.loop.execute { self.cancelOnLoop() }
     }
 
-    /// Lets the task rest: nothing is read or sent until it is resumed.
+    /// Lets the task rest: until it is resumed nothing is read, and messages and pings wait.
     public func suspend() {
         self.loop.execute { self.suspendOnLoop() }
     }

@@ -22,9 +22,15 @@ extension WebSocketTask {
         self.share != nil
     }
 
-    /// Bytes that wait here for their turn, beside what waits in the transport.
+    /// Messages and pings that wait here for their turn.
     package var waitingMessages: Int {
         self.queuesIfMade?.outgoing.waitingCount ?? 0
+    }
+
+    /// Bytes for the peer that the transport was not given yet: of messages that wait here for their turn, and what a
+    /// relay keeps.
+    package var waitingBytes: Int {
+        (self.queuesIfMade?.outgoing.waitingBytes ?? 0) + (self.relay?.heldBytes ?? 0)
     }
 
     /// Messages that came and that nobody has asked for.

@@ -3,8 +3,9 @@ import WebSocketProtocol
 
 /// A task that rests, on the loop.
 extension WebSocketTask {
-    /// Nothing is read or sent, and no timer runs, until the task is resumed; not counted. An opening handshake that is
-    /// under way begins anew then. A task that is closing does not rest.
+    /// Until the task is resumed nothing is read, messages and pings of its user wait in its queue, no keep-alive Ping is
+    /// sent, and no timer runs; frames of a relay are still sent. Not counted. An opening handshake that is under way begins
+    /// anew then. A task that is closing does not rest.
     package func suspendOnLoop() {
         guard !self.suspended, self.phase == .opening || self.phase == .open else { return }
         // A refusal whose body is still on its way is an end.

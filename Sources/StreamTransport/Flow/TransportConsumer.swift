@@ -1,6 +1,16 @@
+/// Something that writes to a connection, and may keep bytes for its peer until the connection takes them.
+package protocol OutputSource: AnyObject {
+    /// Bytes that are kept so.
+    var heldBytes: Int { get }
+}
+
+extension OutputSource {
+    package var heldBytes: Int { 0 }
+}
+
 /// The owner of a transport: told what happens on it, always on the loop, never from inside one of its own calls to the
 /// transport.
-package protocol TransportConsumer: AnyObject {
+package protocol TransportConsumer: OutputSource {
     /// Offers all bytes that wait, in the loop's shared buffer: they may be changed in place and must be copied to be
     /// kept.
     ///

@@ -9,7 +9,7 @@ struct ResumeCommand: AsyncParsableCommand {
         commandName: "resume",
         abstract: "Go on with a connection that is suspended.",
         discussion: """
-            What the peer sent meanwhile is read first.
+            What the peer sent meanwhile is read, and what waited is sent.
 
             EXAMPLES
               sluice resume 17

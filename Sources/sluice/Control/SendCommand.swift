@@ -65,7 +65,8 @@ struct SendCommand: AsyncParsableCommand {
             let answer = try await desk.session.send(request)
             try await desk.show(answer, as: SendAnswer.self) { answer in
                 let waiting = answer.queuedSendBytes > 0 ? ", \(answer.queuedSendBytes) wait" : ""
-                return ["\(answer.state) \(answer.bytes) bytes\(waiting)"]
+                let resting = answer.suspended ? "; the connection is suspended" : ""
+                return ["\(answer.state) \(answer.bytes) bytes\(waiting)\(resting)"]
             }
         }
     }

@@ -3,13 +3,15 @@ import CommandLineText
 import ControlAPI
 import ControlClient
 
-/// `sluice suspend`: reads no more from a connection, so that its peer has to wait.
+/// `sluice suspend`: reads no more from a connection, and holds what is sent on it by command.
 struct SuspendCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "suspend",
-        abstract: "Read no more from a connection: its peer has to wait.",
+        abstract: "Read no more from a connection, and hold what is sent on it.",
         discussion: """
-            Nothing more is read from it until 'sluice resume': its peer has to wait, once the buffers on the way are full.
+            Until 'sluice resume' nothing more is read from it: its peer has to wait, once the buffers on the way are full. \
+            What 'sluice send' gives it waits in a queue of at most 4 MiB, and no Ping is sent. What a tunnel, an echo or a \
+            chat room passes on to it is still sent, and its idle timeout and maximum age go on.
 
             EXAMPLES
               sluice suspend 17

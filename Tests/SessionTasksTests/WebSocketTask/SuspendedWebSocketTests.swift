@@ -29,6 +29,32 @@ struct SuspendedWebSocketTests {
         meeting.finish()
     }
 
+    @Test func countWhatWaits() throws {
+        let meeting = try WebSocketMeeting(.simulation)
+        let (task, peer) = try meeting.raw(.opened)
+        let diary = WebSocketDiary()
+        var number: UInt64 = 0
+        meeting.perform {
+            task.suspendOnLoop()
+            diary.send(task, "a", .data([1, 2, 3]))
+            number = task.send(.string("größer")) { _ in }
+            diary.ping(task, "p")
+        }
+        #expect(task.waitingBytes == 11 && task.waitingMessages == 3 && task.queuedBytes == 0)
+        meeting.perform { task.withdrawSend(number) }
+        #expect(task.waitingBytes == 3 && task.waitingMessages == 2)
+        meeting.perform { task.resumeOnLoop() }
+        #expect(meeting.run { peer.frames.count == 2 })
+        #expect(task.waitingBytes == 0 && task.waitingMessages == 0)
+        meeting.perform {
+            task.suspendOnLoop()
+            diary.send(task, "b", .data([1]))
+            task.reset()
+        }
+        #expect(task.waitingBytes == 0)
+        meeting.finish()
+    }
+
     @Test func giveNobodyUpMeanwhile() throws {
         let meeting = try WebSocketMeeting(.simulation)
         var options = WebSocketOptions()
