@@ -1,7 +1,17 @@
 """The chat endpoint: every message to everyone else in the room, from WebSockets and raw streams alike."""
-from support.websocket import Wire, connect
+import contextlib
+import re
+import threading
+import time
+
+import pytest
+from support.deadlines import eventually, seconds, sized
+from support.websocket import BINARY, TEXT, Reset, Wire, connect, frame
+
+MEBIBYTE = 1 << 20
 
 CONFIGURATION = """
+loops: 2
 listeners:
   - name: web
     listen: ws://127.0.0.1:0
@@ -15,6 +25,9 @@ routes:
   - name: lobby
     target: chat
     framing: lines
+  - name: echo
+    path: /echo
+    target: echo
 """
 
 
@@ -51,3 +64,138 @@ def test_a_raw_stream_talks_to_the_room_in_lines(sluice, tmp_path):
     assert raw.receive(13) == b"from the web\n"
     raw.finish_sending()
     raw.expect_end()
+
+
+# -- floods
+
+@contextlib.contextmanager
+def flooding(wire, piece):
+    """Somebody sends `piece` again and again, as fast as it is taken; gives a function that says how much was sent."""
+    sent, stopped = [0], threading.Event()
+    # So that stopping does not wait for a gateway that reads no more.
+    wire.socket.settimeout(0.2)
+
+    def flood():
+        view = memoryview(piece)
+        while not stopped.is_set():
+            try:
+                count = wire.socket.send(view)
+            except TimeoutError:
+                continue
+            except OSError:
+                return
+            sent[0] += count
+            view = view[count:] or memoryview(piece)
+
+    thread = threading.Thread(target=flood, daemon=True)
+    thread.start()
+    try:
+        yield lambda: sent[0]
+    finally:
+        stopped.set()
+        thread.join(seconds(10))
+
+
+@contextlib.contextmanager
+def reading(wires):
+    """Everything that comes is read and thrown away."""
+    stopped = threading.Event()
+
+    def read(wire):
+        wire.socket.settimeout(0.2)
+        space = bytearray(MEBIBYTE)
+        while not stopped.is_set():
+            try:
+                if not wire.socket.recv_into(space):
+                    return
+            except TimeoutError:
+                continue
+            except OSError:
+                return
+
+    threads = [threading.Thread(target=read, args=(wire,), daemon=True) for wire in wires]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        stopped.set()
+        for thread in threads:
+            thread.join(seconds(10))
+
+
+def most_memory(gateway, length):
+    most, end = 0, time.monotonic() + length
+    while time.monotonic() < end and most < 1024 * MEBIBYTE:
+        most = max(most, gateway.memory())
+        time.sleep(0.01)
+    return most
+
+
+def join(gateway, loop):
+    """A member whose connection is on this one of two loops, which its number in the log says."""
+    while True:
+        start = len(gateway.log.all())
+        wire = connect(gateway.address(), "/chat/a")
+        line = gateway.wait_log("connection opened", start=start)
+        if int(re.search(r"\bid=(\d+)", line)[1]) % 2 == loop:
+            return wire
+        start = len(gateway.log.all())
+        wire.close()
+        gateway.wait_log("connection closed", start=start)
+
+
+@pytest.mark.parametrize("size", [1, 256, 64 << 10], ids=["1B", "256B", "64KiB"])
+def test_a_flood_from_one_loop_to_another_does_not_fill_the_memory(sluice, tmp_path, size):
+    gateway = start(sluice, tmp_path)
+    speaker, *members = [join(gateway, loop) for loop in [0] + [1] * 8]
+    stalled = join(gateway, 1)
+    before = gateway.memory()
+    message = frame(BINARY, bytes(size))
+    with reading(members), flooding(speaker, message * max(1, MEBIBYTE // len(message))) as sent:
+        most = most_memory(gateway, sized(5, 30))
+        assert sent() > MEBIBYTE
+    # 4 MiB for a member that does not read, a channel of 1 MiB, and the buffers of ten connections.
+    assert most - before < 48 * MEBIBYTE
+    for wire in [speaker, *members, stalled]:
+        wire.close()
+
+
+def test_a_flood_of_a_room_does_not_keep_others_waiting(sluice, tmp_path):
+    gateway = start(sluice, tmp_path)
+    members = [connect(gateway.address(), "/chat/a") for _ in range(24)]
+    neighbours = [connect(gateway.address(), "/echo") for _ in range(4)]
+
+    def waits(count):
+        """The longest that an echo and a new client took."""
+        longest = 0
+        for number in range(count):
+            began = time.monotonic()
+            neighbours[number % 4].text("hello")
+            neighbours[number % 4].expect_text("hello")
+            answered = time.monotonic()
+            connect(gateway.address(), "/echo").close()
+            longest = max(longest, answered - began, time.monotonic() - answered)
+        return longest
+
+    with reading(members[1:]):
+        with flooding(members[0], frame(TEXT, "x") * 30_000) as sent:
+            eventually(lambda: sent() > 4 * MEBIBYTE, "a flood")
+            during = waits(20)
+        members[0].close()
+        after = waits(20)
+    assert during < seconds(1) and after < seconds(1), (during, after)
+
+
+def test_a_room_goes_on_when_a_flood_is_over(sluice, tmp_path):
+    gateway = start(sluice, tmp_path)
+    members = [connect(gateway.address(), "/chat/a") for _ in range(6)]
+    with reading(members[2:]), flooding(members[0], frame(BINARY, bytes(32 << 10)) * 32) as sent:
+        eventually(lambda: sent() > 64 * MEBIBYTE or gateway.memory() > 1024 * MEBIBYTE, "a flood", within=60)
+    members[0].close()
+    one, two = (connect(gateway.address(), "/chat/a") for _ in range(2))
+    with reading(members[1:]):
+        one.text("still here")
+        # What was said before may still be on its way.
+        eventually(lambda: two.read().payload == b"still here", "a word in the room", within=30)
+    assert gateway.stop() == 0

@@ -13,7 +13,8 @@ final class StreamChatMember: TransportConsumer {
     private let messageLimit: Int
     private let framing: Framing
     private var unfinished: [UInt8] = []
-    private var present = false
+    /// While it is a member of the room.
+    private var seat: ChatSeat?
 
     init(room: String, floor: ChatFloor, settings: TunnelSettings) {
         self.room = room
@@ -26,16 +27,16 @@ final class StreamChatMember: TransportConsumer {
 
     func start(_ task: StreamTask) {
         self.task = task
-        self.present = true
-        self.floor.join(self, room: self.room)
+        self.seat = self.floor.join(self, room: self.room)
         task.attach(self)
         task.resumeReading()
     }
 
     func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
         var offset = 0
-        while self.present, let task = self.task {
-            guard !task.loop.budgetIsSpent else { return offset }
+        while let seat = self.seat, let task = self.task {
+            // The rest is offered again when the room takes more, or in the next turn.
+            guard !seat.isHeld, !task.loop.budgetIsSpent else { return offset }
             let start = offset
             let step = self.toMessages.next(bytes.bytes, at: &offset)
             task.loop.spend(TurnBudget.frame + offset - start)
@@ -50,12 +51,13 @@ final class StreamChatMember: TransportConsumer {
     }
 
     private func say(_ piece: RawSpan, _ mark: ChunkMark) {
+        guard let seat = self.seat else { return }
         guard piece.byteCount <= self.messageLimit - self.unfinished.count else { return self.fail() }
         self.unfinished.append(piece)
         guard mark.endsMessage else { return }
         let message = ChatMessage(kind: mark.kind, bytes: self.unfinished)
         self.unfinished = []
-        self.floor.say(message, by: self, room: self.room)
+        self.floor.say(message, by: seat)
     }
 
     func inputClosed() {
@@ -68,7 +70,13 @@ final class StreamChatMember: TransportConsumer {
         self.task?.close(linger: .seconds(5))
     }
 
-    func outputProgressed() {}
+    func outputProgressed() {
+        if let seat = self.seat { self.floor.outputProgressed(seat) }
+    }
+
+    var heldBytes: Int {
+        self.seat.map { $0.room.backlog(of: $0) } ?? 0
+    }
 
     func transportEnded(_ end: TransportEnd) {
         self.leave()
@@ -82,16 +90,19 @@ final class StreamChatMember: TransportConsumer {
     }
 
     private func leave() {
-        guard self.present else { return }
-        self.present = false
-        self.floor.leave(self, room: self.room)
+        guard let seat = self.seat else { return }
+        self.seat = nil
+        self.unfinished = []
+        self.floor.leave(seat)
     }
 }
 
 extension StreamChatMember: ChatHearer {
+    var takesMore: Bool { self.queuedBytes < ChatMember.outputWatermark }
+    var queuedBytes: Int { self.task?.queuedBytes ?? 0 }
+
     func hear(_ message: ChatMessage) {
-        guard self.present, let task = self.task else { return }
-        guard task.queuedBytes <= ChatMember.backlogLimit else { return self.fail() }
+        guard let task = self.task else { return }
         var made: [UInt8] = []
         let delivery = message.bytes.withRawSpan { self.toStream.take($0, .whole(message.kind), into: &made) }
         switch delivery {
@@ -102,5 +113,25 @@ extension StreamChatMember: ChatHearer {
             // blame.
             self.toStream = MessagesToStream(self.framing, messageLimit: self.messageLimit)
         }
+    }
+
+    func awaitProgress() {
+        self.task?.awaitProgress()
+    }
+
+    func fellBehind() {
+        self.fail()
+    }
+
+    func pauseReading() {
+        guard let task = self.task else { return }
+        task.record.stallBegins(at: task.loop.now)
+        task.pauseReading()
+    }
+
+    func resumeReading() {
+        guard let task = self.task else { return }
+        task.record.stallEnded(at: task.loop.now)
+        task.resumeReading()
     }
 }

@@ -4,7 +4,7 @@ import Synchronization
 /// What all loops of a gateway share. Touched when connections come and go, never for their bytes.
 package final class GatewayShared: Sendable {
     let log: TunnelLog
-    let hub: ChatHub
+    package let hub: ChatHub
     package let counters = GatewayCounters()
     /// Connections remembered after their end, on all loops together.
     package let closedLimit: Int

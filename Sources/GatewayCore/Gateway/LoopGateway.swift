@@ -29,13 +29,13 @@ package final class LoopGateway {
         self.loop = loop
         self.index = index
         self.shared = shared
-        self.floor = ChatFloor(hub: shared.hub, loopIndex: index)
+        self.floor = ChatFloor(hub: shared.hub, loop: loop, loopIndex: index)
         if shared.journal != nil {
             LoopTally.shared(on: loop).keepsRoundTrips = true
             AddedLatency.shared(on: loop).isWanted = true
         }
         self.closed = ClosedConnections(limit: shared.closedLimit(onLoop: index))
-        self.floor.settle(on: loop)
+        self.floor.settle()
     }
 
     // MARK: Listeners
@@ -98,6 +98,11 @@ package final class LoopGateway {
     /// Of the connections of one route, the most bytes that one holds back for want of a reader.
     package func mostQueuedBytes(onRoute name: String) -> Int {
         self.live.values.reduce(0) { $1.routeName == name ? max($0, $1.queuedBytes) : $0 }
+    }
+
+    /// The tasks of one route's clients that live, in the order of acceptance.
+    package func clients(ofRoute name: String) -> [TunnelLink] {
+        self.live.sorted { $0.key < $1.key }.compactMap { $1.routeName == name ? $1.link(.downstream) : nil }
     }
 
     /// Every identifier given out on this loop, to accepted connections and to those opened by command.

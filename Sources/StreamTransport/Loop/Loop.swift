@@ -10,6 +10,8 @@ import Synchronization
 package final class Loop: @unchecked Sendable {
     /// Bytes read from a socket in one call at most.
     package static let receiveCapacity = 256 << 10
+    /// Pieces of work taken from the inbox in one turn; the rest waits for the next, behind what is ready then.
+    package static let inboxShare = 64
 
     package let system: any System
     /// In nanoseconds. Atomic because it is read for every message, from other modules: so it is read by a plain load.
@@ -132,7 +134,7 @@ package final class Loop: @unchecked Sendable {
     }
 
     private func runInbox() {
-        for work in self.inbox.takeAll() {
+        for work in self.inbox.take(atMost: Self.inboxShare) {
             self.grantShare()
             switch work {
             case .closure(let closure): closure()

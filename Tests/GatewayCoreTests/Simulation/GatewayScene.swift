@@ -10,9 +10,16 @@ final class GatewayScene {
     let host: ScriptedHost
 
     /// - Parameter configuration: YAML. Listeners on 10.1.0.1; upstreams on 10.2.0.1, opened with `upstream`.
-    init(_ configuration: String, seed: UInt64 = 1) throws {
-        self.network = SimulatedNetwork(seed: seed)
-        self.gateway = try SimulatedGateway(ConfigurationSamples.configuration(configuration), on: self.network)
+    init(
+        _ configuration: String, seed: UInt64 = 1, faults: FaultPlan = .calm, loops: Int = 1,
+        chatBacklog: Int = 64 << 20
+    )
+        throws
+    {
+        self.network = SimulatedNetwork(seed: seed, faults: faults)
+        self.gateway = try SimulatedGateway(
+            ConfigurationSamples.configuration(configuration), on: self.network, loops: loops,
+            chatBacklog: chatBacklog)
         let system = self.network.makeSystem()
         let host = ScriptedHost(on: system)
         system.drive { [weak host] in host?.turn() }

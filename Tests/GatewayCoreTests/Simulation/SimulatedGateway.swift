@@ -17,24 +17,36 @@ final class SimulatedGateway {
     let parts: [LoopGateway]
     let plan: GatewayPlan
     let shared: GatewayShared
+    /// Loops that are busy with something else: they take no turns.
+    let stalled: StalledLoops
     private let log: TunnelLog
     private let written = WrittenLog()
 
     /// - Parameter loops: all listen on every address.
-    init(_ configuration: GatewayConfiguration, on network: SimulatedNetwork, loops count: Int = 1) throws {
+    init(
+        _ configuration: GatewayConfiguration, on network: SimulatedNetwork, loops count: Int = 1,
+        chatBacklog: Int = 64 << 20
+    ) throws {
         self.network = network
         let first = network.makeSystem()
         self.process = first.process
         let systems = [first] + (1..<count).map { _ in first.process.makeSystem() }
-        let loops = systems.map { system in
+        let stalled = StalledLoops()
+        self.stalled = stalled
+        let loops = systems.enumerated().map { index, system in
             let loop = Loop(system: system)
             // Weakly: the network's side of a loop does not keep it.
-            system.drive { [weak loop] in loop?.turn() }
+            system.drive { [weak loop, weak system] in
+                guard stalled.contains(index) else { return loop?.turn() ?? () }
+                var events = ReadyEvents()
+                system?.wait(&events, until: nil)
+            }
             return loop
         }
         let written = self.written
         self.log = TunnelLog(configuration.log, writer: LogWriter(onOwnThread: false) { written.append($0) })
-        let shared = GatewayShared(log: self.log, hub: ChatHub(loops: loops), admission: Admission(configuration))
+        let shared = GatewayShared(
+            log: self.log, hub: ChatHub(loops: loops, backlogLimit: chatBacklog), admission: Admission(configuration))
         self.shared = shared
         self.parts = loops.enumerated().map { LoopGateway(loop: $1, index: $0, shared: shared) }
         self.plan = try GatewayPlan(configuration)
@@ -125,5 +137,22 @@ final class GatewayCall: TurnEndTarget {
 
     func turnEnded() {
         self.body()
+    }
+}
+
+/// Which of a gateway's loops take no turns.
+final class StalledLoops {
+    private var indices: Set<Int> = []
+
+    func insert(_ index: Int) {
+        self.indices.insert(index)
+    }
+
+    func remove(_ index: Int) {
+        self.indices.remove(index)
+    }
+
+    func contains(_ index: Int) -> Bool {
+        self.indices.contains(index)
     }
 }

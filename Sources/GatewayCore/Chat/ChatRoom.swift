@@ -1,0 +1,186 @@
+import DequeModule
+
+/// Receives the messages of a chat room.
+protocol ChatHearer: AnyObject {
+    /// Whether the output takes another message now. A hearer that says no must call `ChatFloor.outputProgressed` when
+    /// it does again.
+    var takesMore: Bool { get }
+    /// Bytes that wait in the hearer's own output.
+    var queuedBytes: Int { get }
+    /// Somebody else said this.
+    func hear(_ message: ChatMessage)
+    /// Asks for `ChatFloor.outputProgressed`.
+    func awaitProgress()
+    /// More than `ChatRoom.backlogLimit` waits for this member. It must leave.
+    func fellBehind()
+    /// The room takes no more messages for now. What the member has begun to say it may end.
+    func pauseReading()
+    func resumeReading()
+}
+
+/// A member's place in a room: which of the room's messages it has been given.
+final class ChatSeat {
+    enum State {
+        /// Has been given everything.
+        case idle
+        /// Queued to be given more.
+        case ready
+        /// Its output is full.
+        case blocked
+    }
+
+    let number: UInt64
+    let room: ChatRoom
+    /// `nil` once the member has left.
+    fileprivate(set) var hearer: (any ChatHearer)?
+    fileprivate(set) var state = State.idle
+    /// Number of the message to be given next.
+    fileprivate(set) var next: UInt64
+    /// The member's reading is paused.
+    var isHeld = false
+
+    fileprivate init(_ number: UInt64, in room: ChatRoom, _ hearer: any ChatHearer, next: UInt64) {
+        self.number = number
+        self.room = room
+        self.hearer = hearer
+        self.next = next
+    }
+}
+
+/// What the rooms of one loop keep for members that are behind, together.
+final class ChatBacklog {
+    /// In bytes. Above it, members that are behind are sent away much sooner.
+    let limit: Int
+    /// As messages count.
+    fileprivate(set) var cost = 0
+
+    init(limit: Int) {
+        self.limit = limit
+    }
+}
+
+/// One loop's members of a room, and the messages that some of them have yet to be given. Each message is kept once,
+/// however many members are behind.
+final class ChatRoom {
+    struct Entry {
+        let message: ChatMessage
+        let speaker: UInt64
+        /// What all messages up to and with this one count for.
+        let end: UInt64
+    }
+
+    /// What may wait for a member whose output is full, in bytes; one that is further behind is sent away, so that it
+    /// does not hold up the room.
+    static let backlogLimit = 4 << 20
+    /// The same while the rooms of the loop keep too much together.
+    static let sharedBacklogLimit = 256 << 10
+
+    let name: String
+    private(set) var seats: [UInt64: ChatSeat] = [:]
+    /// Its members are to be offered what was said.
+    var isUnheard = false
+    /// Loops that are behind with this room's messages.
+    var heldBy: Set<Int> = []
+    /// Messages of this loop's members that no other loop has been given.
+    private var outgoing: [ChatMessage] = []
+    private var log: Deque<Entry> = []
+    /// Number of the first message in `log`.
+    private var first: UInt64 = 0
+    /// What all messages so far count for, and of those all that are forgotten.
+    private var end: UInt64 = 0
+    private var forgotten: UInt64 = 0
+    private let backlog: ChatBacklog
+    /// Members that are not idle.
+    private var pending = 0
+    /// Length of `log` from which on a look for messages that everybody has is worth it.
+    private var trimsFrom = ChatRoom.shortLog
+    private static let shortLog = 64
+
+    init(_ name: String, _ backlog: ChatBacklog) {
+        self.name = name
+        self.backlog = backlog
+    }
+
+    var isEmpty: Bool { self.seats.isEmpty }
+
+    /// Messages that are kept.
+    var messageCount: Int { self.log.count }
+
+    // MARK: Members
+
+    func add(_ hearer: any ChatHearer, number: UInt64) -> ChatSeat {
+        let seat = ChatSeat(number, in: self, hearer, next: self.first + UInt64(self.log.count))
+        self.seats[number] = seat
+        return seat
+    }
+
+    func remove(_ seat: ChatSeat) {
+        self.seats[seat.number] = nil
+        self.set(seat, .idle)
+        seat.hearer = nil
+    }
+
+    func set(_ seat: ChatSeat, _ state: ChatSeat.State) {
+        guard seat.hearer != nil else { return }
+        if seat.state == .idle, state != .idle { self.pending += 1 }
+        if seat.state != .idle, state == .idle { self.pending -= 1 }
+        seat.state = state
+        if self.pending == 0 { self.forget(self.log.count) }
+    }
+
+    // MARK: Messages
+
+    /// - Parameter speaker: the number of the member that said it, and that is not given it; 0 for one on another loop.
+    func append(_ message: ChatMessage, from speaker: UInt64) {
+        self.end += UInt64(message.cost)
+        self.backlog.cost += message.cost
+        self.log.append(Entry(message: message, speaker: speaker, end: self.end))
+        if speaker != 0 { self.outgoing.append(message) }
+    }
+
+    func takeOutgoing() -> [ChatMessage] {
+        defer { self.outgoing = [] }
+        return self.outgoing
+    }
+
+    /// The next message for this member, which then counts as given. `nil` when there is none.
+    func take(for seat: ChatSeat) -> Entry? {
+        guard seat.next >= self.first, seat.next - self.first < UInt64(self.log.count) else { return nil }
+        let entry = self.log[Int(seat.next - self.first)]
+        seat.next += 1
+        return entry
+    }
+
+    func hasMore(for seat: ChatSeat) -> Bool {
+        seat.next < self.first + UInt64(self.log.count)
+    }
+
+    /// Bytes that the member has yet to be given.
+    func backlog(of seat: ChatSeat) -> Int {
+        guard self.hasMore(for: seat), seat.next >= self.first else { return 0 }
+        let entry = self.log[Int(seat.next - self.first)]
+        return Int(self.end - entry.end) + entry.message.cost
+    }
+
+    func isTooFarBehind(_ seat: ChatSeat) -> Bool {
+        let limit = self.backlog.cost > self.backlog.limit ? Self.sharedBacklogLimit : Self.backlogLimit
+        return self.backlog(of: seat) + (seat.hearer?.queuedBytes ?? 0) > limit
+    }
+
+    /// Forgets what every member has been given.
+    func trim() {
+        guard self.log.count >= self.trimsFrom else { return }
+        let least = self.seats.values.reduce(self.first + UInt64(self.log.count)) { min($0, $1.next) }
+        self.forget(Int(least - self.first))
+        self.trimsFrom = max(Self.shortLog, self.log.count * 2)
+    }
+
+    private func forget(_ count: Int) {
+        guard count > 0, count <= self.log.count else { return }
+        let end = self.log[count - 1].end
+        self.backlog.cost -= Int(end - self.forgotten)
+        self.forgotten = end
+        self.first += UInt64(count)
+        if count == self.log.count { self.log = [] } else { self.log.removeFirst(count) }
+    }
+}

@@ -1,0 +1,91 @@
+import GatewayCore
+import SessionTasks
+import StreamTransport
+import TestSupport
+import Testing
+
+/// A gateway with chat rooms on two loops, and scripted clients on each.
+final class ChatScene {
+    private static let configuration = """
+        listeners:
+          - {name: web, listen: "ws://10.1.0.1:1001"}
+          - {name: raw, listen: "tcp://10.1.0.1:1002", route: lobby}
+        routes:
+          - {name: chat, path: "/chat/{room}", target: chat}
+          - {name: echo, path: /echo, target: echo}
+          - {name: lobby, target: chat, framing: lines}
+        """
+
+    let scene: GatewayScene
+    /// Clients that came to a loop other than the wanted one.
+    private var others: [ScriptedPeer] = []
+
+    /// - Parameter turn: time that a turn of a loop takes, so that others come to theirs.
+    init(loops: Int = 2, seed: UInt64 = 1, turn: Duration = .microseconds(1), backlog: Int = 64 << 20) throws {
+        var faults = FaultPlan.calm
+        faults.turnCost = turn...turn
+        self.scene = try GatewayScene(
+            Self.configuration, seed: seed, faults: faults, loops: loops, chatBacklog: backlog)
+    }
+
+    var gateway: SimulatedGateway { self.scene.gateway }
+
+    func run(until condition: () -> Bool) -> Bool {
+        self.scene.run(until: condition)
+    }
+
+    private func clients(on loop: Int, _ route: String) -> [TunnelLink] {
+        self.gateway.parts[loop].clients(ofRoute: route)
+    }
+
+    /// A WebSocket on this loop; the accepting socket is drawn, so several are tried.
+    func client(on loop: Int, _ target: String = "/chat/x") throws -> RawWebSocketPeer {
+        let route = target == "/echo" ? "echo" : "chat"
+        for _ in 0..<64 {
+            let before = self.clients(on: loop, route).count
+            let peer = try self.scene.webSocketClient(1001, target)
+            _ = try #require(self.scene.head(peer))
+            if self.clients(on: loop, route).count > before { return peer }
+            self.leave(peer.peer)
+        }
+        throw ChatSceneFailure.loopNotMet
+    }
+
+    /// A member of room `lobby` that speaks in lines.
+    func stream(on loop: Int) throws -> ScriptedPeer {
+        for _ in 0..<64 {
+            let before = self.clients(on: loop, "lobby").count
+            let all = self.gateway.liveCount
+            let peer = try self.scene.client(1002)
+            #expect(self.run { self.gateway.liveCount > all })
+            self.scene.settle()
+            if self.clients(on: loop, "lobby").count > before { return peer }
+            self.leave(peer)
+        }
+        throw ChatSceneFailure.loopNotMet
+    }
+
+    private func leave(_ peer: ScriptedPeer) {
+        let before = self.gateway.liveCount
+        peer.reset()
+        #expect(self.run { self.gateway.liveCount < before })
+    }
+
+    /// The gateway's task of the client that came to this loop last.
+    func task(on loop: Int, route: String = "chat") throws -> TunnelLink {
+        try #require(self.clients(on: loop, route).last)
+    }
+
+    func sentMessages(on loop: Int, route: String = "chat") -> UInt64 {
+        self.clients(on: loop, route).reduce(0) { $0 + $1.record.messagesSent }
+    }
+
+    /// Runs until nothing happens at one instant any more, with a stalled loop.
+    func runFor(_ duration: Duration) {
+        _ = self.scene.network.run(for: duration)
+    }
+}
+
+enum ChatSceneFailure: Error {
+    case loopNotMet
+}
