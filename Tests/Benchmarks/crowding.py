@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What one client may send to keep a gateway's loop busy, and how long a neighbour on the same loop waits meanwhile.
 
-As a program it is that client: `crowding.py KIND PORT` sends until it is ended, and fails when the gateway ends the connection.
+As a program it is that client: `crowding.py KIND PORT PATH` sends until it is ended, and fails when the gateway ends the connection.
 """
 
 import base64
@@ -111,10 +111,10 @@ class Connection:
     def receive(self):
         return self._until(lambda: self.secure.read(1 << 16)) if self.secure else self.socket.recv(1 << 16)
 
-    def open(self, offers=""):
+    def open(self, path, offers=""):
         """The opening handshake; `offers` are further fields."""
         key = base64.b64encode(os.urandom(16)).decode()
-        self.send((f"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        self.send((f"GET {path} HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
                    f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n{offers}\r\n").encode())
         head = b""
         while b"\r\n\r\n" not in head:
@@ -127,11 +127,11 @@ class Connection:
         return head
 
 
-def crowd(kind, port):
+def crowd(kind, port, path):
     """Sends without end, and throws away what comes back."""
     connection = Connection(port, tls=kind == "records")
     if kind not in STREAMS:
-        head = connection.open("Sec-WebSocket-Extensions: permessage-deflate\r\n" if kind in COMPRESSED else "")
+        head = connection.open(path, "Sec-WebSocket-Extensions: permessage-deflate\r\n" if kind in COMPRESSED else "")
         if kind in COMPRESSED and b"permessage-deflate" not in head:
             raise ConnectionError("the gateway does not compress")
     block = KINDS[kind]()
@@ -153,9 +153,9 @@ def crowd(kind, port):
 class Crowder:
     """The client in a process of its own."""
 
-    def __init__(self, kind, port, wrapper=()):
-        self.process = subprocess.Popen([*wrapper, sys.executable, __file__, kind, str(port)], stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE)
+    def __init__(self, kind, port, path="/", wrapper=()):
+        words = [*wrapper, sys.executable, __file__, kind, str(port), path]
+        self.process = subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.process.stdout.readline()
 
     def complaint(self):
@@ -173,14 +173,14 @@ class Crowder:
 class Neighbour:
     """A well-behaved client of the same gateway: sends 16 bytes and waits for them."""
 
-    def __init__(self, port, is_stream=False, tls=False):
+    def __init__(self, port, path="/", is_stream=False, tls=False):
         self.connection = Connection(port, tls=tls)
         # In any framing one message.
         self.said = b"\0\0\0\x0c0123456789a\n" if is_stream else frame(0x82, b"0123456789abcdef")
         # Of a server the head of a frame is two bytes.
         self.expected = 16 if is_stream else 18
         if not is_stream:
-            self.connection.open()
+            self.connection.open(path)
 
     def round_trip(self):
         """In seconds."""
@@ -215,4 +215,4 @@ def median_and_worst(times):
 
 
 if __name__ == "__main__":
-    crowd(sys.argv[1], int(sys.argv[2]))
+    crowd(sys.argv[1], int(sys.argv[2]), sys.argv[3])

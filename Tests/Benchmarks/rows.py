@@ -353,7 +353,8 @@ class Bench:
             tls = kind == "records"
             # The client and its neighbour run on the core that makes the load.
             wrapper = ["taskset", "--cpu-list", str(LOAD_CORE)]
-            with crowding.Neighbour(ours.port, tls=tls) as neighbour, crowding.Crowder(kind, ours.port, wrapper) as crowder:
+            with (crowding.Neighbour(ours.port, "/echo", tls=tls) as neighbour,
+                  crowding.Crowder(kind, ours.port, "/echo", wrapper) as crowder):
                 times = neighbour.round_trips(self.size.seconds)
                 if crowder.complaint() is not None:
                     raise MeasurementFailed(f"{kind}: {crowder.complaint()}")
