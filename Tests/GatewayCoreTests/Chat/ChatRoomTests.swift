@@ -178,6 +178,8 @@ struct ChatRoomTests {
         var empty = 0
         var settings = DrainSettings()
         settings.timeout = .seconds(5)
+        // Told at once: while others wait for their turn the flood goes on, and each turn of it is simulated.
+        settings.closeSpread = .zero
         chat.gateway.drain(settings) { empty += 1 }
         chat.runFor(.seconds(1))
         chat.gateway.stalled.remove(1)
