@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -45,6 +46,20 @@ extern int accept4(int, struct sockaddr *, socklen_t *, int);
 extern int pthread_setname_np(pthread_t, const char *);
 
 enum { SLUICE_EAI_NODATA = -5 };
+
+// Descriptors that this process may have; a limit above the range of their numbers is no limit.
+static inline int sluice_descriptor_limit(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return INT32_MAX;
+    return limit.rlim_cur > INT32_MAX ? INT32_MAX : (int)limit.rlim_cur;
+}
+
+static inline void sluice_raise_descriptor_limit(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
 
 static inline int sluice_duplicate(int fd) { return fcntl(fd, F_DUPFD_CLOEXEC, 3); }
 

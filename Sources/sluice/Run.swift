@@ -12,9 +12,17 @@ func run(_ located: LocatedConfiguration, source: ConfigurationSource) async thr
     // Not sooner: until the configuration is read, a signal just ends the process.
     GatewaySignals.hold()
     Machine.returnLargeBlocks()
+    let descriptors = DescriptorReserve.process.raiseLimit()
     var configuration = located.configuration
     source.adjust(&configuration)
     let log = TunnelLog(configuration.log)
+    log.note(
+        descriptors.before == descriptors.now
+            ? "descriptors: at most \(descriptors.now)"
+            : "descriptors: at most \(descriptors.now), raised from \(descriptors.before)", level: .info)
+    if let shortage = configuration.descriptorShortage(DescriptorReserve.process.budget) {
+        log.note(shortage, level: .warning)
+    }
     let (events, happened) = AsyncStream.makeStream(of: Service.Event.self)
     let up: GatewayStart
     do {

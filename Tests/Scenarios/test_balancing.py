@@ -152,9 +152,10 @@ def test_descriptors_that_we_lack_speak_against_no_endpoint(sluice, listener, tm
     file = write(
         tmp_path / "sluice.yaml", [listening("web", "ws://127.0.0.1:0")], [route("app", "app", path="/")],
         [upstream("app", listener.url("tcp"), eject_failures=1, eject_duration="1d", retries=0)], loops=1,
-        control={"address": "none"})
-    limit = 48
-    gateway = sluice("serve", "--config", file, descriptors=limit)
+        control={"address": "none"}, max_connections=1000)
+    # Eight are the reserve.
+    limit = 40
+    gateway = sluice("serve", "--config", file, descriptors=48)
     idle = gateway.descriptors()
     held = []
 

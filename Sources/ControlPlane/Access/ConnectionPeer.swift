@@ -13,11 +13,20 @@ package final class ConnectionPeer: Sendable {
 
     /// The address, for the audit log; `nil` on a Unix socket.
     package let address: String?
+    /// Among the connections of the server.
+    let place: ConnectionPlace?
     private let state = Mutex(State())
 
-    package init(address: String?, process: PeerProcess? = nil, certificate: CertificateNames? = nil) {
-        self.address = address
+    package convenience init(
+        address: String?, process: PeerProcess? = nil, certificate: CertificateNames? = nil
+    ) {
+        self.init(address: address, place: nil)
         self.state.withLock { $0 = State(process: process, certificate: certificate) }
+    }
+
+    init(address: String?, place: ConnectionPlace?) {
+        self.address = address
+        self.place = place
     }
 
     package var process: PeerProcess? {

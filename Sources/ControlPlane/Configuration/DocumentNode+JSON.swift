@@ -7,6 +7,7 @@ extension DocumentNode {
     /// Keys whose values are numbers or truths where they look like them; others are text, however they look.
     private static let plainKeys: Set<String> = [
         "max-connections", "max-connections-per-client", "accept-burst", "max-header-count", "max-header-size",
+        "max-tls-handshakes", "max-tls-handshake-size",
         "backlog",
         "probes", "retries", "eject-failures", "weight", "level", "window-bits", "loops", "closed-connections",
         "max-message-size", "min-size", "high", "low", "buffer", "max-transfers", "max-running", "max-body",

@@ -17,14 +17,18 @@ struct ControlChannel: ServerChildChannel {
     private let http: HTTP1Channel
     private let secure: @Sendable () -> TLSContext?
     private let isSocketFile: Bool
+    private let table: ConnectionTable
 
-    /// - Parameter secure: for `https://`; asked for each connection.
+    /// - Parameters:
+    ///   - secure: for `https://`; asked for each connection.
+    ///   - table: of the event loop that all connections are on.
     init(
-        secure: @escaping @Sendable () -> TLSContext?, isSocketFile: Bool,
+        secure: @escaping @Sendable () -> TLSContext?, isSocketFile: Bool, table: ConnectionTable,
         responder: @escaping HTTPChannelHandler.Responder
     ) {
         self.secure = secure
         self.isSocketFile = isSocketFile
+        self.table = table
         var configuration = HTTP1Channel.Configuration(
             additionalChannelHandlers: [HeadMark(), RefusalDocument()], idleTimeout: .seconds(60))
         configuration.httpDecoder.maxHeaderFieldSize = 16 << 10
@@ -34,15 +38,17 @@ struct ControlChannel: ServerChildChannel {
     }
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
-        let peer = ConnectionPeer(address: self.isSocketFile ? nil : Self.text(channel.remoteAddress))
+        let peer: ConnectionPeer
         do {
+            let place = try self.table.add(channel)
+            peer = ConnectionPeer(address: self.isSocketFile ? nil : Self.text(channel.remoteAddress), place: place)
             let pipeline = channel.pipeline.syncOperations
             if let secure = self.secure() {
                 try pipeline.addHandler(SecureHandler(secure))
                 try pipeline.addHandler(CertificateReader(peer))
             }
             try pipeline.addHandler(UpgradableWire(on: channel.eventLoop))
-            try pipeline.addHandler(HeadDeadline())
+            try pipeline.addHandler(HeadDeadline(place))
         } catch {
             return channel.eventLoop.makeFailedFuture(error)
         }

@@ -19,6 +19,8 @@ struct ControlResponder: HTTPResponder {
     let idempotency = Idempotency()
 
     func respond(to request: Request, context: ControlRequestContext) async throws -> Response {
+        // Whoever used up the descriptors, what the reserve holds must be given back before the runtime lacks it.
+        DescriptorReserve.process.look()
         let response = await self.response(to: request, context)
         // Behind a request that offers another protocol nothing more is parsed, be the offer taken or not.
         let isLast = request.offersUpgrade && response.status != .switchingProtocols
@@ -56,13 +58,28 @@ struct ControlResponder: HTTPResponder {
             let caller = try self.admit(request, to: operation)
             // Probes must be answered whatever else goes on.
             let counts = operation.scope != .none
-            if counts { try self.budget.enter(caller.name, now: self.clock()) }
+            let place = ConnectionPeer.current?.place
+            if counts {
+                guard place?.isForProbes != true else { throw Self.crowded }
+                try self.budget.enter(caller.name, now: self.clock())
+                place?.began()
+            }
             defer { if counts { self.budget.leave() } }
             let query = mark == target.endIndex ? nil : String(target[target.index(after: mark)...])
             return try await self.carryOut(
                 operation, request, context, parameters: parameters, query: query, caller: caller)
         }
     }
+
+    private static let crowded = {
+        var problem = ControlProblem(
+            503, "too-many-connections",
+            "The control plane carries out requests on as many connections as it may; try again soon."
+        )
+        .retryable(after: 1)
+        problem.endsConnection = true
+        return problem
+    }()
 
     private func admit(_ request: Request, to operation: Operation) throws(ControlProblem) -> Caller {
         var caller = Caller.nobody

@@ -12,15 +12,15 @@ import TLSEngine
 
 /// The REST interface of a gateway, on event loops of its own.
 package final class ControlServer: Sendable {
-    /// Connections at once; more wait in the kernel.
-    static let connectionLimit = 512
     /// How long requests under way may still take when the server ends.
     static let patience = Duration.seconds(5)
 
     private let context: ControlContext
     private let settings: ControlSettings
     private let log: TunnelLog
+    /// Of one loop, which all connections are on.
     private let loops: MultiThreadedEventLoopGroup
+    private let table: ConnectionTable
     private let running = Mutex<(group: ServiceGroup, task: Task<Void, Never>)?>(nil)
 
     private let ownLoops: LoopGroup
@@ -45,6 +45,9 @@ package final class ControlServer: Sendable {
             gateway: gateway, settings: settings, configuration: configuration, version: version,
             logger: logger, loop: self.ownLoops.loops[0])
         self.loops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        self.table = ConnectionTable(
+            on: self.loops.next(), limit: settings.connectionLimit(DescriptorReserve.process.budget),
+            clientLimit: settings.maximumConnectionsPerClient)
     }
 
     /// What the probes answer.
@@ -68,7 +71,13 @@ package final class ControlServer: Sendable {
         let (places, continuation) = AsyncStream.makeStream(of: Result<String, PlanFault>.self)
         let secure = try Self.context(self.settings)
         self.secure.withLock { $0 = secure }
+        try self.checkFree(address)
+        let log = self.log
         let application = self.application(at: address) { channel in
+            try? await channel.eventLoop.submit {
+                try channel.pipeline.syncOperations.addHandler(
+                    AcceptGate(.process, log: log), position: .first)
+            }.get()
             continuation.yield(.success(self.url(of: channel, address)))
         }
         let group = ServiceGroup(configuration: self.lifeOf(application))
@@ -76,9 +85,7 @@ package final class ControlServer: Sendable {
             do {
                 try await group.run()
             } catch {
-                // NIO's own text names the system call and its arguments.
-                let cause = (error as? IOError).map { "\(SystemError($0.errnoCode))" } ?? "\(error)"
-                continuation.yield(.failure(PlanFault("control plane at \(address): \(cause)")))
+                continuation.yield(.failure(PlanFault("control plane at \(address): \(Self.reason(error))")))
             }
             continuation.finish()
         }
@@ -94,6 +101,19 @@ package final class ControlServer: Sendable {
             return url
         }
         throw PlanFault("control plane at \(address): it ended at once")
+    }
+
+    /// NIO's own text names the system call and its arguments.
+    private static func reason(_ error: any Error) -> String {
+        guard let error = error as? IOError else { return "\(error)" }
+        let cause = SystemError(error.errnoCode)
+        return cause == .addressInUse ? "another process listens here" : "\(cause)"
+    }
+
+    /// The server makes its socket file in place of any that is there, that of a living process too.
+    private func checkFree(_ address: ControlSettings.Address) throws(PlanFault) {
+        guard case .unix(let path, _) = address, SocketFile.isServed(path) else { return }
+        throw PlanFault("control plane at \(address): another process listens here")
     }
 
     private static func context(_ settings: ControlSettings) throws(PlanFault) -> TLSContext? {
@@ -116,6 +136,9 @@ package final class ControlServer: Sendable {
         }
         return {
             self.secure.withLock { $0 = secure }
+            self.table.set(
+                limit: next.connectionLimit(DescriptorReserve.process.budget),
+                clientLimit: next.maximumConnectionsPerClient)
             self.context.budget.set(limit: next.maximumRequests, rate: next.requestRate)
             self.context.access.replace(next)
             if next.targets != former.targets { self.context.transfers.leaveConnections() }
@@ -138,7 +161,7 @@ package final class ControlServer: Sendable {
             case .tcp(let ip, let port): .hostname("\(ip)", port: Int(port))
             case .unix(let path, _): .unixDomainSocket(path: path)
             }
-        let limit = MaximumAvailableConnections(Self.connectionLimit, logger: self.context.logger)
+        let table = self.table
         return Application(
             responder: ControlResponder(
                 table: OperationTable.make(self.context), gatekeeper: self.context.access,
@@ -148,9 +171,9 @@ package final class ControlServer: Sendable {
             server: HTTPServerBuilder {
                 ControlChannel(
                     secure: { [weak self] in self?.secure.withLock { $0 } }, isSocketFile: address.isSocketFile,
-                    responder: $0)
+                    table: table, responder: $0)
             },
-            configuration: ApplicationConfiguration(address: place, availableConnectionsDelegate: limit),
+            configuration: ApplicationConfiguration(address: place),
             onServerRunning: listening, eventLoopGroupProvider: .shared(self.loops), logger: self.context.logger)
     }
 

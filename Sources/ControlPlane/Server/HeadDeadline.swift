@@ -8,9 +8,15 @@ final class HeadDeadline: ChannelInboundHandler {
 
     static let limit = TimeAmount.seconds(20)
 
+    /// Of the connection.
+    let place: ConnectionPlace?
     private var timer: Scheduled<Void>?
     /// Between a head and the end of its request.
     private var isInRequest = false
+
+    init(_ place: ConnectionPlace?) {
+        self.place = place
+    }
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.arm(context)

@@ -1,10 +1,12 @@
 import NIOCore
 import NIOHTTPTypes
 
-/// Tells the connection's `HeadDeadline` where requests begin and end.
-final class HeadMark: ChannelInboundHandler, RemovableChannelHandler {
+/// Tells the connection's `HeadDeadline` where requests begin and end, and its place where answers do.
+final class HeadMark: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart
+    typealias OutboundIn = HTTPResponsePart
+    typealias OutboundOut = HTTPResponsePart
 
     private var deadline: HeadDeadline?
 
@@ -23,5 +25,10 @@ final class HeadMark: ChannelInboundHandler, RemovableChannelHandler {
         case .end: self.deadline?.requestReceived()
         }
         context.fireChannelRead(data)
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        if case .end = self.unwrapOutboundIn(data) { self.deadline?.place?.answered() }
+        context.write(data, promise: promise)
     }
 }

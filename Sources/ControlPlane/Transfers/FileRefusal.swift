@@ -1,4 +1,5 @@
 import Foundation
+import StreamTransport
 
 /// What the system said about a file.
 struct FileRefusal: Error, Equatable, CustomStringConvertible {
@@ -15,6 +16,7 @@ struct FileRefusal: Error, Equatable, CustomStringConvertible {
         case EACCES, EPERM, EROFS: "this user may not do that"
         case ELOOP, ENOTDIR: "the path leads through a symbolic link, or through what is no directory"
         case EINVAL, EISDIR, ENXIO: "it is no regular file"
+        case EMFILE: "\(SystemError.processDescriptorsExhausted)"
         default: String(cString: strerror(self.number))
         }
     }

@@ -1,5 +1,6 @@
 import CLinux
 import Foundation
+import StreamTransport
 
 /// An open descriptor, closed when nobody holds it any more.
 final class OpenFile: Sendable {
@@ -8,6 +9,10 @@ final class OpenFile: Sendable {
     /// - Parameter descriptor: what a call of the system gave; negative where it failed.
     init(_ descriptor: Int32) throws(FileRefusal) {
         guard descriptor >= 0 else { throw FileRefusal(errno) }
+        guard DescriptorReserve.process.admits(descriptor) else {
+            close(descriptor)
+            throw FileRefusal(EMFILE)
+        }
         self.descriptor = descriptor
     }
 

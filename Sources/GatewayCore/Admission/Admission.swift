@@ -32,7 +32,7 @@ package struct Admission: Sendable {
     /// The first step of a reload, before the new listeners accept: their limits and the total are in force from here
     /// on, and the listeners of the former configuration are still known.
     package mutating func prepare(_ configuration: GatewayConfiguration) {
-        self.totalLimit = configuration.maximumConnections
+        self.totalLimit = configuration.connectionLimit(DescriptorReserve.process.budget)
         for listener in configuration.listeners {
             var admission = self.listeners[listener.name] ?? ListenerAdmission(listener.limits)
             admission.limits = listener.limits

@@ -33,7 +33,7 @@ package final class Gateway: Sendable {
             log: log, hub: ChatHub(loops: loops), admission: Admission(configuration),
             closedLimit: control.address == nil ? 0 : control.closedConnections,
             keepsHandshakes: control.address != nil && control.keepsHandshakes,
-            journal: control.address == nil ? nil : EventJournal())
+            journal: control.address == nil ? nil : EventJournal(), returnsMemory: true)
         self.shared = shared
         self.parts = loops.enumerated().map { index, loop in
             LoopConfined(LoopGateway(loop: loop, index: index, shared: shared))
@@ -98,7 +98,8 @@ package final class Gateway: Sendable {
         do throws(PlanFault) {
             for listener in plan.listeners where !keptNames.contains(listener.configuration.name) {
                 try self.refuseTaken(listener.configuration, by: kept)
-                opened.append((listener, try self.openSockets(listener.configuration)))
+                let joins = self.isHeld(listener.configuration.address, by: former?.listeners ?? [])
+                opened.append((listener, try self.openSockets(listener.configuration, joins: joins)))
             }
             for listener in kept { try self.setMode(listener.configuration) }
         } catch {
@@ -146,28 +147,33 @@ package final class Gateway: Sendable {
     }
 
     /// One socket for each loop: TCP listeners share the port, others the socket.
-    private func openSockets(_ listener: ListenerConfiguration) throws(PlanFault) -> [Descriptor] {
+    /// - Parameter joins: a listener of ours has the address still, and is closed as soon as this one is there.
+    private func openSockets(
+        _ listener: ListenerConfiguration, joins: Bool = false
+    ) throws(PlanFault) -> [Descriptor] {
+        var descriptors: [Descriptor] = []
         do throws(SystemError) {
-            var descriptors: [Descriptor] = []
             for (index, loop) in self.loops.enumerated() {
                 if index > 0, let first = descriptors.first, !listener.address.opensOnEachLoop {
                     descriptors.append(try first.duplicated().get())
                     continue
                 }
-                descriptors.append(try self.openSocket(listener, like: descriptors.first, on: loop))
+                descriptors.append(try self.openSocket(listener, like: descriptors.first, joins: joins, on: loop))
             }
             return descriptors
         } catch {
-            throw PlanFault("listener '\(listener.name)' at \(listener.address): \(error)")
+            for descriptor in descriptors { descriptor.close() }
+            let reason = error == .addressInUse && !joins ? "another process listens here" : "\(error)"
+            throw PlanFault("listener '\(listener.name)' at \(listener.address): \(reason)")
         }
     }
 
     private func openSocket(
-        _ listener: ListenerConfiguration, like first: Descriptor?, on loop: Loop
+        _ listener: ListenerConfiguration, like first: Descriptor?, joins: Bool, on loop: Loop
     ) throws(SystemError) -> Descriptor {
         var options = ListenOptions()
         options.backlog = Int32(clamping: listener.backlog)
-        options.sharesPort = listener.address.opensOnEachLoop
+        if listener.address.opensOnEachLoop { options.portSharing = first == nil && !joins ? .begin : .join }
         switch listener.address {
         case .tcp(let address, let port):
             let picked = first.flatMap { loop.system.localAddress($0)?.port } ?? port

@@ -12,12 +12,15 @@ package final class GatewayShared: Sendable {
     package let keepsHandshakes: Bool
     /// Where events go; `nil` where nobody could ever ask for them.
     package let journal: EventJournal?
+    /// Of the process; `nil` where connections have no memory that could be returned, as in simulations.
+    let memory: MemoryReturn?
     private let admission: Mutex<Admission>
 
     package init(
         log: TunnelLog, hub: ChatHub, admission: Admission, closedLimit: Int = 0, keepsHandshakes: Bool = false,
-        journal: EventJournal? = nil
+        journal: EventJournal? = nil, returnsMemory: Bool = false
     ) {
+        self.memory = returnsMemory ? MemoryReturn() : nil
         self.log = log
         self.hub = hub
         self.admission = Mutex(admission)

@@ -10,10 +10,14 @@ package final class LoopGateway {
     private var listeners: [String: ListeningPlace] = [:]
     /// Listeners whose name a new one has taken; they accept until the reload is complete.
     private var displaced: [String: ListeningPlace] = [:]
+    /// Of listeners that have TLS handshakes under way.
+    var handshakeQueues: [String: HandshakeQueue] = [:]
     private(set) var live: [UInt64: any LiveConnection] = [:]
     private(set) var isDraining = false
     private var whenEmpty: (() -> Void)?
     var drainer: LoopDrainer?
+    private let memoryTimer = LoopTimer()
+    private var looksForMemory = false
     /// Identifiers given out on this loop so far.
     private var sequence: UInt64 = 0
     var closed: ClosedConnections
@@ -88,6 +92,13 @@ package final class LoopGateway {
         if case .unix(let path, _) = place.plan.configuration.address { self.loop.system.removeSocketFile(path) }
     }
 
+    func handshakeQueue(of listener: String) -> HandshakeQueue {
+        if let queue = self.handshakeQueues[listener] { return queue }
+        let queue = HandshakeQueue(self, listener: listener)
+        self.handshakeQueues[listener] = queue
+        return queue
+    }
+
     // MARK: Connections
 
     /// Whatever lives on this loop now.
@@ -138,6 +149,9 @@ package final class LoopGateway {
 
     func add(_ connection: any LiveConnection) {
         self.live[connection.identifier] = connection
+        guard self.shared.memory != nil, !self.looksForMemory else { return }
+        self.looksForMemory = true
+        self.loop.arm(self.memoryTimer, after: MemoryReturn.interval, target: self)
     }
 
     /// One connection became another under the same identifier: what was accepted became a tunnel.
@@ -177,5 +191,14 @@ package final class LoopGateway {
     /// In the order of acceptance, so that a simulation can be replayed.
     package func abandonAll() {
         for (_, connection) in self.live.sorted(by: { $0.key < $1.key }) { connection.abandon(.operator, .drained) }
+    }
+}
+
+extension LoopGateway: TimerTarget {
+    package func timerFired(_ timer: LoopTimer) {
+        self.shared.memory?.look(at: self.loop.now)
+        self.looksForMemory = !self.live.isEmpty
+        guard self.looksForMemory else { return }
+        self.loop.arm(self.memoryTimer, after: MemoryReturn.interval, target: self)
     }
 }

@@ -88,17 +88,26 @@ final class InboundConnection {
     }
 
     private func secure() {
+        self.phase = .securing
+        let queue = self.gateway.handshakeQueue(of: self.passport.listener)
+        if queue.enter(self.passport.identifier, limit: self.plan.configuration.limits.maximumHandshakes) {
+            self.beginHandshake()
+        }
+    }
+
+    func beginHandshake() {
         guard let context = self.plan.context else {
             return self.end(TerminationReason(.gateway, .tls, .system), reset: true)
         }
-        self.phase = .securing
         var settings = SecureSettings(context: context)
         // The deadline of all steps ends this one too.
         settings.timeout = self.plan.configuration.limits.handshakeTimeout
+        settings.handshakeByteLimit = self.plan.configuration.limits.maximumHandshakeSize
         self.securing = SecureTransport.upgrade(self.transport, settings: settings, received: []) { result in
             self.securing = nil
             switch result {
             case .success(let secure):
+                self.leaveHandshakeQueue()
                 self.isSecure = true
                 self.transport = secure
                 secure.consumer = self
@@ -107,6 +116,15 @@ final class InboundConnection {
                 self.end(self.reason(for: failure, in: .tls), reset: false, detail: failure.description)
             }
         }
+    }
+
+    /// Others wait for their turn, and this one takes too long.
+    func handshakeOverdue() {
+        self.end(TerminationReason(.downstream, .tls, .timeout(.handshake)), reset: true)
+    }
+
+    private func leaveHandshakeQueue() {
+        self.gateway.handshakeQueues[self.passport.listener]?.leave(self.passport.identifier)
     }
 
     /// What is inside, with or without TLS around it.
@@ -189,12 +207,14 @@ final class InboundConnection {
         self.isEnding = true
         self.phase = .done
         self.loop.disarm(self.timer)
+        let wasSecuring = self.plan.configuration.kind.speaksTLS && !self.isSecure
         self.securing?.reset()
         self.securing = nil
         self.transport.consumer = nil
         if reset { self.transport.reset() } else { self.transport.close(linger: .seconds(2)) }
         self.gateway.ended(self.passport, reason, detail: detail, downstream: nil, upstream: nil)
         self.ticket.release()
+        if wasSecuring { self.leaveHandshakeQueue() }
     }
 }
 

@@ -30,6 +30,9 @@ final class ConnectionAttempt: @unchecked Sendable {
     }
 
     func begin() {
+        guard DescriptorReserve.process.look() else {
+            return self.pool.eventLoop.execute { self.fail(.connecting(.system(.processDescriptorsExhausted))) }
+        }
         let bootstrap = ClientBootstrap(group: self.pool.eventLoop)
             .resolver(self.lookup)
             .connectTimeout(.bounded(self.order.connectTimeout))
@@ -64,6 +67,10 @@ final class ConnectionAttempt: @unchecked Sendable {
 
     /// Several channels may be made, of which one wins.
     private func equip(_ channel: any Channel) throws {
+        // Many lookups may have ended at once since the attempts began.
+        guard DescriptorReserve.process.look() else {
+            throw TransportFailure.system(.processDescriptorsExhausted)
+        }
         let pipeline = channel.pipeline.syncOperations
         if let secure = try self.secureHandler() { try pipeline.addHandler(secure) }
         let wire = WireHandler(limits: self.pool.settings.limits)

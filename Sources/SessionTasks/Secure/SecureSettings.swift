@@ -14,6 +14,9 @@ package struct SecureSettings: Sendable {
     package var resumptionKey: String?
     /// For the handshake, without the time that `decide` and `chooseIdentity` take.
     package var timeout: Duration = .seconds(10)
+    /// Bytes that the peer may send before the handshake is over, counted after each read; `nil` leaves it to OpenSSL,
+    /// which bounds each message.
+    package var handshakeByteLimit: Int?
     /// Asked when the context's configuration says `asksForDecision`; may answer at any time, from any thread. `nil`
     /// rejects.
     package var decide: Decide?

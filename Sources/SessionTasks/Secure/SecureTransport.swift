@@ -49,6 +49,8 @@ package final class SecureTransport {
     private var confirmed: UInt64 = 0
     private var marks: Deque<(plain: UInt64, below: UInt64)> = []
     let settings: SecureSettings
+    /// Received before the handshake was over; counted where there is a limit.
+    private var handshakeBytes = 0
     private var completion: Completion?
     let timer = LoopTimer()
 
@@ -118,6 +120,7 @@ package final class SecureTransport {
             self.loop.spend(event.work)
             goesOn = self.act(on: event)
         }
+        if self.phase == .handshaking { self.countHandshakeBytes(used) }
         self.sendRecords()
         return used
     }
@@ -128,6 +131,13 @@ package final class SecureTransport {
         guard !self.awaitsNextTurn else { return }
         self.awaitsNextTurn = true
         self.loop.inNextTurn(self)
+    }
+
+    private func countHandshakeBytes(_ count: Int) {
+        guard let limit = self.settings.handshakeByteLimit else { return }
+        self.handshakeBytes += count
+        guard self.handshakeBytes > limit else { return }
+        self.fail(TLSFailure(.excessiveInput, reasons: ["the handshake is longer than \(limit) bytes"]))
     }
 
     /// Plaintext waits for a consumer who takes no more.

@@ -51,6 +51,10 @@ package final class ConnectAttempt {
     }
 
     private func resolve(_ host: String, port: UInt16) {
+        guard self.loop.system.hasDescriptors else {
+            self.lastFailure = .system(.processDescriptorsExhausted)
+            return self.loop.inNextTurn(self)
+        }
         self.ticket = self.loop.system.resolve(host, port: port) { result in
             self.ticket = nil
             switch result {

@@ -1,8 +1,8 @@
 /// A listening socket on one loop.
 ///
 /// Takes at most `acceptsPerTurn` connections a turn, so that a burst of newcomers cannot starve the connections that
-/// are there. When the process runs out of descriptors it stops accepting for `exhaustionPause`, and tries again: the
-/// waiting ones stay in the kernel's queue.
+/// are there. When the process has no descriptor for another connection it stops accepting, and tries again every
+/// `exhaustionPause` until it succeeds: the waiting ones stay in the kernel's queue.
 package final class SocketListener {
     package static let acceptsPerTurn = 16
     /// Most that `acceptWaiting` takes.
@@ -84,22 +84,33 @@ package final class SocketListener {
     private func acceptOne() -> Bool {
         switch self.loop.system.accept(self.descriptor) {
         case .success(var socket):
+            self.endExhaustion()
             if !self.address.isManyPlaces { socket.local = self.address }
             self.owner?.accepted(socket, by: self)
             return true
         case .failure(.wouldBlock):
+            self.endExhaustion()
             return false
         case .failure(let error) where error.isExhaustion:
+            self.loop.arm(self.timer, after: Self.exhaustionPause, target: self)
+            guard !self.exhausted else { return false }
             self.exhausted = true
             self.updateInterest()
-            self.loop.arm(self.timer, after: Self.exhaustionPause, target: self)
             self.owner?.acceptingPaused(by: self, error)
             return false
         case .failure:
             // The newcomer is gone already (ECONNABORTED) or its network failed: errors of that connection, not of the
             // listener (accept(2)).
+            self.endExhaustion()
             return true
         }
+    }
+
+    private func endExhaustion() {
+        guard self.exhausted else { return }
+        self.exhausted = false
+        self.updateInterest()
+        self.owner?.acceptingResumed(by: self)
     }
 }
 
@@ -113,9 +124,7 @@ extension SocketListener: Watchable {
 
 extension SocketListener: TimerTarget {
     package func timerFired(_ timer: LoopTimer) {
-        guard !self.closed else { return }
-        self.exhausted = false
-        self.updateInterest()
-        self.owner?.acceptingResumed(by: self)
+        guard !self.paused else { return self.endExhaustion() }
+        self.ready(.readable)
     }
 }

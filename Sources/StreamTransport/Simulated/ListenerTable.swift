@@ -85,7 +85,7 @@ extension SimulatedListener {
     }
 
     fileprivate func conflicts(with other: SimulatedListener) -> Bool {
-        guard !(self.options.sharesPort && other.options.sharesPort) else { return false }
+        guard self.options.portSharing == .none || other.options.portSharing != .join else { return false }
         return self.address == other.address || self.covers(other.address) || other.covers(self.address)
     }
 }

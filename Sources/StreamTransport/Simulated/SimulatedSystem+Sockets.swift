@@ -24,6 +24,8 @@ extension SimulatedSystem {
         return .success(AcceptedSocket(descriptor: descriptor, peer: stream.remoteAddress))
     }
 
+    package var hasDescriptors: Bool { self.process.descriptorRefusal() == nil }
+
     package func connect(_ address: SocketAddress) -> Result<Descriptor, SystemError> {
         if let refusal = self.process.descriptorRefusal() { return .failure(refusal) }
         do throws(SystemError) {

@@ -4,7 +4,11 @@ import CLinux
 extension LinuxSystem {
     package func listen(_ address: SocketAddress, options: ListenOptions) -> Result<Descriptor, SystemError> {
         let opened = sluice_stream_socket(address.family)
-        guard opened >= 0 else { return .failure(.last) }
+        guard opened >= 0 else { return .failure(self.refused(.last)) }
+        guard self.reserve.admitsInner(opened) else {
+            _ = CLinux.close(opened)
+            return .failure(.processDescriptorsExhausted)
+        }
         if let error = Self.prepare(opened, for: address, options: options) {
             _ = CLinux.close(opened)
             return .failure(error)
@@ -17,7 +21,7 @@ extension LinuxSystem {
             Self.removeStaleSocket(path)
         } else {
             Self.set(opened, SOL_SOCKET, SO_REUSEADDR, 1)
-            if options.sharesPort { Self.set(opened, SOL_SOCKET, SO_REUSEPORT, 1) }
+            if options.portSharing == .join { Self.set(opened, SOL_SOCKET, SO_REUSEPORT, 1) }
             if case .ipv6 = address {
                 Self.set(opened, Int32(IPPROTO_IPV6), IPV6_V6ONLY, options.dualStack ? 0 : 1)
             }
@@ -29,31 +33,47 @@ extension LinuxSystem {
         if case .unix(let path) = address, !path.hasPrefix("@") {
             guard unsafe chmod(path, options.mode) == 0 else { return .last }
         }
-        return CLinux.listen(opened, options.backlog) == 0 ? nil : .last
+        guard CLinux.listen(opened, options.backlog) == 0 else { return .last }
+        // Not sooner: while it neither listens nor shares, any other socket there makes bind(2) or listen(2) fail, that of
+        // a process that starts at the same time too.
+        if options.portSharing == .begin { Self.set(opened, SOL_SOCKET, SO_REUSEPORT, 1) }
+        return nil
     }
 
     /// A socket file that nobody listens on any more (its process died) would make every restart fail.
     private static func removeStaleSocket(_ path: String) {
-        guard !path.hasPrefix("@"), unsafe sluice_is_socket_file(path) == 1 else { return }
-        let probe = sluice_stream_socket(AF_UNIX)
-        guard probe >= 0 else { return }
-        defer { _ = CLinux.close(probe) }
-        let answer = unsafe SocketAddress.unix(path: path).withSockaddr { unsafe sluice_connect(probe, $0, $1) }
-        if answer == -1, sluice_errno() == ECONNREFUSED { _ = unsafe unlink(path) }
+        guard !path.hasPrefix("@"), unsafe sluice_is_socket_file(path) == 1, !SocketFile.isServed(path) else { return }
+        _ = unsafe unlink(path)
     }
 
     package func accept(_ listener: Descriptor) -> Result<AcceptedSocket, SystemError> {
+        guard self.reserve.hasRoom else { return .failure(.processDescriptorsExhausted) }
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
         let accepted = unsafe sluice_accept(listener.number, &storage, &length)
-        guard accepted >= 0 else { return .failure(.last) }
+        guard accepted >= 0 else { return .failure(self.refused(.last)) }
+        // One that came too far is served; the next waits in the kernel's queue.
+        _ = self.reserve.admits(accepted)
         let peer = SocketAddress(storage, length: length)
         return .success(AcceptedSocket(descriptor: Descriptor(accepted), peer: peer ?? .unix(path: "")))
     }
 
+    /// What the system said, which the reserve learns too.
+    private func refused(_ error: SystemError) -> SystemError {
+        if error == .processDescriptorsExhausted { self.reserve.exhausted() }
+        return error
+    }
+
+    package var hasDescriptors: Bool { self.reserve.look() }
+
     package func connect(_ address: SocketAddress) -> Result<Descriptor, SystemError> {
+        guard self.reserve.hasRoom else { return .failure(.processDescriptorsExhausted) }
         let opened = sluice_stream_socket(address.family)
-        guard opened >= 0 else { return .failure(.last) }
+        guard opened >= 0 else { return .failure(self.refused(.last)) }
+        guard self.reserve.admits(opened) else {
+            _ = CLinux.close(opened)
+            return .failure(.processDescriptorsExhausted)
+        }
         let outcome = unsafe address.withSockaddr { target, length in
             unsafe sluice_connect(opened, target, length) == 0 ? Int32(0) : sluice_errno()
         }
@@ -137,7 +157,7 @@ extension LinuxSystem {
     package var passesFrom: Int { 32 << 10 }
 
     package func pass(_ source: Descriptor, to target: Descriptor, atMost count: Int) -> PassedBytes? {
-        if self.passage == nil { self.passage = Passage() }
+        if self.passage == nil { self.passage = Passage(self.reserve) }
         return self.passage?.pass(source, to: target, atMost: count)
     }
 

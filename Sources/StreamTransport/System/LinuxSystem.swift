@@ -10,11 +10,13 @@ package final class LinuxSystem: System {
     private let waker: Int32
     private let found: UnsafeMutablePointer<epoll_event>
     private let resolutions: PendingResolutions
+    let reserve: DescriptorReserve
     /// Made by the first bulk.
     var passage: Passage?
 
     /// - Throws: `SystemError` when the process has no descriptors left.
-    package init(resolver: ResolverThreads = .shared) throws(SystemError) {
+    package init(resolver: ResolverThreads = .shared, reserve: DescriptorReserve = .process) throws(SystemError) {
+        self.reserve = reserve
         let poller = epoll_create1(Int32(EPOLL_CLOEXEC))
         guard poller >= 0 else { throw SystemError.last }
         let waker = eventfd(0, Int32(EFD_NONBLOCK | EFD_CLOEXEC))

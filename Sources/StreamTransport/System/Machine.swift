@@ -23,6 +23,23 @@ package enum Machine {
         mallopt(M_TRIM_THRESHOLD, 8 << 20)
     }
 
+    /// Bytes of memory that are this process's own, in use by nobody, and not yet given back to the system; `nil` where
+    /// that cannot be told. Takes some 10 µs, and more with the number of free blocks.
+    package static var idleMemory: Int? {
+        guard let text = try? SystemFile.read("/proc/self/statm", limit: 4096) else { return nil }
+        // proc(5): size, resident and shared, in pages.
+        let pages = String(decoding: text, as: UTF8.self).split(separator: " ").prefix(3).compactMap { Int($0) }
+        guard pages.count == 3 else { return nil }
+        let heap = mallinfo2()
+        return (pages[1] - pages[2]) * Int(getpagesize()) - Int(heap.uordblks) - Int(heap.hblkhd)
+    }
+
+    /// Gives memory that the C library keeps for later back to the system. Each arena is locked for as long as its own
+    /// part takes.
+    package static func returnIdleMemory() {
+        malloc_trim(0)
+    }
+
     /// `count` words from the kernel's generator, at most 32 in one call.
     package static func randomWords(_ count: Int) -> [UInt64] {
         unsafe [UInt64](unsafeUninitializedCapacity: count) { buffer, used in

@@ -11,12 +11,17 @@ struct Passage: ~Copyable {
     private var held = 0
 
     /// `nil` where there are no descriptors left, or SIGPIPE is not ignored.
-    init?() {
+    init?(_ reserve: DescriptorReserve) {
         var ends: (Int32, Int32) = (-1, -1)
         let result = unsafe withUnsafeMutableBytes(of: &ends) { bytes in
             unsafe sluice_open_pipe(bytes.assumingMemoryBound(to: Int32.self).baseAddress, Int32(Self.capacity))
         }
         guard result == 0 else { return nil }
+        guard reserve.admitsInner(max(ends.0, ends.1)) else {
+            _ = CLinux.close(ends.0)
+            _ = CLinux.close(ends.1)
+            return nil
+        }
         (self.exit, self.entrance) = ends
     }
 

@@ -69,6 +69,9 @@ package protocol System: AnyObject {
     /// a socket's family lacks are passed over.
     func apply(_ options: SocketOptions, to descriptor: Descriptor) -> SystemError?
 
+    /// Whether a connection may take a descriptor now, so that a lookup for one is worth its while.
+    var hasDescriptors: Bool { get }
+
     /// Looks up `host` away from the loop and calls back on it, at most once; `deadline` bounds the wait.
     func resolve(
         _ host: String, port: UInt16, completion: @escaping (Result<[SocketAddress], ResolutionFailure>) -> Void

@@ -40,8 +40,9 @@ extension SystemError {
 }
 
 extension SystemError: CustomStringConvertible {
-    /// The system's text, such as "Connection refused".
+    /// The system's text, such as "Connection refused"; for the process's own lack of descriptors, the figures.
     package var description: String {
-        unsafe String(cString: strerror(self.number))
+        if self == .processDescriptorsExhausted { return DescriptorReserve.process.description }
+        return unsafe String(cString: strerror(self.number))
     }
 }

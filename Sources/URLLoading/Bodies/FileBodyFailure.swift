@@ -1,4 +1,5 @@
 import Foundation
+import StreamTransport
 
 /// Why a file cannot be sent.
 package enum FileBodyFailure: Error, Equatable, Sendable {
@@ -54,7 +55,7 @@ extension FileBodyFailure: CustomStringConvertible {
         case .notAFile: "what is to be sent is not a regular file"
         case .noPermission: "the file to be sent may not be read"
         case .becameShorter(let missing): "the file became shorter while it was sent: \(missing) bytes are missing"
-        case .system(let number): "the file to be sent cannot be read: \(String(cString: strerror(number)))"
+        case .system(let number): "the file to be sent cannot be read: \(SystemError(number))"
         }
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import StreamTransport
 
 /// Reads a file that is as long as it was in the beginning: what is added to it later is not sent, and when it becomes
 /// shorter that is a failure. A file that is removed meanwhile is still whole for who has it open.
@@ -12,6 +13,10 @@ final class FileReader: ChunkReader, @unchecked Sendable {
     init(_ url: URL) throws(FileBodyFailure) {
         let descriptor = open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw FileBodyFailure(errorNumber: errno) }
+        guard DescriptorReserve.process.admits(descriptor) else {
+            _ = Foundation.close(descriptor)
+            throw FileBodyFailure(errorNumber: EMFILE)
+        }
         var facts = stat()
         guard fstat(descriptor, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG else {
             let isFolder = facts.st_mode & S_IFMT == S_IFDIR

@@ -1,4 +1,5 @@
 import Foundation
+import StreamTransport
 
 /// Why the file of a download cannot be had or written.
 package struct DownloadFileFailure: Error, Equatable, Sendable {
@@ -34,7 +35,7 @@ package struct DownloadFileFailure: Error, Equatable, Sendable {
 
 extension DownloadFileFailure: CustomStringConvertible {
     package var description: String {
-        let text = self.number == 0 ? "it is not the one that was left" : String(cString: strerror(self.number))
+        let text = self.number == 0 ? "it is not the one that was left" : "\(SystemError(self.number))"
         return switch self.step {
         case .creating: "the file of the download cannot be made: \(text)"
         case .reopening: "the file of the download cannot be gone on with: \(text)"

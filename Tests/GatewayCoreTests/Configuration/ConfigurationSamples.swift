@@ -88,6 +88,8 @@ enum ConfigurationSamples {
             accept-rate: 100/s
             accept-burst: 200
             handshake-timeout: 5s
+            max-tls-handshakes: 200
+            max-tls-handshake-size: 16KiB
             max-header-size: 8KiB
             max-header-count: 50
             keep-alive: {idle: 30s, interval: 5s, probes: 3}

@@ -133,6 +133,65 @@ struct SecureListenerTests {
         scene.finish()
     }
 
+    /// Begins a TLS connection to the gateway and tells when it stands.
+    private func secureClient(
+        _ scene: GatewayScene, _ files: Files, _ done: @escaping (Result<SecureTransport, TransportFailure>) -> Void
+    ) throws {
+        let loop = Loop(system: scene.network.makeSystem())
+        (loop.system as? SimulatedSystem)?.drive { loop.turn() }
+        let settings = try files.client
+        loop.inNextTurn(
+            GatewayCall {
+                _ = ConnectAttempt(.address(GatewayScene.gatewayAddress(1001)), on: loop, timeout: .seconds(5)) {
+                    result in
+                    guard case .success(let connection) = result else { return }
+                    SecureTransport.upgrade(connection, settings: settings, received: [], completion: done)
+                }
+            })
+    }
+
+    /// As many handshakes as may be under way are held by clients that send one byte and no more.
+    @Test func silentClientsDoNotKeepOthersFromTheirHandshake() throws {
+        let files = try Files()
+        let scene = try GatewayScene(
+            files.configuration.replacingOccurrences(
+                of: "plain-and-tls: true", with: "plain-and-tls: true\n    max-tls-handshakes: 2"))
+        let silent = try (0..<8).map { _ in try scene.client(1001) }
+        for client in silent { client.send([22]) }
+        #expect(scene.run { silent.allSatisfy(\.isConnected) })
+        var good: [SecureTransport] = []
+        var failures: [TransportFailure] = []
+        for _ in 0..<3 {
+            try self.secureClient(scene, files) { result in
+                switch result {
+                case .success(let secure): good.append(secure)
+                case .failure(let failure): failures.append(failure)
+                }
+            }
+        }
+        // All would be over by the end of `handshake-timeout` only.
+        #expect(scene.run(atMost: .seconds(9)) { good.count == 3 }, "\(failures)")
+        #expect(silent.filter { $0.failure == .reset }.count >= 4)
+        for secure in good { secure.loop.inNextTurn(GatewayCall { secure.reset() }) }
+        scene.settle()
+        scene.finish()
+    }
+
+    @Test func aHandshakeLongerThanItMayBeEndsTheConnection() throws {
+        let files = try Files()
+        let scene = try GatewayScene(
+            files.configuration.replacingOccurrences(
+                of: "plain-and-tls: true", with: "plain-and-tls: true\n    max-tls-handshake-size: 4KiB"))
+        let client = try scene.client(1001)
+        // A ClientHello of 60 KiB, of which the greater part is still to come.
+        var record: [UInt8] = [22, 3, 1, 0x40, 0, 1, 0, 0xEA, 0x60]
+        record += [UInt8](repeating: 0, count: 5 + 0x4000 - record.count)
+        client.send(record)
+        #expect(scene.run(atMost: .seconds(5)) { client.failure != nil || client.sawEnd })
+        #expect(scene.gateway.liveCount == 0)
+        scene.finish()
+    }
+
     @Test func theFirstByteTellsPlainFromTLS() throws {
         let files = try Files()
         let scene = try GatewayScene(files.configuration)

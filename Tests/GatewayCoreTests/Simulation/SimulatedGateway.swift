@@ -56,7 +56,7 @@ final class SimulatedGateway {
     private func open(_ listener: ListenerPlan) throws {
         guard case .tcp(let address, let port) = listener.configuration.address else { return }
         var options = ListenOptions()
-        options.sharesPort = true
+        options.portSharing = .join
         for part in self.parts {
             let place = SocketAddress(address, port: port)
             try part.open(listener, on: part.loop.system.listen(place, options: options).get())

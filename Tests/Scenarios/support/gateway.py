@@ -23,14 +23,15 @@ class Gateway:
     def __init__(self, *arguments, ready=True, environment=None, descriptors=None, inherited=(), errors=subprocess.PIPE,
                  directory=None, wrapper=(), program=BINARY):
         """
-        descriptors: the limit of open files of the process.
+        descriptors: the limit of open files of the process; or two, the soft and the hard one.
         inherited: descriptors that it keeps; wrapper: words before the binary, of a program that ends by executing it.
         program: where that program finds the binary, if elsewhere.
         errors: a file for standard error, where the log goes, instead of a pipe that is read.
         """
         def prepare():
             if descriptors is not None:
-                resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+                both = descriptors if isinstance(descriptors, tuple) else (descriptors, descriptors)
+                resource.setrlimit(resource.RLIMIT_NOFILE, both)
 
         self.arguments = [str(word) for word in arguments]
         self.process = subprocess.Popen(

@@ -130,7 +130,7 @@ struct SimulatedNetworkTests {
 
     @Test func sharesNewcomersOutAmongListenersOfOnePort() throws {
         var options = ListenOptions()
-        options.sharesPort = true
+        options.portSharing = .join
         let meeting = try Meeting(options: options)
         let other = try meeting.servers.listen(at: Self.server, options: options)
         for _ in 0..<40 { _ = try meeting.connect() }

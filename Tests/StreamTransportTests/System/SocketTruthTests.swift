@@ -223,10 +223,15 @@ struct SocketTruthTests {
         #expect(system.listen(taken, options: ListenOptions()) == .failure(.addressInUse))
         system.close(first)
         var sharing = ListenOptions()
-        sharing.sharesPort = true
+        sharing.portSharing = .begin
         let second = try system.listen(taken, options: sharing).get()
+        // As another process of the same program would begin: it takes no connections from the one that is there.
+        #expect(system.listen(taken, options: sharing) == .failure(.addressInUse))
+        sharing.portSharing = .join
         let third = try system.listen(taken, options: sharing).get()
         #expect(system.localAddress(second) == system.localAddress(third))
+        sharing.portSharing = .begin
+        #expect(system.listen(taken, options: sharing) == .failure(.addressInUse))
         #expect(system.listen(taken, options: ListenOptions()) == .failure(.addressInUse))
         system.close(second)
         system.close(third)

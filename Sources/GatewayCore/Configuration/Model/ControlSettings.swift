@@ -9,6 +9,7 @@ package struct ControlSettings: Sendable, Equatable {
     }
 
     package static let standardPort: UInt16 = 8081
+    package static let standardConnections = 512
 
     /// `nil`: there is none.
     package var address: Address? = .tcp(.loopback, port: Self.standardPort)
@@ -29,6 +30,10 @@ package struct ControlSettings: Sendable, Equatable {
     package var hosts: [HostPattern] = []
     /// Where connections opened by command may lead; `nil` is as the address asks for.
     package var writtenTargets: TargetRules?
+    /// Connections at once, 1 to 100 000; where more come, those that wait for a request give way.
+    package var maximumConnections = Self.standardConnections
+    /// Connections at once of one address (an IPv6 /64), 1 to 100 000.
+    package var maximumConnectionsPerClient = 256
     /// Requests carried out at once, 1 to 10 000; more are answered with 503.
     package var maximumRequests = 256
     /// Requests of each caller a second, 1 to 100 000; more are answered with 429. `nil` is any number.

@@ -8,12 +8,14 @@ package struct GatewayConfiguration: Sendable, Equatable {
     package var upstreams: [UpstreamConfiguration]
     /// Connections of all listeners together; what comes above it is refused (503 after a WebSocket handshake, else a
     /// reset).
-    package var maximumConnections: Int = 65_536
+    package var maximumConnections: Int = Self.standardConnections
     /// Socket loops, a thread each; `nil` is one per core of the machine that the process may use.
     package var loops: Int?
     package var drain = DrainSettings()
     package var log = LogSettings()
     package var control = ControlSettings()
+
+    static let standardConnections = 65_536
 
     package init(
         listeners: [ListenerConfiguration], routes: [RouteConfiguration], upstreams: [UpstreamConfiguration] = []

@@ -88,7 +88,9 @@ extension ControlKey {
     fileprivate var needsRestart: Bool {
         switch self {
         case .address, .mode, .closedConnections, .keepHandshakes: true
-        case .tls, .tokens, .clients, .peers, .hosts, .targets, .maxRequests, .requestRate, .transfers: false
+        case .tls, .tokens, .clients, .peers, .hosts, .targets, .maxConnections, .maxConnectionsPerClient, .maxRequests,
+            .requestRate, .transfers:
+            false
         }
     }
 }

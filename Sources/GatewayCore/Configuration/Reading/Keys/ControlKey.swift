@@ -8,6 +8,8 @@ package enum ControlKey: String, CaseIterable, Sendable {
     case peers
     case hosts
     case targets
+    case maxConnections = "max-connections"
+    case maxConnectionsPerClient = "max-connections-per-client"
     case maxRequests = "max-requests"
     case requestRate = "request-rate"
     case closedConnections = "closed-connections"

@@ -14,6 +14,8 @@ package enum ListenerKey: String, CaseIterable, Sendable {
     case acceptRate = "accept-rate"
     case acceptBurst = "accept-burst"
     case handshakeTimeout = "handshake-timeout"
+    case maxTLSHandshakes = "max-tls-handshakes"
+    case maxTLSHandshakeSize = "max-tls-handshake-size"
     case maxHeaderSize = "max-header-size"
     case maxHeaderCount = "max-header-count"
     case keepAlive = "keep-alive"

@@ -7,6 +7,9 @@ extension ControlSettings {
         self.isExplicit = section.has(.address)
         section.read(.closedConnections, into: &self.closedConnections, as: .integer(0...100_000))
         section.read(.keepHandshakes, into: &self.keepsHandshakes, as: .boolean)
+        section.read(.maxConnections, into: &self.maximumConnections, as: .integer(1...100_000))
+        section.read(
+            .maxConnectionsPerClient, into: &self.maximumConnectionsPerClient, as: .integer(1...100_000))
         section.read(.maxRequests, into: &self.maximumRequests, as: .integer(1...10_000))
         section.readOrNone(.requestRate, into: &self.requestRate, as: .rate(1...100_000))
         self.readMode(section)

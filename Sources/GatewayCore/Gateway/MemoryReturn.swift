@@ -1,0 +1,43 @@
+import StreamTransport
+import Synchronization
+
+/// Gives the memory of bursts back to the system: of handshakes that are over, of tunnels whose readers were slow.
+///
+/// The C library keeps what is freed in the middle of its heaps. While a gateway has connections, and once after the last,
+/// a thread of its own looks how much that is, at most every `interval`, and returns it where it is worth the while.
+final class MemoryReturn: Sendable {
+    static let interval = Duration.seconds(10)
+    /// Idle bytes that are left alone.
+    private static let threshold = 16 << 20
+
+    private struct State {
+        var nextLook = MonotonicInstant(nanoseconds: .min)
+        /// What the last look could not return, as single blocks in use hold their pages.
+        var unreturnable = 0
+    }
+
+    private let state = Mutex(State())
+
+    /// From any loop; only one of several calls within `interval` does anything.
+    func look(at now: MonotonicInstant) {
+        let isDue = self.state.withLock { state in
+            guard now >= state.nextLook else { return false }
+            state.nextLook = now.advanced(by: Self.interval)
+            return true
+        }
+        guard isDue else { return }
+        SystemThread.start(named: "memory") { self.returnIdleMemory() }
+    }
+
+    private func returnIdleMemory() {
+        guard let idle = Machine.idleMemory else { return }
+        let isWorthwhile = self.state.withLock { state in
+            state.unreturnable = min(state.unreturnable, max(0, idle))
+            return idle >= state.unreturnable + Self.threshold
+        }
+        guard isWorthwhile else { return }
+        Machine.returnIdleMemory()
+        let left = max(0, Machine.idleMemory ?? 0)
+        self.state.withLock { $0.unreturnable = left }
+    }
+}

@@ -1,0 +1,111 @@
+import CLinux
+import Synchronization
+
+/// Keeps some descriptors of the process free, because some of its parts cannot do without: libdispatch, for one, ends the
+/// process when it cannot open a file under /proc.
+///
+/// Callable from any thread. While there is room, it costs one system call for each connection that is opened, and none
+/// for those that are there.
+package final class DescriptorReserve: Sendable {
+    /// The reserve of this process.
+    package static let process = DescriptorReserve { DescriptorReserve.systemLimit }
+    /// Descriptors held open, to be given back at once should the limit sink below what is in use.
+    private static let spareCount = 8
+
+    private let currentLimit: @Sendable () -> Int
+    /// The reserve was reached; until a look shows that it no longer is, nothing is opened.
+    private let reached = Atomic<Bool>(false)
+    private let holdsSpares = Atomic<Bool>(false)
+    private let spares = Mutex<[Int32]>([])
+
+    /// - Parameter limit: descriptors that the system lets the process have; asked again and again, since it may change.
+    package init(limit: @escaping @Sendable () -> Int) {
+        self.currentLimit = limit
+    }
+
+    /// What the limit is now.
+    package var budget: DescriptorBudget { DescriptorBudget(limit: self.currentLimit()) }
+
+    /// Whether a descriptor for a connection or a file may be opened. Looks closer only where there was no room before.
+    package var hasRoom: Bool {
+        !self.reached.load(ordering: .relaxed) || self.look()
+    }
+
+    /// Opens and closes a descriptor to see which number is the lowest free one.
+    /// - Returns: whether it is below the reserve.
+    @discardableResult
+    package func look() -> Bool {
+        let number = eventfd(0, Int32(EFD_CLOEXEC))
+        guard number >= 0 else {
+            self.exhausted()
+            return false
+        }
+        _ = CLinux.close(number)
+        guard self.admits(number) else { return false }
+        if self.reached.exchange(false, ordering: .relaxed) { self.refillSpares() }
+        return true
+    }
+
+    /// Whether a descriptor that was just opened for a connection or a file lies below the reserve. If not, nothing
+    /// more is opened until there is room again.
+    package func admits(_ number: Int32) -> Bool {
+        guard number < self.budget.ceiling else {
+            self.reached.store(true, ordering: .relaxed)
+            return false
+        }
+        return true
+    }
+
+    /// As `admits`, for what the gateway cannot do without: listeners, splice pipes.
+    package func admitsInner(_ number: Int32) -> Bool {
+        number < self.budget.innerCeiling
+    }
+
+    /// The system refused a descriptor: the limit sank, or others used up the reserve. Gives the held ones back.
+    package func exhausted() {
+        self.reached.store(true, ordering: .relaxed)
+        guard self.holdsSpares.load(ordering: .relaxed) else { return }
+        self.spares.withLock { spares in
+            for spare in spares { _ = CLinux.close(spare) }
+            spares = []
+        }
+    }
+
+    // MARK: The process's limit
+
+    /// Lets the process have as many descriptors as the system permits (the hard limit), and begins to hold spare ones.
+    /// Children would inherit the limit; a gateway starts none.
+    /// - Returns: the limit before and now.
+    package func raiseLimit() -> (before: Int, now: Int) {
+        let before = Self.systemLimit
+        sluice_raise_descriptor_limit()
+        self.holdsSpares.store(true, ordering: .relaxed)
+        self.refillSpares()
+        return (before, Self.systemLimit)
+    }
+
+    private func refillSpares() {
+        guard self.holdsSpares.load(ordering: .relaxed) else { return }
+        self.spares.withLock { spares in
+            while spares.count < Self.spareCount {
+                let spare = eventfd(0, Int32(EFD_CLOEXEC))
+                guard spare >= 0 else { return }
+                spares.append(spare)
+            }
+        }
+    }
+
+    private static var systemLimit: Int { Int(sluice_descriptor_limit()) }
+}
+
+extension DescriptorReserve: CustomStringConvertible {
+    /// How many descriptors are in use, counted as the numbers below the lowest free one.
+    package var description: String {
+        let budget = self.budget
+        let lowest = eventfd(0, Int32(EFD_CLOEXEC))
+        if lowest >= 0 { _ = CLinux.close(lowest) }
+        let used = lowest >= 0 ? min(Int(lowest), budget.limit) : budget.limit
+        return
+            "no descriptors: \(used) of \(budget.limit) in use, \(budget.reserve) kept in reserve; raise LimitNOFILE"
+    }
+}
