@@ -86,6 +86,17 @@ struct ConnectionTableTests {
         event.connection = "17"
         event.listener = "web"
         #expect(EventLine.line(event) == "10:20:30.400  opened           17, on web")
+        var end = Event(number: 8, type: "closed")
+        end.connection = "17"
+        end.reason = "downstream/relaying/clean(4001)"
+        end.closeCode = 4001
+        end.closeReason = "done\n"
+        end.receivedBytes = 2048
+        end.sentBytes = 5
+        end.labels = ["team": "blue"]
+        #expect(
+            EventLine.line(end).hasSuffix(
+                "17, downstream/relaying/clean(4001), said \"done \", received 2 KiB, sent 5 B, team=blue"))
         var gap = Event(number: 9, type: "gap")
         gap.missedFrom = 8
         gap.missedTo = 9

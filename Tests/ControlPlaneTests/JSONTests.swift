@@ -145,6 +145,39 @@ struct JSONTests {
         #expect(problem?.errors.first?.pointer == pointer)
     }
 
+    @Test(arguments: [
+        (#"{"url":"tcp://a:1","maximumMessageSizeBytes":1.5}"#, "wrong-type", "/maximumMessageSizeBytes"),
+        (#"{"url":"tcp://a:1","maximumMessageSizeBytes":1e400}"#, "invalid-value", "/maximumMessageSizeBytes"),
+        (
+            #"{"url":"tcp://a:1","maximumMessageSizeBytes":99999999999999999999}"#, "wrong-type",
+            "/maximumMessageSizeBytes"
+        ),
+        (#"{"url":"tcp://a:1","keepAlive":{"probes":-1.5}}"#, "wrong-type", "/keepAlive/probes"),
+        (#"{"url":"tcp://a:1","priority":1e400}"#, "invalid-value", "/priority"),
+    ])
+    func aNumberThatIsNotWholeOrTooLargeIsPointedAt(_ text: String, _ code: String, _ pointer: String) {
+        let problem = #expect(throws: ControlProblem.self) { try self.decode(text) }
+        #expect(problem?.status == 422)
+        #expect(problem?.code == code)
+        #expect(problem?.errors.first?.pointer == pointer)
+    }
+
+    @Test func numbersInTheFormOfOthersAreTaken() throws {
+        let request = try self.decode(#"{"url":"tcp://a:1","maximumMessageSizeBytes":1e5,"connectTimeoutMs":1.5}"#)
+        #expect(request.maximumMessageSizeBytes == 100_000 && request.connectTimeoutMs == 1.5)
+    }
+
+    @Test(arguments: [
+        (#"{"selector":{"minAgeMs":[1,1e400]}}"#, "/selector/minAgeMs/1"), (#"{"code":1000.25}"#, "/code"),
+    ])
+    func aNumberIsPointedAtInValuesOfAnyShape(_ text: String, _ pointer: String) {
+        let problem = #expect(throws: ControlProblem.self) {
+            try JSONBody.decode(BulkRequest.self, from: Array(text.utf8))
+        }
+        #expect(problem?.status == 422)
+        #expect(problem?.errors.first?.pointer == pointer)
+    }
+
     @Test func aProblemSaysAllOfItself() throws {
         var problem = ControlProblem(429, "peer-buffer-full", "Wait.").retryable(after: 3).at(pointer: "/text")
         problem.connection = Array(#"{"id":"17"}"#.utf8)

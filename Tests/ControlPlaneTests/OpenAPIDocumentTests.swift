@@ -82,6 +82,81 @@ struct OpenAPIDocumentTests {
         #expect(OpenAPIDocument.notedMembers.subtracting(known) == [])
     }
 
+    /// All operations of the document, by path and method.
+    private func operations(_ json: DocumentValue) -> [(name: String, operation: DocumentValue)] {
+        guard case .object(let paths)? = json["paths"] else { return [] }
+        return paths.flatMap { path -> [(String, DocumentValue)] in
+            guard case .object(let methods) = path.value else { return [] }
+            return methods.map { ("\($0.name) \(path.name)", $0.value) }
+        }
+    }
+
+    private func members(_ value: DocumentValue?) -> [DocumentValue.Member] {
+        if case .object(let members)? = value { members } else { [] }
+    }
+
+    @Test func everyParameterHasADescriptionAndAnExample() throws {
+        let operations = self.operations(try self.document().json)
+        #expect(operations.count > 50)
+        for (name, operation) in operations {
+            guard case .array(let parameters)? = operation["parameters"] else { continue }
+            for parameter in parameters {
+                #expect(parameter["description"] != nil && parameter["example"] != nil, "\(name): \(parameter)")
+            }
+        }
+    }
+
+    @Test func everySchemaHasAnExample() throws {
+        for schema in self.members(try self.document().json["components"]?["schemas"]) {
+            #expect(schema.value["examples"] != nil, "\(schema.name)")
+        }
+    }
+
+    @Test func everyBodyAndAnswerHasASchema() throws {
+        for (name, operation) in self.operations(try self.document().json) {
+            let answers = self.members(operation["responses"]).map { ($0.name, $0.value) }
+            for (place, value) in answers + [("body", operation["requestBody"] ?? [:])] {
+                for content in self.members(value["content"]) {
+                    // YAML has the form of the JSON beside it.
+                    let isTold = content.value["schema"] != nil || content.name == "application/yaml"
+                    #expect(isTold, "\(name) \(place) \(content.name)")
+                }
+            }
+        }
+    }
+
+    @Test(arguments: ["Configuration", "Listener", "Route", "Upstream"])
+    func examplesOfTheConfigurationPassItsReader(_ name: String) throws {
+        let schemas = try self.document().json["components"]?["schemas"]
+        guard case .array(let examples)? = schemas?[name]?["examples"], let example = examples.first else {
+            Issue.record("no example")
+            return
+        }
+        func text(_ value: DocumentValue) -> String { String(decoding: value.bytes, as: UTF8.self) }
+        func part(_ name: String) -> String {
+            guard case .array(let examples)? = schemas?[name]?["examples"] else { return "" }
+            return examples.map(text).joined(separator: ", ")
+        }
+        // JSON is YAML.
+        let document =
+            name == "Configuration"
+            ? text(example)
+            : "{\"listeners\": [\(part("Listener"))], \"routes\": [\(part("Route"))], \"upstreams\": [\(part("Upstream"))]}"
+        _ = try ConfigurationReader.read([UInt8](document.utf8), file: "example")
+    }
+
+    @Test func listenersRoutesAndUpstreamsHaveTheFormsOfTheirReaders() throws {
+        let schemas = try self.document().json["components"]?["schemas"]
+        let listener = schemas?["Listener"]
+        #expect(listener?["additionalProperties"] == false && listener?["required"] == ["name", "listen"])
+        #expect(listener?["properties"]?["backlog"]?["maximum"] == 65_535)
+        #expect(listener?["properties"]?["status"]?["readOnly"] == true)
+        #expect(listener?["properties"]?["tls"]?["$ref"] == "#/components/schemas/ServerTLSSettings")
+        // RFC 7396: what is null goes.
+        let patch = schemas?["ListenerPatch"]
+        #expect(patch?["required"] == nil && patch?["properties"]?["backlog"]?["type"] == ["integer", "null"])
+    }
+
     @Test func requestsAreStrict() throws {
         let schemas = try self.document().json["components"]?["schemas"]
         #expect(schemas?["OpenRequest"]?["additionalProperties"] == false)

@@ -64,10 +64,10 @@ def test_json_is_what_the_gateway_answers(client):
     control = Control(client.url)
     name = opened(client)
     fields = "id,kind,url,state"
-    assert client("ls", "--json", "--fields", fields).encode() == control.get("/v1/connections", fields=fields, limit=1000).body + b"\n"
-    assert client("show", name, "--json", "--fields", fields).encode() == control.get(f"/v1/connections/{name}", fields=fields).body + b"\n"
-    assert json.loads(client("send", name, "x", "--json")) == {"state": "sent", "bytes": 1, "queuedSendBytes": 0, "suspended": False}
-    assert json.loads(client("receive", name, "--json")) == {"type": "text", "text": "x", "bytes": 1}
+    assert client("ls", "--json", "--fields", fields).encode() == control.get("/v1/connections", fields=fields, limit=1000).body
+    assert client("show", name, "--json", "--fields", fields).encode() == control.get(f"/v1/connections/{name}", fields=fields).body
+    assert json.loads(client("send", name, "x", "--json")) == {"state": "sent", "sizeBytes": 1, "queuedSendBytes": 0, "suspended": False}
+    assert json.loads(client("receive", name, "--json")) == {"type": "text", "text": "x", "sizeBytes": 1}
     assert 0 < json.loads(client("ping", name, "--json"))["rttMs"]
     run = client.run("show", "4711", "--json")
     run.failed(66)

@@ -135,7 +135,7 @@ def test_a_tap_is_cut_and_told_as_json(control, client, echo):
     eventually(lambda: control.send(name, "probe") and lines.all(), "the tap")
     piece = json.loads(lines.all()[0])
     shown = piece.get("text") or base64.b64decode(piece["data"]).decode()
-    assert shown == "pr" and piece["bytes"] == 5 and piece["way"] in ("sent", "received")
+    assert shown == "pr" and piece["sizeBytes"] == 5 and piece["way"] in ("sent", "received")
     process.send_signal(signal.SIGINT)
     assert process.wait(seconds(10)) in (130, -signal.SIGINT)
     assert "4711" in client.run("tap", "4711").failed(66)

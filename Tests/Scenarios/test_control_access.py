@@ -3,9 +3,11 @@
 import hashlib
 import json
 import os
+import re
 import secrets
 import socket
 import ssl
+import struct
 import subprocess
 import sys
 import threading
@@ -102,6 +104,47 @@ def test_without_a_valid_token_nothing_is_told(tokens):
     # An unknown path and a wrong method say no more than the interface's description does.
     control.get("/v1/secrets").problem(404, "unknown-path")
     control.request("PUT", "/v1/connections").problem(405, "method-not-allowed")
+
+
+def test_writes_that_are_refused_for_their_form_or_source_are_in_the_log_too(tokens):
+    gateway, control, secret = tokens
+    operator = control.by(secret["operate"])
+    body = {"all": True, "preview": True}
+    for headers, status, code in (
+        ({"Origin": "http://evil.example"}, 403, "cross-origin"), ({"Sec-Fetch-Site": "cross-site"}, 403, "cross-origin"),
+        ({"Host": "evil.example"}, 421, "unknown-host"),
+    ):
+        operator.request("POST", "/v1/drains", body, headers=headers).problem(status, code)
+        # Whoever they are is not asked before.
+        gateway.wait_log(rf"operation=startDrain path=/v1/drains caller=nobody peer=127\.0\.0\.1:\d+ status={status} code={code}")
+    for path, headers, status, code in (
+        ("/v1/drains?x=1", {}, 400, "unknown-parameter"), ("/v1/drains?%zz", {}, 400, "malformed-query"),
+        ("/v1/drains", {"Idempotency-Key": "k" * 256}, 400, "invalid-header"),
+    ):
+        operator.request("POST", path, body, headers=headers).problem(status, code)
+        gateway.wait_log(rf"operation=startDrain path=/v1/drains caller=token:operate peer=127\.0\.0\.1:\d+ status={status} code={code}")
+    # Once each.
+    lines = [line for line in gateway.log.all() if "operation=startDrain" in line]
+    assert len(lines) == 6, lines
+
+
+def test_the_log_knows_who_asked_and_was_gone_at_once(serve):
+    gateway, control = serve()
+    body = b'{"all": true, "preview": true}'
+    head = b"POST /v1/drains HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+    ports = set()
+    for number in range(200):
+        one = socket.create_connection((control.parts.hostname, control.parts.port), timeout=seconds(10))
+        ports.add(one.getsockname()[1])
+        one.sendall(head + body)
+        if number % 2:
+            # A reset, often before the connection is accepted.
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        one.close()
+    lines = eventually(
+        lambda: len(found := [line for line in gateway.log.all() if "operation=startDrain" in line]) >= 100 and found, "the log's lines")
+    peers = [re.search(r"peer=(\S+)", line).group(1) for line in lines]
+    assert all(peer.startswith("127.0.0.1:") and int(peer.split(":")[1]) in ports for peer in peers), set(peers)
 
 
 def test_every_write_is_in_the_log_with_who_and_from_where(tokens):

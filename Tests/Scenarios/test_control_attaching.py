@@ -1,6 +1,7 @@
 """Into a live connection, beside it, and many at once: attach, tap, drains, bulk verbs, and requests that are sent twice."""
 
 import base64
+import datetime
 import contextlib
 import json
 
@@ -97,7 +98,7 @@ def test_a_relayed_connection_is_tapped_not_attached(serve):
             eventually(lambda: tap.comments, "the tap")
             eventually(lambda: client.send("seen") or client.recv() and tap.all, "pieces")
             piece = tap.all[0]
-            assert (piece["content"], piece["text"], piece["bytes"], piece["endsMessage"]) == ("text", "seen", 4, True)
+            assert (piece["content"], piece["text"], piece["sizeBytes"], piece["endsMessage"]) == ("text", "seen", 4, True)
             assert {piece["way"] for piece in tap.all} <= {"received", "sent"}
 
 
@@ -114,8 +115,12 @@ def test_a_tap_samples_and_says_what_it_left_out(serve, listener):
             return len(tap.all) >= 3
 
         eventually(send, "three pieces")
-        assert all(base64.b64decode(piece["data"]) == b"ab" and piece["bytes"] == 6 for piece in tap.all)
+        assert all(base64.b64decode(piece["data"]) == b"ab" and piece["sizeBytes"] == 6 for piece in tap.all)
         assert [piece["skipped"] for piece in tap.all[1:3]] == [2, 2]
+        # The numbers count what was left out too; the times are those of the pieces.
+        assert [piece["number"] for piece in tap.all[:3]] == [1, 4, 7]
+        times = [datetime.datetime.fromisoformat(piece["at"]) for piece in tap.all[:3]]
+        assert times == sorted(times) and abs(times[0] - datetime.datetime.now(datetime.timezone.utc)) < datetime.timedelta(minutes=1)
         control.close(name)
         eventually(lambda: tap.ended, "the end of the tap")
         end = tap.all[-1]

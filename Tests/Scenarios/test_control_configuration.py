@@ -316,3 +316,26 @@ def test_values_of_credentials_are_hidden_and_stay(configured, authority, server
     stray = {"name": "x", "path": "/x", "target": "ws://127.0.0.1:9/", "headers": {"Authorization": "(hidden)"}}
     problem = control.post("/v1/routes", stray).problem(422, "invalid-configuration")
     assert problem["errors"][0]["pointer"] == "/headers/Authorization"
+
+
+def test_json_has_types_where_a_file_has_texts(configured):
+    control = configured().control
+    for member, value, pointer in (
+        ("backlog", "5", "/backlog"), ("backlog", True, "/backlog"), ("plain-and-tls", "true", "/plain-and-tls"), ("name", 5, "/name"),
+        ("handshake-timeout", 10, "/handshake-timeout"), ("proxy-protocol-trusted", "10.0.0.0/8", "/proxy-protocol-trusted"),
+        ("proxy-protocol-trusted", [10], "/proxy-protocol-trusted/0"), ("keep-alive", [], "/keep-alive"), ("keep-alive", {"probes": "3"}, "/keep-alive/probes"),
+        ("max-header-size", {}, "/max-header-size"),
+    ):
+        body = {"name": "extra", "listen": "ws://127.0.0.1:0", member: value}
+        problem = control.post("/v1/listeners", body).problem(422, "invalid-configuration")
+        assert problem["errors"][0]["pointer"] == pointer and "expected" in problem["detail"], (member, value, problem)
+    control.get("/v1/listeners/extra").problem(404, "unknown-listener")
+    # A size is a number or a text; what takes a list is shown as one, however it was written.
+    for size in (8192, "8KiB"):
+        body = {"name": "extra", "listen": "ws://127.0.0.1:0", "max-header-size": size, "keep-alive": {"probes": 5}}
+        shown = control.request("PUT", "/v1/listeners/extra", body).json
+        assert shown["max-header-size"] == size and shown["keep-alive"] == {"probes": 5}
+    yaml = b"{name: loose, path: /loose, target: echo, origins: 'https://a.example', max-message-size: 64, compress: true}"
+    shown = control.post("/v1/routes", yaml, headers={"Content-Type": "application/yaml"}).expect(201)
+    assert (shown["origins"], shown["max-message-size"], shown["compress"]) == (["https://a.example"], 64, True)
+    assert control.get("/v1/configuration").expect(200)["routes"][-1]["origins"] == ["https://a.example"]

@@ -137,7 +137,7 @@ def test_a_stream_is_read_written_and_half_closed(control, listener):
     peer.socket.sendall(b"rest")
     peer.socket.shutdown(socket.SHUT_WR)
     last = control.verb(name, "receive", {"minimumBytes": 100, "maximumBytes": 100}).expect(200)
-    assert (last["bytes"], last["isAtEnd"]) == (4, True)
+    assert (last["sizeBytes"], last["isAtEnd"]) == (4, True)
     over = control.closed(name)
     assert (over["sentBytes"], over["receivedBytes"], over["description"]) == (7, 14, "to the test")
     assert over["terminationReason"] == "upstream/relaying/clean"
@@ -213,7 +213,7 @@ def test_what_is_sent_on_a_suspended_connection_is_bounded(serve, python_echo, l
     eventually(lambda: control.show(name)["queuedSendBytes"] < 4 << 20, "some of it to leave")
     if kind == "ws":
         for _ in queued:
-            assert control.verb(name, "receive").expect(200)["bytes"] == 512 << 10
+            assert control.verb(name, "receive").expect(200)["sizeBytes"] == 512 << 10
         control.verb(name, "ping").expect(200)
         assert control.verb(name, "send", {"text": "on"}).expect(200)["suspended"] is False
 

@@ -1,11 +1,13 @@
 """The interface is what its OpenAPI document says: schemathesis makes requests of the document and judges the answers by it."""
 
 import hashlib
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import jsonschema_rs
 import pytest
 
 from support import configuration
@@ -65,6 +67,42 @@ def test_the_document_describes_what_there_is(serve):
 
     look(document)
     assert references == {f"#/components/schemas/{name}" for name in document["components"]["schemas"]}
+
+
+def test_every_example_is_of_its_schema(serve):
+    _, control = serve()
+    document = control.get("/openapi.json").expect(200)
+    found = []
+
+    def check(schema, example, place):
+        validator = jsonschema_rs.Draft202012Validator({**schema, "components": document["components"]})
+        errors = [error.message for error in validator.iter_errors(example)]
+        assert not errors, f"{place}: {errors[:3]}"
+        found.append(place)
+
+    def look(value, place):
+        if isinstance(value, list):
+            for index, inner in enumerate(value):
+                look(inner, f"{place}/{index}")
+        if not isinstance(value, dict):
+            return
+        if isinstance(value.get("schema"), dict) and "example" in value:
+            check(value["schema"], value["example"], place)
+        if isinstance(value.get("examples"), list):
+            for example in value["examples"]:
+                check(value, example, place)
+        for name, inner in value.items():
+            if name not in ("example", "examples"):
+                look(inner, f"{place}/{name}")
+
+    look(document, "")
+    assert len(found) > 200
+    # The examples of events are those of their schemas too.
+    for path, model in (("/v1/events", "Event"), ("/v1/connections/{id}/tap", "TapRecord")):
+        media = document["paths"][path]["get"]["responses"]["200"]["content"]["text/event-stream"]
+        assert media["x-event-data"] == {"$ref": f"#/components/schemas/{model}"}
+        (data,) = [line.removeprefix("data: ") for line in media["example"].splitlines() if line.startswith("data: ")]
+        check(media["x-event-data"], json.loads(data), path)
 
 
 def schemathesis(control, folder, *words, settings=SETTINGS.format(parameters=BOUNDED), left_out=()):

@@ -39,6 +39,24 @@ def test_a_connection_is_told_of_from_its_opening_to_its_end(serve):
         assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
 
 
+def test_a_closed_event_says_how_it_ended_and_what_it_carried(serve):
+    gateway, control = serve()
+    with Events(control, "/v1/events?type=closed") as events:
+        with websockets.sync.client.connect(gateway.url()) as client:
+            client.send("seven b")
+            assert client.recv(timeout=seconds(10)) == "seven b"
+            client.close(4001, "done")
+        closed = events.wait_type("closed", listener="web", closeCode=4001)
+        assert (closed["closeReason"], closed["receivedBytes"], closed["sentBytes"]) == ("done", 7, 7)
+        assert "labels" not in closed
+        name = control.open(gateway.url(), labels={"team": "blue"})
+        control.send(name, "abc")
+        assert control.receive(name) == "abc"
+        control.close(name)
+        closed = events.wait_type("closed", connection=name)
+        assert (closed["closeCode"], closed["receivedBytes"], closed["sentBytes"], closed["labels"]) == (1000, 3, 3, {"team": "blue"})
+
+
 def test_events_that_were_missed_are_told_after_a_disconnect(serve, listener):
     _, control = serve()
     with Events(control, "/v1/events") as events:

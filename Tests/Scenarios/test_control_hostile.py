@@ -194,6 +194,88 @@ def test_what_is_no_request_ends_its_own_connection_alone(serve, head):
     assert control.receive(name) == "still here"
 
 
+def parts(received):
+    """(status, header fields in lower case, body)"""
+    head, _, body = received.partition(b"\r\n\r\n")
+    line, *fields = head.decode().split("\r\n")
+    return int(line.split()[1]), {field.partition(":")[0].lower(): field.partition(":")[2].strip() for field in fields}, body
+
+
+def test_a_client_of_http_1_0_is_answered_and_sees_the_end(serve):
+    # It waits for the end of the connection: to hold it open would hold the client up.
+    _, control = serve()
+    start = time.monotonic()
+    status, fields, body = parts(exchange(control, b"GET /livez HTTP/1.0\r\n\r\n"))
+    assert (status, fields["connection"], json.loads(body)["status"]) == (200, "close", "ok")
+    status, fields, body = parts(exchange(control, b"GET /v1/events?durationMs=10 HTTP/1.0\r\nHost: localhost\r\n\r\n"))
+    assert status == 200 and "transfer-encoding" not in fields and body.startswith(b":\n\n")
+    for option in (b"close", b"Close", b"TE, close"):
+        status, fields, _ = parts(exchange(control, b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: " + option + b"\r\n\r\n"))
+        assert (status, fields["connection"]) == (200, "close"), option
+    assert time.monotonic() - start < seconds(10)
+    # Where it asks for that, the connection stays for the next request.
+    with socket.create_connection((control.parts.hostname, control.parts.port), timeout=seconds(10)) as one:
+        for _ in range(2):
+            one.sendall(b"GET /livez HTTP/1.0\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n")
+            status, fields, _ = parts(one.recv(65536))
+            assert (status, fields["connection"]) == (200, "keep-alive")
+
+
+@pytest.mark.parametrize("version, coding", [("1.0", "chunked"), ("1.1", "gzip, chunked"), ("1.1", "gzip")])
+def test_a_transfer_coding_that_is_not_understood_is_refused(serve, version, coding):
+    gateway, control = serve()
+    head = f"POST /v1/drains HTTP/{version}\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: {coding}\r\n\r\n"
+    body = b'{"all":true}'
+    received = exchange(control, head.encode(), b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body))
+    assert received.count(b"\r\n\r\n") == 1
+    status, fields, document = parts(received)
+    assert (status, fields["connection"], fields["content-type"]) == (501, "close", "application/problem+json")
+    assert json.loads(document)["code"] == "unsupported-transfer-coding"
+    assert not [line for line in gateway.log.all() if "operation=startDrain" in line]
+
+
+def test_the_authority_of_a_target_in_absolute_form_counts(serve):
+    _, control = serve()
+    own = f"http://127.0.0.1:{control.parts.port}"
+    for target, more, wanted in (
+        ("http://evil.example/livez", "Host: 127.0.0.1\r\n", (421, "unknown-host")), (f"{own}/livez", "Host: evil.example\r\n", (200, None)),
+        (f"{own}/livez", f"Host: evil.example\r\nOrigin: {own}\r\n", (200, None)),
+        ("http://localhost/livez", f"Host: 127.0.0.1\r\nOrigin: {own}\r\n", (403, "cross-origin")),
+        (f"{own}/livez", "", (400, "bad-host")), (f"{own}/livez", "Host: a\r\nHost: b\r\n", (400, "bad-host")),
+        ("http://user@127.0.0.1/livez", "Host: 127.0.0.1\r\n", (400, "bad-host")), ("ftp://127.0.0.1/livez", "Host: 127.0.0.1\r\n", (421, "unknown-scheme")),
+    ):
+        status, _, body = parts(exchange(control, f"GET {target} HTTP/1.1\r\n{more}Connection: close\r\n\r\n".encode()))
+        assert (status, json.loads(body).get("code")) == wanted, target
+
+
+NUMBERS = [
+    ("POST", "/v1/connections", '{"url": "ws://127.0.0.1/", "maximumMessageSizeBytes": %s}', "/maximumMessageSizeBytes"),
+    ("POST", "/v1/connections", '{"url": "ws://127.0.0.1/", "keepAlive": {"probes": %s}}', "/keepAlive/probes"),
+    ("POST", "/v1/drains", '{"all": true, "code": %s}', "/code"),
+    ("POST", "/v1/listeners", '{"name": "x", "listen": "ws://127.0.0.1:0", "backlog": %s}', "/backlog"),
+]
+
+
+@pytest.mark.parametrize("method, path, body, pointer", NUMBERS, ids=[pointer for *_, pointer in NUMBERS])
+@pytest.mark.parametrize("number", ["1.5", "-1", "1e400", "-1e400", "99999999999999999999"])
+def test_a_number_that_cannot_be_meant_is_pointed_at(serve, method, path, body, pointer, number):
+    _, control = serve()
+    answer = control.request(method, path, (body % number).encode(), headers={"Content-Type": "application/json"})
+    assert_problem(answer, {422}, number)
+    assert answer.json["errors"][0]["pointer"] == pointer
+
+
+def test_every_answer_with_a_body_ends_with_a_line_feed(serve):
+    gateway, control = serve()
+    name = control.open(f"ws://127.0.0.1:{gateway.port()}/echo")
+    for path in ("/livez", "/version", "/metrics", "/openapi.json", "/v1/connections", f"/v1/connections/{name}", "/v1/listeners", "/v1/listeners/web",
+                 "/v1/configuration", "/v1/configuration?format=yaml", "/v1/drains", "/v1/operations", "/v1/transfers", "/v1/nothing", "/livez?x=1"):
+        answer = control.get(path)
+        assert answer.body.endswith(b"\n") and not answer.body.endswith(b"\n\n"), path
+        assert int(answer.headers["content-length"]) == len(answer.body), path
+    assert exchange(control, b"\0\r\n\r\n").endswith(b"}\n")
+
+
 @pytest.mark.parametrize("offer", ["h2c", "websocket", "other"])
 def test_an_offer_of_another_protocol_is_answered_and_ends_the_connection(serve, offer):
     # Nobody reads what comes behind it, as it may be of the other protocol.

@@ -5,17 +5,17 @@ package struct Received: Codable, Sendable, Equatable {
     package var text: String?
     /// Base64.
     package var data: String?
-    package var bytes: Int
+    package var sizeBytes: Int
     /// Stream: the peer has finished sending, and nothing is left.
     package var isAtEnd: Bool?
 
     package init(
-        type: String, text: String? = nil, data: String? = nil, bytes: Int, isAtEnd: Bool? = nil
+        type: String, text: String? = nil, data: String? = nil, sizeBytes: Int, isAtEnd: Bool? = nil
     ) {
         self.type = type
         self.text = text
         self.data = data
-        self.bytes = bytes
+        self.sizeBytes = sizeBytes
         self.isAtEnd = isAtEnd
     }
 }

@@ -18,6 +18,13 @@ package struct Event: Codable, Sendable, Equatable {
     package var peerAddress: String?
     package var reason: String?
     package var detail: String?
+    /// Of a connection that closed: the code of the first Close frame, ours or the peer's; 1005 for one without a code.
+    package var closeCode: Int?
+    package var closeReason: String?
+    /// Of a connection that closed: its payload.
+    package var receivedBytes: UInt64?
+    package var sentBytes: UInt64?
+    package var labels: [String: String]?
     package var count: Int?
     package var drain: String?
     /// The id of a transfer.

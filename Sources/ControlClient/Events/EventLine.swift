@@ -38,6 +38,10 @@ package enum EventLine {
             event.peerAddress.map { "peer \($0)" },
             event.drain.map { "drain \($0)" }, event.transfer.map { "transfer \($0)" },
             event.count.map { "count \($0)" }, event.reason, event.detail,
+            event.closeReason.flatMap { $0.isEmpty ? nil : "said \"\($0)\"" },
+            event.receivedBytes.map { "received \(FigureText.bytes($0))" },
+            event.sentBytes.map { "sent \(FigureText.bytes($0))" },
+            event.labels.map { $0.sorted { $0.key < $1.key }.map { "\($0)=\($1)" }.joined(separator: " ") },
         ]
         return facts.compactMap(\.self).joined(separator: ", ")
     }

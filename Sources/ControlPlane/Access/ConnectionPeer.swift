@@ -11,7 +11,7 @@ package final class ConnectionPeer: Sendable {
     /// Of the connection whose request is being carried out.
     @TaskLocal package static var current: ConnectionPeer?
 
-    /// The address, for the audit log; `nil` on a Unix socket.
+    /// The address as it was when the connection was accepted, for the audit log; `nil` on a Unix socket.
     package let address: String?
     /// Among the connections of the server.
     let place: ConnectionPlace?

@@ -1,5 +1,4 @@
 import ControlAPI
-import FoundationEssentials
 import GatewayCore
 import HTTPTypes
 import Hummingbird
@@ -8,14 +7,15 @@ import NIOCore
 
 extension ControlCall {
     /// The body as a part of a configuration: JSON, or YAML as in the file.
+    /// - Parameter form: that of the part.
     /// - Throws: `ControlProblem` for what is neither.
-    func document() async throws -> DocumentNode {
+    func document(as form: ConfigurationSchema.Form) async throws -> DocumentNode {
         try self.refuseCompressed()
         var buffer = try await self.body()
         let bytes = buffer.readBytes(length: buffer.readableBytes) ?? []
         switch self.mediaType {
         case nil, "application/json", "application/merge-patch+json":
-            return try DocumentNode(try Self.json(bytes))
+            return try DocumentNode(try JSONBody.value(bytes), as: form)
         case "application/yaml", "application/x-yaml", "text/yaml":
             do throws(ConfigurationProblem) {
                 return try ConfigurationReader.document(bytes, name: "the request")
@@ -24,14 +24,6 @@ extension ControlCall {
             }
         default:
             throw ControlProblem(415, "unsupported-media-type", "Send application/json or application/yaml.")
-        }
-    }
-
-    private static func json(_ bytes: [UInt8]) throws(ControlProblem) -> JSONValue {
-        do {
-            return try JSONDecoder().decode(JSONValue.self, from: Data(bytes))
-        } catch {
-            throw ControlProblem(400, "malformed-json", "The body is no JSON text (RFC 8259).")
         }
     }
 

@@ -37,7 +37,9 @@ struct ConfigurationResource: Sendable {
         let document = isWhole ? snapshot.document : snapshot.document.hidingSecrets()
         let headers: HTTPFields = [.eTag: EntityTag(revision: snapshot.revision).description]
         guard try self.wantsYAML(call) else {
-            let response = Response.json(JSONBody.encode(document.json()), headers: headers)
+            let response = Response.json(
+                JSONBody.encode(ConfigurationSchema.Form.section(ConfigurationSchema.whole).json(document)),
+                headers: headers)
             return call.unlessKnown(response, revision: snapshot.revision)
         }
         guard let text = YAMLText.text(of: document) else {
@@ -65,7 +67,7 @@ struct ConfigurationResource: Sendable {
 
     func replace(_ call: ControlCall) async throws -> Response {
         try self.context.refuseWhileDraining()
-        let document = try await call.document()
+        let document = try await call.document(as: .section(ConfigurationSchema.whole))
         let isDryRun = try call.query.boolean("dryRun") ?? false
         let result = await self.context.configuration.apply(
             .replace(document), isDryRun: isDryRun, if: call.condition(nil, nil))

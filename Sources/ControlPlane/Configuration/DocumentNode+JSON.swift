@@ -4,29 +4,21 @@ import GatewayCore
 extension DocumentNode {
     private static let depthLimit = 16
     private static let valueLimit = 50_000
-    /// Keys whose values are numbers or truths where they look like them; others are text, however they look.
-    private static let plainKeys: Set<String> = [
-        "max-connections", "max-connections-per-client", "accept-burst", "max-header-count", "max-header-size",
-        "max-tls-handshakes", "max-tls-handshake-size",
-        "backlog",
-        "probes", "retries", "eject-failures", "weight", "level", "window-bits", "loops", "closed-connections",
-        "max-message-size", "min-size", "high", "low", "buffer", "max-transfers", "max-running", "max-body",
-        "max-memory",
-        "plain-and-tls", "keep-fragmentation", "pass-query", "insecure", "context-takeover", "keep-handshakes",
-        "compress",
-    ]
 
     /// What JSON says, as a document of the configuration; within the bounds that a file has.
-    init(_ value: JSONValue) throws(ControlProblem) {
+    /// - Parameter form: of what it is for. JSON has types: a text where a number is due, or one value where a list is, is
+    ///   refused, although the text of a file could mean it.
+    /// - Throws: `ControlProblem` 422, with the place of what is of a wrong type.
+    init(_ value: JSONValue, as form: ConfigurationSchema.Form) throws(ControlProblem) {
         var count = 0
-        self = try Self.node(value, depth: 0, count: &count)
+        self = try Self.node(value, form, at: [], count: &count)
     }
 
     private static func node(
-        _ value: JSONValue, depth: Int, count: inout Int
+        _ value: JSONValue, _ form: ConfigurationSchema.Form?, at path: [String], count: inout Int
     ) throws(ControlProblem) -> DocumentNode {
         count += 1
-        guard depth < self.depthLimit, count <= self.valueLimit else {
+        guard path.count < self.depthLimit, count <= self.valueLimit else {
             throw ControlProblem(
                 422, "too-large", "A configuration has at most \(self.depthLimit) levels and \(self.valueLimit) values."
             )
@@ -40,7 +32,9 @@ extension DocumentNode {
         case .string(let text): content = .scalar(text)
         case .array(let values):
             var nodes: [DocumentNode] = []
-            for value in values { nodes.append(try self.node(value, depth: depth + 1, count: &count)) }
+            for (index, value) in values.enumerated() {
+                nodes.append(try self.node(value, form?.element, at: path + ["\(index)"], count: &count))
+            }
             content = .sequence(nodes)
         case .object(let members):
             var entries: [Entry] = []
@@ -48,31 +42,30 @@ extension DocumentNode {
             for (key, value) in members.sorted(by: {
                 ($1.key == "name" ? 1 : 0, $0.key) < ($0.key == "name" ? 1 : 0, $1.key)
             }) {
-                let node = try self.node(value, depth: depth + 1, count: &count)
+                let node = try self.node(value, form?.member(key), at: path + [key], count: &count)
                 entries.append(Entry(key: key, origin: self.requested, value: node))
             }
             content = .mapping(entries)
         }
+        // Behind what it holds, so that bounds come before types. That the whole is an object is asked by whoever reads it.
+        if let form, !path.isEmpty, !form.takes(value) { throw Self.wrongType(form, value, at: path) }
         return DocumentNode(content, origin: self.requested)
     }
 
-    /// - Parameter key: behind which it stands.
-    func json(behind key: String? = nil) -> JSONValue {
-        switch self.content {
-        case .empty: .null
-        case .scalar(let text): Self.scalar(text, behind: key)
-        case .sequence(let nodes): .array(nodes.map { $0.json(behind: key) })
-        case .mapping(let entries):
-            .object(
-                Dictionary(
-                    entries.map { ($0.key, $0.value.json(behind: $0.key)) }, uniquingKeysWith: { first, _ in first }))
-        }
-    }
-
-    private static func scalar(_ text: String, behind key: String?) -> JSONValue {
-        guard let key, self.plainKeys.contains(key) else { return .string(text) }
-        if text == "true" || text == "false" { return .boolean(text == "true") }
-        guard let number = Int64(text), "\(number)" == text else { return .string(text) }
-        return .integer(number)
+    private static func wrongType(
+        _ form: ConfigurationSchema.Form, _ value: JSONValue, at path: [String]
+    ) -> ControlProblem {
+        let found =
+            switch value {
+            case .null: "null"
+            case .boolean(let value): value ? "true" : "false"
+            case .integer, .number: "a number"
+            case .string(let text): "the text \(QuotedText.quoted(text))"
+            case .array: "an array"
+            case .object: "an object"
+            }
+        let pointer = path.reduce("") { JSONPointer.member($1, of: $0) }
+        return ControlProblem(422, "invalid-configuration", "expected \(form.words), found \(found)").at(
+            pointer: pointer)
     }
 }

@@ -12,6 +12,8 @@ struct EntriesResource: Sendable {
 
     private var running: RunningConfiguration { self.context.configuration }
 
+    private var form: ConfigurationSchema.Form { ConfigurationSchema.entry(of: self.section) }
+
     var operations: [Operation] {
         let list = "/v1/\(self.section.rawValue)"
         let one = "\(list)/{name}"
@@ -56,7 +58,7 @@ struct EntriesResource: Sendable {
     }
 
     private func shown(_ node: DocumentNode) -> JSONValue {
-        guard case .object(var members) = node.hidingSecrets().json(), let name = node["name"]?.text else {
+        guard case .object(var members) = self.form.json(node.hidingSecrets()), let name = node["name"]?.text else {
             return .null
         }
         members["status"] = self.status(of: name)
@@ -110,7 +112,7 @@ struct EntriesResource: Sendable {
 
     /// What is only told may come back, and says nothing.
     private func body(_ call: ControlCall) async throws -> DocumentNode {
-        let document = try await call.document()
+        let document = try await call.document(as: self.form)
         guard case .mapping = document.content else {
             throw ControlProblem(
                 422, "wrong-type", "The body is to be an object with the keys of a \(self.section.word)."

@@ -70,7 +70,7 @@ package struct ConnectionWriter {
         case .closeReason: text.member(key, report.facts?.closeReason.map { String(decoding: $0, as: UTF8.self) })
         case .terminationReason: text.member(key, report.closing?.reason.description)
         case .terminationDetail: text.member(key, report.closing?.detail)
-        case .labels: self.labels(key, report.labels, &text)
+        case .labels: text.member(key, report.labels)
         }
     }
 
@@ -189,14 +189,4 @@ package struct ConnectionWriter {
         text.endObject()
     }
 
-    private func labels(_ key: JSONKey, _ labels: [String: String], _ text: inout JSONText) {
-        guard !labels.isEmpty else { return }
-        text.key(key)
-        text.beginObject()
-        for (name, value) in labels.sorted(by: { $0.key < $1.key }) {
-            text.foreignKey(name)
-            text.string(value)
-        }
-        text.endObject()
-    }
 }

@@ -152,7 +152,7 @@ extension ConnectionsResource {
         while !bounds.isReached(given), let batch = await queue.next() {
             var skipped = batch.skipped
             for piece in batch.pieces.prefix(bounds.room(after: given)) {
-                try await writer.event(TapWriter.json(piece, skipped: skipped), id: nil, type: "piece")
+                try await writer.event(TapWriter.json(piece, skipped: skipped), id: piece.number, type: "piece")
                 skipped = 0
                 given += 1
             }

@@ -60,7 +60,8 @@ extension ConnectionsResource {
             throw await self.problem(error, key)
         }
         var answer = SendAnswer(
-            state: isSent ? "sent" : "queued", bytes: payload.count, queuedSendBytes: 0, suspended: place.isSuspended)
+            state: isSent ? "sent" : "queued", sizeBytes: payload.count, queuedSendBytes: 0,
+            suspended: place.isSuspended)
         if case .live(let live) = await self.gateway.find(key) {
             answer.queuedSendBytes = live.report.queuedSendBytes
             answer.suspended = live.report.isSuspended
@@ -140,9 +141,9 @@ extension ConnectionsResource {
         }
         switch message {
         case nil: return .noContent
-        case .string(let text)?: return .json(Received(type: "text", text: text, bytes: text.utf8.count))
+        case .string(let text)?: return .json(Received(type: "text", text: text, sizeBytes: text.utf8.count))
         case .data(let bytes)?:
-            return .json(Received(type: "data", data: Data(bytes).base64EncodedString(), bytes: bytes.count))
+            return .json(Received(type: "data", data: Data(bytes).base64EncodedString(), sizeBytes: bytes.count))
         }
     }
 
@@ -163,7 +164,7 @@ extension ConnectionsResource {
         guard let chunk else { return .noContent }
         return .json(
             Received(
-                type: "data", data: Data(chunk.bytes).base64EncodedString(), bytes: chunk.bytes.count,
+                type: "data", data: Data(chunk.bytes).base64EncodedString(), sizeBytes: chunk.bytes.count,
                 isAtEnd: chunk.isAtEnd))
     }
 

@@ -1,3 +1,5 @@
+import ControlAPI
+
 /// A JSON value whose members keep their order.
 package indirect enum DocumentValue: Sendable, Equatable {
     case object([Member])
@@ -69,6 +71,38 @@ extension DocumentValue: ExpressibleByIntegerLiteral {
 }
 
 extension DocumentValue {
+    init(_ value: JSONValue) {
+        switch value {
+        // Our own answers leave out what there is not.
+        case .null: self = .object([])
+        case .boolean(let value): self = .boolean(value)
+        case .integer(let value): self = .integer(Int(value))
+        case .number(let value): self = .number(value)
+        case .string(let text): self = .string(text)
+        case .array(let values): self = .array(values.map { DocumentValue($0) })
+        case .object(let members):
+            self = .object(members.sorted { $0.key < $1.key }.map { Member($0.key, DocumentValue($0.value)) })
+        }
+    }
+
+    var isObject: Bool {
+        if case .object = self { true } else { false }
+    }
+
+    /// Of a schema: those of which one must hold.
+    var alternatives: [DocumentValue] {
+        if case .array(let all)? = self["anyOf"] { all } else { [self] }
+    }
+
+    /// The first element of an array, or the first value of an object.
+    var first: DocumentValue? {
+        switch self {
+        case .array(let values): values.first
+        case .object(let members): members.first?.value
+        case .string, .integer, .number, .boolean: nil
+        }
+    }
+
     /// The member of an object; setting one that is not there adds it at the end, setting `nil` takes it away.
     package subscript(_ name: String) -> DocumentValue? {
         get {

@@ -64,6 +64,15 @@ enum FieldNotes {
     ]
 
     private static let others: [String: DocumentValue] = [
+        "Received.sizeBytes": Self.text("Of the payload."), "SendAnswer.sizeBytes": Self.text("Of the payload."),
+        "TapRecord.number": Self.text("Those that are missing were left out."), "TapRecord.at": Self.time,
+        "TapRecord.way": ["enum": ["received", "sent"]],
+        "TapRecord.content": ["enum": ["stream", "text", "binary", "frames"]],
+        "TapRecord.sizeBytes": Self.text("Of the whole piece."), "TapRecord.data": ["contentEncoding": "base64"],
+        "Event.at": Self.time, "Event.type": ["enum": .strings(GatewayEvent.Kind.allCases.map(\.rawValue) + ["gap"])],
+        "Event.number": Self.text("From 1 up, without gaps; the id of the Server-Sent Event."),
+        "Event.closeCode": Self.range(0, 65535, "RFC 6455 §7.4; 1005 for a Close without one"),
+        "Event.labels": Self.text("Of the connection that closed."),
         "Received.type": ["enum": ["text", "data"]], "Received.data": ["contentEncoding": "base64"],
         "SendAnswer.state": ["enum": ["sent", "queued"]],
         "SendAnswer.queuedSendBytes": Self.text("Bytes that wait to be sent on the connection."),

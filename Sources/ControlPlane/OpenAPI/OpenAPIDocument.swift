@@ -6,7 +6,7 @@ import HTTPTypes
 package struct OpenAPIDocument {
     private let version: String
     private let access: AccessSchemes
-    private var schemas = ModelSchemas(notes: FieldNotes.all)
+    private var schemas = ModelSchemas(notes: FieldNotes.all, examples: Examples.all)
     private var paths: [DocumentValue.Member] = []
     /// Operations without a document, and documents without an operation.
     package private(set) var gaps: [String] = []
@@ -64,8 +64,7 @@ package struct OpenAPIDocument {
 
     private mutating func describe(_ operation: Operation, _ document: OperationDocument) throws -> DocumentValue {
         var content: DocumentValue = ["operationId": .string(operation.name), "summary": .string(document.summary)]
-        let tag = operation.template.description.split(separator: "/").first { $0 != "v1" } ?? "service"
-        content["tags"] = [.string(String(tag))]
+        content["tags"] = [.string(Self.tag(operation))]
         if let scope = operation.scope.needed {
             content["x-scope"] = .string(scope.rawValue)
         } else {
@@ -85,26 +84,44 @@ package struct OpenAPIDocument {
     // MARK: Parameters
 
     private static func parameters(_ operation: Operation, _ document: OperationDocument) -> [DocumentValue] {
-        let path = operation.template.parameters.map { name -> DocumentValue in
-            ["name": .string(name), "in": "path", "required": true, "schema": ["type": "string", "minLength": 1]]
+        let path = operation.template.parameters.map { name in
+            Self.parameter(name, in: "path", ParameterDocuments.inPath(name, of: Self.tag(operation)))
+                .with(["required": true])
         }
-        let query = operation.parameters.sorted().map { name -> DocumentValue in
-            [
-                "name": .string(name), "in": "query", "required": false,
-                "schema": document.parameters[name] ?? ["type": "string"],
-            ]
+        let query = operation.parameters.sorted().map { name in
+            Self.parameter(name, in: "query", document.parameters[name] ?? ParameterDocuments.everywhere[name] ?? [:])
         }
         var known = document.headers
         if operation.method == .post {
             known["Idempotency-Key"] = "The same key with the same request again gives the same answer again."
         }
-        let headers = known.sorted { $0.key < $1.key }.map { name, description -> DocumentValue in
-            [
-                "name": .string(name), "in": "header", "required": false, "description": .string(description),
-                "schema": ["type": "string"],
-            ]
+        let headers = known.sorted { $0.key < $1.key }.map { name, description in
+            var note: DocumentValue = ["description": .string(description)]
+            note["example"] = ParameterDocuments.headerExamples[name].map { .string($0) }
+            return Self.parameter(name, in: "header", note)
         }
         return path + query + headers
+    }
+
+    /// - Parameter note: its schema, with its description and an example among the members.
+    private static func parameter(_ name: String, in place: String, _ note: DocumentValue) -> DocumentValue {
+        var schema = DocumentValue.object([.init("type", "string")]).with(note)
+        var parameter: DocumentValue = ["name": .string(name), "in": .string(place), "required": false]
+        for member in ["description", "example"] {
+            if let value = schema[member] { parameter[member] = value }
+            schema[member] = nil
+        }
+        parameter["schema"] = schema
+        return parameter
+    }
+
+    /// Operations on one kind of resource have one tag; what is about the gateway itself is of `service`.
+    private static func tag(_ operation: Operation) -> String {
+        let parts = operation.template.description.split(separator: "/")
+        guard parts.first == "v1", parts.count > 1, let word = parts[1].split(separator: ":").first,
+            !operation.name.hasSuffix(Operation.versionSuffix)
+        else { return "service" }
+        return String(word)
     }
 
     // MARK: Answers
@@ -113,17 +130,26 @@ package struct OpenAPIDocument {
         var members: [DocumentValue.Member] = []
         for content in contents {
             var media: DocumentValue = [:]
-            if let model = content.model {
-                let schema = try self.schemas.reference(model)
-                let others = try content.others.map { try self.schemas.reference($0) }
-                media["schema"] =
-                    content.isList
-                    ? ["type": "array", "items": schema]
-                    : others.isEmpty ? schema : ["anyOf": .array([schema] + others)]
-            }
+            let schema = try self.schema(content.schema)
+            if schema != [:] { media["schema"] = schema }
+            if let model = content.eventData { media["x-event-data"] = try self.schemas.reference(model) }
+            if let example = content.example { media["example"] = example }
             members.append(DocumentValue.Member(content.mediaType, media))
         }
         return .object(members)
+    }
+
+    private mutating func schema(_ schema: OperationDocument.Content.Schema) throws -> DocumentValue {
+        switch schema {
+        case .model(let model): return try self.schemas.reference(model)
+        case .list(let model): return ["type": "array", "items": try self.schemas.reference(model)]
+        case .entry(let section): return try self.schemas.reference(section)
+        case .change(let section): return try self.schemas.reference(section, for: .change)
+        case .entries(let section): return try self.schemas.listReference(section)
+        case .configuration: return self.schemas.configurationReference()
+        case .plain(let schema): return schema
+        case .either(let all): return ["anyOf": .array(try all.map { try self.schema($0) })]
+        }
     }
 
     private mutating func answers(_ operation: Operation, _ document: OperationDocument) throws -> DocumentValue {
@@ -133,8 +159,11 @@ package struct OpenAPIDocument {
             if !answer.headers.isEmpty {
                 content["headers"] = .object(
                     answer.headers.sorted { $0.key < $1.key }.map { name, description in
-                        DocumentValue.Member(
-                            name, ["description": .string(description), "schema": ["type": "string"]])
+                        var header: DocumentValue = [
+                            "description": .string(description), "schema": ["type": "string"],
+                        ]
+                        header["example"] = ParameterDocuments.headerExamples[name].map { .string($0) }
+                        return DocumentValue.Member(name, header)
                     })
             }
             if !answer.content.isEmpty { content["content"] = try self.contents(answer.content) }

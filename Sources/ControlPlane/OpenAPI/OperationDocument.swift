@@ -1,28 +1,77 @@
+import GatewayCore
+
 /// What the OpenAPI document says of one operation, beside what the table of operations says.
 package struct OperationDocument: Sendable {
+    package typealias Model = any (Decodable & Sendable).Type
+
     package struct Content: Sendable {
+        /// What the body is of.
+        indirect enum Schema: Sendable {
+            case model(Model)
+            case list(of: Model)
+            /// An entry of a list of the configuration, and what changes one.
+            case entry(ConfigurationSection)
+            case change(ConfigurationSection)
+            case entries(ConfigurationSection)
+            case configuration
+            case plain(DocumentValue)
+            case either([Schema])
+        }
+
         let mediaType: String
-        /// `nil`: bytes or text without a model.
-        let model: (any (Decodable & Sendable).Type)?
-        var isList = false
-        /// What may stand in the model's place.
-        var others: [any (Decodable & Sendable).Type] = []
+        let schema: Schema
+        /// Of what has no model, whose example is that of its schema.
+        var example: DocumentValue?
+        /// Of Server-Sent Events: what the data of each is.
+        var eventData: Model?
 
-        static func json(_ model: any (Decodable & Sendable).Type) -> Content {
-            Content(mediaType: "application/json", model: model)
+        init(_ mediaType: String, _ schema: Schema) {
+            self.mediaType = mediaType
+            self.schema = schema
         }
 
-        static func json(
-            _ model: any (Decodable & Sendable).Type, or others: any (Decodable & Sendable).Type...
-        ) -> Content {
-            Content(mediaType: "application/json", model: model, others: others)
+        /// JSON.
+        init(_ schema: Schema) {
+            self.init("application/json", schema)
         }
 
-        static func list(_ model: any (Decodable & Sendable).Type) -> Content {
-            Content(mediaType: "application/json", model: model, isList: true)
+        static func json(_ model: Model) -> Content { Content(.model(model)) }
+
+        static func json(_ model: Model, or others: Model...) -> Content {
+            Content(.either([.model(model)] + others.map { .model($0) }))
         }
 
-        static func other(_ mediaType: String) -> Content { Content(mediaType: mediaType, model: nil) }
+        static func list(_ model: Model) -> Content { Content(.list(of: model)) }
+
+        static func text(_ mediaType: String, example: String) -> Content {
+            var content = Content(mediaType, .plain(["type": "string"]))
+            content.example = .string(example)
+            return content
+        }
+
+        /// What has no form of its own, or the same as JSON beside it: only an example tells of it.
+        static func unspecified(_ mediaType: String, example: String) -> Content {
+            var content = Content(mediaType, .plain([:]))
+            content.example = .string(example)
+            return content
+        }
+
+        static func bytes(_ mediaType: String) -> Content {
+            Content(mediaType, .plain(["type": "string", "format": "binary"]))
+        }
+
+        /// Server-Sent Events, each with JSON for its data.
+        static func events(of model: Model, example: String) -> Content {
+            var content = Content(
+                "text/event-stream",
+                .plain([
+                    "type": "string",
+                    "description": "Server-Sent Events; the data of each is JSON of the schema in x-event-data.",
+                ]))
+            content.eventData = model
+            content.example = .string(example)
+            return content
+        }
     }
 
     package struct Answer: Sendable {

@@ -2,8 +2,8 @@ import ControlAPI
 
 extension OperationDocuments {
     private static let meant: [String: DocumentValue] = [
-        "all": ["type": "boolean", "description": "As the member of the body."],
-        "preview": ["type": "boolean", "description": "As the member of the body."],
+        "all": ["type": "boolean", "description": "As the member of the body.", "example": true],
+        "preview": ["type": "boolean", "description": "As the member of the body.", "example": true],
     ]
 
     static let bulk: [String: OperationDocument] = [
@@ -16,12 +16,18 @@ extension OperationDocuments {
         "tap": OperationDocument(
             "A copy of the connection's traffic: Server-Sent Events, or a WebSocket where one is asked for",
             parameters: OperationDocuments.bounds.merging([
-                "sample": ["type": "integer", "minimum": 1, "maximum": 1_000_000],
-                "maxBytes": ["type": "integer", "minimum": 0, "maximum": 65_536],
+                "sample": [
+                    "type": "integer", "minimum": 1, "maximum": 1_000_000, "example": 100,
+                    "description": "One message of so many is copied; of a stream, one piece. Default: 1.",
+                ],
+                "maxBytes": [
+                    "type": "integer", "minimum": 0, "maximum": 65_536, "example": 4096,
+                    "description": "Bytes of each that are copied at most. Default: 4096.",
+                ],
             ]) { first, _ in first },
             answers: [
                 .init(101, "A WebSocket, each of whose messages is a piece"),
-                .init(200, "Pieces", .other("text/event-stream")),
+                .init(200, "Pieces", .events(of: TapRecord.self, example: Examples.piece)),
             ], problems: [404, 405, 409, 410, 426, 429]),
         "listDrains": OperationDocument(
             "Drains, those that are over included", answers: [.init(200, "All that are remembered", .list(Drain.self))]),
@@ -30,7 +36,7 @@ extension OperationDocuments {
             headers: ["Prefer": "wait=N: answers after N seconds at the latest (RFC 7240)."],
             body: [.json(BulkRequest.self)],
             answers: [
-                .init(200, "It is over, or what a preview counts", .other("application/json")),
+                .init(200, "It is over, or what a preview counts", .json(Drain.self, or: BulkAnswer.self)),
                 .init(202, "It is under way", .json(Drain.self), headers: ["Location": "Where it is."]),
             ]),
         "getDrain": Self.drain("One drain"), "cancelDrain": Self.drain("Ends a drain; who was told stays told"),

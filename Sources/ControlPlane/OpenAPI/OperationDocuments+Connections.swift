@@ -3,8 +3,9 @@ import GatewayCore
 import SessionTasks
 
 extension OperationDocuments {
-    private static let boolean: DocumentValue = ["type": "boolean"]
-    private static let milliseconds: DocumentValue = ["type": "number", "minimum": 0]
+    private static func milliseconds(_ description: String) -> DocumentValue {
+        ["type": "number", "minimum": 0, "description": .string(description), "example": 60_000]
+    }
 
     static func words<Choice: CaseIterable & RawRepresentable<String>>(
         _ type: Choice.Type, and more: [String] = []
@@ -13,16 +14,28 @@ extension OperationDocuments {
     }
 
     private static let fields: DocumentValue = [
-        "type": "string", "description": "Names of members with commas between; all where it is missing.",
+        "description": "Names of members with commas between; all where it is missing.", "example": "id,state,ageMs",
     ]
 
     static let selection: [String: DocumentValue] = [
-        "kind": Self.words(ConnectionKind.self), "state": Self.words(TaskStage.self, and: ["any"]),
-        "direction": ["type": "string", "enum": ["accepted", "opened"]], "stalled": Self.boolean,
-        "minAgeMs": Self.milliseconds, "maxAgeMs": Self.milliseconds, "minIdleMs": Self.milliseconds,
-        "label": ["type": "string", "description": "NAME, NAME:VALUE or NAME=VALUE."],
-        "upstream": ["type": "string", "description": "The name of an upstream, or the URL of an endpoint."],
-        "peer": ["type": "string", "description": "An address, with or without its port."],
+        "id": ["description": "Ids, with commas between.", "example": "17,17u"],
+        "kind": Self.words(ConnectionKind.self).with(["description": "Streams or WebSockets.", "example": "webSocket"]),
+        "state": Self.words(TaskStage.self, and: ["any"])
+            .with(["description": "Default: all that live; any: those that closed too.", "example": "open"]),
+        "direction": [
+            "enum": ["accepted", "opened"], "example": "accepted",
+            "description": "Accepted by a listener, or opened by the gateway.",
+        ],
+        "listener": ["description": "The name of a listener.", "example": "web"],
+        "route": ["description": "The name of a route.", "example": "chat"],
+        "stalled": [
+            "type": "boolean", "description": "Whether data has nowhere to go just now.", "example": true,
+        ],
+        "minAgeMs": Self.milliseconds("At least as old."), "maxAgeMs": Self.milliseconds("At most as old."),
+        "minIdleMs": Self.milliseconds("Without payload for at least as long."),
+        "label": ["description": "NAME, NAME:VALUE or NAME=VALUE.", "example": "team:blue"],
+        "upstream": ["description": "The name of an upstream, or the URL of an endpoint.", "example": "backend"],
+        "peer": ["description": "An address, with or without its port.", "example": "192.0.2.7"],
     ]
 
     static let connections: [String: OperationDocument] = [
@@ -30,11 +43,14 @@ extension OperationDocuments {
             "Connections, by pages",
             parameters: Self.selection.merging([
                 "sort": [
-                    "type": "string",
                     "enum": .strings(
                         ConnectionSort.Criterion.allCases.flatMap { [$0.rawValue, "-\($0.rawValue)"] }),
+                    "description": "By what they are sorted; - turns the order. Default: id.", "example": "-age",
                 ],
-                "limit": ["type": "integer", "minimum": 1, "maximum": .integer(ConnectionList.largestLimit)],
+                "limit": [
+                    "type": "integer", "minimum": 1, "maximum": .integer(ConnectionList.largestLimit), "example": 100,
+                    "description": "Connections on a page.",
+                ],
                 "fields": Self.fields,
             ]) { first, _ in first },
             answers: [
@@ -61,8 +77,15 @@ extension OperationDocuments {
         "closeConnection": OperationDocument(
             "Ends a connection: with a closing handshake, or at once",
             parameters: [
-                "code": ["type": "integer", "minimum": 1000, "maximum": 4999], "abort": Self.boolean,
-                "reason": ["type": "string", "description": "At most 123 bytes of UTF-8."],
+                "code": [
+                    "type": "integer", "minimum": 1000, "maximum": 4999, "example": 4001,
+                    "description": "Of the Close to a WebSocket. Default: 1000.",
+                ],
+                "abort": [
+                    "type": "boolean", "example": false,
+                    "description": "Ends with a reset, without a closing handshake. Default: no.",
+                ],
+                "reason": ["description": "Of the Close; at most 123 bytes of UTF-8.", "example": "maintenance"],
             ], headers: ["Prefer": "wait=N: answers after N seconds at the latest (RFC 7240)."],
             answers: [
                 .init(200, "It is over", .json(Connection.self)),
@@ -81,7 +104,7 @@ extension OperationDocuments {
     static let verbs: [String: OperationDocument] = [
         "send": OperationDocument(
             "Sends one message of a WebSocket, or bytes of a stream",
-            body: [.json(SendRequest.self), .other("text/plain"), .other("application/octet-stream")],
+            body: [.json(SendRequest.self), .text("text/plain", example: "hello"), .bytes("application/octet-stream")],
             isBodyRequired: true,
             answers: [
                 .init(
@@ -91,9 +114,18 @@ extension OperationDocuments {
         "receive": OperationDocument(
             "Takes the next message, or bytes of a stream, waiting for them",
             parameters: [
-                "minimumBytes": ["type": "integer", "minimum": 0, "maximum": 1_048_576],
-                "maximumBytes": ["type": "integer", "minimum": 1, "maximum": 1_048_576],
-                "timeoutMs": ["type": "integer", "minimum": 0, "maximum": 600_000],
+                "minimumBytes": [
+                    "type": "integer", "minimum": 0, "maximum": 1_048_576, "example": 1,
+                    "description": "As the member of the body, where that does not say it.",
+                ],
+                "maximumBytes": [
+                    "type": "integer", "minimum": 1, "maximum": 1_048_576, "example": 65_536,
+                    "description": "As the member of the body, where that does not say it.",
+                ],
+                "timeoutMs": [
+                    "type": "integer", "minimum": 0, "maximum": 600_000, "example": 5000,
+                    "description": "As the member of the body, where that does not say it.",
+                ],
             ], headers: ["Prefer": "wait=N: waits N seconds where no timeoutMs is given (RFC 7240)."],
             body: [.json(ReceiveRequest.self)],
             answers: [

@@ -3,7 +3,18 @@ import ControlAPI
 extension OperationDocuments {
     static let transfers: [String: OperationDocument] = [
         "listTransfers": OperationDocument(
-            "Transfers, by pages", parameters: ["limit": ["type": "integer", "minimum": 1, "maximum": 1000]],
+            "Transfers, by pages",
+            parameters: [
+                "limit": [
+                    "type": "integer", "minimum": 1, "maximum": 1000, "description": "Transfers on a page.",
+                    "example": 100,
+                ],
+                "kind": [
+                    "enum": ["data", "upload", "download"], "description": "Of this kind.", "example": "download",
+                ],
+                "state": ["description": "States, with commas between.", "example": "running,saving"],
+                "label": ["description": "NAME, NAME:VALUE or NAME=VALUE.", "example": "team:blue"],
+            ],
             answers: [
                 .init(200, "A page", .json(TransferPage.self), headers: ["Link": "The next page (RFC 8288)."])
             ], problems: [410]),
@@ -23,7 +34,7 @@ extension OperationDocuments {
         "restartTransfer": Self.transfer(
             "Begins again, from what is there where the server can do that", body: TransferRestart.self),
         "sendTransferBody": OperationDocument(
-            "Brings the body of a transfer that was made without one", body: [.other("application/octet-stream")],
+            "Brings the body of a transfer that was made without one", body: [.bytes("application/octet-stream")],
             isBodyRequired: true,
             answers: [
                 .init(200, "It is over", .json(Transfer.self)), .init(202, "It goes on", .json(Transfer.self)),
@@ -31,7 +42,7 @@ extension OperationDocuments {
         "getTransferContent": OperationDocument(
             "What was received, or a range of it", headers: ["Range": "RFC 9110 §14.2."],
             answers: [
-                .init(200, "All of it", .other("*/*")), .init(206, "The range", .other("*/*")),
+                .init(200, "All of it", .bytes("*/*")), .init(206, "The range", .bytes("*/*")),
             ], problems: [404, 409, 410, 416]),
     ]
 

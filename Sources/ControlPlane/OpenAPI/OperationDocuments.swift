@@ -1,4 +1,5 @@
 import ControlAPI
+import GatewayCore
 
 /// The documents of all operations, by the operation's name.
 enum OperationDocuments {
@@ -17,9 +18,17 @@ enum OperationDocuments {
             "What answers", answers: [.init(200, "Its name and version", .json(ServiceVersion.self))]),
         "getMetrics": OperationDocument(
             "Counters, gauges and histograms",
-            answers: [.init(200, "OpenMetrics text", .other("application/openmetrics-text"))]),
+            answers: [.init(200, "OpenMetrics text", .text("application/openmetrics-text", example: Examples.metrics))]),
         "getDocument": OperationDocument(
-            "This document", answers: [.init(200, "OpenAPI 3.1", .other("application/json"))]),
+            "This document",
+            answers: [
+                .init(
+                    200, "OpenAPI 3.1",
+                    .init(
+                        .plain([
+                            "type": "object", "required": ["openapi", "info", "paths"], "examples": [Examples.document],
+                        ])))
+            ]),
     ]
 
     /// The same once more, below `/v1`.
@@ -40,10 +49,11 @@ enum OperationDocuments {
     static let bounds: [String: DocumentValue] = [
         "limit": [
             "type": "integer", "minimum": 1, "maximum": .integer(StreamBounds.largestLimit),
-            "description": "Ends after as many.",
+            "description": "Ends after as many.", "example": 10,
         ],
         "durationMs": [
             "type": "number", "minimum": 0, "maximum": 86_400_000, "description": "Ends after this time.",
+            "example": 60_000,
         ],
     ]
 
@@ -51,13 +61,34 @@ enum OperationDocuments {
         "followEvents": OperationDocument(
             "What happens, as it happens: Server-Sent Events, or a WebSocket where one is asked for",
             parameters: Self.bounds.merging([
-                "after": ["type": "integer", "minimum": 0],
-                "heartbeatMs": ["type": "number", "minimum": 10, "maximum": 600_000],
+                "after": [
+                    "type": "integer", "minimum": 0, "example": 0,
+                    "description": "The number of the last event that is known; 0: from the first that is kept.",
+                ],
+                "heartbeatMs": [
+                    "type": "number", "minimum": 10, "maximum": 600_000, "example": 15_000,
+                    "description": "A comment, or a ping, after so long without an event. Default: 15000.",
+                ],
+                "type": [
+                    "description": .string(
+                        "Types, with commas between: "
+                            + GatewayEvent.Kind.allCases.map(\.rawValue).joined(separator: ", ") + "."),
+                    "example": "opened,closed",
+                ],
+                "connection": ["description": "Ids of connections, with commas between.", "example": "17"],
+                "listener": ["description": "Names of listeners, with commas between.", "example": "web"],
+                "route": ["description": "Names of routes, with commas between.", "example": "chat"],
+                "upstream": [
+                    "description": "Names of upstreams, or URLs of endpoints, with commas between.",
+                    "example": "backend",
+                ],
+                "transfer": ["description": "Ids of transfers, with commas between.", "example": "3"],
             ]) { first, _ in first },
             headers: ["Last-Event-ID": "The number of the last event that is known."],
             answers: [
                 .init(101, "A WebSocket, each of whose messages is an event"),
-                .init(200, "Events, each with its number as id", .other("text/event-stream")),
+                .init(
+                    200, "Events, each with its number as id", .events(of: Event.self, example: Examples.event)),
             ], problems: [405, 409, 426])
     ]
 }

@@ -24,6 +24,8 @@ package struct ControlProblem: Error {
     package var allowed: [String] = []
     /// Bytes of the content of which a range was asked for that is none.
     package var contentLength: Int64?
+    /// Whether the audit log has a line of it already.
+    var isAudited = false
     /// A connection's closing record, as JSON.
     package var connection: [UInt8]?
 
@@ -88,6 +90,9 @@ package struct ControlProblem: Error {
         return text.bytes
     }
 
+    /// The body of the answer: the document, and a line feed, as terminals and tools that read lines expect it.
+    package var body: ByteBuffer { ByteBuffer(bytes: self.json + [UInt8(ascii: "\n")]) }
+
     /// The status in words (RFC 9110 §15).
     static func title(_ status: Int) -> String {
         switch status {
@@ -108,6 +113,7 @@ package struct ControlProblem: Error {
         case 426: "Upgrade Required"
         case 428: "Precondition Required"
         case 429: "Too Many Requests"
+        case 501: "Not Implemented"
         case 502: "Bad Gateway"
         case 503: "Service Unavailable"
         case 504: "Gateway Timeout"
@@ -124,6 +130,6 @@ package struct ControlProblem: Error {
         if !self.allowed.isEmpty { headers[.allow] = self.allowed.joined(separator: ", ") }
         return Response(
             status: HTTPResponse.Status(code: self.status), headers: headers,
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: self.json)))
+            body: ResponseBody(byteBuffer: self.body))
     }
 }

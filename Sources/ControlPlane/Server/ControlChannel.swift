@@ -3,6 +3,7 @@ import HTTPTransport
 import HummingbirdCore
 import Logging
 import NIOCore
+import NIOHTTPTypesHTTP1
 import TLSEngine
 
 /// A connection of the REST interface: HTTP/1.1, over TLS or not, over a wire that can leave HTTP behind.
@@ -38,10 +39,16 @@ struct ControlChannel: ServerChildChannel {
     }
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
+        let address = Self.text(channel.remoteAddress)
+        // The kernel tells no address of a client that has reset the connection before it was accepted: nobody would
+        // read an answer, and the audit log could not say who asked.
+        guard self.isSocketFile || address != nil else {
+            return channel.eventLoop.makeFailedFuture(ChannelError.eof)
+        }
         let peer: ConnectionPeer
         do {
             let place = try self.table.add(channel)
-            peer = ConnectionPeer(address: self.isSocketFile ? nil : Self.text(channel.remoteAddress), place: place)
+            peer = ConnectionPeer(address: self.isSocketFile ? nil : address, place: place)
             let pipeline = channel.pipeline.syncOperations
             if let secure = self.secure() {
                 try pipeline.addHandler(SecureHandler(secure))
@@ -52,7 +59,13 @@ struct ControlChannel: ServerChildChannel {
         } catch {
             return channel.eventLoop.makeFailedFuture(error)
         }
-        let http = self.http.setup(channel: channel, logger: logger).map { Value(http: $0, peer: peer) }
+        let authority = self.isSocketFile ? "localhost" : Self.text(channel.localAddress)
+        let http = self.http.setup(channel: channel, logger: logger).flatMapThrowing { http in
+            let pipeline = channel.pipeline.syncOperations
+            let codec = try pipeline.handler(type: HTTP1ToHTTPServerCodec.self)
+            try pipeline.addHandler(RequestHeadHandler(ownAuthority: authority), position: .before(codec))
+            return Value(http: http, peer: peer)
+        }
         return self.isSocketFile ? PeerProcess.ask(channel).map { peer.process = $0 }.flatMap { http } : http
     }
 

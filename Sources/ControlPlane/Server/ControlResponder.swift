@@ -42,32 +42,40 @@ struct ControlResponder: HTTPResponder {
     }
 
     private func answer(_ request: Request, _ context: ControlRequestContext) async throws -> Response {
-        try self.gatekeeper.inspect(request)
         let target = request.head.path ?? "/"
         let mark = target.firstIndex(of: "?") ?? target.endIndex
         switch self.table.find(request.method, target[..<mark]) {
         case .none:
+            try self.gatekeeper.inspect(request)
             throw ControlProblem(
                 404, "unknown-path", "There is nothing at this path; /openapi.json lists what there is.")
         case .wrongMethod(let methods):
+            try self.gatekeeper.inspect(request)
             var problem = ControlProblem(
                 405, "method-not-allowed", "This resource has \(methods.joined(separator: ", ")).")
             problem.allowed = methods
             throw problem
         case .found(let operation, let parameters):
-            let caller = try self.admit(request, to: operation)
-            // Probes must be answered whatever else goes on.
-            let counts = operation.scope != .none
-            let place = ConnectionPeer.current?.place
-            if counts {
-                guard place?.isForProbes != true else { throw Self.crowded }
-                try self.budget.enter(caller.name, now: self.clock())
-                place?.began()
-            }
-            defer { if counts { self.budget.leave() } }
             let query = mark == target.endIndex ? nil : String(target[target.index(after: mark)...])
-            return try await self.carryOut(
-                operation, request, context, parameters: parameters, query: query, caller: caller)
+            var caller = Caller.nobody
+            do {
+                try self.admit(request, to: operation, as: &caller)
+                // Probes must be answered whatever else goes on.
+                let counts = operation.scope != .none
+                if counts {
+                    let place = ConnectionPeer.current?.place
+                    guard place?.isForProbes != true else { throw Self.crowded }
+                    try self.budget.enter(caller.name, now: self.clock())
+                    place?.began()
+                }
+                defer { if counts { self.budget.leave() } }
+                return try await self.carryOut(
+                    operation, request, context, parameters: parameters, query: query, caller: caller)
+            } catch let problem as ControlProblem where operation.isWrite && !problem.isAudited {
+                self.audit.record(
+                    AuditEntry(operation, request, by: caller, status: problem.status, code: problem.code))
+                throw problem
+            }
         }
     }
 
@@ -81,23 +89,13 @@ struct ControlResponder: HTTPResponder {
         return problem
     }()
 
-    private func admit(_ request: Request, to operation: Operation) throws(ControlProblem) -> Caller {
-        var caller = Caller.nobody
-        do throws(ControlProblem) {
-            caller = try self.gatekeeper.caller(of: request, for: operation)
-            try self.gatekeeper.authorize(caller, for: operation)
-            return caller
-        } catch {
-            if operation.isWrite { self.record(operation, request, by: caller, error) }
-            throw error
-        }
-    }
-
-    private func record(
-        _ operation: Operation, _ request: Request, by caller: Caller, _ problem: ControlProblem
-    ) {
-        self.audit.record(
-            AuditEntry(operation, request, by: caller, status: problem.status, code: problem.code))
+    /// - Parameter caller: set as soon as it is known, so that the audit log names whoever is refused.
+    private func admit(
+        _ request: Request, to operation: Operation, as caller: inout Caller
+    ) throws(ControlProblem) {
+        try self.gatekeeper.inspect(request)
+        caller = try self.gatekeeper.caller(of: request, for: operation)
+        try self.gatekeeper.authorize(caller, for: operation)
     }
 
     private func carryOut(
@@ -147,8 +145,9 @@ struct ControlResponder: HTTPResponder {
             let response = try await call.operation.handler(call)
             self.record(call, status: response.status.code, code: nil)
             return response
-        } catch let problem as ControlProblem {
+        } catch var problem as ControlProblem {
             self.record(call, status: problem.status, code: problem.code)
+            problem.isAudited = true
             throw problem
         } catch is CancellationError {
             // Nobody is there any more to read an answer.

@@ -16,11 +16,11 @@ final class RefusalDocument: ChannelOutboundHandler, RemovableChannelHandler {
         guard case .head(var head) = self.unwrapOutboundIn(data), head.status == .badRequest,
             head.headerFields[.contentLength] == "0", head.headerFields[.connection] == "close"
         else { return context.write(data, promise: promise) }
-        let document = Self.problem.json
-        head.headerFields[.contentLength] = "\(document.count)"
+        let document = Self.problem.body
+        head.headerFields[.contentLength] = "\(document.readableBytes)"
         head.headerFields[.contentType] = "application/problem+json"
         head.headerFields[.cacheControl] = "no-store"
         context.write(self.wrapOutboundOut(.head(head)), promise: nil)
-        context.write(self.wrapOutboundOut(.body(ByteBuffer(bytes: document))), promise: promise)
+        context.write(self.wrapOutboundOut(.body(document)), promise: promise)
     }
 }

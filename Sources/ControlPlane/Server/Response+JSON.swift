@@ -12,6 +12,9 @@ extension Response {
         var headers = headers
         headers[.contentType] = "application/json"
         headers[.cacheControl] = "no-store"
+        // So that a terminal shows its prompt on a line of its own, and that tools that read lines see the last one.
+        var body = body
+        body.writeInteger(UInt8(ascii: "\n"))
         return Response(status: status, headers: headers, body: ResponseBody(byteBuffer: body))
     }
 

@@ -1,11 +1,27 @@
 import GatewayCore
 import SessionTasks
+import StreamTransport
 
 /// One tap on one connection, from its beginning to its end.
 final class TapOpening: Sendable {
     /// Belongs to the connection's loop.
     private struct Held: @unchecked Sendable {
         let tap: TaskTap
+    }
+
+    /// Counts what passes, taken or left out. Belongs to the connection's loop.
+    private final class Sequence {
+        private var last: UInt64 = 0
+
+        func stamp(_ piece: TapPiece) -> TapPiece {
+            self.last += 1
+            var piece = piece
+            piece.number = self.last
+            piece.at = Machine.wallClockMilliseconds()
+            return piece
+        }
+
+        func skip(_ count: Int) { self.last += UInt64(count) }
     }
 
     private let link: TunnelLink
@@ -15,10 +31,15 @@ final class TapOpening: Sendable {
     init(_ link: TunnelLink, _ queue: TapQueue, pieceLimit: Int, sampling: Int) {
         self.link = link
         self.queue = queue
+        let sequence = Sequence()
         self.held = Held(
             tap: TaskTap(
-                pieceLimit: pieceLimit, sampling: sampling, hasRoom: { queue.hasRoom }, take: { queue.put($0) },
-                skipped: { queue.skip($0) }))
+                pieceLimit: pieceLimit, sampling: sampling, hasRoom: { queue.hasRoom },
+                take: { queue.put(sequence.stamp($0)) },
+                skipped: { count in
+                    sequence.skip(count)
+                    queue.skip(count)
+                }))
     }
 
     func begin() async {

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import GatewayCore
 import SessionTasks
 
 /// Writes what a tap saw as JSON, in the form of the wire model.
@@ -7,9 +8,11 @@ enum TapWriter {
     static func json(_ piece: TapPiece, skipped: Int) -> [UInt8] {
         var text = JSONText(capacity: 128 + piece.bytes.count * 2)
         text.beginObject()
+        text.member("number", piece.number)
+        text.member("at", time: piece.at)
         text.member("way", piece.way.rawValue)
         text.member("content", piece.content.rawValue)
-        text.member("bytes", piece.count)
+        text.member("sizeBytes", piece.count)
         text.member("startsMessage", piece.startsMessage)
         text.member("endsMessage", piece.endsMessage)
         if piece.content == .text, let whole = String(validating: piece.bytes, as: UTF8.self) {

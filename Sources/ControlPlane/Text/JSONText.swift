@@ -146,6 +146,18 @@ package struct JSONText {
         self.member(key, microseconds: (end.nanoseconds &- start.nanoseconds) / 1000)
     }
 
+    /// An object of names that somebody else chose, in their order; nothing where there are none.
+    package mutating func member(_ key: JSONKey, _ labels: [String: String]) {
+        guard !labels.isEmpty else { return }
+        self.key(key)
+        self.beginObject()
+        for (name, value) in labels.sorted(by: { $0.key < $1.key }) {
+            self.foreignKey(name)
+            self.string(value)
+        }
+        self.endObject()
+    }
+
     /// What is JSON already.
     package mutating func member(_ key: JSONKey, json: [UInt8]?) {
         guard let json else { return }

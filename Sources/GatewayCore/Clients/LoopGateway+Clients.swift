@@ -47,11 +47,8 @@ extension LoopGateway {
             connection.key, url: connection.url, upstream: connection.upstreamURL, reason, detail: detail)
         for record in connection.records { self.totals.end(record, route: nil) }
         if let opened = connection.openedAt { self.totals.lives.add(opened.duration(to: self.loop.now)) }
-        var event = GatewayEvent(.closed, of: connection)
-        event.reason = reason.description
-        event.detail = detail
-        self.shared.journal?.publish(event)
-        self.remember(connection.identifier, reason, detail: detail)
+        let event = self.shared.journal.map { _ in GatewayEvent(.closed, of: connection) }
+        self.remember(connection.identifier, reason, detail: detail, event)
         self.remove(connection.identifier)
     }
 

@@ -53,13 +53,8 @@ extension LoopGateway {
             passport, reason, detail: detail, downstream: downstream, upstream: upstream, at: self.loop.now)
         for record in [downstream, upstream].compactMap(\.self) { self.totals.end(record, route: passport.route) }
         if let opened = downstream?.openedAt { self.totals.lives.add(opened.duration(to: self.loop.now)) }
-        if let journal = self.shared.journal {
-            var event = GatewayEvent(.closed, of: passport)
-            event.reason = reason.description
-            event.detail = detail
-            journal.publish(event)
-        }
-        self.remember(passport.identifier, reason, detail: detail)
+        let event = self.shared.journal.map { _ in GatewayEvent(.closed, of: passport) }
+        self.remember(passport.identifier, reason, detail: detail, event)
         self.remove(passport.identifier)
     }
 }

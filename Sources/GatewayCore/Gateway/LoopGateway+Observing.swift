@@ -50,13 +50,19 @@ extension LoopGateway {
         return self.closed.report(key).map { .closed($0) } ?? .unknown
     }
 
-    /// Keeps what is known of a connection that ends now.
-    func remember(_ identifier: UInt64, _ reason: TerminationReason, detail: String?) {
-        guard self.closed.limit > 0 else { return }
+    /// Keeps what is known of a connection that ends now, and publishes `event` with it.
+    func remember(_ identifier: UInt64, _ reason: TerminationReason, detail: String?, _ event: GatewayEvent?) {
+        guard self.closed.limit > 0 || event != nil else { return }
+        var event = event
         for var report in self.reports(of: [identifier]) {
             report.stage = .closed
             report.closing = ClosingRecord(at: report.takenAt, reason: reason, detail: detail)
+            if report.key.side == .downstream { event?.add(report) }
             self.closed.append(report)
         }
+        guard var event else { return }
+        event.reason = reason.description
+        event.detail = detail
+        self.shared.journal?.publish(event)
     }
 }

@@ -1,3 +1,6 @@
+import SessionTasks
+import WebSocketProtocol
+
 /// Something that happened to the gateway, numbered in the order in which it was noted.
 package struct GatewayEvent: Sendable {
     package enum Kind: String, CaseIterable, Sendable {
@@ -30,6 +33,13 @@ package struct GatewayEvent: Sendable {
     /// Why it closed; which limit; to what it was upgraded; how a transfer ended.
     package var reason: String?
     package var detail: String?
+    /// Of a connection that closed: the code and the reason of its first Close frame.
+    package var closeCode: UInt16?
+    package var closeReason: String?
+    /// Of a connection that closed: payload both ways.
+    package var receivedBytes: UInt64?
+    package var sentBytes: UInt64?
+    package var labels: [String: String] = [:]
     /// How many were refused, or are told to end; which attempt of a transfer.
     package var count: Int?
     /// The drain that it belongs to.
@@ -39,5 +49,14 @@ package struct GatewayEvent: Sendable {
 
     package init(_ kind: Kind) {
         self.kind = kind
+    }
+
+    /// Adds what is known of a connection that closed.
+    mutating func add(_ report: ConnectionReport) {
+        self.closeCode = report.facts?.closeCode?.rawValue
+        self.closeReason = report.facts?.closeReason.map { String(decoding: $0, as: UTF8.self) }
+        self.receivedBytes = report.record?.bytesReceived ?? 0
+        self.sentBytes = report.record?.bytesSent ?? 0
+        self.labels = report.labels
     }
 }

@@ -10,6 +10,10 @@ package struct TapPiece: Sendable {
         case frames
     }
 
+    /// Its place among all that passed, what was left out included; set by whoever takes it.
+    package var number: UInt64 = 0
+    /// When it passed, in milliseconds since 1970-01-01T00:00:00Z; set by whoever takes it.
+    package var at: Int64 = 0
     package let way: Way
     package let content: Content
     /// Cut to what the looker wanted.

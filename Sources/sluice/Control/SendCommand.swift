@@ -66,7 +66,7 @@ struct SendCommand: AsyncParsableCommand {
             try await desk.show(answer, as: SendAnswer.self) { answer in
                 let waiting = answer.queuedSendBytes > 0 ? ", \(answer.queuedSendBytes) wait" : ""
                 let resting = answer.suspended ? "; the connection is suspended" : ""
-                return ["\(answer.state) \(answer.bytes) bytes\(waiting)\(resting)"]
+                return ["\(answer.state) \(answer.sizeBytes) bytes\(waiting)\(resting)"]
             }
         }
     }

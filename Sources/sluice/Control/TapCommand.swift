@@ -74,7 +74,7 @@ struct TapCommand: AsyncParsableCommand {
         let skipped = record.skipped > 0 ? ["* \(record.skipped) left out"] : []
         guard let way = record.way else { return skipped }
         let mark = way == "received" ? "<" : ">"
-        let size = "(\(record.content ?? "?"), \(record.bytes ?? 0) bytes)"
+        let size = "(\(record.content ?? "?"), \(record.sizeBytes ?? 0) bytes)"
         let content =
             record.text.map { TerminalText.line($0, limit: 2000) }
             ?? record.data.flatMap { Data(base64Encoded: $0) }.map { HexText.text($0.prefix(256)) } ?? ""

@@ -135,7 +135,7 @@ struct ConfigurationReaderTests {
     }
 
     @Test func theSampleOfEverythingHoldsEveryKey() {
-        for key in ConfigurationKeys.all {
+        for key in ConfigurationSchema.keyNames {
             let name = key.split(separator: ".").last.map(String.init) ?? key
             let samples = [ConfigurationSamples.everything, ConfigurationSamples.secureControl]
             #expect(samples.contains { $0.contains("\(name):") }, "\(key)")

@@ -18,7 +18,7 @@ struct ConfigurationReferenceTests {
 
     @Test func everyKeyHasAnEntryWithItsParts() throws {
         let entries = try self.entries()
-        for key in ConfigurationKeys.all {
+        for key in ConfigurationSchema.keyNames {
             let entry = try #require(entries[key], "\(key) has no entry")
             for part in ["Syntax", "Default", "Effect", "Example"] {
                 #expect(entry.contains("- \(part): "), "\(key) lacks \(part)")
@@ -27,7 +27,7 @@ struct ConfigurationReferenceTests {
     }
 
     @Test func everyEntryIsOfAKeyThatThereIs() throws {
-        let known = Set(ConfigurationKeys.all)
+        let known = Set(ConfigurationSchema.keyNames)
         for key in try self.entries().keys {
             #expect(known.contains(key), "\(key)")
         }

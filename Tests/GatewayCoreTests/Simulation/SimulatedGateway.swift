@@ -19,6 +19,7 @@ final class SimulatedGateway {
     let shared: GatewayShared
     /// Loops that are busy with something else: they take no turns.
     let stalled: StalledLoops
+    let journal = EventJournal()
     private let log: TunnelLog
     private let written = WrittenLog()
 
@@ -46,7 +47,8 @@ final class SimulatedGateway {
         let written = self.written
         self.log = TunnelLog(configuration.log, writer: LogWriter(onOwnThread: false) { written.append($0) })
         let shared = GatewayShared(
-            log: self.log, hub: ChatHub(loops: loops, backlogLimit: chatBacklog), admission: Admission(configuration))
+            log: self.log, hub: ChatHub(loops: loops, backlogLimit: chatBacklog), admission: Admission(configuration),
+            journal: self.journal)
         self.shared = shared
         self.parts = loops.enumerated().map { LoopGateway(loop: $1, index: $0, shared: shared) }
         self.plan = try GatewayPlan(configuration)

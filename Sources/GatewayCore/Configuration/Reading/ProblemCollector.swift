@@ -4,12 +4,15 @@ final class ProblemCollector {
     static let limit = 100
 
     private let document: DocumentNode
+    /// Notes what is asked for, where the readers run over nothing to tell that.
+    let survey: ConfigurationSurvey?
     private var problems: [ConfigurationProblem] = []
     private var flawed: Set<ConfigurationKeyPath> = []
     private var omitted = 0
 
-    init(document: DocumentNode) {
+    init(document: DocumentNode, survey: ConfigurationSurvey? = nil) {
         self.document = document
+        self.survey = survey
     }
 
     /// Notes a problem with the value at `path`, or with its absence.

@@ -9,6 +9,7 @@ struct SectionReader<Key: CaseIterable & RawRepresentable<String>> {
     init(_ node: DocumentNode, at path: ConfigurationKeyPath, problems: ProblemCollector) {
         self.path = path
         self.problems = problems
+        problems.survey?.section(Key.self, at: path)
         let known = Key.allCases.map(\.rawValue)
         guard case .mapping(let entries) = node.content else {
             problems.add(
@@ -38,10 +39,14 @@ struct SectionReader<Key: CaseIterable & RawRepresentable<String>> {
                 remedy: suggestion ?? "known are \(known.joined(separator: ", "))"))
     }
 
+    private var survey: ConfigurationSurvey? { self.problems.survey }
+
     func path(_ key: Key) -> ConfigurationKeyPath { self.path.key(key) }
 
     /// Whether the key was written, with whatever behind it.
-    func has(_ key: Key) -> Bool { self.values[key.rawValue] != nil }
+    ///
+    /// A survey finds every key, so that it comes to all that is read only where something is written.
+    func has(_ key: Key) -> Bool { self.survey != nil || self.values[key.rawValue] != nil }
 
     func node(_ key: Key) -> DocumentNode? { self.values[key.rawValue] }
 
@@ -51,11 +56,31 @@ struct SectionReader<Key: CaseIterable & RawRepresentable<String>> {
 
     /// The value of `key`, if it was written and is right.
     func value<Value>(_ key: Key, as syntax: ValueSyntax<Value>) -> Value? {
-        self.node(key).flatMap { self.parse($0, at: self.path(key), as: syntax) }
+        self.declare(key, as: syntax)
+        return self.node(key).flatMap { self.parse($0, at: self.path(key), as: syntax) }
     }
 
-    /// The same for a key that must be written.
-    func required<Value>(_ key: Key, as syntax: ValueSyntax<Value>) -> Value? {
+    /// Says what `key` takes, for what is read only beside certain others.
+    func declare<Value>(_ key: Key, as syntax: ValueSyntax<Value>) {
+        self.survey?.value(syntax.form, at: self.path(key))
+    }
+
+    /// The same for a mapping of names that are free.
+    func declareMap<Value>(_ key: Key, as syntax: ValueSyntax<Value>) {
+        self.survey?.map(at: self.path(key))
+        self.survey?.value(syntax.form, at: self.path(key).key("*"))
+    }
+
+    /// The same for a list.
+    func declareList<Value>(_ key: Key, as syntax: ValueSyntax<Value>) {
+        self.survey?.list(at: self.path(key))
+        self.survey?.value(syntax.form, at: self.path(key).index(0))
+    }
+
+    /// The same as `value` for a key that must be written.
+    /// - Parameter other: a key that may be written in its place.
+    func required<Value>(_ key: Key, as syntax: ValueSyntax<Value>, unless other: Key? = nil) -> Value? {
+        if other == nil { self.survey?.require(self.path(key)) }
         if !self.has(key) {
             self.add(key, expected: "a value for \(key.rawValue)", found: "nothing", remedy: "add \(key.rawValue): …")
         }
@@ -78,6 +103,7 @@ struct SectionReader<Key: CaseIterable & RawRepresentable<String>> {
 
     /// A list; a single value stands for a list of one.
     func readList<Value: Hashable>(_ key: Key, into target: inout [Value], as syntax: ValueSyntax<Value>) {
+        self.declareList(key, as: syntax)
         guard let node = self.node(key) else { return }
         target = []
         switch node.content {
@@ -121,12 +147,39 @@ struct SectionReader<Key: CaseIterable & RawRepresentable<String>> {
 
     /// The mapping behind `key`, if one was written.
     func section<Inner>(_ key: Key, keys: Inner.Type = Inner.self) -> SectionReader<Inner>? {
-        self.node(key).map { SectionReader<Inner>($0, at: self.path(key), problems: self.problems) }
+        self.node(key, orNothing: .mapping([])).map {
+            SectionReader<Inner>($0, at: self.path(key), problems: self.problems)
+        }
+    }
+
+    /// What is written behind a key that takes a single value or a mapping.
+    enum ValueOrSection<Value, Inner: CaseIterable & RawRepresentable<String>> {
+        /// `nil` where it is wrong.
+        case value(Value?)
+        case section(SectionReader<Inner>)
+    }
+
+    /// - Returns: `nil` where nothing is written.
+    func valueOrSection<Value, Inner>(
+        _ key: Key, as syntax: ValueSyntax<Value>, keys: Inner.Type = Inner.self
+    ) -> ValueOrSection<Value, Inner>? {
+        self.declare(key, as: syntax)
+        guard let node = self.node(key, orNothing: .mapping([])) else { return nil }
+        guard case .mapping = node.content else { return .value(self.value(key, as: syntax)) }
+        return .section(SectionReader<Inner>(node, at: self.path(key), problems: self.problems))
+    }
+
+    /// What is written; to a survey, `nothing`.
+    private func node(_ key: Key, orNothing nothing: DocumentNode.Content) -> DocumentNode? {
+        guard self.survey != nil else { return self.node(key) }
+        return DocumentNode(nothing, origin: .option(""))
     }
 
     /// The entries of the list behind `key`, with their places; none when it is missing or no list.
     func elements(_ key: Key) -> [(node: DocumentNode, path: ConfigurationKeyPath)] {
-        guard let node = self.node(key) else { return [] }
+        self.survey?.list(at: self.path(key))
+        let one = DocumentNode(.mapping([]), origin: .option(""))
+        guard let node = self.node(key, orNothing: .sequence([one])) else { return [] }
         guard case .sequence(let nodes) = node.content else {
             self.add(key, expected: "a list", remedy: "begin each entry with a dash")
             return []

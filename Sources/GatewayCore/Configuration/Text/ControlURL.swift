@@ -43,7 +43,7 @@ package struct ControlURL: Sendable, Equatable {
 
 extension ValueSyntax<ControlURL> {
     package static var controlURL: ValueSyntax {
-        ValueSyntax { text throws(TextFault) in try ControlURL(text) }
+        ValueSyntax(.text("unix:///run/sluice/control.sock")) { text throws(TextFault) in try ControlURL(text) }
     }
 }
 

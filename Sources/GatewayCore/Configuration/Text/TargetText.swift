@@ -52,6 +52,6 @@ enum TargetText {
 
 extension ValueSyntax<TargetRule> {
     package static var targetRule: ValueSyntax {
-        ValueSyntax { text throws(TextFault) in try TargetText.rule(text) }
+        ValueSyntax(.text("10.0.0.0/8")) { text throws(TextFault) in try TargetText.rule(text) }
     }
 }

@@ -1,7 +1,7 @@
 extension ValueSyntax<String> {
     /// The name of a listener, route or upstream.
     package static var name: ValueSyntax {
-        ValueSyntax { text throws(TextFault) in
+        ValueSyntax(.text(example: "web", pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")) { text throws(TextFault) in
             guard NameText.isName(text) else {
                 throw TextFault(
                     expected: "a name of 1 to 64 letters, digits, -, _ and . that begins with a letter or digit")
@@ -12,7 +12,7 @@ extension ValueSyntax<String> {
 
     /// A subprotocol (RFC 6455 §4.1: a token).
     package static var subprotocol: ValueSyntax {
-        ValueSyntax { text throws(TextFault) in
+        ValueSyntax(.text("chat.v1")) { text throws(TextFault) in
             guard NameText.isToken(text) else {
                 throw TextFault(
                     expected: "a subprotocol: letters, digits and !#$%&'*+-.^_`|~", remedy: "give each one by itself")
@@ -23,7 +23,7 @@ extension ValueSyntax<String> {
 
     /// An application protocol of TLS (RFC 7301): 1 to 255 bytes.
     package static var applicationProtocol: ValueSyntax {
-        ValueSyntax { text throws(TextFault) in
+        ValueSyntax(.text("http/1.1")) { text throws(TextFault) in
             guard (1...255).contains(text.utf8.count) else {
                 throw TextFault(expected: "an application protocol of 1 to 255 bytes")
             }
@@ -33,7 +33,7 @@ extension ValueSyntax<String> {
 
     /// A host name or an address.
     package static var host: ValueSyntax {
-        ValueSyntax { text throws(TextFault) in
+        ValueSyntax(.text("backend.example.com")) { text throws(TextFault) in
             if let address = AddressText.address(text[...].utf8) { return address.description }
             guard let name = HostText.name(text[...]) else { throw TextFault(expected: "a host name or an IP address") }
             return name
@@ -42,7 +42,7 @@ extension ValueSyntax<String> {
 
     /// The path of a file.
     package static var path: ValueSyntax {
-        ValueSyntax { text throws(TextFault) in
+        ValueSyntax(.text("/etc/sluice/server.pem")) { text throws(TextFault) in
             guard (1...4095).contains(text.utf8.count), !text.utf8.contains(0) else {
                 throw TextFault(expected: "the path of a file")
             }
@@ -52,14 +52,14 @@ extension ValueSyntax<String> {
 
     /// Any text, even none.
     package static var text: ValueSyntax {
-        ValueSyntax { text throws(TextFault) in text }
+        ValueSyntax(.text("text")) { text throws(TextFault) in text }
     }
 }
 
 extension ValueSyntax<HostPattern> {
     /// `example.com`, `*.example.com` or an address.
     package static var hostPattern: ValueSyntax {
-        ValueSyntax { text throws(TextFault) in
+        ValueSyntax(.text("*.example.com")) { text throws(TextFault) in
             let fault = TextFault(
                 expected: "a host name without port, or *. and a host name", remedy: "write it like *.example.com")
             if text.hasPrefix("*.") {
@@ -77,7 +77,7 @@ extension ValueSyntax<HostPattern> {
 extension ValueSyntax<OriginPattern> {
     /// `https://example.com`, `https://*.example.com:8443`, `*` or `null`.
     package static var originPattern: ValueSyntax {
-        ValueSyntax { text throws(TextFault) in
+        ValueSyntax(.text("https://app.example.com")) { text throws(TextFault) in
             if text == "*" { return .any }
             if text == "null" { return .opaque }
             let fault = TextFault(
@@ -99,7 +99,7 @@ extension ValueSyntax<OriginPattern> {
 extension ValueSyntax<AddressBlock> {
     /// `10.0.0.0/8`, `fd00::/8`, or an address alone.
     package static var addressBlock: ValueSyntax {
-        ValueSyntax { text throws(TextFault) in
+        ValueSyntax(.text("10.0.0.0/8")) { text throws(TextFault) in
             let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
             guard let first = parts.first, let address = AddressText.address(first.utf8) else {
                 throw TextFault(
@@ -126,7 +126,7 @@ extension ValueSyntax<AddressBlock> {
 extension ValueSyntax<ExtraHeader> {
     /// `Name: value`.
     package static var headerLine: ValueSyntax {
-        ValueSyntax { text throws(TextFault) in
+        ValueSyntax(.text("X-Served-By: sluice")) { text throws(TextFault) in
             guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else {
                 throw TextFault(expected: "a header as Name: value")
             }

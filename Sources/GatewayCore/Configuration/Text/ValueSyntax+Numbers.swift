@@ -1,7 +1,7 @@
 extension ValueSyntax<Int> {
     /// Decimal digits.
     package static func integer(_ range: ClosedRange<Int>) -> ValueSyntax {
-        ValueSyntax { text throws(TextFault) in
+        ValueSyntax(.integer(range)) { text throws(TextFault) in
             guard let number = Decimal.integer(text.utf8), range.contains(number) else {
                 throw TextFault(expected: "a whole number from \(range.lowerBound) to \(range.upperBound)")
             }
@@ -11,7 +11,7 @@ extension ValueSyntax<Int> {
 
     /// Bytes: digits alone, or with `B`, `kB`, `KB`, `MB`, `GB` (powers of 1000), `KiB`, `MiB`, `GiB` (powers of 1024).
     package static func size(_ range: ClosedRange<Int>) -> ValueSyntax {
-        ValueSyntax { text throws(TextFault) in
+        ValueSyntax(.size(range)) { text throws(TextFault) in
             let expected = "a size from \(SizeText(range.lowerBound)) to \(SizeText(range.upperBound))"
             guard let size = SizeText(parsing: text) else {
                 throw TextFault(expected: expected, remedy: "write it like 65536, 64KiB, 1MiB or 16MB")
@@ -23,7 +23,7 @@ extension ValueSyntax<Int> {
 
     /// Events a second: `500/s`.
     package static func rate(_ range: ClosedRange<Int>) -> ValueSyntax {
-        ValueSyntax { text throws(TextFault) in
+        ValueSyntax(.rate(range)) { text throws(TextFault) in
             guard text.hasSuffix("/s"), let number = Decimal.integer(text.utf8.dropLast(2)), range.contains(number)
             else {
                 throw TextFault(
@@ -38,7 +38,7 @@ extension ValueSyntax<Int> {
 extension ValueSyntax<Duration> {
     /// `25s`, `1m30s`, `500ms`, `1h`, `7d`.
     package static func duration(_ range: ClosedRange<Duration>) -> ValueSyntax {
-        ValueSyntax { text throws(TextFault) in
+        ValueSyntax(.duration(range)) { text throws(TextFault) in
             let expected =
                 "a duration from \(DurationText(range.lowerBound)) to \(DurationText(range.upperBound))"
             guard let duration = DurationText(parsing: text) else {
@@ -56,7 +56,7 @@ extension ValueSyntax<Duration> {
 extension ValueSyntax<UInt32> {
     /// Permission bits in octal, `0660`.
     package static var permissions: ValueSyntax {
-        ValueSyntax { text throws(TextFault) in
+        ValueSyntax(.text(example: "0660", pattern: "^(0o)?[0-7]{3,4}$")) { text throws(TextFault) in
             let digits = text.hasPrefix("0o") ? text.dropFirst(2) : text[...]
             guard (3...4).contains(digits.utf8.count), digits.utf8.allSatisfy({ (0x30...0x37).contains($0) }),
                 let bits = UInt32(digits, radix: 8), bits <= 0o777
@@ -70,7 +70,7 @@ extension ValueSyntax<UInt32> {
 
 extension ValueSyntax<Bool> {
     package static var boolean: ValueSyntax {
-        ValueSyntax { text throws(TextFault) in
+        ValueSyntax(.boolean) { text throws(TextFault) in
             switch text {
             case "true": return true
             case "false": return false
@@ -83,7 +83,7 @@ extension ValueSyntax<Bool> {
 extension ValueSyntax where Value: CaseIterable & RawRepresentable, Value.RawValue == String {
     /// One of the words of an enumeration.
     package static var choice: ValueSyntax {
-        ValueSyntax { text throws(TextFault) in
+        ValueSyntax(.choice(Value.allCases.map(\.rawValue))) { text throws(TextFault) in
             if let value = Value(rawValue: text) { return value }
             let words = Value.allCases.map(\.rawValue)
             throw TextFault(

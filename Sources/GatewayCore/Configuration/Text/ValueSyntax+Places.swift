@@ -1,25 +1,25 @@
 extension ValueSyntax<ListenURL> {
     package static var listenURL: ValueSyntax {
-        ValueSyntax { text throws(TextFault) in try ListenURL(text) }
+        ValueSyntax(.text("wss://0.0.0.0:443")) { text throws(TextFault) in try ListenURL(text) }
     }
 }
 
 extension ValueSyntax<EndpointURL> {
     package static var endpointURL: ValueSyntax {
-        ValueSyntax { text throws(TextFault) in try EndpointURL(text) }
+        ValueSyntax(.text("tcp://10.0.0.5:5900")) { text throws(TextFault) in try EndpointURL(text) }
     }
 }
 
 extension ValueSyntax<PathPattern> {
     package static var pathPattern: ValueSyntax {
-        ValueSyntax { text throws(TextFault) in try PathPattern(parsing: text) }
+        ValueSyntax(.text("/chat/{room}")) { text throws(TextFault) in try PathPattern(parsing: text) }
     }
 }
 
 extension ValueSyntax<RouteTarget> {
     /// `echo`, `chat`, a URL, or the name of an upstream.
     package static var routeTarget: ValueSyntax {
-        ValueSyntax { text throws(TextFault) in
+        ValueSyntax(.text("backend")) { text throws(TextFault) in
             if text == "echo" { return .echo }
             if text == "chat" { return .chat }
             if text.contains("://") { return .url(try EndpointURL(text)) }
@@ -36,7 +36,7 @@ extension ValueSyntax<RouteTarget> {
 extension ValueSyntax<PublicKeyPin> {
     /// `sha256/` and 44 characters of base64, or 64 hexadecimal digits.
     package static var publicKeyPin: ValueSyntax {
-        ValueSyntax { text throws(TextFault) in
+        ValueSyntax(.text("sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")) { text throws(TextFault) in
             let digest = text.hasPrefix("sha256/") ? SixtyFour.bytes(text.dropFirst(7)) : Hexadecimal.bytes(text)
             guard let digest, let pin = PublicKeyPin(digest: digest) else {
                 throw TextFault(

@@ -1,14 +1,19 @@
 /// How the text of one option becomes a value.
 package struct ValueSyntax<Value> {
+    /// What its text looks like.
+    package let form: ValueForm
     package let parse: (String) throws(TextFault) -> Value
 
-    package init(parse: @escaping (String) throws(TextFault) -> Value) {
+    package init(
+        _ form: ValueForm = .text(example: "", pattern: nil), parse: @escaping (String) throws(TextFault) -> Value
+    ) {
+        self.form = form
         self.parse = parse
     }
 
     /// The same, but the word `none` is `nil`.
     package var orNone: ValueSyntax<Value?> {
-        ValueSyntax<Value?> { text throws(TextFault) in
+        ValueSyntax<Value?>(.orNone(self.form)) { text throws(TextFault) in
             if text == "none" { return nil }
             do throws(TextFault) {
                 return try self.parse(text)

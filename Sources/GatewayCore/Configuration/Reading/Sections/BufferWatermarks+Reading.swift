@@ -4,13 +4,16 @@ extension BufferWatermarks {
     /// A size alone is the high watermark, and a quarter of it the low one.
     init(reading section: SectionReader<RouteKey>) {
         self.init()
-        guard let node = section.node(.buffer) else { return }
-        guard case .mapping = node.content else {
-            section.read(.buffer, into: &self.high, as: .size(Self.range))
+        switch section.valueOrSection(.buffer, as: .size(Self.range), keys: BufferKey.self) {
+        case nil: return
+        case .value(let size)?:
+            self.high = size ?? self.high
             self.low = self.high / 4
-            return
+        case .section(let inner)?: self.read(inner)
         }
-        guard let inner = section.section(.buffer, keys: BufferKey.self) else { return }
+    }
+
+    private mutating func read(_ inner: SectionReader<BufferKey>) {
         inner.read(.high, into: &self.high, as: .size(Self.range))
         self.low = self.high / 4
         inner.read(.low, into: &self.low, as: .size(0...67_108_863))

@@ -1,11 +1,11 @@
 extension CompressionPolicy {
     /// `true`, `false`, or a mapping, which turns it on.
     static func read(_ section: SectionReader<RouteKey>) -> CompressionPolicy? {
-        guard let node = section.node(.compress) else { return nil }
-        guard case .mapping = node.content else {
-            return section.value(.compress, as: .boolean) == true ? CompressionPolicy() : nil
+        switch section.valueOrSection(.compress, as: .boolean, keys: CompressionKey.self) {
+        case nil: nil
+        case .value(let isOn)?: isOn == true ? CompressionPolicy() : nil
+        case .section(let inner)?: CompressionPolicy(reading: inner)
         }
-        return section.section(.compress).map { CompressionPolicy(reading: $0) }
     }
 
     private init(reading section: SectionReader<CompressionKey>) {

@@ -29,6 +29,7 @@ extension ControlSettings {
     }
 
     private mutating func readMode(_ section: SectionReader<ControlKey>) {
+        section.declare(.mode, as: .permissions)
         guard section.has(.mode) else { return }
         guard case .unix(let path, let standard)? = self.address else {
             section.add(.mode, expected: "no mode, as only a Unix socket has one", remedy: "leave it out")

@@ -15,15 +15,17 @@ extension ListenerConfiguration {
         section.readOrNone(
             .userTimeout, into: &self.keepAlive.userTimeout, as: .duration(.seconds(1) ... .seconds(86_400)))
         let tls = section.section(.tls, keys: ServerTLSKey.self).map { ServerTLSSettings(reading: $0) }
+        self.readMode(section)
         guard let url else { return }
         self.tls = url.kind.speaksTLS ? tls : nil
-        self.readMode(section)
         Self.check(url, in: section)
     }
 
     private mutating func readMode(_ section: SectionReader<ListenerKey>) {
+        section.declare(.mode, as: .permissions)
         guard section.has(.mode) else { return }
         guard case .unix(let path, let standard) = self.address else {
+            guard section.problems.isSound(section.path(.listen)) else { return }
             section.add(.mode, expected: "no mode, as only a Unix socket has one", remedy: "leave it out")
             return
         }

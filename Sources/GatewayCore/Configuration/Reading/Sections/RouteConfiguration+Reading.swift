@@ -19,6 +19,8 @@ extension RouteConfiguration {
 
     /// A mapping of names and values, or a list of `Name: value`.
     private mutating func readHeaders(_ section: SectionReader<RouteKey>) {
+        section.declareMap(.headers, as: ValueSyntax<String>.text)
+        section.declareList(.headers, as: .headerLine)
         guard let node = section.node(.headers) else { return }
         let path = section.path(.headers)
         switch node.content {

@@ -27,7 +27,8 @@ extension ServerTLSSettings {
     }
 
     private static func single(_ section: SectionReader<ServerTLSKey>) -> CertificateFiles {
-        var files = CertificateFiles(certificate: section.required(.certificate, as: .path) ?? "")
+        var files = CertificateFiles(
+            certificate: section.required(.certificate, as: .path, unless: .certificates) ?? "")
         section.readOptional(.key, into: &files.key, as: .path)
         files.password = KeyPassword(reading: section, text: .password, file: .passwordFile)
         return files

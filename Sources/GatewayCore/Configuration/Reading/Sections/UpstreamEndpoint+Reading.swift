@@ -1,5 +1,6 @@
 extension UpstreamEndpoint {
     init(reading node: DocumentNode, at path: ConfigurationKeyPath, problems: ProblemCollector) {
+        problems.survey?.value(ValueSyntax<EndpointURL>.endpointURL.form, at: path)
         guard case .scalar(let text) = node.content else {
             let section = SectionReader<EndpointKey>(node, at: path, problems: problems)
             self.init(url: section.required(.url, as: .endpointURL) ?? .placeholder)

@@ -1,0 +1,136 @@
+import ControlAPI
+import GatewayCore
+
+/// JSON in the forms that the configuration's readers declare.
+extension ConfigurationSchema.Form {
+    /// Every form that is none of several.
+    var alternatives: [ConfigurationSchema.Form] {
+        if case .either(let forms) = self { forms.flatMap(\.alternatives) } else { [self] }
+    }
+
+    private var values: [ValueForm] {
+        self.alternatives.compactMap { if case .value(let form) = $0 { form } else { nil } }
+    }
+
+    var element: ConfigurationSchema.Form? {
+        self.alternatives.lazy.compactMap { if case .list(let element) = $0 { element } else { nil } }.first
+    }
+
+    /// The form behind the member `name`; `nil` where there is none.
+    func member(_ name: String) -> ConfigurationSchema.Form? {
+        self.alternatives.lazy.compactMap { form -> ConfigurationSchema.Form? in
+            switch form {
+            case .section(let section): section[name]
+            case .map(let content): content
+            case .value, .list, .either: nil
+            }
+        }.first
+    }
+
+    func descend(_ steps: some Sequence<ConfigurationKeyPath.Step>) -> ConfigurationSchema.Form? {
+        steps.reduce(self) { form, step in
+            switch step {
+            case .key(let name): form?.member(name)
+            case .index: form?.element
+            }
+        }
+    }
+
+    // MARK: Read
+
+    /// Whether a value of this kind may stand here. Its text is judged by the reader.
+    func takes(_ value: JSONValue) -> Bool {
+        switch value {
+        case .null: true
+        case .boolean: self.values.contains(.boolean)
+        // Of a fraction the reader says which whole numbers it takes.
+        case .integer, .number: self.values.contains { $0.isNumber }
+        case .string(let text): self.values.contains { $0.takes(text) }
+        case .array: self.element != nil
+        case .object: self.alternatives.contains { $0.hasMembers }
+        }
+    }
+
+    private var hasMembers: Bool {
+        switch self {
+        case .section, .map: true
+        case .value, .list, .either: false
+        }
+    }
+
+    /// What may stand here, to be read after "expected".
+    var words: String {
+        self.alternatives.map { form in
+            switch form {
+            case .value(let value): value.words
+            case .list: "an array"
+            case .map, .section: "an object"
+            case .either: ""
+            }
+        }.joined(separator: " or ")
+    }
+
+    // MARK: Shown
+
+    /// `node` as JSON: what takes a list is shown as one, be it written as a single value.
+    func json(_ node: DocumentNode) -> JSONValue {
+        switch node.content {
+        case .empty: .null
+        case .scalar(let text):
+            if let value = self.values.first {
+                value.json(text)
+            } else if let element = self.element {
+                .array([element.json(node)])
+            } else {
+                .string(text)
+            }
+        case .sequence(let nodes):
+            .array(nodes.map { self.element?.json($0) ?? ConfigurationSchema.Form.unknown.json($0) })
+        case .mapping(let entries):
+            .object(
+                Dictionary(
+                    entries.map { ($0.key, (self.member($0.key) ?? .unknown).json($0.value)) },
+                    uniquingKeysWith: { first, _ in first }))
+        }
+    }
+
+    /// Of what no reader asks for.
+    static let unknown = ConfigurationSchema.Form.either([])
+}
+
+extension ValueForm {
+    fileprivate var isNumber: Bool {
+        switch self {
+        case .integer, .size: true
+        case .orNone(let form): form.isNumber
+        case .text, .rate, .duration, .boolean, .choice: false
+        }
+    }
+
+    fileprivate func takes(_ text: String) -> Bool {
+        switch self {
+        case .text, .size, .rate, .duration, .choice: true
+        case .integer, .boolean: false
+        case .orNone(let form): text == "none" || form.takes(text)
+        }
+    }
+
+    fileprivate var words: String {
+        switch self {
+        case .integer: "a whole number"
+        case .boolean: "true or false"
+        case .size: "a number of bytes, or a text like 64KiB"
+        case .text, .rate, .duration, .choice: "a text"
+        case .orNone(let form): "\(form.words), or none"
+        }
+    }
+
+    fileprivate func json(_ text: String) -> JSONValue {
+        switch self {
+        case .integer, .size: Int64(text).map { .integer($0) } ?? .string(text)
+        case .boolean: text == "true" || text == "false" ? .boolean(text == "true") : .string(text)
+        case .orNone(let form): form.json(text)
+        case .text, .rate, .duration, .choice: .string(text)
+        }
+    }
+}

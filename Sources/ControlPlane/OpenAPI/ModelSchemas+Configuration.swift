@@ -1,0 +1,149 @@
+import ControlAPI
+import GatewayCore
+
+/// JSON Schemas of the configuration, made of the forms that its readers declare.
+extension ModelSchemas {
+    enum ConfigurationUse {
+        /// All of it, as it is written and shown.
+        case whole
+        /// A part of it, where `null` takes a member away (RFC 7396).
+        case change
+    }
+
+    /// A reference to the schema of an entry of one of the lists, with its status, which is only told.
+    mutating func reference(
+        _ section: ConfigurationSection, for use: ConfigurationUse = .whole
+    ) throws -> DocumentValue {
+        guard case .section(let entry) = ConfigurationSchema.entry(of: section) else { return [:] }
+        let name = entry.name + (use == .change ? "Patch" : "")
+        let status: DocumentValue? =
+            switch section {
+            case .listeners: try self.reference(ListenerStatus.self)
+            case .upstreams: try self.reference(UpstreamStatus.self)
+            case .routes: nil
+            }
+        return self.define(name) { schemas in
+            var object = schemas.object(entry, use, schemas.example(name))
+            if let status, var properties = object["properties"] {
+                properties["status"] = status.with([
+                    "readOnly": true, "description": "Told, and ignored where it comes back.",
+                ])
+                object["properties"] = properties
+            }
+            return object
+        }
+    }
+
+    /// A reference to the schema of all entries of a list.
+    mutating func listReference(_ section: ConfigurationSection) throws -> DocumentValue {
+        let entry = try self.reference(section)
+        guard case .section(let form) = ConfigurationSchema.entry(of: section) else { return entry }
+        let example: DocumentValue? = self.example(form.name).map { ["items": [$0]] }
+        return self.define(form.name + "List", example: example) { _ in
+            ["type": "object", "properties": ["items": ["type": "array", "items": entry]], "required": ["items"]]
+        }
+    }
+
+    /// A reference to the schema of the whole configuration.
+    mutating func configurationReference() -> DocumentValue {
+        self.define("Configuration") { $0.object(ConfigurationSchema.whole, .whole, $0.example("Configuration")) }
+    }
+
+    /// - Parameter example: a value of it.
+    private mutating func object(
+        _ section: ConfigurationSchema.Section, _ use: ConfigurationUse, _ example: DocumentValue?
+    ) -> DocumentValue {
+        var properties: [DocumentValue.Member] = []
+        for key in section.keys {
+            var schema = self.schema(key.form, use, example?[key.name])
+            if use == .change { schema = Self.orNull(schema) }
+            properties.append(DocumentValue.Member(key.name, schema))
+        }
+        var object: DocumentValue = [
+            "type": "object", "properties": .object(properties), "additionalProperties": false,
+        ]
+        let required = section.keys.filter(\.isRequired).map(\.name)
+        if use == .whole, !required.isEmpty { object["required"] = .strings(required) }
+        return object
+    }
+
+    private mutating func schema(
+        _ form: ConfigurationSchema.Form, _ use: ConfigurationUse, _ example: DocumentValue?
+    ) -> DocumentValue {
+        switch form {
+        case .value(let form): return Self.schema(form)
+        // What is in a list is replaced with it as a whole.
+        case .list(let element): return ["type": "array", "items": self.schema(element, .whole, example?.first)]
+        case .map(let content):
+            return ["type": "object", "additionalProperties": self.schema(content, use, example?.first)]
+        case .either(let forms):
+            return ["anyOf": .array(forms.flatMap { self.schema($0, use, example).alternatives })]
+        case .section(let section):
+            let name = section.name + "Settings" + (use == .change ? "Patch" : "")
+            // Of several forms the example may be of another.
+            let example = example?.isObject == true ? example : nil
+            return self.define(name, example: example) { $0.object(section, use, $0.example(name) ?? example) }
+        }
+    }
+
+    // MARK: Values
+
+    private static let none: DocumentValue = ["type": "string", "enum": ["none"]]
+
+    private static func schema(_ form: ValueForm) -> DocumentValue {
+        switch form {
+        case .boolean: return ["type": "boolean"]
+        case .choice(let words): return ["type": "string", "enum": .strings(words)]
+        case .integer(let range):
+            return [
+                "type": "integer", "minimum": .integer(range.lowerBound), "maximum": .integer(range.upperBound),
+                "examples": [.integer(range.lowerBound)],
+            ]
+        case .size(let range):
+            return [
+                "description": .string("A size from \(SizeText(range.lowerBound)) to \(SizeText(range.upperBound))."),
+                "anyOf": [
+                    ["type": "integer", "minimum": .integer(range.lowerBound), "maximum": .integer(range.upperBound)],
+                    Self.text("^[0-9]+\(Self.sizeUnits)?$", "64KiB"),
+                ],
+            ]
+        case .orNone(let inner): return Self.orNone(inner)
+        case .text, .rate, .duration: return Self.text(form, orNone: false)
+        }
+    }
+
+    private static func orNone(_ form: ValueForm) -> DocumentValue {
+        switch form {
+        case .text, .rate, .duration: Self.text(form, orNone: true)
+        default: ["anyOf": .array(Self.schema(form).alternatives + [Self.none])]
+        }
+    }
+
+    private static let sizeUnits = "(B|kB|KB|MB|GB|KiB|MiB|GiB|TiB)"
+    private static let durationText = "([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?"
+
+    /// What has a text of its own, with the word `none` for another or without.
+    private static func text(_ form: ValueForm, orNone: Bool) -> DocumentValue {
+        let none = orNone ? "none|" : ""
+        let words = orNone ? ", or none." : "."
+        switch form {
+        case .text(let example, let pattern):
+            return Self.text(pattern.map { orNone ? "^none$|\($0)" : $0 }, example)
+        case .rate(let range):
+            return Self.text("^(\(none)[0-9]+/s)$", "\(range.upperBound)/s")
+                .with(["description": .string("A rate from \(range.lowerBound)/s to \(range.upperBound)/s\(words)")])
+        case .duration(let range):
+            let (low, high) = (DurationText(range.lowerBound), DurationText(range.upperBound))
+            return Self.text("^(\(none)0|\(Self.durationText))$", "\(high)")
+                .with(["minLength": 1, "description": .string("A duration from \(low) to \(high)\(words)")])
+        default: return ["type": "string"]
+        }
+    }
+
+    private static func text(_ pattern: String?, _ example: String) -> DocumentValue {
+        var schema: DocumentValue = ["type": "string"]
+        if let pattern { schema["pattern"] = .string(pattern) }
+        schema["examples"] = [.string(example)]
+        return schema
+    }
+}

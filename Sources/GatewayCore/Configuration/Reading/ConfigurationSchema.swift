@@ -1,0 +1,121 @@
+/// What a configuration may hold, learnt from the readers of its sections: each key is declared where it is read.
+package struct ConfigurationSchema: Sendable {
+    /// What may be written behind a key.
+    package indirect enum Form: Sendable, Hashable {
+        case value(ValueForm)
+        case list(Form)
+        /// A mapping of names that are free.
+        case map(Form)
+        case section(Section)
+        /// One of these.
+        case either([Form])
+    }
+
+    package struct Section: Sendable, Hashable {
+        /// The name of its keys: `Listener`, `ServerTLS`.
+        package let name: String
+        package let keys: [Key]
+
+        package subscript(_ name: String) -> Form? { self.keys.first { $0.name == name }?.form }
+    }
+
+    package struct Key: Sendable, Hashable {
+        package let name: String
+        package let form: Form
+        package let isRequired: Bool
+    }
+
+    /// The whole configuration.
+    package static let whole = Self.learn()
+
+    /// The form of an entry of a list.
+    package static func entry(of section: ConfigurationSection) -> Form {
+        guard case .list(let entry)? = Self.whole[section.rawValue] else { return .value(.text("")) }
+        return entry
+    }
+
+    /// The full name of each key: `listeners[].tls.certificate`, `max-connections`. The keys of `control.tls` are those of
+    /// a listener's `tls`.
+    package static var keyNames: [String] {
+        Self.names(.section(Self.whole), at: "").filter { !$0.hasPrefix("control.tls.") }
+    }
+
+    private static func names(_ form: Form, at path: String) -> [String] {
+        switch form {
+        case .value, .map: []
+        case .list(let element): Self.names(element, at: path + "[]")
+        case .either(let forms): forms.flatMap { Self.names($0, at: path) }
+        case .section(let section):
+            section.keys.flatMap { key in
+                let name = path.isEmpty ? key.name : "\(path).\(key.name)"
+                return [name] + Self.names(key.form, at: name)
+            }
+        }
+    }
+
+    /// Runs the readers over nothing; what they ask for is noted.
+    private static func learn() -> Section {
+        let nothing = DocumentNode(.mapping([]), origin: .option(""))
+        let survey = ConfigurationSurvey()
+        let problems = ProblemCollector(document: nothing, survey: survey)
+        _ = GatewayConfiguration(reading: SectionReader(nothing, at: .root, problems: problems))
+        guard case .section(let section)? = survey.form(at: .root) else { return Section(name: "Gateway", keys: []) }
+        return section
+    }
+}
+
+/// Notes what the readers of sections ask for.
+final class ConfigurationSurvey {
+    private enum Note: Hashable {
+        case value(ValueForm)
+        /// Its elements are noted as the first one.
+        case list
+        case map
+        case section(name: String, keys: [String])
+    }
+
+    private var notes: [ConfigurationKeyPath: [Note]] = [:]
+    private var required: Set<ConfigurationKeyPath> = []
+
+    func value(_ form: ValueForm, at path: ConfigurationKeyPath) { self.add(.value(form), at: path) }
+
+    func list(at path: ConfigurationKeyPath) { self.add(.list, at: path) }
+
+    func map(at path: ConfigurationKeyPath) { self.add(.map, at: path) }
+
+    func section<Key: CaseIterable & RawRepresentable<String>>(_ keys: Key.Type, at path: ConfigurationKeyPath) {
+        let name = "\(keys)"
+        self.add(
+            .section(
+                name: name.hasSuffix("Key") ? String(name.dropLast(3)) : name, keys: keys.allCases.map(\.rawValue)),
+            at: path)
+    }
+
+    func require(_ path: ConfigurationKeyPath) { self.required.insert(path) }
+
+    private func add(_ note: Note, at path: ConfigurationKeyPath) {
+        if self.notes[path]?.contains(note) != true { self.notes[path, default: []].append(note) }
+    }
+
+    /// - Returns: `nil` where nothing was asked for.
+    func form(at path: ConfigurationKeyPath) -> ConfigurationSchema.Form? {
+        let forms = (self.notes[path] ?? []).compactMap { note -> ConfigurationSchema.Form? in
+            switch note {
+            case .value(let form): return .value(form)
+            case .list: return self.form(at: path.index(0)).map { .list($0) }
+            case .map: return self.form(at: path.key("*")).map { .map($0) }
+            case .section(let name, let keys):
+                return .section(
+                    ConfigurationSchema.Section(name: name, keys: keys.compactMap { self.key($0, in: path) }))
+            }
+        }
+        return forms.count > 1 ? .either(forms) : forms.first
+    }
+
+    private func key(_ name: String, in section: ConfigurationKeyPath) -> ConfigurationSchema.Key? {
+        let path = section.key(name)
+        return self.form(at: path).map { form in
+            ConfigurationSchema.Key(name: name, form: form, isRequired: self.required.contains(path))
+        }
+    }
+}
