@@ -123,7 +123,6 @@ let package = Package(
                 "CommandLineText", "ControlAPI", "ControlClient", "ControlPlane", "GatewayCore", "HTTPSemantics",
                 "SessionTasks", "StreamTransport", "TLSEngine", "URLLoading", "WebSocketProtocol",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
             swiftSettings: house),
         .executableTarget(

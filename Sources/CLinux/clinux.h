@@ -18,7 +18,6 @@
 #include <stdlib.h>
 #include <sys/random.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -33,6 +32,10 @@
 
 #ifndef TCP_USER_TIMEOUT
 #define TCP_USER_TIMEOUT 18
+#endif
+
+#ifndef TCP_NOTSENT_LOWAT
+#define TCP_NOTSENT_LOWAT 25
 #endif
 
 #ifndef TCP_KEEPIDLE
@@ -136,10 +139,10 @@ static inline int sluice_stream_socket(int family) {
 
 static inline int sluice_open_for_reading(const char *path) { return open(path, O_RDONLY | O_CLOEXEC); }
 
-static inline int sluice_datagram_type(void) { return SOCK_DGRAM | SOCK_CLOEXEC; }
+static inline int sluice_datagram_type(void) { return SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK; }
 
 static inline ssize_t sluice_send_to(int fd, const void *bytes, size_t count, const struct sockaddr *a, socklen_t n) {
-    return sendto(fd, bytes, count, MSG_NOSIGNAL, a, n);
+    return sendto(fd, bytes, count, MSG_NOSIGNAL | MSG_DONTWAIT, a, n);
 }
 
 static inline void sluice_prepare_passed(int fd) {
@@ -180,6 +183,120 @@ static inline int sluice_getsockname(int fd, struct sockaddr_storage *a, socklen
 
 static inline int sluice_getpeername(int fd, struct sockaddr_storage *a, socklen_t *n) {
     return getpeername(fd, (struct sockaddr *)a, n);
+}
+
+// Bytes of a connection's output that the peer has not acknowledged, those not sent yet included; of a Unix socket, memory
+// of what the peer has not read. -1 where that is unknown.
+static inline int sluice_unacknowledged(int fd) {
+    int count = 0;
+    return syscall(SYS_ioctl, fd, 0x5411 /* SIOCOUTQ */, &count) == 0 ? count : -1;
+}
+
+// What TCP_INFO says of a connection's output, by the offsets of the kernel's own struct: the C library's is an older one.
+// Bytes not sent yet, and the window that the peer offers; -1 where the kernel is too old to say.
+static inline void sluice_output_information(int fd, int64_t *unsent, int64_t *window) {
+    enum { notsent_bytes = 144, snd_wnd = 228 };
+    unsigned char information[256];
+    socklen_t length = sizeof information;
+    uint32_t value;
+    *unsent = *window = -1;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, information, &length) != 0) return;
+    if (length >= notsent_bytes + sizeof value) {
+        memcpy(&value, information + notsent_bytes, sizeof value);
+        *unsent = value;
+    }
+    if (length >= snd_wnd + sizeof value) {
+        memcpy(&value, information + snd_wnd, sizeof value);
+        *window = value;
+    }
+}
+
+// Signals that steer the process. The handler keeps them for the one who acts on them, and sees to the end by itself: a
+// first signal that asks for it starts a clock, a second one a clock of one second, a third ends at once. It needs no
+// thread, loop or lock of ours to go on. Weak: one for the process, whichever objects this header is compiled into.
+__attribute__((weak, visibility("hidden"))) struct {
+    int waker;
+    uint64_t taken;
+    uint64_t ending;
+    uint32_t asked;
+    uint32_t patience;
+    int code;
+    int has_terminal;
+    unsigned char terminal[64];
+} sluice_steering = {.waker = -1};
+
+static inline void sluice_end_now(void) {
+    if (__atomic_load_n(&sluice_steering.has_terminal, __ATOMIC_ACQUIRE)) {
+        syscall(SYS_ioctl, STDIN_FILENO, 0x5402 /* TCSETS */, sluice_steering.terminal);
+    }
+    _exit(sluice_steering.code);
+}
+
+static inline void sluice_take_signal(int number) {
+    int saved = errno;
+    if (number == SIGALRM) sluice_end_now();
+    __atomic_fetch_or(&sluice_steering.taken, (uint64_t)1 << number, __ATOMIC_SEQ_CST);
+    if (sluice_steering.ending >> number & 1) {
+        uint32_t asked = __atomic_add_fetch(&sluice_steering.asked, 1, __ATOMIC_SEQ_CST);
+        if (asked > 2) sluice_end_now();
+        uint32_t patience = asked == 2 ? 1 : __atomic_load_n(&sluice_steering.patience, __ATOMIC_SEQ_CST);
+        if (patience > 0) alarm(patience);
+    }
+    uint64_t one = 1;
+    (void)!write(sluice_steering.waker, &one, sizeof one);
+    errno = saved;
+}
+
+// From here on the signals of both sets (a bit for each number below 64) are taken; those of `ending` ask for the end.
+// Returns an eventfd that is readable when some came, or -1.
+static inline int sluice_take_signals(uint64_t ending, uint64_t others, int code) {
+    int waker = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (waker < 0) return -1;
+    sluice_steering.waker = waker;
+    sluice_steering.ending = ending;
+    sluice_steering.code = code;
+    struct sigaction action = {0};
+    sigset_t set;
+    action.sa_handler = sluice_take_signal;
+    action.sa_flags = SA_RESTART;
+    sigfillset(&action.sa_mask);
+    sigemptyset(&set);
+    for (int number = 1; number < 64; number++) {
+        if (!((ending | others) >> number & 1) && number != SIGALRM) continue;
+        sigaction(number, &action, NULL);
+        sigaddset(&set, number);
+    }
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    return waker;
+}
+
+static inline int sluice_signal_waker(void) { return sluice_steering.waker; }
+
+// The signals that came since the last call.
+static inline uint64_t sluice_signals_taken(void) {
+    uint64_t count;
+    (void)!read(sluice_steering.waker, &count, sizeof count);
+    return __atomic_exchange_n(&sluice_steering.taken, 0, __ATOMIC_SEQ_CST);
+}
+
+// Waits until a signal came.
+static inline void sluice_await_signal(void) {
+    struct pollfd wanted = {.fd = sluice_steering.waker, .events = POLLIN};
+    poll(&wanted, 1, -1);
+}
+
+// Seconds from the first signal that asks for the end to the end itself; 0 waits for ever. One that came gets so much from now on.
+static inline void sluice_set_patience(uint32_t seconds) {
+    __atomic_store_n(&sluice_steering.patience, seconds, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&sluice_steering.asked, __ATOMIC_SEQ_CST) == 1) alarm(seconds);
+}
+
+// An end of that kind sets the terminal to what it is set to now, or leaves it. By the kernel's own calls: were the C library's
+// types seen here, Swift would take them for this module's alone.
+static inline void sluice_keep_terminal(int keeps) {
+    __atomic_store_n(&sluice_steering.has_terminal, 0, __ATOMIC_SEQ_CST);
+    if (!keeps || syscall(SYS_ioctl, STDIN_FILENO, 0x5401 /* TCGETS */, sluice_steering.terminal) != 0) return;
+    __atomic_store_n(&sluice_steering.has_terminal, 1, __ATOMIC_RELEASE);
 }
 
 // Addresses: filled from and read into integers, so that no union crosses into Swift. A length of 0 means "does not fit".

@@ -214,7 +214,14 @@ static inline int sluice_bio_flush(BIO *bio) {
 
 // A file to append to that nobody but its owner can read if it is made anew; NULL with a reason in the error queue.
 static inline BIO *sluice_bio_appending_in_private(const char *path) {
-    int descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    // Lines are written where a handshake is under way: only to what never waits for a reader.
+    int descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600);
+    struct stat found;
+    if (descriptor >= 0 && (fstat(descriptor, &found) != 0 || !S_ISREG(found.st_mode))) {
+        close(descriptor);
+        errno = EINVAL;
+        descriptor = -1;
+    }
     FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "ab");
     if (file == NULL) {
         ERR_raise_data(ERR_LIB_SYS, errno, "open for appending");

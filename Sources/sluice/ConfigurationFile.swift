@@ -57,8 +57,15 @@ enum ConfigurationFile {
         if isDirectory.boolValue { return .notAFile }
         switch use {
         case .read: return files.isReadableFile(atPath: path) ? nil : .notPermitted
-        case .append: return files.isWritableFile(atPath: path) ? nil : .notPermitted
+        case .append: return self.isRegular(path) ? files.isWritableFile(atPath: path) ? nil : .notPermitted : .notAFile
         }
+    }
+
+    /// What is no regular file may make its writer wait for a reader.
+    private static func isRegular(_ path: String) -> Bool {
+        let target = (path as NSString).resolvingSymlinksInPath
+        let kind = try? FileManager.default.attributesOfItem(atPath: target)[.type] as? FileAttributeType
+        return kind == .typeRegular
     }
 
     private static func text(of fault: FileFault) -> String {

@@ -1,23 +1,39 @@
 import Foundation
-import UnixSignals
+import StreamTransport
 
 /// The signals that steer the process, as a sequence of wishes.
 struct ProcessSignals {
     enum Wish: Sendable {
         case stop
         case reload
+
+        init(_ signal: Int32) {
+            self = signal == SIGHUP ? .reload : .stop
+        }
     }
 
-    private let signals: UnixSignalsSequence
+    /// Exit code of an end that does not wait for anything: interrupted.
+    static let interrupted: Int32 = 130
+    /// More than two say nothing new.
+    private static let kept = 2
 
-    /// From here on these signals no longer end the process by themselves.
-    init() async {
+    let wishes: AsyncStream<Wish>
+
+    /// From here on these signals no longer end the process by themselves. It ends all the same, with `interrupted`: one
+    /// second after a second signal, at a third, and when `patience` is over after the first.
+    /// - Parameter patience: `nil` leaves it to a second signal.
+    init(patience: Duration?) throws(StartFailure) {
         // A reader of our output that goes away is no reason to end.
         signal(SIGPIPE, SIG_IGN)
-        self.signals = await UnixSignalsSequence(trapping: .sigterm, .sigint, .sighup)
-    }
-
-    var wishes: AsyncMapSequence<UnixSignalsSequence, Wish> {
-        self.signals.map { $0 == .sighup ? .reload : .stop }
+        let (wishes, heard) = AsyncStream.makeStream(of: Wish.self, bufferingPolicy: .bufferingOldest(Self.kept))
+        self.wishes = wishes
+        do throws(SystemError) {
+            SignalWatch.set(patience: patience)
+            try SignalWatch.take(
+                ending: [SIGTERM, SIGINT, SIGHUP], others: [], exitCode: Self.interrupted)
+            try SignalWatch.hear { heard.yield(Wish($0)) }
+        } catch {
+            throw StartFailure.refusedBySystem("\(error)")
+        }
     }
 }

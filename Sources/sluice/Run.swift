@@ -10,7 +10,12 @@ import StreamTransport
 /// - Throws: `StartFailure` when it does not come up.
 func run(_ located: LocatedConfiguration, source: ConfigurationSource) async throws {
     // Not sooner: until the configuration is read, a signal just ends the process.
-    GatewaySignals.hold()
+    do throws(SystemError) {
+        try GatewaySignals.hold()
+    } catch {
+        throw StartFailure.refusedBySystem("\(error)")
+    }
+    ProcessOutput.isPatient = false
     Machine.returnLargeBlocks()
     let descriptors = DescriptorReserve.process.raiseLimit()
     var configuration = located.configuration
@@ -23,22 +28,24 @@ func run(_ located: LocatedConfiguration, source: ConfigurationSource) async thr
     if let shortage = configuration.descriptorShortage(DescriptorReserve.process.budget) {
         log.note(shortage, level: .warning)
     }
-    let (events, happened) = AsyncStream.makeStream(of: Service.Event.self)
+    let events = ServiceEvents()
     let up: GatewayStart
     do {
-        up = try await GatewayStart(located, configuration, source: source, log: log) { happened.yield(.wish($0)) }
+        up = try await GatewayStart(located, configuration, source: source, log: log) { events.add($0) }
     } catch let error as SystemError {
         throw StartFailure.refusedBySystem("\(error)")
     } catch let error as PlanFault {
         throw StartFailure.refusedBySystem("\(error)")
     }
-    ServiceSupervisor.notify("READY=1\nSTATUS=serving")
+    let watchdog = Watchdog(log: log)
+    watchdog.tell("READY=1\nSTATUS=serving")
     up.control?.phase = .ready
-    let watchdog = Watchdog.start(up.group.loops)
-    defer { watchdog?.cancel() }
+    let feeding = watchdog.start(up.group.loops)
+    defer { feeding?.cancel() }
     let service = Service(
-        gateway: up.gateway, configuration: up.running, source: source, log: log, control: up.control)
-    await service.live(by: events, happened)
+        gateway: up.gateway, configuration: up.running, source: source, log: log, control: up.control,
+        watchdog: watchdog, events: events)
+    await service.live()
     await up.control?.stop()
     log.flush()
     up.group.stop()

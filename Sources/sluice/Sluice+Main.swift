@@ -28,10 +28,12 @@ extension Sluice {
         } catch {
             self.end(with: error)
         }
+        ProcessOutput.flush()
         self.exit()
     }
 
     private static func end(with error: any Error) -> Never {
+        ProcessOutput.flush()
         guard !(error is ExitCode), self.exitCode(for: error) == .validationFailure else { self.exit(withError: error) }
         let said = self.unknownCommand(CommandLine.arguments.dropFirst()) ?? self.message(for: error)
         Ending.say(UsageLine.text(message: said, whole: self.fullMessage(for: error)))

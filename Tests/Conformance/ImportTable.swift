@@ -47,7 +47,7 @@ struct ImportTable {
             "sluice": [
                 "ArgumentParser", "CommandLineText", "ControlAPI", "ControlClient", "ControlPlane", "Foundation",
                 "GatewayCore", "HTTPSemantics", "Logging", "SessionTasks", "StreamTransport", "Synchronization",
-                "TLSEngine", "URLLoading", "UnixSignals", "WebSocketProtocol",
+                "TLSEngine", "URLLoading", "WebSocketProtocol",
             ],
             "TestSupport": ["ByteKernels", "COpenSSL", "StreamTransport", "Synchronization", "Testing"],
         ],

@@ -3,12 +3,13 @@
 import array
 import fcntl
 import termios
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from support import configuration, networks
-from support.deadlines import eventually
+from support.deadlines import eventually, seconds
 from support.ends import MessageEnd, RawEnd
 from support.websocket import Listener, Wire, connect, request
 
@@ -34,10 +35,11 @@ class Joined:
         with place.inside():
             self.listener = Listener(host=place.address)
         settings = {"path": "/", **IMPATIENT} if listen == "ws" else IMPATIENT
+        settings = {**settings, **route}
         listeners = [configuration.listener(
-            "in", f"{listen}://{cable.near.address}:0", user_timeout="3s", keep_alive=IMPATIENT["keep_alive"],
+            "in", f"{listen}://{cable.near.address}:0", user_timeout=settings["user_timeout"], keep_alive=settings["keep_alive"],
             **({} if listen == "ws" else {"route": "through"}))]
-        routes = [configuration.route("through", self.listener.url(target, "/" if target == "ws" else ""), **{**settings, **route})]
+        routes = [configuration.route("through", self.listener.url(target, "/" if target == "ws" else ""), **settings)]
         file = configuration.write(folder / "sluice.yaml", listeners, routes)
         self.gateway = sluice("serve", "--config", file, wrapper=cable.near.entering)
         # Beside each other: the client of a WebSocket tunnel has its answer when the target has given one.
@@ -90,6 +92,31 @@ def test_a_peer_whose_network_is_gone_is_noticed_in_time_and_told_to_the_other(j
     tunnel.other.expect_failure()
     side = "downstream" if lost == "client" else "upstream"
     assert f"reason={side}/relaying/unresponsive" in tunnel.gateway.wait_log("connection closed")
+
+
+# Keep-alive's own formula, 1 s + 2 × 1 s, beside a longer and a shorter user timeout: Linux alone would take the latter for the
+# time of an idle peer too (tcp(7)).
+@pytest.mark.parametrize(("keep_alive", "user_timeout", "speaks", "least", "most"), [
+    ({"idle": "1s", "interval": "1s", "probes": 2}, "60s", "silent", 2, 8),
+    ({"idle": "2s", "interval": "1s", "probes": 6}, "1s", "silent", 6.5, 14),
+    ({"idle": "60s", "interval": "1s", "probes": 2}, "3s", "sends", 2.5, 12),
+    # After a while in which nothing was sent.
+    ({"idle": "1s", "interval": "1s", "probes": 30}, "3s", "rests and sends", 2.5, 14)],
+    ids=["idle, long user timeout", "idle, short user timeout", "busy", "busy after a rest"])
+@pytest.mark.parametrize("lost", ["client", "target"])
+def test_an_idle_peer_is_given_up_by_keep_alive_and_a_busy_one_by_the_user_timeout(
+        joined, lost, keep_alive, user_timeout, speaks, least, most):
+    tunnel = joined("tcp", "tcp", lost, keep_alive=keep_alive, user_timeout=user_timeout)
+    if speaks == "rests and sends":
+        time.sleep(seconds(2))
+    start = time.monotonic()
+    tunnel.cable.pull()
+    if speaks != "silent":
+        tunnel.other.send(b"into nowhere")
+    tunnel.other.within = tunnel.other.wire.within = seconds(20)
+    tunnel.other.wire.socket.settimeout(seconds(20))
+    tunnel.other.expect_failure()
+    assert least <= time.monotonic() - start <= seconds(most)
 
 
 @pytest.mark.parametrize(("listen", "target"), [("ws", "tcp"), ("tcp", "ws")])

@@ -247,7 +247,7 @@ package final class Gateway: Sendable {
 
     /// What `drain` is going to do, for the log.
     package var drainNote: String {
-        let settings = self.state.withLock { $0.plan?.configuration.drain } ?? DrainSettings()
+        let settings = self.drainSettings
         let count = self.shared.withAdmission { $0.connections }
         return """
             draining: \(count) connections are told within \(DurationText(settings.closeSpread)), what is left is reset \
@@ -255,10 +255,17 @@ package final class Gateway: Sendable {
             """
     }
 
+    private var drainSettings: DrainSettings {
+        self.state.withLock { $0.plan?.configuration.drain } ?? DrainSettings()
+    }
+
+    /// From the beginning of `drain` to its end at the latest.
+    package var drainTimeout: Duration { self.drainSettings.timeout }
+
     /// Stops listening, asks every connection to end over the drain's close spread, and cuts what is left at its
     /// timeout. Returns when nothing is left.
     package func drain() async {
-        let settings = self.state.withLock { $0.plan?.configuration.drain } ?? DrainSettings()
+        let settings = self.drainSettings
         self.shared.journal?.publish(GatewayEvent(.drainStarted))
         defer { self.shared.journal?.publish(GatewayEvent(.drainEnded)) }
         await withTaskGroup(of: Void.self) { group in

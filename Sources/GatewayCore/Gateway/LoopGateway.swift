@@ -135,7 +135,7 @@ package final class LoopGateway {
         do throws(SystemError) {
             let transport = try SocketConnection(
                 adopting: socket.descriptor, peer: socket.peer, local: socket.local, on: self.loop,
-                options: nil, paused: true)
+                options: plan.configuration.keepAlive.socketOptions, inherits: true, paused: true)
             let inbound = InboundConnection(
                 ConnectionPassport(
                     identifier: self.nextIdentifier(), listener: plan.configuration.name, peer: socket.peer,

@@ -7,9 +7,16 @@ package final class TunnelLog: Sendable {
     private let writer: LogWriter
     private let settings: LogSettings
 
-    package init(_ settings: LogSettings, writer: LogWriter = LogWriter()) {
+    /// - Parameter writer: takes the lines; standard error unless said.
+    package init(_ settings: LogSettings, writer: LogWriter? = nil) {
         self.settings = settings
-        self.writer = writer
+        let format = settings.format
+        self.writer = writer ?? LogWriter(notice: { Self.dropNotice($0).rendered(format, at: WallClock.now()) })
+    }
+
+    /// Tells of lines that the log's reader was too slow for.
+    private static func dropNotice(_ count: Int) -> LogLine {
+        LogLine("log lines dropped", [("count", .number(UInt64(max(0, count))))], level: .warning)
     }
 
     private func writes(_ level: LogSettings.Level) -> Bool {
@@ -107,7 +114,7 @@ package final class TunnelLog: Sendable {
         self.writer.log(line.rendered(self.settings.format, at: WallClock.now()))
     }
 
-    /// Writes what waits before it returns.
+    /// Waits until what was logged is written, but never long for a reader that takes nothing.
     package func flush() {
         self.writer.flush()
     }

@@ -188,6 +188,13 @@ extension UpgradedTransport: Transport {
     var writtenBytes: UInt64 { self.given }
     var sentBytes: UInt64 { self.sent }
 
+    /// What the connection below took: it takes more only as the peer reads.
+    var delivery: OutputDelivery? {
+        OutputDelivery(
+            written: Int64(truncatingIfNeeded: self.given), acknowledged: Int64(truncatingIfNeeded: self.sent),
+            isHeldUp: self.given > self.sent, window: nil)
+    }
+
     func awaitProgress() {
         guard !self.isEnded else { return }
         self.owesProgress = true

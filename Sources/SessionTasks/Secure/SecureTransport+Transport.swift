@@ -66,6 +66,15 @@ extension SecureTransport: Transport {
     }
 
     package var outputStall: OutputStall { self.lower.outputStall }
+    package func limitUnsent(to limit: Int) { self.lower.limitUnsent(to: limit) }
+    package var delivery: OutputDelivery? {
+        self.lower.delivery.map { lower in
+            var delivery = lower
+            delivery.isHeldUp = lower.isHeldUp || !self.gathered.isEmpty
+            return delivery
+        }
+    }
+
     package var queuedBytes: Int { self.lower.queuedBytes + self.gathered.count }
     package var writtenBytes: UInt64 { self.given }
     package var sentBytes: UInt64 { self.confirmedBytes() }

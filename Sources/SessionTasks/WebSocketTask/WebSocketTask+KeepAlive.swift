@@ -6,8 +6,13 @@ extension WebSocketTask {
     /// What keep-alive pings carry. Pings of the task's user carry a number in its place.
     private static let keepAlivePayload = Array("keep-alive".utf8)
 
+    /// Bytes that the kernel takes and cannot send yet: so many wait there before a Ping. A connection over a fast network
+    /// sends as fast with it, and one whose peer does not read holds megabytes less.
+    private static let unsentLimit = 128 << 10
+
     func startKeepAlive() {
         guard let interval = self.options.pingInterval else { return self.loop.disarm(self.timer) }
+        self.transport?.limitUnsent(to: Self.unsentLimit)
         let state = KeepAliveState(interval: interval, now: self.loop.now)
         self.keepAlive = state
         self.loop.arm(self.timer, at: state.deadline(timeout: self.options.pongTimeout), target: self)
@@ -18,7 +23,7 @@ extension WebSocketTask {
         let timeout = self.options.pongTimeout
         // A peer that is not read because it is ahead of its reader cannot be heard either.
         if !self.wantsReading || self.readingStopped || self.suspended || self.isPingHeldBack { state.heard() }
-        let order = state.due(at: self.loop.now, interval: interval, timeout: timeout)
+        let order = state.due(at: self.loop.now, interval: interval, timeout: timeout) { self.transport?.delivery }
         self.keepAlive = state
         switch order {
         case .sendPing: self.sendControl(.ping, Self.keepAlivePayload)

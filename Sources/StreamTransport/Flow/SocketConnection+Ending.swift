@@ -39,6 +39,8 @@ extension SocketConnection {
         self.keep([])
         self.changeQueue { $0.removeAll() }
         if let timer = self.closeTimer { self.loop.disarm(timer) }
+        self.activeOutput?.stop()
+        self.activeOutput = nil
         self.unwatch()
         switch end {
         case .closed: self.loop.system.close(self.descriptor)
@@ -52,6 +54,10 @@ extension SocketConnection {
         if self.loop.scratch.owner === self { self.flushScratch() }
         guard self.life == .open, self.waiting == 0, self.output == .open else { return nil }
         self.unwatch()
+        // The new owner gets the options as they were asked for.
+        if self.rests { self.endRest() }
+        self.activeOutput?.stop()
+        self.activeOutput = nil
         self.life = .surrendered
         self.told = nil
         let count = self.keptCount

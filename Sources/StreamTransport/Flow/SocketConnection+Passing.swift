@@ -33,7 +33,7 @@ extension SocketConnection {
     /// Counts what passed, and queues what the kernel did not take.
     private func took(_ passed: PassedBytes) {
         self.written &+= UInt64(passed.received)
-        self.sent &+= UInt64(max(0, passed.sent))
+        self.countSent(max(0, passed.sent))
         guard passed.sent < passed.received else { return }
         let mayRetry = passed.sent >= 0 || self.mayRetry(passed.sent)
         var rest = passed.received - max(0, passed.sent)

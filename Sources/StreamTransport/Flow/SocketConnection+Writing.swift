@@ -43,7 +43,7 @@ extension SocketConnection {
             return self.waiting
         }
         let taken = self.loop.send(self.descriptor, head, bytes)
-        if taken >= 0 { self.sent &+= UInt64(taken) }
+        if taken >= 0 { self.countSent(taken) }
         guard taken < head.count + bytes.byteCount, taken >= 0 || self.mayRetry(taken) else { return self.waiting }
         let gone = max(0, taken)
         self.changeQueue { queue in
@@ -98,7 +98,7 @@ extension SocketConnection {
     func sendOrQueue(_ bytes: RawSpan) {
         guard self.waiting == 0 else { return self.changeQueue { $0.append(bytes) } }
         let taken = self.loop.send(self.descriptor, bytes)
-        if taken >= 0 { self.sent &+= UInt64(taken) }
+        if taken >= 0 { self.countSent(taken) }
         guard taken < bytes.byteCount else { return }
         if taken < 0, !self.mayRetry(taken) { return }
         self.changeQueue { $0.append(bytes.extracting(max(0, taken)..<bytes.byteCount)) }
@@ -139,7 +139,7 @@ extension SocketConnection {
             _ = self.mayRetry(taken)
             return
         }
-        self.sent &+= UInt64(taken)
+        self.countSent(taken)
         if case .closing(let linger) = self.life { self.armCloseTimer(linger) }
         self.updateInterest()
         if self.life == .open { self.told?.outputProgressed() }

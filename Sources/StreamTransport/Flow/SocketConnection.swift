@@ -65,6 +65,12 @@ package final class SocketConnection: Transport {
     private var kept: [UInt8] = []
     private(set) var keptCount = 0
     var closeTimer: LoopTimer?
+    /// What keeps the user timeout from getting in keep-alive's way; `nil` where either is off.
+    var resting: RestingOutput.Terms?
+    /// Exists while bytes may be unacknowledged.
+    var activeOutput: RestingOutput?
+    /// The user timeout is off meanwhile.
+    var rests = false
     /// The last read was a long one; the next likely is too.
     var readLong = false
 
@@ -73,12 +79,13 @@ package final class SocketConnection: Transport {
     /// Takes ownership of a connected, non-blocking `descriptor` and reads from it unless `paused`.
     /// - Parameters:
     ///   - local: our own address, where it is known.
-    ///   - options: `nil` where the descriptor has them already, inherited from its listener.
+    ///   - options: those that the descriptor is to have.
+    ///   - inherits: whether it has them already, from its listener.
     ///   - unread: bytes read from it already, offered first.
     /// - Throws: `SystemError` when it cannot be watched; the descriptor is then closed.
     package init(
         adopting descriptor: Descriptor, peer: SocketAddress?, local: SocketAddress? = nil, on loop: Loop,
-        options: SocketOptions? = SocketOptions(), paused: Bool = false, unread: [UInt8] = []
+        options: SocketOptions = SocketOptions(), inherits: Bool = false, paused: Bool = false, unread: [UInt8] = []
     ) throws(SystemError) {
         self.loop = loop
         self.descriptor = descriptor
@@ -87,7 +94,7 @@ package final class SocketConnection: Transport {
         self.paused = paused
         self.kept = unread
         self.keptCount = unread.count
-        if let options { _ = loop.system.apply(options, to: descriptor) }
+        if !inherits { _ = loop.system.apply(options, to: descriptor) }
         switch loop.watch(descriptor, for: .readable, self) {
         case .success(let token):
             self.token = token
@@ -98,6 +105,8 @@ package final class SocketConnection: Transport {
             throw error
         }
         if !unread.isEmpty, !paused { self.offerKeptLater() }
+        self.resting = RestingOutput.Terms(options, peer: peer)
+        self.watchOutput()
     }
 
     package var consumer: (any TransportConsumer)? {
@@ -108,6 +117,23 @@ package final class SocketConnection: Transport {
     package var readLimit: Int {
         get { self.mostRead }
         set { self.mostRead = newValue }
+    }
+
+    package var delivery: OutputDelivery? {
+        guard self.isLive else { return nil }
+        let hold = self.loop.system.outputHold(of: self.descriptor)
+        return self.loop.system.unacknowledgedBytes(of: self.descriptor).map {
+            OutputDelivery(
+                written: Int64(truncatingIfNeeded: self.written),
+                acknowledged: Int64(truncatingIfNeeded: self.sent) - Int64($0),
+                isHeldUp: self.queuedBytes > 0 || (hold?.unsent ?? 0) > 0, window: hold?.window)
+        }
+    }
+
+    package func limitUnsent(to limit: Int) {
+        guard self.isLive else { return }
+        if case .unix? = self.peerAddress { return }
+        self.loop.system.setUnsentLimit(limit, of: self.descriptor)
     }
 
     package var writtenBytes: UInt64 { self.written }
@@ -248,7 +274,7 @@ extension SocketConnection: TurnEndTarget {
         guard self.waiting > 0, self.isLive, !self.interest.contains(.writable) else { return }
         let taken = self.sendFromQueue()
         if taken >= 0 {
-            self.sent &+= UInt64(taken)
+            self.countSent(taken)
         } else if !self.mayRetry(taken) {
             return
         }
@@ -269,6 +295,8 @@ extension SocketConnection: TurnEndTarget {
     private func finishOutputIfDue() {
         guard self.output == .finishing, self.isLive, self.waiting == 0 else { return }
         self.output = .finished
+        // A FIN is to be acknowledged too.
+        if self.rests { self.endRest() }
         _ = self.loop.system.shutdownOutput(self.descriptor)
     }
 

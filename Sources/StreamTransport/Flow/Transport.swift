@@ -44,6 +44,13 @@ package protocol Transport: AnyObject {
     /// How long output waited for the peer to read.
     var outputStall: OutputStall { get }
 
+    /// How far the peer has come with what was written; `nil` where that is unknown. Asks the system: not for every
+    /// message.
+    var delivery: OutputDelivery? { get }
+    /// The kernel takes no more than `limit` bytes before it has sent them: what must not wait long has at most so much
+    /// before it there.
+    func limitUnsent(to limit: Int)
+
     /// Asks for one `outputProgressed` when all that was written so far has left, be it at the end of this very turn.
     /// Who stopped its source at a watermark, or waits for a write to be done, asks for it: otherwise only a turn that
     /// left bytes waiting is followed by a call.
@@ -85,8 +92,30 @@ extension Transport {
     /// None, where nothing is known of it.
     package var outputStall: OutputStall { OutputStall() }
 
+    package var delivery: OutputDelivery? { nil }
+    package func limitUnsent(to limit: Int) {}
+
     @discardableResult
     package func write(_ head: LeadingBytes, _ bytes: RawSpan) -> Int {
         self.write(reserving: head.count + bytes.byteCount) { head.lead(bytes, into: &$0) }
+    }
+}
+
+/// How far the peer has come with a connection's output. Bytes are those on the wire, encrypted ones under TLS.
+package struct OutputDelivery: Equatable, Sendable {
+    /// Bytes given to be sent, those that still wait included.
+    package var written: Int64
+    /// Of those the ones that the peer acknowledged.
+    package var acknowledged: Int64
+    /// Something waits for the peer to take more in.
+    package var isHeldUp: Bool
+    /// Bytes that the peer has room for, as it said last; `nil` where that is unknown.
+    package var window: Int?
+
+    package init(written: Int64, acknowledged: Int64, isHeldUp: Bool, window: Int?) {
+        self.written = written
+        self.acknowledged = acknowledged
+        self.isHeldUp = isHeldUp
+        self.window = window
     }
 }

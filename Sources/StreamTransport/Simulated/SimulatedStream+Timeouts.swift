@@ -69,7 +69,8 @@ extension SimulatedStream {
             guard let self, self.life == .established, self.isPathStalled else { return }
             // Keep-alive rests while bytes are under way: those have a limit of their own.
             guard self.outbound.isEmpty else { return }
-            guard self.lastHeard == heard else { return self.expectSilence() }
+            // The peer was heard meanwhile, or the options are others: whose verdict this was.
+            guard self.lastHeard == heard, self.keepAlivePatience == patience else { return self.expectSilence() }
             self.timeOut()
         }
     }

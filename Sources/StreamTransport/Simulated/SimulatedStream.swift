@@ -48,6 +48,8 @@ final class SimulatedStream {
     /// Bytes sent that did not arrive yet, in `segments`.
     var outbound = ByteQueue()
     let sendCapacity: Int
+    /// Of bytes that wait for the peer's window, the kernel takes no more.
+    var unsentLimit: Int?
     var segments: Deque<Segment> = []
     var latency: Duration
     var lastArrival = MonotonicInstant(nanoseconds: 0)
@@ -105,7 +107,9 @@ final class SimulatedStream {
     }
 
     var roomForOutput: Int {
-        self.sendCapacity - self.usedOutput
+        let room = self.sendCapacity - self.usedOutput
+        guard let limit = self.unsentLimit, self.awaitsWindow else { return room }
+        return max(0, min(room, limit - self.usedOutput))
     }
 
     /// The pending error, which is thereby told.

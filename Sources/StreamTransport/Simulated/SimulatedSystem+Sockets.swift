@@ -137,6 +137,32 @@ extension SimulatedSystem {
         return nil
     }
 
+    package func setUserTimeout(_ timeout: Duration?, of descriptor: Descriptor) {
+        guard let stream = self.process.stream(descriptor, "setUserTimeout"), stream.family == .tcp else { return }
+        stream.options.userTimeout = timeout
+        // A check that was planned may come too late now.
+        stream.awaitsAcknowledgement = false
+        stream.awaitAcknowledgement()
+        stream.expectSilence()
+    }
+
+    package func setUnsentLimit(_ limit: Int, of descriptor: Descriptor) {
+        self.process.stream(descriptor, "setUnsentLimit")?.unsentLimit = max(1, limit)
+    }
+
+    package func unacknowledgedBytes(of descriptor: Descriptor) -> Int? {
+        self.process.stream(descriptor, "unacknowledgedBytes")?.usedOutput
+    }
+
+    package func outputHold(of descriptor: Descriptor) -> OutputHold? {
+        guard let stream = self.process.stream(descriptor, "outputHold"), stream.family == .tcp, let peer = stream.peer
+        else { return nil }
+        // Segments leave at once here: what has not arrived is under way, or waits for the window.
+        return OutputHold(
+            unsent: stream.awaitsWindow ? stream.outbound.count : 0,
+            window: max(0, peer.receiveCapacity - peer.received.count))
+    }
+
     private func apply(_ options: SocketOptions, to stream: SimulatedStream) {
         stream.options = options
         stream.awaitAcknowledgement()

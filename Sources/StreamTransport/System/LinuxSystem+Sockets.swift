@@ -208,12 +208,32 @@ extension LinuxSystem {
             Self.set(descriptor.number, tcp, TCP_KEEPINTVL, Self.seconds(options.keepAliveInterval))
             Self.set(descriptor.number, tcp, TCP_KEEPCNT, options.keepAliveProbes)
         }
-        let patience = options.userTimeout.map { Int32(clamping: $0.clampedNanoseconds / 1_000_000) } ?? 0
-        Self.set(descriptor.number, tcp, TCP_USER_TIMEOUT, patience)
+        self.setUserTimeout(options.userTimeout, of: descriptor)
         if let mark = options.trafficClass?.socketOption(toward: own) {
             Self.set(descriptor.number, mark.level, mark.name, mark.value)
         }
         return nil
+    }
+
+    package func setUserTimeout(_ timeout: Duration?, of descriptor: Descriptor) {
+        let patience = timeout.map { Int32(clamping: max(1, $0.clampedNanoseconds / 1_000_000)) } ?? 0
+        Self.set(descriptor.number, Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, patience)
+    }
+
+    package func setUnsentLimit(_ limit: Int, of descriptor: Descriptor) {
+        Self.set(descriptor.number, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, Int32(clamping: limit))
+    }
+
+    package func unacknowledgedBytes(of descriptor: Descriptor) -> Int? {
+        let count = sluice_unacknowledged(descriptor.number)
+        return count >= 0 ? Int(count) : nil
+    }
+
+    package func outputHold(of descriptor: Descriptor) -> OutputHold? {
+        var unsent: Int64 = 0
+        var window: Int64 = 0
+        unsafe sluice_output_information(descriptor.number, &unsent, &window)
+        return unsent >= 0 && window >= 0 ? OutputHold(unsent: Int(unsent), window: Int(window)) : nil
     }
 
     private static func seconds(_ duration: Duration) -> Int32 {

@@ -1,26 +1,33 @@
 import CLinux
+import Synchronization
 
 /// What the service manager that started the process told it, and wants to be told (sd_notify(3), sd_listen_fds(3)).
 package enum ServiceSupervisor {
-    /// Sends `state`, such as `READY=1`, where NOTIFY_SOCKET says; does nothing without it.
-    /// - Returns: whether a message was sent.
-    @discardableResult
-    package static func notify(_ state: String) -> Bool {
-        guard let path = Self.environment("NOTIFY_SOCKET"), !path.isEmpty else { return false }
+    /// Sends `state`, such as `READY=1`, where NOTIFY_SOCKET says; does nothing without it. Never waits.
+    /// - Throws: what the system said; `EAGAIN` where the service manager has not read what was sent before.
+    package static func notify(_ state: String) throws(SystemError) {
+        guard let path = Self.environment("NOTIFY_SOCKET"), !path.isEmpty else { return }
+        try self.send(state, to: path)
+    }
+
+    /// Sends one datagram to a Unix socket, without waiting for its reader.
+    package static func send(_ state: String, to path: String) throws(SystemError) {
         let descriptor = socket(AF_UNIX, sluice_datagram_type(), 0)
-        guard descriptor >= 0 else { return false }
+        guard descriptor >= 0 else { throw .last }
         defer { _ = CLinux.close(descriptor) }
         let bytes = Array(state.utf8)
         let sent = unsafe SocketAddress.unix(path: path).withSockaddr { target, length in
-            unsafe bytes.withUnsafeBytes { unsafe sluice_send_to(descriptor, $0.baseAddress, $0.count, target, length) }
+            let count = unsafe bytes.withUnsafeBytes {
+                unsafe sluice_send_to(descriptor, $0.baseAddress, $0.count, target, length)
+            }
+            return count == bytes.count ? 0 : sluice_errno()
         }
-        return sent == bytes.count
+        guard sent == 0 else { throw SystemError(sent ?? ENAMETOOLONG) }
     }
 
-    /// Says that a reload begins, with the instant that a unit of `Type=notify-reload` wants to hear. `READY=1` ends it.
-    @discardableResult
-    package static func notifyReloading() -> Bool {
-        Self.notify("RELOADING=1\nMONOTONIC_USEC=\(sluice_monotonic_nanoseconds() / 1000)")
+    /// That a reload begins, with the instant that a unit of `Type=notify-reload` wants to hear. `READY=1` ends it.
+    package static var reloading: String {
+        "RELOADING=1\nMONOTONIC_USEC=\(sluice_monotonic_nanoseconds() / 1000)"
     }
 
     /// How long the service manager waits for the next `WATCHDOG=1` (sd_watchdog_enabled(3)); `nil` where it does not.
@@ -49,5 +56,88 @@ package enum ServiceSupervisor {
     private static func environment(_ name: String) -> String? {
         guard let value = unsafe getenv(name) else { return nil }
         return unsafe String(cString: value)
+    }
+}
+
+/// Tells the service manager what the service is doing, without ever waiting for it. Callable from any thread.
+///
+/// What the service manager does not take is kept and sent again by `retry()`: the last state alone, since it says all
+/// that matters of those before. A `WATCHDOG=1` that it does not take is dropped; the next one says the same.
+package final class ServiceNotifier: Sendable {
+    /// Between two complaints about a service manager that takes nothing.
+    package static let complaintPause = Duration.seconds(60)
+
+    private struct State {
+        var unsent: String?
+        var complainedAt: MonotonicInstant?
+    }
+
+    private let state = Mutex(State())
+    private let send: @Sendable (String) throws(SystemError) -> Void
+    private let clock: @Sendable () -> MonotonicInstant
+    private let complain: @Sendable (SystemError) -> Void
+
+    /// - Parameters:
+    ///   - complain: called when something could not be sent, at most once in `complaintPause`.
+    ///   - send: sends one message or throws; must not wait.
+    package init(
+        clock: @escaping @Sendable () -> MonotonicInstant = {
+            MonotonicInstant(nanoseconds: sluice_monotonic_nanoseconds())
+        },
+        complain: @escaping @Sendable (SystemError) -> Void,
+        send: @escaping @Sendable (String) throws(SystemError) -> Void = { state throws(SystemError) in
+            try ServiceSupervisor.notify(state)
+        }
+    ) {
+        self.clock = clock
+        self.complain = complain
+        self.send = send
+    }
+
+    /// Sends a state such as `READY=1`.
+    /// - Returns: whether it was sent; if not, `retry()` sends it.
+    @discardableResult
+    package func tell(_ state: String) -> Bool {
+        self.state.withLock { $0.unsent = state }
+        return self.retry()
+    }
+
+    /// Sends what could not be sent before.
+    /// - Returns: whether nothing is left to be sent.
+    @discardableResult
+    package func retry() -> Bool {
+        let failure = self.state.withLock { state -> SystemError? in
+            guard let unsent = state.unsent else { return nil }
+            let error = self.attempt(unsent)
+            if error == nil { state.unsent = nil }
+            return error
+        }
+        if let failure { self.failed(failure) }
+        return failure == nil
+    }
+
+    /// Says that the service is alive (`WATCHDOG=1`), after a state that could not be sent before.
+    package func feedWatchdog() {
+        guard self.retry() else { return }
+        if let error = self.attempt("WATCHDOG=1") { self.failed(error) }
+    }
+
+    private func attempt(_ message: String) -> SystemError? {
+        do throws(SystemError) {
+            try self.send(message)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private func failed(_ error: SystemError) {
+        let now = self.clock()
+        let isDue = self.state.withLock { state -> Bool in
+            if let last = state.complainedAt, last.advanced(by: Self.complaintPause) > now { return false }
+            state.complainedAt = now
+            return true
+        }
+        if isDue { self.complain(error) }
     }
 }

@@ -1,8 +1,10 @@
 import CLinux
 
-/// Signals as events of a loop (signalfd(2)): they need no thread of their own, and no handler that interrupts another.
+/// The signals that steer the process, taken by a handler that needs no thread, loop or lock to see the end through.
 ///
-/// On the loop's thread, but for `hold`.
+/// A first signal that asks for the end starts a clock of `patience`, a second one a clock of one second; when it runs
+/// out, and at a third signal, the process ends with `_exit`, whatever its threads are doing. Who acts on the signals
+/// (a loop or a thread) hears of them through an eventfd and usually ends the process in order long before.
 @safe
 package final class SignalWatch {
     private let loop: Loop
@@ -11,21 +13,34 @@ package final class SignalWatch {
     /// Called with each signal's number, once for several of one kind that came before anybody looked.
     private let heard: (Int32) -> Void
 
-    /// From here on `signals` do not act by themselves on this thread and those that it starts; they wait to be heard.
-    /// Called before any thread is started: another thread would be ended by them.
-    package static func hold(_ signals: [Int32]) {
-        unsafe withSet(signals) { _ = unsafe pthread_sigmask(SIG_BLOCK, $0, nil) }
+    /// From here on these signals do not act by themselves; they wait to be heard. Once in a process, before its other
+    /// threads are started.
+    /// - Parameters:
+    ///   - ending: those that ask for the end.
+    ///   - others: those that do not.
+    ///   - code: exit code of an end that the clock brings.
+    /// - Throws: `SystemError` when there are not enough descriptors.
+    package static func take(ending: [Int32], others: [Int32], exitCode code: Int32) throws(SystemError) {
+        guard sluice_take_signals(Self.bits(ending), Self.bits(others), code) >= 0 else { throw .last }
     }
 
-    /// Hears `signals`, which are held, those too that came before.
+    private static func bits(_ signals: [Int32]) -> UInt64 {
+        signals.reduce(0) { $0 | 1 << UInt64($1) }
+    }
+
+    /// - Parameter patience: from the first signal that asks for the end to the end at the latest, in whole seconds; `nil`
+    ///   leaves it to a second signal. Where one came already, from now on.
+    package static func set(patience: Duration?) {
+        let seconds = patience.map { max(1, $0.components.seconds + ($0.components.attoseconds > 0 ? 1 : 0)) }
+        sluice_set_patience(UInt32(clamping: seconds ?? 0))
+    }
+
+    /// Hears the signals that were taken on `loop`, those too that came before.
     /// - Throws: `SystemError` when there are not enough descriptors.
-    package init(_ signals: [Int32], on loop: Loop, heard: @escaping (Int32) -> Void) throws(SystemError) {
+    package init(on loop: Loop, heard: @escaping (Int32) -> Void) throws(SystemError) {
         self.loop = loop
         self.heard = heard
-        let flags = Int32(SFD_NONBLOCK | SFD_CLOEXEC)
-        let number = unsafe Self.withSet(signals) { unsafe signalfd(-1, $0, flags) }
-        guard number >= 0 else { throw SystemError(sluice_errno()) }
-        self.descriptor = Descriptor(number)
+        self.descriptor = try Descriptor(sluice_signal_waker()).duplicated().get()
         switch loop.watch(self.descriptor, for: .readable, self) {
         case .success(let token): self.token = token
         case .failure(let error):
@@ -34,20 +49,31 @@ package final class SignalWatch {
         }
     }
 
-    private static func withSet<R>(_ signals: [Int32], _ body: (UnsafePointer<sigset_t>) -> R) -> R {
-        var set = sigset_t()
-        unsafe sigemptyset(&set)
-        for signal in signals { unsafe sigaddset(&set, signal) }
-        return unsafe body(&set)
+    /// Hears the signals that were taken on a thread of their own.
+    /// - Throws: `SystemError` when the system gives no thread.
+    package static func hear(_ heard: @escaping @Sendable (Int32) -> Void) throws(SystemError) {
+        let isStarted = SystemThread.start(named: "signals") {
+            while true {
+                sluice_await_signal()
+                Self.taken(heard)
+            }
+        }
+        guard isStarted else { throw .wouldBlock }
+    }
+
+    private static func taken(_ heard: (Int32) -> Void) {
+        let signals = sluice_signals_taken()
+        for number in Int32(1)..<64 where signals & 1 << UInt64(number) != 0 { heard(number) }
+    }
+
+    /// From here on the clock's end sets the terminal that standard input is to what it is set to now; or no more.
+    package static func keepTerminal(_ keeps: Bool) {
+        sluice_keep_terminal(keeps ? 1 : 0)
     }
 }
 
 extension SignalWatch: Watchable {
     package func ready(_ events: Interest) {
-        var information = signalfd_siginfo()
-        let size = MemoryLayout<signalfd_siginfo>.size
-        while unsafe read(self.descriptor.number, &information, size) == size {
-            self.heard(Int32(bitPattern: information.ssi_signo))
-        }
+        Self.taken(self.heard)
     }
 }

@@ -68,6 +68,17 @@ package protocol System: AnyObject {
     /// Applies to a connection, or to a listener for the connections that it takes from then on, which inherit. Options that
     /// a socket's family lacks are passed over.
     func apply(_ options: SocketOptions, to descriptor: Descriptor) -> SystemError?
+    /// Sets `SocketOptions.userTimeout` alone; `nil` takes it away.
+    func setUserTimeout(_ timeout: Duration?, of descriptor: Descriptor)
+    /// Bytes that the kernel takes before it has sent them (`TCP_NOTSENT_LOWAT`); what is written later waits in the
+    /// process.
+    func setUnsentLimit(_ limit: Int, of descriptor: Descriptor)
+
+    /// Bytes that the kernel took and the peer has not acknowledged, or on a Unix socket not read; `nil` where that is
+    /// unknown.
+    func unacknowledgedBytes(of descriptor: Descriptor) -> Int?
+    /// What holds up a connection's output; `nil` where that is unknown.
+    func outputHold(of descriptor: Descriptor) -> OutputHold?
 
     /// Whether a connection may take a descriptor now, so that a lookup for one is worth its while.
     var hasDescriptors: Bool { get }

@@ -43,8 +43,11 @@ package enum SystemThread {
 }
 
 extension SystemThread {
-    /// Lets another thread run.
-    package static func yield() {
-        _ = sched_yield()
+    /// Lets the calling thread rest.
+    package static func sleep(for duration: Duration) {
+        let nanoseconds = duration.clampedNanoseconds
+        guard nanoseconds > 0 else { return }
+        var time = timespec(tv_sec: Int(nanoseconds / 1_000_000_000), tv_nsec: Int(nanoseconds % 1_000_000_000))
+        _ = unsafe nanosleep(&time, nil)
     }
 }

@@ -28,7 +28,8 @@ struct ConnectCommand: AsyncParsableCommand {
             lines entered, which are kept in memory only. A line that begins with / is a command: /help lists them. Ctrl-D ends \
             the input; Ctrl-C closes. Colours are left out where NO_COLOR is set.
 
-            SIGINT, SIGTERM and SIGHUP send a Close frame (on a stream the half-close) and wait 6s at most; a second one ends at once.
+            SIGINT, SIGTERM and SIGHUP send a Close frame (on a stream the half-close) and wait 6s at most; a second one ends at once, \
+            also while nobody reads standard output.
 
             EXAMPLES
               A conversation by hand:
@@ -81,7 +82,7 @@ struct ConnectCommand: AsyncParsableCommand {
             } catch {
                 throw StartFailure.refusedBySystem("\(error)")
             }
-            let code = await ConnectRun(plan: plan, loop: group.loops[0]).untilEnd()
+            let code = try await ConnectRun(plan: plan, loop: group.loops[0]).untilEnd()
             group.stop()
             throw code
         }

@@ -8,11 +8,14 @@ struct ConnectRun {
     /// How long our end may take to be answered.
     static let closingTimeout: Duration = .seconds(6)
 
+    /// From a signal to the end at the latest, whoever sleeps meanwhile: our end, its answer, and what was sent last.
+    private static let signalPatience = Self.closingTimeout + .seconds(3)
+
     let plan: ConnectPlan
     let loop: Loop
 
-    func untilEnd() async -> ExitCode {
-        let signals = await ProcessSignals()
+    func untilEnd() async throws -> ExitCode {
+        let signals = try ProcessSignals(patience: Self.signalPatience)
         let streams = StandardStreams()
         let isInteractive = Terminal.isInteractive && !self.plan.printsJSON && !self.plan.terms.wantsOneAnswer
         let screen = isInteractive ? Screen(streams: streams, colors: Terminal.wantsColors) : nil

@@ -1,4 +1,5 @@
 import Foundation
+import StreamTransport
 import Synchronization
 
 /// The terminal that standard input and output are, if they are one.
@@ -41,6 +42,7 @@ enum Terminal {
             var settings = termios()
             guard former == nil, tcgetattr(STDIN_FILENO, &settings) == 0 else { return }
             former = settings
+            SignalWatch.keepTerminal(true)
             cfmakeraw(&settings)
             // What is written still gets a carriage return with each end of line.
             settings.c_oflag |= tcflag_t(OPOST | ONLCR)
@@ -52,7 +54,9 @@ enum Terminal {
     static func giveBack() {
         self.former.withLock { former in
             guard var settings = former else { return }
-            tcsetattr(STDIN_FILENO, TCSADRAIN, &settings)
+            // Not once all is shown: a terminal that is stopped shows nothing, and would hold up the end.
+            tcsetattr(STDIN_FILENO, TCSANOW, &settings)
+            SignalWatch.keepTerminal(false)
             former = nil
         }
     }

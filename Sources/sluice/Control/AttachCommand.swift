@@ -87,7 +87,7 @@ struct AttachCommand: AsyncParsableCommand {
             } catch {
                 throw StartFailure.refusedBySystem("\(error)")
             }
-            let code = await ConnectRun(plan: plan, loop: group.loops[0]).untilEnd()
+            let code = try await ConnectRun(plan: plan, loop: group.loops[0]).untilEnd()
             group.stop()
             throw code
         }

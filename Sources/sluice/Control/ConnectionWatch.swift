@@ -16,7 +16,8 @@ struct ConnectionWatch {
     private var drawsInPlace: Bool { Terminal.showsOutput && !self.desk.printsJSON }
 
     func untilInterrupted() async throws {
-        let signals = await ProcessSignals()
+        // The end takes only as long as the terminal takes what is left.
+        let signals = try ProcessSignals(patience: .seconds(3))
         let watching = Task { try await self.watch() }
         let listening = Task {
             for await _ in signals.wishes { watching.cancel() }

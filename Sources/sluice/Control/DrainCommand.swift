@@ -58,7 +58,7 @@ struct DrainCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await self.control.run(reading: self.request) { desk, body in
-            let interruption = self.preview || self.background ? nil : await Interruption()
+            let interruption = self.preview || self.background ? nil : try Interruption()
             let answer = try await desk.session.send(try ControlRequest(.post, "/v1/drains", json: body))
             if self.preview {
                 if let warning = try answer.decoded(BulkAnswer.self).warning { desk.note(warning) }

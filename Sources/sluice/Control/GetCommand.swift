@@ -57,7 +57,7 @@ struct GetCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await self.control.run(reading: self.plan) { desk, plan in
-            let interruption = self.transfer.background ? nil : await Interruption()
+            let interruption = self.transfer.background ? nil : try Interruption()
             let answer = try await TransferBeginning(desk: desk, isFresh: self.fresh).begin(plan)
             let begun = try answer.decoded(Transfer.self)
             guard let interruption else { return try await desk.show(answer, as: Transfer.self) { [$0.id] } }

@@ -9,11 +9,14 @@ final class Interruption: Sendable {
         var cancel: (@Sendable () -> Void)?
     }
 
+    /// From a signal to the end at the latest: work is ended in order, and the gateway is asked how it ended.
+    private static let patience = Duration.seconds(30)
+
     private let state = Mutex(State())
 
     /// From here on signals are heard, before there is any work too.
-    init() async {
-        let signals = await ProcessSignals()
+    init() throws {
+        let signals = try ProcessSignals(patience: Self.patience)
         Task {
             for await _ in signals.wishes { self.happened() }
         }

@@ -286,6 +286,81 @@ struct WebSocketTaskTests {
         meeting.finish()
     }
 
+    /// A task that sends more than the kernels of both sides hold, and pings, to a peer that reads when told.
+    private func sending(_ count: Int, _ role: TaskRole, in meeting: WebSocketMeeting) throws -> (
+        RawWebSocketPeer, WebSocketDiary
+    ) {
+        var options = WebSocketOptions()
+        options.pingInterval = .seconds(10)
+        options.pongTimeout = .seconds(4)
+        let (task, peer) = try meeting.raw(role, options: options)
+        peer.peer.isReading = false
+        let diary = WebSocketDiary()
+        diary.watchEnd(task)
+        meeting.perform { diary.send(task, "sent", .data(.pattern(count))) }
+        return (peer, diary)
+    }
+
+    private func read(_ count: Int, _ peer: RawWebSocketPeer, in meeting: WebSocketMeeting) {
+        peer.peer.readLimit = count
+        let before = peer.peer.received.count
+        peer.peer.isReading = true
+        #expect(meeting.run { peer.peer.received.count > before })
+        peer.peer.isReading = false
+    }
+
+    @Test(arguments: TaskRole.allCases)
+    func aPeerThatReadsSlowlyIsNotTakenForADeadOne(_ role: TaskRole) throws {
+        let meeting = try WebSocketMeeting(.simulation)
+        let (peer, diary) = try self.sending(1_000_000, role, in: meeting)
+        // What its kernel holds takes it longer than the pong timeout; so it never gets to a Ping in time.
+        while peer.peer.received.count < 1_000_000 {
+            self.read(16_000, peer, in: meeting)
+            #expect(!meeting.run(atMost: .seconds(1)) { diary.end != nil })
+            guard diary.end == nil else { return }
+        }
+        peer.peer.isReading = true
+        #expect(meeting.run { peer.frames.count > 1 })
+        #expect(peer.frames[0].payload == .pattern(1_000_000) && peer.frames[1].opcode == 9)
+        peer.send(10, peer.frames[1].payload)
+        #expect(!meeting.run(atMost: .seconds(9)) { diary.end != nil })
+        meeting.finish()
+    }
+
+    @Test(arguments: TaskRole.allCases)
+    func aPeerThatStopsReadingIsNoticedInTime(_ role: TaskRole) throws {
+        let meeting = try WebSocketMeeting(.simulation)
+        let (peer, diary) = try self.sending(1_000_000, role, in: meeting)
+        for _ in 0..<30 {
+            self.read(16_000, peer, in: meeting)
+            #expect(!meeting.run(atMost: .seconds(1)) { diary.end != nil })
+        }
+        // The last sign of life is seen within half the pong timeout, and the timeout counts from then.
+        #expect(meeting.run(atMost: .milliseconds(6_100)) { diary.end != nil })
+        #expect(diary.end?.failure == .peerUnresponsive)
+        meeting.finish()
+    }
+
+    /// The kernel of a program that hangs goes on acknowledging until its buffer is full.
+    @Test(arguments: TaskRole.allCases)
+    func aPeerWhoseKernelAloneTakesMessagesIsNoticedInTime(_ role: TaskRole) throws {
+        let meeting = try WebSocketMeeting(.simulation)
+        var options = WebSocketOptions()
+        options.pingInterval = .seconds(10)
+        options.pongTimeout = .seconds(4)
+        let (task, peer) = try meeting.raw(role, options: options)
+        peer.peer.isReading = false
+        let diary = WebSocketDiary()
+        diary.watchEnd(task)
+        for _ in 0..<13 {
+            meeting.perform { diary.send(task, "tick") }
+            #expect(!meeting.run(atMost: .seconds(1)) { diary.end != nil })
+        }
+        #expect(meeting.run(atMost: .milliseconds(1_100)) { diary.end != nil })
+        #expect(diary.end?.failure == .peerUnresponsive)
+        meeting.finish()
+    }
+
     @Test(arguments: TaskRole.allCases)
     func aPeerThatDoesNotAnswerTheCloseIsCutOff(_ role: TaskRole) throws {
         let meeting = try WebSocketMeeting(.simulation)

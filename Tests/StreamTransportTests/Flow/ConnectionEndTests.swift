@@ -148,8 +148,57 @@ struct ConnectionEndTests {
         system.stall(idle.descriptor, for: nil)
         meeting.perform { connection.write("anybody there?") }
         #expect(meeting.run(atMost: .seconds(21)) { writer.end == .failed(.peerUnresponsive) })
-        // Without bytes under way keep-alive notices: 60 s idle and a probe that goes unanswered for 15 s.
-        #expect(meeting.run(atMost: .seconds(60)) { listener.end == .failed(.peerUnresponsive) })
+        // Without bytes under way keep-alive notices, 120 s after the last sign of life.
+        #expect(!meeting.run(atMost: .seconds(97)) { listener.end != nil })
+        #expect(meeting.run(atMost: .seconds(5)) { listener.end == .failed(.peerUnresponsive) })
+        meeting.finish()
+    }
+
+    /// Linux alone would wait for the user timeout where that is longer, and not for all probes where it is shorter (tcp(7)).
+    @Test(arguments: [Duration.seconds(300), .seconds(10)])
+    func noticesAnIdlePeerThatIsGoneAfterAllProbesWhateverTheUserTimeout(_ timeout: Duration) throws {
+        let meeting = try LoopMeeting(.simulation)
+        meeting.collector.options.userTimeout = timeout
+        let (connection, consumer, peer) = try meeting.connect()
+        meeting.perform { connection.write("a sign of life") }
+        #expect(meeting.run { peer.received.count == 14 })
+        try #require(meeting.loop.system as? SimulatedSystem).stall(connection.descriptor, for: nil)
+        // 60 s idle, then four probes every 15 s.
+        #expect(!meeting.run(atMost: .seconds(119)) { consumer.end != nil })
+        #expect(meeting.run(atMost: .seconds(2)) { consumer.end == .failed(.peerUnresponsive) })
+        meeting.finish()
+    }
+
+    @Test func noticesABusyPeerThatIsGoneAfterTheUserTimeoutAlthoughItsOutputRestedBefore() throws {
+        let meeting = try LoopMeeting(.simulation)
+        meeting.collector.options.userTimeout = .seconds(20)
+        let (connection, consumer, peer) = try meeting.connect()
+        for round in 1...3 {
+            meeting.perform { connection.write("a sign of life") }
+            #expect(meeting.run { peer.received.count == 14 * round })
+            #expect(!meeting.run(atMost: .seconds(100)) { consumer.end != nil })
+        }
+        meeting.perform { connection.write("a sign of life") }
+        #expect(meeting.run { peer.received.count == 14 * 4 })
+        try #require(meeting.loop.system as? SimulatedSystem).stall(connection.descriptor, for: nil)
+        #expect(!meeting.run(atMost: .seconds(50)) { consumer.end != nil })
+        meeting.perform { connection.write("anybody there?") }
+        #expect(!meeting.run(atMost: .milliseconds(19_900)) { consumer.end != nil })
+        #expect(meeting.run(atMost: .milliseconds(200)) { consumer.end == .failed(.peerUnresponsive) })
+        meeting.finish()
+    }
+
+    @Test func aConnectionWhoseOutputRestsHasNoTimer() throws {
+        let meeting = try LoopMeeting(.simulation)
+        meeting.collector.options.userTimeout = .seconds(20)
+        let (connection, _, peer) = try meeting.connect()
+        let before = meeting.loop.timerCount
+        for round in 1...200 {
+            meeting.perform { connection.write("message") }
+            #expect(meeting.run { peer.received.count == 7 * round })
+            #expect(meeting.loop.timerCount <= before + 1)
+        }
+        #expect(meeting.run(atMost: .seconds(100)) { meeting.loop.timerCount == 0 })
         meeting.finish()
     }
 

@@ -2,7 +2,7 @@
 package enum FileFault: Sendable, Equatable {
     case missing
     case notPermitted
-    /// A directory or device.
+    /// A directory, device or pipe.
     case notAFile
     /// Anything else, as the system says it.
     case other(String)

@@ -1,0 +1,61 @@
+import GatewayCore
+import StreamTransport
+import Synchronization
+import Testing
+
+@Suite("The log's writer and its reader")
+struct LogWriterTests {
+    /// Takes lines only once it is let, as a reader that sleeps.
+    private final class SleepyReader: Sendable {
+        private let state = Mutex((isAwake: false, taken: [UInt8]()))
+
+        func take(_ bytes: [UInt8]) {
+            while !self.state.withLock({ $0.isAwake }) { SystemThread.sleep(for: .milliseconds(1)) }
+            self.state.withLock { $0.taken += bytes }
+        }
+
+        func wake() {
+            self.state.withLock { $0.isAwake = true }
+        }
+
+        var lines: [Substring] {
+            self.state.withLock { String(decoding: $0.taken, as: UTF8.self) }.split(separator: "\n")
+        }
+    }
+
+    @Test func writesEveryLineInOrder() {
+        let reader = SleepyReader()
+        reader.wake()
+        let writer = LogWriter { reader.take($0) }
+        for number in 0..<1_000 { writer.log("line \(number)") }
+        #expect(writer.flush(within: .seconds(10)))
+        #expect(reader.lines == (0..<1_000).map { "line \($0)" })
+    }
+
+    @Test func theEndDoesNotWaitForAReaderThatSleeps() {
+        let reader = SleepyReader()
+        let writer = LogWriter { reader.take($0) }
+        writer.log("nobody reads this")
+        let start = ContinuousClock.now
+        #expect(!writer.flush(within: .milliseconds(50)))
+        #expect(start.duration(to: .now) < .seconds(10))
+        reader.wake()
+        #expect(writer.flush(within: .seconds(10)))
+        #expect(reader.lines == ["nobody reads this"])
+    }
+
+    @Test func dropsAndCountsWhatIsTooMuchAndSaysSoLater() {
+        let reader = SleepyReader()
+        let writer = LogWriter(write: { reader.take($0) }, notice: { "dropped \($0)" })
+        let line = String(repeating: "x", count: 1 << 16)
+        for _ in 0..<200 { writer.log(line) }
+        let dropped = writer.lost.load(ordering: .relaxed)
+        // The thread may have taken a part before the rest came.
+        #expect(dropped >= 200 - 2 * (LogWriter.limit / (1 << 16) + 1) && dropped < 200)
+        reader.wake()
+        #expect(writer.flush(within: .seconds(10)))
+        let lines = reader.lines
+        #expect(lines.count { $0.hasPrefix("x") } == 200 - dropped)
+        #expect(lines.filter { !$0.hasPrefix("x") } == ["dropped \(dropped)"])
+    }
+}
