@@ -40,6 +40,9 @@ public struct TLSConfiguration: Sendable {
     /// giving the first identity. Default: false.
     public var asksForClientCertificate = false
 
+    /// Server: who protects the records of TLS 1.3 behind the handshake. Default: OpenSSL.
+    public var recordLayer = TLSRecordLayer.openSSL
+
     public var resumption: ResumptionPolicy = .tickets
     /// How long a session may be resumed, in seconds, 1 to 604800 (RFC 8446 §4.6.1). Default: two hours.
     public var sessionLifetime = 7200

@@ -26,8 +26,9 @@ struct GatewayStart {
         let loops = self.group.loops
         try await GatewaySignals.hear(on: loops[0], heard)
         self.gateway = Gateway(loops: loops, log: log, configuration: configuration, passedSockets: passed)
-        if source.requiresTarget { try await TargetProbe(loop: loops[0]).requireAll(of: configuration) }
-        let places = try await self.gateway.start(try GatewayPlan(configuration))
+        let plan = try GatewayPlan(configuration)
+        if source.requiresTarget { try await TargetProbe(loop: loops[0]).requireAll(of: plan) }
+        let places = try await self.gateway.start(plan)
         self.running = RunningConfiguration(
             located, gateway: self.gateway, terms: ConfigurationFile.terms(of: source))
         let (server, place) = try await Self.startControl(

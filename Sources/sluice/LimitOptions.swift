@@ -10,6 +10,12 @@ struct LimitOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
+            "A WebSocket peer that answers a ping with nothing for this long counts as dead, 1s to 1h. (default: 20s)",
+            valueName: "duration"))
+    var pongTimeout: String?
+
+    @Option(
+        help: ArgumentHelp(
             "Largest WebSocket message, 1B to 8192TiB; a larger one ends its connection with 1009. (default: none)",
             valueName: "size"))
     var maxMessageSize: String?
@@ -43,7 +49,8 @@ struct LimitOptions: ParsableArguments {
 
     var options: [BridgeRequest.Option] {
         BridgeRequest.options(
-            (.pingInterval, [self.pingInterval]), (.maxMessageSize, [self.maxMessageSize]),
+            (.pingInterval, [self.pingInterval]), (.pongTimeout, [self.pongTimeout]),
+            (.maxMessageSize, [self.maxMessageSize]),
             (.maxConnections, [self.maxConnections]), (.idleTimeout, [self.idleTimeout]),
             (.handshakeTimeout, [self.handshakeTimeout]), (.connectTimeout, [self.connectTimeout]),
             (.drainTimeout, [self.drainTimeout]))

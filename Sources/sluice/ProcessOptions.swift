@@ -15,7 +15,8 @@ struct ProcessOptions: ParsableArguments {
     @Flag(help: "Print nothing on standard output, and log errors only unless --log-level says otherwise.")
     var quiet = false
 
-    @Flag(help: "End with exit code 69 unless the target can be reached at start.")
+    @Flag(
+        help: "End with exit code 69 unless the target can be reached at start, TLS and opening handshake included.")
     var requireTarget = false
 
     var options: [BridgeRequest.Option] {

@@ -225,6 +225,31 @@ class Sluice(Peer):
         return heard
 
 
+class CompactEcho(Sluice):
+    """`sluice serve` with an echo under TLS whose records are compact, which no option of a bridge asks for."""
+
+    def __init__(self, core=SERVER_CORE):
+        self._heard = None
+        self._folder = tempfile.TemporaryDirectory()
+        file = Path(self._folder.name) / "sluice.yaml"
+        file.write_text(json.dumps({
+            "control": {"address": "none"}, "log-level": "error", "max-connections": 100_000,
+            "listeners": [{
+                "name": "echo", "listen": "wss://127.0.0.1:0", "max-connections": 100_000, "max-connections-per-client": 100_000,
+                "tls": {"certificate": str(certificate()), "key": str(key()), "records": "compact"}}],
+            "routes": [{"name": "echo", "path": "/echo", "target": "echo"}]}))
+        Peer.__init__(self, [self.binary, "serve", "--config", file], core)
+        try:
+            self.port = self._announced("listening on")
+        except MeasurementFailed:
+            self.end()
+            raise
+
+    def end(self):
+        super().end()
+        self._folder.cleanup()
+
+
 def wsload(mode, port, *options, pids=(), seconds=60):
     """One run of the load generator; its line of JSON as a dictionary."""
     words = ["taskset", "--cpu-list", str(LOAD_CORE), str(BUILT / "wsload"), mode, f"127.0.0.1:{port}"]

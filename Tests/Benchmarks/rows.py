@@ -230,7 +230,10 @@ class Bench:
         with Sink("echo") as sink, self.tunnel("ws", "tcp", sink.port) as ours:
             yield Result("memory, idle tunnel ws→tcp", idle(ours, "--stream", descriptors=2), 3.0, True, "KiB")
         with self.echo(tls=True) as ours:
-            yield Result("memory, idle wss echo", idle(ours, "--tls", "--path", "/echo"), 14.0, True, "KiB")
+            yield Result("memory, idle wss echo", idle(ours, "--tls", "--path", "/echo"), 18.0, True, "KiB")
+        if not self.stand_in:
+            with peers.CompactEcho() as ours:
+                yield Result("memory, idle wss echo, compact records", idle(ours, "--tls", "--path", "/echo"), 6.5, True, "KiB")
 
     def allocations(self):
         with peers.Allocations() as allocations:

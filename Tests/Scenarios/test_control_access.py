@@ -322,6 +322,19 @@ def test_what_is_not_listed_is_not_connected_to(serve):
         assert problem["errors"][0]["pointer"] == "/url" and "control.targets" in problem["detail"]
 
 
+def test_no_unix_socket_is_a_target_unless_it_is_listed(serve, tmp_path):
+    """The modes of socket files hold whoever asks; the gateway's account may open what they may not."""
+    with socket.socket(socket.AF_UNIX) as unix:
+        unix.bind(str(tmp_path / "app.sock"))
+        unix.listen()
+        _, control = serve()
+        problem = control.post("/v1/connections", {"url": f"unix://{tmp_path}/app.sock"}).problem(403, "target-not-allowed")
+        assert "control.targets" in problem["detail"]
+        unix.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            unix.accept()
+
+
 def test_targets_are_what_the_configuration_lists(serve, tmp_path):
     with Listener() as allowed, Listener() as denied, socket.socket(socket.AF_UNIX) as unix:
         unix.bind(str(tmp_path / "app.sock"))

@@ -89,7 +89,7 @@ def test_a_body_that_cannot_be_meant_is_a_problem_at_every_endpoint(serve):
     assert len(control.list()) == 2  # it, and the echo's side of it
 
 
-NAMES = ["", "0", "-1", "x", "17u17", "9" * 40, "%00", "%FF", "%2F", "..", "%2e%2e%2f", "1;x", "1%20", "𝟙", "a" * 4000, "null", "1:send", "{id}"]
+NAMES = ["", "0", "-1", "x", "17u17", "9" * 40, "%00", "%FF", "%2F", "..", "%2e%2e%2f", "..%5c", "..;", "%0d%0aX: y", "%252e%252e", "1;x", "1%20", "𝟙", "a" * 4000, "null", "1:send", "{id}"]
 
 
 def test_a_name_that_nothing_has_is_not_found_at_every_endpoint(serve):

@@ -63,6 +63,18 @@ def received(peer, framing, count):
     return got
 
 
+@pytest.mark.parametrize("framing, listed, offered, chosen", [
+    ("base64", [], ["base64"], "base64"), ("base64", [], ["binary", "base64"], "base64"), ("base64", [], ["binary"], None),
+    ("binary", [], ["base64", "binary"], "binary"), ("lines", [], ["lines", "binary"], None), ("base64", [], [], None),
+    # What the route lists comes first.
+    ("binary", ["mqtt"], ["binary", "mqtt"], "mqtt"), ("binary", ["mqtt"], ["binary"], "binary")])
+def test_a_client_that_asks_for_the_framing_by_its_subprotocol_gets_it(bridge, listener, framing, listed, offered, chosen):
+    options = [word for name in listed for word in ("--subprotocol", name)]
+    gateway = bridge("ws://127.0.0.1:0/", listener.url("tcp"), "--framing", framing, *options)
+    with websocket.connect(gateway.address(), subprotocols=offered) as client:
+        assert client.subprotocol == chosen
+
+
 @pytest.mark.parametrize("half_close", ["close", "hold", "signal"])
 @pytest.mark.parametrize("framing", FRAMINGS)
 @pytest.mark.parametrize("listen, target", [("tcp", "ws"), ("ws", "tcp")])

@@ -17,9 +17,16 @@ import pytest
 from support import configuration, gateway as process, websocket
 from support.deadlines import eventually, seconds, sized
 from support.programs import free_port
-from support.websocket import CLOSE, Listener, Wire, parse_head, request
+from support.websocket import CLOSE, PING, Listener, Wire, parse_head, request
 
 USAGE, UNAVAILABLE, CONFIGURATION = 64, 69, 78
+
+
+def suppressed(work):
+    try:
+        work()
+    except (AssertionError, OSError):
+        pass
 
 
 # -- exit codes
@@ -68,6 +75,70 @@ def test_a_required_target_that_is_down_is_69():
 def test_a_required_target_that_is_there_lets_it_start(bridge, listener):
     gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"), "--require-target")
     assert gateway.running()
+
+
+def test_a_required_target_whose_certificate_is_wrong_is_69(authority, server_certificate):
+    with Listener(tls=authority.server_context(server_certificate)) as far:
+        thread = threading.Thread(target=lambda: suppressed(far.accept), daemon=True)
+        thread.start()
+        got = process.run("bridge", "tcp://127.0.0.1:0", far.url("tls"), "--require-target", "--server-name", "localhost")
+        thread.join(seconds(10))
+    assert got.returncode == UNAVAILABLE and "certificate" in got.stderr, got
+
+
+@pytest.mark.parametrize("answer", ["HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", "220 mail.example\r\n"])
+def test_a_required_target_that_refuses_the_opening_handshake_is_69(answer):
+    with Listener() as far:
+        def serve():
+            peer, _ = far.accept_request()
+            with peer:
+                peer.send(answer.encode())
+                suppressed(peer.receive_all)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        got = process.run("bridge", "tcp://127.0.0.1:0", far.url("ws", "/"), "--require-target")
+        thread.join(seconds(10))
+    assert got.returncode == UNAVAILABLE, got
+    assert far.url("ws", "/") in got.stderr and ("404" in got.stderr or "handshake" in got.stderr or "HTTP" in got.stderr), got.stderr
+
+
+def test_a_required_target_is_tried_with_tls_and_opening_handshake_and_left_in_order(bridge, authority, server_certificate):
+    with Listener(tls=authority.server_context(server_certificate)) as far:
+        codes = []
+
+        def serve():
+            peer = far.accept_websocket()
+            codes.append(peer.read().code)
+            peer.write(CLOSE, websocket.close_payload(1000))
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        gateway = bridge("tcp://127.0.0.1:0", far.url("wss", "/"), "--require-target", "--ca", authority.certificate,
+                         "--server-name", "localhost")
+        thread.join(seconds(10))
+        assert codes == [1000] and gateway.running()
+
+
+def test_a_required_target_whose_path_depends_on_the_client_only_has_to_answer(bridge):
+    with Listener() as far:
+        def serve():
+            peer, _ = far.accept_request()
+            with peer:
+                peer.send(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        assert bridge("ws://127.0.0.1:0/{room}", far.url("ws", "/rooms/{room}"), "--require-target").running()
+        thread.join(seconds(10))
+
+
+def test_a_peer_that_answers_no_ping_is_given_up_after_the_time_it_was_given(bridge):
+    gateway = bridge("ws://127.0.0.1:0/", "echo", "--ping-interval", "1s", "--pong-timeout", "1s")
+    with websocket.connect(gateway.address()) as client:
+        assert client.read().opcode == PING
+        client.expect_any_end()
+    assert "unresponsive" in gateway.wait_log("connection closed")
 
 
 def test_an_address_that_is_taken_is_said(listener):

@@ -96,6 +96,13 @@ REFUSED = {
     "space in the path": (400, changed(start="GET /echo /x HTTP/1.1")),
     "a path that climbs": (400, changed(start="GET /echo/../echo HTTP/1.1")),
     "a path that climbs by percent signs": (400, changed(start="GET /%2e%2e/echo HTTP/1.1")),
+    "a path that climbs by a backslash": (400, changed(start="GET /echo/..\\echo HTTP/1.1")),
+    "a path that climbs by an encoded backslash": (400, changed(start="GET /echo/..%5cecho HTTP/1.1")),
+    "a path that climbs behind a semicolon": (400, changed(start="GET /echo/..;a=b/echo HTTP/1.1")),
+    "a path that climbs when decoded twice": (400, changed(start="GET /echo/%252e%252e%252fecho HTTP/1.1")),
+    "a path that climbs by an overlong form": (400, changed(start="GET /echo/%c0%ae%c0%ae%c0%afecho HTTP/1.1")),
+    "a zero in the path": (400, changed(start="GET /echo/%00 HTTP/1.1")),
+    "line ends in the path": (400, changed(start="GET /echo/a%0d%0aX-Own:%20b HTTP/1.1")),
     "no path at all": (400, changed(start="GET * HTTP/1.1")),
     "not HTTP": (400, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 something else\r\n\r\n"),
     "unknown path": (404, changed(start="GET /elsewhere HTTP/1.1")),
@@ -126,6 +133,29 @@ def test_a_request_is_refused_with_its_status(server, status, data):
         assert (got.header("Upgrade") or "").lower() == "websocket", got.raw  # RFC 9110 §15.5.22
     if status == 405:
         assert "GET" in (got.header("Allow") or ""), got.raw  # RFC 9110 §15.5.6
+
+
+def test_bytes_above_ascii_in_a_field_go_on_as_they_are(bridge, listener):
+    """RFC 9110 §5.5: obs-text is opaque. UTF-8 in one field, ISO-8859-1 in another, neither in a third."""
+    fields = [("Cookie", "name=caf\xe9"), ("User-Agent", "caf\xc3\xa9"), ("Accept-Language", "\xff\x80")]
+    gateway = bridge("ws://127.0.0.1:0/", listener.url("ws", "/"))
+    with Wire.connect(gateway.address()) as near:
+        near.send(websocket.request("/", headers=fields))
+        far, asked = listener.accept_request()
+        with far:
+            for name, value in fields:
+                assert f"{name}: {value}\r\n".encode("latin-1") in asked.raw, asked.raw
+
+
+@pytest.mark.parametrize("path, wanted", [
+    ("/a%2Fb", "/up?room=a%2Fb&fixed=1"), ("/a&fixed=2", "/up?room=a%26fixed%3D2&fixed=1"), ("/a+b;c", "/up?room=a%2Bb%3Bc&fixed=1")])
+def test_a_parameter_in_a_query_stays_one_value(bridge, listener, path, wanted):
+    gateway = bridge("ws://127.0.0.1:0/{room}", listener.url("ws", "/up?room={room}&fixed=1"))
+    with Wire.connect(gateway.address()) as near:
+        near.send(websocket.request(path))
+        far, asked = listener.accept_request()
+        far.close()
+    assert asked.start_line == f"GET {wanted} HTTP/1.1"
 
 
 @pytest.mark.parametrize("version", ["", "12", "14", "013", "13, 8", "1300000000000000000000000"])

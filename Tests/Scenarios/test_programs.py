@@ -10,6 +10,7 @@ import websockets
 from websockets.asyncio.client import connect
 from websockets.asyncio.server import serve
 
+from support import configuration
 from support.deadlines import seconds, sized
 from support.postgres import Postgres
 from support.programs import Program, find, free_port, run
@@ -209,10 +210,14 @@ def test_s_client_resumes_its_session(bridge, authority, server_certificate, tmp
     assert re.search(r"^Reused, TLSv1", second, re.MULTILINE), second
 
 
+@pytest.mark.parametrize("records", ["openssl", "compact"])
 @pytest.mark.parametrize("suite", ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"])
-def test_s_client_changes_its_keys_and_asks_for_ours(bridge, authority, server_certificate, suite):
-    certificate, key = server_certificate
-    gateway = bridge("tls://127.0.0.1:0", "echo", "--certificate", certificate, "--key", key)
+def test_s_client_changes_its_keys_and_asks_for_ours(sluice, tmp_path, authority, server_certificate, suite, records):
+    certificate, key = map(str, server_certificate)
+    tls = {"certificate": certificate, "key": key, "records": records}
+    gateway = sluice("serve", "--config", configuration.write(
+        tmp_path / "sluice.yaml", [configuration.listener("raw", "tls://127.0.0.1:0", tls=tls, route="echo")],
+        [configuration.route("echo", "echo")], control={"address": "none"}))
     with Program("openssl", "s_client", "-connect", f"127.0.0.1:{gateway.port()}", "-CAfile", authority.certificate,
                  "-servername", "localhost", "-tls1_3", "-ciphersuites", suite, "-brief") as client:
         def say(line, answer):

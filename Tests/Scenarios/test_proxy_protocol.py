@@ -127,6 +127,16 @@ def test_the_target_is_told_the_client_in_the_form_it_wants(bridge, listener, wo
             assert far.receive(len(wanted) + 7) == wanted + b"payload"
 
 
+@pytest.mark.parametrize("version, wanted", [("v1", b"PROXY TCP4 127.0.0.1 127.0.0.1 "), ("v2", binary(1, 0x11, FOUR)[:16] + bytes([127, 0, 0, 1] * 2))])
+def test_a_listener_for_both_families_names_an_ipv4_client_as_such(bridge, listener, version, wanted):
+    gateway = bridge("tcp://*:0", listener.url("tcp"), "--proxy-protocol", version)
+    with Wire.connect(gateway.address()) as near:
+        with listener.accept() as far:
+            assert far.receive(len(wanted)) == wanted
+        own = near.socket.getsockname()[1]
+    assert f"client=127.0.0.1:{own} " in gateway.wait_log("connection closed") + " "
+
+
 def test_a_request_behind_a_header_is_its_clients_whose_word_on_others_does_not_count(sluice, listener, tmp_path):
     file = write(
         tmp_path / "sluice.yaml", [listening("web", "ws://127.0.0.1:0", proxy_protocol="require")],

@@ -1,5 +1,6 @@
 """TLS on both sides: who is believed, who is refused, and how a connection ends."""
 
+import os
 import signal
 import socket
 import ssl
@@ -210,6 +211,23 @@ def test_a_listener_wants_the_client_certificate_it_was_told_to(bridge, authorit
             # With TLS 1.3 the client hears of it only at its first read.
             with websocket.connect(gateway.address(), "/echo", tls=authority.client_context(bad, version)):
                 pass
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("records", ["openssl", "compact"])
+def test_records_of_either_kind_carry_everything_and_end_in_order(sluice, authority, server_certificate, tmp_path, version, records):
+    certificate, key = map(str, server_certificate)
+    tls = {"certificate": certificate, "key": key, "records": records}
+    gateway = sluice("serve", "--config", configuration.write(
+        tmp_path / "sluice.yaml", [configuration.listener("web", "wss://127.0.0.1:0", tls=tls)],
+        [configuration.route("echo", "echo", path="/echo", max_message_size="8MiB")], control={"address": "none"}))
+    with websocket.connect(gateway.address(), "/echo", tls=authority.client_context(None, version)) as client:
+        for size in (0, 1, 16_384, 16_385, 3 << 20):
+            body = os.urandom(size)
+            client.binary(body)
+            client.expect_binary(body)
+        client.close_cleanly()
+    assert "reason=downstream/relaying/clean" in gateway.wait_log("connection closed")
 
 
 def test_the_certificate_is_chosen_by_the_name_asked_for(sluice, authority, tmp_path):

@@ -3,9 +3,9 @@ import Testing
 
 @Suite("close_notify and truncation, RFC 8446 §6.1")
 struct ClosingTests {
-    @Test(arguments: TLSVersion.both, [1, Int.max])
-    func oneDirectionClosesAndTheOtherGoesOn(_ version: TLSVersion, _ chunk: Int) throws {
-        let pair = try self.open(version)
+    @Test(arguments: ServerKind.allCases, [1, Int.max])
+    func oneDirectionClosesAndTheOtherGoesOn(_ kind: ServerKind, _ chunk: Int) throws {
+        let pair = try self.open(kind)
         try pair.client.write([1, 2])
         pair.client.connection.closeOutput()
         pair.run(chunk: chunk)
@@ -22,17 +22,18 @@ struct ClosingTests {
         #expect(pair.keptPromise)
     }
 
-    @Test(arguments: TLSVersion.both)
-    func anEndWithoutCloseNotifyIsATruncation(_ version: TLSVersion) throws {
-        let pair = try self.open(version)
+    @Test(arguments: ServerKind.allCases)
+    func anEndWithoutCloseNotifyIsATruncation(_ kind: ServerKind) throws {
+        let pair = try self.open(kind)
         try pair.client.write([1, 2])
         pair.run()
         #expect(pair.server.connection.transportClosed() == .truncated)
         #expect(pair.server.failure == nil)
     }
 
-    @Test func anEndInTheMiddleOfARecordIsATruncation() throws {
-        let pair = try self.open(.tls13)
+    @Test(arguments: ServerKind.allCases)
+    func anEndInTheMiddleOfARecordIsATruncation(_ kind: ServerKind) throws {
+        let pair = try self.open(kind)
         try pair.client.write([1, 2])
         pair.client.connection.closeOutput()
         let bytes = pair.client.takeOutput()
@@ -48,15 +49,17 @@ struct ClosingTests {
         #expect(pair.client.failure?.kind == .closedDuringHandshake)
     }
 
-    @Test func nothingIsWrittenAfterTheOutputWasClosed() throws {
-        let pair = try self.open(.tls13)
+    @Test(arguments: ServerKind.allCases)
+    func nothingIsWrittenAfterTheOutputWasClosed(_ kind: ServerKind) throws {
+        let pair = try self.open(kind)
         pair.client.connection.closeOutput()
         let error = #expect(throws: TLSFailure.self) { try pair.client.write([1]) }
         #expect(error?.kind == .outputClosed)
     }
 
-    @Test func closingTwiceSaysItOnce() throws {
-        let pair = try self.open(.tls13)
+    @Test(arguments: ServerKind.allCases)
+    func closingTwiceSaysItOnce(_ kind: ServerKind) throws {
+        let pair = try self.open(kind)
         pair.client.connection.closeOutput()
         let once = pair.client.takeOutput()
         #expect(!once.isEmpty)
@@ -64,9 +67,9 @@ struct ClosingTests {
         #expect(pair.client.takeOutput().isEmpty)
     }
 
-    @Test(arguments: TLSVersion.both)
-    func whatIsWrittenAndClosedEarlyLeavesAfterTheHandshake(_ version: TLSVersion) throws {
-        let pair = try SecurePair(Fixture.client(), Fixture.server(version))
+    @Test(arguments: ServerKind.allCases)
+    func whatIsWrittenAndClosedEarlyLeavesAfterTheHandshake(_ kind: ServerKind) throws {
+        let pair = try SecurePair(Fixture.client(), Fixture.server(kind: kind))
         try pair.client.write([1, 2])
         try pair.client.write([3])
         try pair.server.write([4])
@@ -79,8 +82,9 @@ struct ClosingTests {
         #expect(pair.client.received == [4])
     }
 
-    @Test func bytesBehindCloseNotifyAreIgnored() throws {
-        let pair = try self.open(.tls13)
+    @Test(arguments: ServerKind.allCases)
+    func bytesBehindCloseNotifyAreIgnored(_ kind: ServerKind) throws {
+        let pair = try self.open(kind)
         pair.client.connection.closeOutput()
         #expect(pair.server.deliver(pair.client.takeOutput() + [1, 2, 3]))
         #expect(pair.server.deliver([4]))
@@ -88,8 +92,8 @@ struct ClosingTests {
         #expect(pair.server.connection.transportClosed() == .clean)
     }
 
-    private func open(_ version: TLSVersion) throws -> SecurePair {
-        let pair = try SecurePair(Fixture.client(), Fixture.server(version))
+    private func open(_ kind: ServerKind) throws -> SecurePair {
+        let pair = try SecurePair(Fixture.client(), Fixture.server(kind: kind))
         pair.run()
         try #require(pair.client.facts != nil && pair.server.facts != nil)
         return pair

@@ -31,6 +31,12 @@ enum Fixture {
         try self.server([self.all().server], version)
     }
 
+    static func server(kind: ServerKind) throws -> TLSConfiguration {
+        var configuration = try self.server(kind == .tls12 ? .tls12 : .tls13)
+        configuration.recordLayer = kind == .compactTLS13 ? .compact : .openSSL
+        return configuration
+    }
+
     static func server(_ certificates: [TestCertificate], _ version: TLSVersion = .tls13) throws -> TLSConfiguration {
         var configuration = TLSConfiguration.server(try certificates.map(self.identity))
         configuration.minimumVersion = version
@@ -52,4 +58,11 @@ enum Fixture {
 
 extension TLSVersion {
     static let both: [TLSVersion] = [.tls12, .tls13]
+}
+
+/// Every way in which a server goes on behind its handshake.
+enum ServerKind: CaseIterable, Sendable {
+    case tls12
+    case tls13
+    case compactTLS13
 }

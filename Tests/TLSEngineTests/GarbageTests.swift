@@ -29,10 +29,10 @@ struct GarbageTests {
         }
     }
 
-    @Test(arguments: UInt64(0)..<64, TLSVersion.both)
-    func changedFlightsEndInOneFailureOrWait(_ seed: UInt64, _ version: TLSVersion) throws {
+    @Test(arguments: UInt64(0)..<64, ServerKind.allCases)
+    func changedFlightsEndInOneFailureOrWait(_ seed: UInt64, _ kind: ServerKind) throws {
         var generator = SeededGenerator(seed: seed)
-        var configuration = try Fixture.server(version)
+        var configuration = try Fixture.server(kind: kind)
         configuration.peerVerification = .optional
         configuration.trust = .only([Fixture.source(try Fixture.all().authority)])
         configuration.asksForDecision = seed % 3 == 0

@@ -28,6 +28,10 @@ final class RecordEnd {
         self.records = EstablishedRecords(reading: reading, writing: writing, recordsPerKey: recordsPerKey)
     }
 
+    init(_ records: EstablishedRecords) {
+        self.records = records
+    }
+
     struct Unmade: Error {}
 
     /// What the other end has.

@@ -34,7 +34,13 @@ struct RecordScript: Sendable, CustomTestStringConvertible {
     static let keyUpdate: [Step] = [message(24, 0, 0, 1, 0), .newKey]
 
     func wire(_ suite: RecordSuite) throws -> [UInt8] {
-        guard var key = RecordEnd.key(suite, RecordEnd.theirs, .sealing) else { throw RecordEnd.Unmade() }
+        guard let key = RecordEnd.key(suite, RecordEnd.theirs, .sealing) else { throw RecordEnd.Unmade() }
+        return self.wire(under: key)
+    }
+
+    /// - Parameter initial: the peer's first key.
+    func wire(under initial: consuming RecordKey) -> [UInt8] {
+        var key = initial
         let output = CiphertextBuffer()
         var wire: [UInt8] = []
         var last: [UInt8] = []
@@ -59,6 +65,8 @@ struct RecordScript: Sendable, CustomTestStringConvertible {
 extension RecordScript {
     private static let full = [UInt8](repeating: 0x5A, count: 1 << 14)
 
+    private static func zeros(_ count: Int) -> [UInt8] { [UInt8](repeating: 0, count: count) }
+
     static let rightOnes = [
         RecordScript("data", [data(1), data(2, 3)], [.bytes([1]), .bytes([2, 3])]),
         RecordScript("data without bytes", [data(), data(4), data()], [.bytes([4])]),
@@ -67,8 +75,11 @@ extension RecordScript {
         RecordScript("padding and no data", [.record(0, [23, 0]), data(3)], [.bytes([3])]),
         RecordScript("the longest content", [.record(23, full)], [.bytes(full)]),
         RecordScript(
-            "the longest record", [.record(0, full + [23] + [UInt8](repeating: 0, count: 238)), data(1)],
-            [.bytes(full), .bytes([1])]),
+            "content and padding of the longest record", [.record(0, full.dropLast() + [23]), data(1)],
+            [.bytes(full.dropLast()), .bytes([1])]),
+        RecordScript(
+            "a byte in the longest padding", [.record(0, [9, 23] + zeros(full.count - 2)), data(1)],
+            [.bytes([9]), .bytes([1])]),
         RecordScript("close_notify", [data(1), alert(1, 0)], [.bytes([1]), .closed]),
         RecordScript("close_notify that says fatal", [alert(2, 0), data(1)], [.closed]),
         RecordScript("user_canceled, then its close_notify", [alert(1, 90), alert(1, 0)], [.closed]),
@@ -91,11 +102,16 @@ extension RecordScript {
         RecordScript(
             "something else than TLS", [.raw(Array("GET / HTTP/1.1\r\n".utf8))], is: .unexpectedRecord(type: 71)),
         RecordScript("a length above the longest", [.raw([0x17, 3, 3, 0x41, 1])], is: .recordTooLong),
-        RecordScript("no room for a tag", [.raw([0x17, 3, 3, 0, 15])], is: .badRecordMAC),
+        RecordScript("no room for a tag", [.raw([0x17, 3, 3, 0, 15] + zeros(15))], is: .badRecordMAC),
         RecordScript("no bytes at all", [.raw([0x17, 3, 3, 0, 0])], is: .badRecordMAC),
         RecordScript("noise", [.raw([0x17, 3, 3, 0, 20] + [UInt8](1...20))], is: .badRecordMAC),
         RecordScript("a record once more", [data(1), .again], [.bytes([1]), .failed(.peer(.badRecordMAC))]),
         RecordScript("one byte too much", [.record(23, full + [1])], is: .recordTooLong),
+        RecordScript("padding behind the longest content", [.record(0, full + [23])], is: .recordTooLong),
+        RecordScript("a byte in too much padding", [.record(0, [9, 23] + zeros(full.count - 1))], is: .recordTooLong),
+        RecordScript("an alert in too much padding", [.record(0, [1, 0, 21] + zeros(full.count))], is: .recordTooLong),
+        RecordScript("the most padding that a header allows", [.record(0, [23] + zeros(16_622))], is: .recordTooLong),
+        RecordScript("too much padding and no type", [.record(0, zeros(full.count + 1))], is: .recordTooLong),
         RecordScript("nothing but padding", [.record(0, [0, 0])], is: .noContentType),
         RecordScript("no content type", [.record(0, [])], is: .noContentType),
         RecordScript("an unknown content type", [.record(99, [1])], is: .unexpectedContent(type: 99)),

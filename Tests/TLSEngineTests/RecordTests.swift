@@ -4,9 +4,9 @@ import Testing
 
 @Suite("Records, RFC 8446 §5")
 struct RecordTests {
-    @Test(arguments: TLSVersion.both, [(1, 1), (16_384, 1), (16_385, 2), (40_000, 3)])
-    func aWriteIsAsFewRecordsAsThereCanBe(_ version: TLSVersion, _ sizes: (count: Int, records: Int)) throws {
-        let pair = try self.open(version)
+    @Test(arguments: ServerKind.allCases, [(1, 1), (16_384, 1), (16_385, 2), (40_000, 3)])
+    func aWriteIsAsFewRecordsAsThereCanBe(_ kind: ServerKind, _ sizes: (count: Int, records: Int)) throws {
+        let pair = try self.open(kind)
         try pair.client.write([UInt8](repeating: 7, count: sizes.count))
         let bytes = pair.client.takeOutput()
         var position = 0
@@ -20,16 +20,40 @@ struct RecordTests {
         #expect(records == sizes.records)
     }
 
-    @Test(arguments: TLSVersion.both)
-    func anEmptyWriteSendsNothing(_ version: TLSVersion) throws {
-        let pair = try self.open(version)
+    /// Each would have us make new keys; OpenSSL by itself takes as many as come.
+    @Test(arguments: [ServerKind.tls13, .compactTLS13])
+    func aFloodOfKeyUpdatesEndsTheConnection(_ kind: ServerKind) throws {
+        let suite = RecordSuite.aes128GCM
+        let secret = SecretLines()
+        var configuration = try Fixture.server(kind: kind)
+        configuration.keyLog = .lines { secret.note($0) }
+        let pair = try SecurePair(Fixture.client(), configuration)
+        pair.run()
+        func wire(_ updates: Int) throws -> [UInt8] {
+            let key = RecordKey.make(suite, secret: try secret.secret("CLIENT_TRAFFIC_SECRET_0"), use: .sealing)
+            let steps = Array(repeating: RecordScript.keyUpdate, count: updates).flatMap(\.self)
+            guard let key else { throw RecordEnd.Unmade() }
+            return RecordScript("", steps + [RecordScript.data(1)], []).wire(under: key)
+        }
+        #expect(pair.server.deliver(try wire(1000)))
+        #expect(pair.server.failure?.kind == .record)
+        #expect(pair.server.failure?.alert == TLSAlert(code: 10, origin: .ours))
+        #expect(pair.server.failure?.description.contains("hold no data") == true)
+        #expect(pair.server.received.isEmpty)
+        pair.run()
+        #expect(pair.client.failure?.alert == TLSAlert(code: 10, origin: .peer))
+    }
+
+    @Test(arguments: ServerKind.allCases)
+    func anEmptyWriteSendsNothing(_ kind: ServerKind) throws {
+        let pair = try self.open(kind)
         try pair.client.write([])
         #expect(pair.client.connection.pendingCiphertext == 0)
     }
 
-    @Test(arguments: TLSVersion.both)
-    func aRecordComesOutInPartsWhenThereIsLittleRoom(_ version: TLSVersion) throws {
-        let pair = try self.open(version)
+    @Test(arguments: ServerKind.allCases)
+    func aRecordComesOutInPartsWhenThereIsLittleRoom(_ kind: ServerKind) throws {
+        let pair = try self.open(kind)
         let sent = (0..<1000).map { UInt8(truncatingIfNeeded: $0) }
         try pair.client.write(sent)
         #expect(pair.server.deliver(pair.client.takeOutput(), room: 3))
@@ -40,8 +64,9 @@ struct RecordTests {
             })
     }
 
-    @Test func aPullerMayStopAndGoOnLater() throws {
-        let pair = try self.open(.tls13)
+    @Test(arguments: ServerKind.allCases)
+    func aPullerMayStopAndGoOnLater(_ kind: ServerKind) throws {
+        let pair = try self.open(kind)
         let sent = (0..<3000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
         for start in stride(from: 0, to: 3000, by: 1000) { try pair.client.write(Array(sent[start..<start + 1000])) }
         let ciphertext = pair.client.takeOutput()
@@ -63,8 +88,9 @@ struct RecordTests {
         #expect(offered.isEmpty)
     }
 
-    @Test func withoutRoomNothingIsConsumedAndNothingIsLost() throws {
-        let pair = try self.open(.tls13)
+    @Test(arguments: ServerKind.allCases)
+    func withoutRoomNothingIsConsumedAndNothingIsLost(_ kind: ServerKind) throws {
+        let pair = try self.open(kind)
         try pair.client.write([1, 2, 3])
         let bytes = pair.client.takeOutput()
         var position = 0
@@ -75,11 +101,11 @@ struct RecordTests {
         #expect(pair.server.received == [1, 2, 3])
     }
 
-    @Test(arguments: TLSVersion.both)
-    func aCorruptRecordEndsTheConnection(_ version: TLSVersion) throws {
+    @Test(arguments: ServerKind.allCases)
+    func aCorruptRecordEndsTheConnection(_ kind: ServerKind) throws {
         var generator = SeededGenerator(seed: 42)
         for _ in 0..<40 {
-            let pair = try self.open(version)
+            let pair = try self.open(kind)
             try pair.client.write([1, 2, 3, 4])
             var bytes = pair.client.takeOutput()
             // The header's length would only make the record wait for more.
@@ -112,8 +138,9 @@ struct RecordTests {
         #expect(second.pendingCiphertext == 0)
     }
 
-    @Test func whatIsWrittenWhileTheBufferIsLentWaitsForTheNextTime() throws {
-        let pair = try self.open(.tls13)
+    @Test(arguments: ServerKind.allCases)
+    func whatIsWrittenWhileTheBufferIsLentWaitsForTheNextTime(_ kind: ServerKind) throws {
+        let pair = try self.open(kind)
         try pair.client.write([1])
         let first = pair.client.connection.withCiphertext { bytes in
             try? pair.client.write([2])
@@ -125,8 +152,8 @@ struct RecordTests {
         #expect(pair.server.received == [1, 2])
     }
 
-    private func open(_ version: TLSVersion) throws -> SecurePair {
-        let pair = try SecurePair(Fixture.client(), Fixture.server(version))
+    private func open(_ kind: ServerKind) throws -> SecurePair {
+        let pair = try SecurePair(Fixture.client(), Fixture.server(kind: kind))
         pair.run()
         try #require(pair.client.facts != nil && pair.server.facts != nil)
         return pair

@@ -2,14 +2,14 @@ import TLSEngine
 import TestSupport
 import Testing
 
-@Suite("A server of TLS 1.3 goes on without OpenSSL's connection")
+@Suite("A server with compact records goes on without OpenSSL's connection")
 struct RecordsTakenOverTests {
     static let suites = ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"]
     static let policies: [ResumptionPolicy] = [.off, .tickets, .serverCache(limit: 10)]
 
     @Test(arguments: suites, [1, 7, Int.max])
     func bytesPassBothWaysInEverySuite(_ suite: String, _ chunk: Int) throws {
-        var configuration = try Fixture.server()
+        var configuration = try Fixture.server(kind: .compactTLS13)
         configuration.cipherSuites = suite
         let pair = try SecurePair(Fixture.client(), configuration)
         // Some of it arrives together with the client's Finished.
@@ -31,7 +31,7 @@ struct RecordsTakenOverTests {
 
     @Test(arguments: policies)
     func recordsGoOnBehindAnyNumberOfTickets(_ policy: ResumptionPolicy) throws {
-        var configuration = try Fixture.server()
+        var configuration = try Fixture.server(kind: .compactTLS13)
         configuration.resumption = policy
         let server = try TLSContext(configuration)
         let client = try TLSContext(Fixture.client())
@@ -51,7 +51,7 @@ struct RecordsTakenOverTests {
 
     @Test(arguments: [true, false])
     func aCallerWhoDecidesLateGetsThereToo(_ asynchronous: Bool) throws {
-        var configuration = try Fixture.server()
+        var configuration = try Fixture.server(kind: .compactTLS13)
         configuration.peerVerification = .required
         configuration.asksForDecision = asynchronous
         configuration.trust = .only([Fixture.source(try Fixture.all().authority)])
@@ -72,12 +72,25 @@ struct RecordsTakenOverTests {
         #expect(pair.client.received == [2])
     }
 
+    @Test func withoutBeingAskedEverythingStaysWithOpenSSL() throws {
+        for kind in [ServerKind.tls12, .tls13] {
+            let pair = try SecurePair(Fixture.client(), Fixture.server(kind: kind))
+            pair.run()
+            #expect(pair.server.facts != nil)
+            #expect(pair.server.connection.holdsLibraryState)
+        }
+        #expect(TLSConfiguration.server([]).recordLayer == .openSSL)
+        #expect(TLSConfiguration.client().recordLayer == .openSSL)
+    }
+
     @Test func whatOpenSSLMustGoOnWithStaysWithIt() throws {
-        var configuration = try Fixture.server()
+        var old = try Fixture.server(.tls12)
+        old.recordLayer = .compact
+        var configuration = try Fixture.server(kind: .compactTLS13)
         configuration.cipherSuites = "TLS_AES_128_CCM_SHA256"
         var client = try Fixture.client()
         client.cipherSuites = "TLS_AES_128_CCM_SHA256"
-        for pair in [try SecurePair(client, configuration), try SecurePair(Fixture.client(), Fixture.server(.tls12))] {
+        for pair in [try SecurePair(client, configuration), try SecurePair(Fixture.client(), old)] {
             pair.run()
             #expect(pair.server.connection.holdsLibraryState)
             try pair.client.write([1])
@@ -91,7 +104,7 @@ struct RecordsTakenOverTests {
     @Test(arguments: UInt64(0)..<6)
     func muchPassesInAnySplit(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
-        let pair = try SecurePair(Fixture.client(), Fixture.server())
+        let pair = try SecurePair(Fixture.client(), Fixture.server(kind: .compactTLS13))
         pair.run()
         let sent = generator.bytes(400_000)
         let longest = [100, 20_000, 100_000][Int(seed % 3)]
@@ -111,7 +124,7 @@ struct RecordsTakenOverTests {
             ([0x17, 3, 3, 0, 1, 0], 20), ([0x47, 0x45, 0x54, 0x20, 0x2F], 10),
         ] as [([UInt8], UInt8)])
     func tellsTheClientWhatItDidWrong(_ wrong: ([UInt8], alert: UInt8)) throws {
-        let pair = try SecurePair(Fixture.client(), Fixture.server())
+        let pair = try SecurePair(Fixture.client(), Fixture.server(kind: .compactTLS13))
         pair.run()
         #expect(pair.server.deliver(wrong.0))
         #expect(pair.server.failure?.kind == .record)
@@ -123,7 +136,7 @@ struct RecordsTakenOverTests {
     }
 
     @Test func hearsWhatTheClientSaysItDidWrong() throws {
-        let pair = try SecurePair(Fixture.client(), Fixture.server())
+        let pair = try SecurePair(Fixture.client(), Fixture.server(kind: .compactTLS13))
         pair.run()
         #expect(pair.client.deliver([0x17, 3, 3, 0, 20] + [UInt8](repeating: 7, count: 20)))
         pair.run()
@@ -133,7 +146,7 @@ struct RecordsTakenOverTests {
     }
 
     @Test func nothingIsSaidBehindCloseNotify() throws {
-        let pair = try SecurePair(Fixture.client(), Fixture.server())
+        let pair = try SecurePair(Fixture.client(), Fixture.server(kind: .compactTLS13))
         pair.run()
         pair.server.connection.closeOutput()
         pair.run()

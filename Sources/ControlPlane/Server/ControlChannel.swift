@@ -4,6 +4,7 @@ import HummingbirdCore
 import Logging
 import NIOCore
 import NIOHTTPTypesHTTP1
+import StreamTransport
 import TLSEngine
 
 /// A connection of the REST interface: HTTP/1.1, over TLS or not, over a wire that can leave HTTP behind.
@@ -71,7 +72,7 @@ struct ControlChannel: ServerChildChannel {
 
     private static func text(_ address: NIOCore.SocketAddress?) -> String? {
         guard let address, let ip = address.ipAddress, let port = address.port else { return nil }
-        return address.protocol == .inet6 ? "[\(ip)]:\(port)" : "\(ip):\(port)"
+        return StreamTransport.SocketAddress(literal: ip, port: UInt16(clamping: port))?.unmapped.description
     }
 
     func handle(value: Value, logger: Logger) async {

@@ -20,12 +20,16 @@ struct TransferPlace: Sendable {
             ).at(pointer: pointer)
         }
         let steps = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init)
-        guard path.hasPrefix("/"), path.utf8.count <= Self.lengthLimit, !path.utf8.contains(0),
+        guard path.hasPrefix("/"), path.utf8.count <= Self.lengthLimit,
+            !path.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }),
             steps.allSatisfy({ !["", ".", ".."].contains($0) && $0.utf8.count <= 255 })
         else {
             throw ControlProblem(
                 403, "path-not-allowed",
-                "The path is to begin with /, and to have neither empty parts nor dots for its own or the upper directory."
+                """
+                The path is to begin with /, without empty parts, control characters, and dots for its own or the upper \
+                directory.
+                """
             ).at(pointer: pointer)
         }
         let fitting = directories.map { ($0, $0.split(separator: "/").map(String.init)) }.first { root in

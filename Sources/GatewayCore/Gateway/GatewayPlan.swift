@@ -86,6 +86,14 @@ package struct GatewayPlan: Sendable {
         }
     }
 
+    /// Every route that a listener serves, once.
+    package var routes: [RoutePlan] {
+        var seen: Set<ObjectIdentifier> = []
+        return self.listeners.flatMap { $0.routes + [$0.route].compactMap(\.self) }.filter {
+            seen.insert(ObjectIdentifier($0)).inserted
+        }
+    }
+
     package func listener(named name: String) -> ListenerPlan? {
         self.listeners.first { $0.configuration.name == name }
     }

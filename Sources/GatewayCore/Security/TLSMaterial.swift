@@ -12,6 +12,7 @@ package enum TLSMaterial {
         var configuration = TLSConfiguration.server(identities)
         configuration.minimumVersion = settings.minimumVersion.version
         configuration.applicationProtocols = settings.alpn
+        configuration.recordLayer = settings.records.layer
         if let path = settings.clientCA {
             configuration.trust = .only([.file(path)])
             configuration.peerVerification = settings.clientAuthentication == .require ? .required : .optional
@@ -88,6 +89,15 @@ extension TLSVersionFloor {
         switch self {
         case .tls12: .tls12
         case .tls13: .tls13
+        }
+    }
+}
+
+extension ServerTLSSettings.Records {
+    fileprivate var layer: TLSRecordLayer {
+        switch self {
+        case .openssl: .openSSL
+        case .compact: .compact
         }
     }
 }

@@ -1,21 +1,51 @@
+import SessionTasks
 import StreamTransport
+import WebSocketProtocol
 
-/// One connection attempt, closed again at once.
+/// One attempt at all that a tunnel needs of its upstream before payload flows, ended at once: name, connection, PROXY
+/// header, TLS with its verification, opening handshake.
 package enum ReachabilityCheck {
-    /// Why `url` cannot be connected to; `nil` if it can.
-    package static func reason(_ url: EndpointURL, on loop: Loop, timeout: Duration) async -> String? {
+    /// Why no endpoint of the route's upstream can be used, one reason for each; empty if one can, or there is none.
+    package static func reasons(_ route: RoutePlan, on loop: Loop) async -> [String] {
+        guard let upstream = route.upstream else { return [] }
+        var reasons: [String] = []
+        for (number, endpoint) in upstream.configuration.endpoints.enumerated() {
+            guard let reason = await self.reason(upstream, number, route, on: loop) else { return [] }
+            reasons.append("\(endpoint.url): \(reason)")
+        }
+        return reasons
+    }
+
+    private static func reason(
+        _ upstream: UpstreamPlan, _ endpoint: Int, _ route: RoutePlan, on loop: Loop
+    ) async -> String? {
         await withCheckedContinuation { continuation in
             loop.execute {
-                _ = ConnectAttempt(url.connectTarget, on: loop, timeout: timeout) { result in
-                    switch result {
-                    case .success(let connection):
-                        connection.close(linger: .zero)
-                        continuation.resume(returning: nil)
-                    case .failure(let failure):
-                        continuation.resume(returning: failure.description)
-                    }
+                // No client is known whom headers could name.
+                let passport = ConnectionPassport(
+                    identifier: 0, listener: "", peer: .unix(path: ""), acceptedAt: loop.now)
+                _ = UpstreamAttempt(
+                    upstream, endpoint: endpoint, route: route, asked: nil, passport: passport, on: loop
+                ) { result in
+                    continuation.resume(returning: self.reason(result, upstream.configuration.endpoints[endpoint].url))
                 }
             }
+        }
+    }
+
+    private static func reason(_ result: Result<TunnelLink, UpstreamAttempt.Failure>, _ url: EndpointURL) -> String? {
+        switch result {
+        case .success(.stream(let task)):
+            task.closeOnLoop()
+            return nil
+        case .success(.webSocket(let task)):
+            task.resumeReading()
+            task.close(.normalClosure)
+            return nil
+        case .failure(let failure):
+            // Without a client's parameters the path asked for is none that the upstream must know.
+            if case .status = failure.kind, !url.resource.parameters.isEmpty { return nil }
+            return failure.detail ?? "no connection came about"
         }
     }
 }

@@ -23,9 +23,7 @@ extension UpstreamFailure {
     func refusal(_ answer: ResponseHead?) -> HandshakeRefusal {
         var fields: [HTTPField] = []
         if self.passesAnswerOn, let answer {
-            for name in Self.passedFields {
-                fields += answer.fields.values(name).map { HTTPField(name, $0) }
-            }
+            for name in Self.passedFields { fields += answer.fields.fields(name) }
         }
         return HandshakeRefusal(status: Int(self.status), explanation: self.explanation, fields: fields)
     }

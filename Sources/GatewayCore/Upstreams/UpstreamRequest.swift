@@ -65,6 +65,6 @@ enum UpstreamRequest {
     private static func passedOn(_ head: RequestHead, unless own: [HTTPField]) -> [HTTPField] {
         let names = ["Origin", "Cookie", "Authorization", "User-Agent", "Accept-Language"]
         return names.filter { name in !own.contains { $0.name.lowercased() == name.lowercased() } }
-            .flatMap { name in head.fields.values(name).map { HTTPField(name, $0) } }
+            .flatMap { head.fields.fields($0) }
     }
 }

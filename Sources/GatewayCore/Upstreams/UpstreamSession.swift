@@ -140,7 +140,8 @@ final class UpstreamSession {
             asked.request.acceptance(subprotocol: task.subprotocol, deflate: self.route.deflate)
         case .stream:
             asked.request.acceptance(
-                subprotocols: self.route.configuration.subprotocols, deflate: self.route.deflate)
+                subprotocol: self.route.configuration.subprotocol(towardStream: asked.request.subprotocols),
+                deflate: self.route.deflate)
         }
     }
 

@@ -79,7 +79,7 @@ extension SimulatedNetwork {
     private func answerArrived(_ client: SimulatedStream, _ listener: SimulatedListener) {
         guard client.life == .connecting else { return listener.withdrawPromise() }
         let server = SimulatedStream(
-            .tcp, local: client.remoteAddress, remote: listener.sees(client.localAddress), life: .established, on: self,
+            .tcp, local: client.remoteAddress, remote: client.localAddress, life: .established, on: self,
             latency: client.latency)
         client.join(server)
         client.life = .established
@@ -127,13 +127,5 @@ extension SimulatedStream {
         guard self.life == .connecting else { return }
         self.network.note(error == .refused ? .connectRefused : .connectFailed, self.number, Int(error.number))
         self.fail(error)
-    }
-}
-
-extension SimulatedListener {
-    /// A listener for both families sees IPv4 clients as mapped addresses (RFC 4291 §2.5.5.2).
-    fileprivate func sees(_ client: SocketAddress) -> SocketAddress {
-        guard case .ipv6 = self.address, case .ipv4(let address, let port) = client else { return client }
-        return .ipv6(high: 0, low: 0xffff_0000_0000 | UInt64(address), scope: 0, port: port)
     }
 }

@@ -27,15 +27,17 @@ extension SocketAddress {
         }
     }
 
+    /// What the kernel tells. A socket for both families names IPv4 peers as mapped addresses; they are IPv4 here.
     init?(_ storage: sockaddr_storage, length: socklen_t) {
         var storage = storage
         switch Int32(storage.ss_family) {
         case AF_INET:
             self = unsafe .ipv4(address: sluice_ipv4_address(&storage), port: sluice_port(&storage))
         case AF_INET6:
-            self = unsafe .ipv6(
+            let address = unsafe SocketAddress.ipv6(
                 high: sluice_ipv6_half(&storage, 0), low: sluice_ipv6_half(&storage, 1),
                 scope: sluice_ipv6_scope(&storage), port: sluice_port(&storage))
+            self = address.unmapped
         case AF_UNIX:
             var path: [CChar] = Array(repeating: 0, count: 128)
             unsafe sluice_unix_path(&storage, length, &path)

@@ -27,6 +27,12 @@ package enum SocketAddress: Hashable, Sendable {
         }
     }
 
+    /// An IPv4 address that is written as IPv6 (`::ffff:a.b.c.d`, RFC 4291 §2.5.5.2) as what it is; else itself.
+    package var unmapped: SocketAddress {
+        guard case .ipv6(0, let low, _, let port) = self, low >> 32 == 0xFFFF else { return self }
+        return .ipv4(address: UInt32(truncatingIfNeeded: low), port: port)
+    }
+
     package var port: UInt16? {
         switch self {
         case .ipv4(_, let port), .ipv6(_, _, _, let port): port

@@ -64,13 +64,18 @@ func noteMessage(
     _ written: Int32, _ version: Int32, _ kind: Int32, _ bytes: UnsafeRawPointer?, _ count: Int, _ ssl: OpaquePointer?,
     _: UnsafeMutableRawPointer?
 ) {
-    guard written == 1, let dialogue = unsafe connection(of: ssl)?.dialogue else { return }
-    switch kind {
-    case SSL3_RT_HEADER: dialogue.secrets.noteRecord()
-    case SSL3_RT_HANDSHAKE:
-        guard let first = unsafe bytes?.load(as: UInt8.self), first == SSL3_MT_FINISHED else { return }
+    guard kind == SSL3_RT_HANDSHAKE || (kind == SSL3_RT_HEADER && written == 1),
+        let connection = unsafe connection(of: ssl)
+    else { return }
+    guard let dialogue = connection.dialogue else {
+        if written == 0 { connection.noteMessageReceived() }
+        return
+    }
+    guard written == 1 else { return }
+    if kind == SSL3_RT_HEADER {
+        dialogue.secrets.noteRecord()
+    } else if let first = unsafe bytes?.load(as: UInt8.self), first == SSL3_MT_FINISHED {
         dialogue.secrets.noteFinished()
-    default: break
     }
 }
 

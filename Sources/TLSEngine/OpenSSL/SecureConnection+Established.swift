@@ -1,11 +1,11 @@
 import COpenSSL
 
-/// Going on without OpenSSL's own connection once a server's handshake of TLS 1.3 is over: that would hold 14 KiB for
-/// as long as the connection lives, nearly all of it for what can never come again.
+/// `TLSRecordLayer.compact`: going on without OpenSSL's own connection once a server's handshake of TLS 1.3 is over,
+/// which would hold 14 KiB for as long as the connection lives.
 extension SecureConnection {
-    /// Whether records can be taken over after the handshake, if it comes to TLS 1.3.
+    /// Whether records are taken over after the handshake, if it comes to TLS 1.3.
     static func mayTakeOver(_ configuration: TLSConfiguration) -> Bool {
-        configuration.role == .server && configuration.maximumVersion == .tls13
+        configuration.recordLayer == .compact && configuration.role == .server && configuration.maximumVersion == .tls13
     }
 
     /// Whether OpenSSL's own connection is still there.

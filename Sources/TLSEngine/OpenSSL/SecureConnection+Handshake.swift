@@ -63,7 +63,7 @@ extension SecureConnection {
             self.write(record: [0x15, 0x03, 0x03, 0x00, 0x02, 0x02, 0x2A])
             self.alert = TLSAlert(code: 42, origin: .ours)
         } else {
-            self.provokeAlert()
+            self.refuseSignature()
         }
         dialogue.refusal = .rejected
         self.fail(.rejected, "rejected")
@@ -79,10 +79,14 @@ extension SecureConnection {
 
     /// OpenSSL sends an encrypted alert only where it finds a fault itself: in the client's signature if that is here
     /// (handshake_failure), else in a record that no peer may send (unexpected_message).
-    private func provokeAlert() {
+    private func refuseSignature() {
         unsafe sluice_refuse_signatures(self.ssl)
         unsafe SSL_do_handshake(self.ssl)
-        guard self.alert == nil else { return }
+        if self.alert == nil { self.provokeAlert() }
+    }
+
+    /// Has OpenSSL send unexpected_message, by showing it a record that no peer may send.
+    func provokeAlert() {
         let impossible: [UInt8] = [0x16, 0x03, 0x03, 0xFF, 0xFF]
         unsafe impossible.withUnsafeBytes { bytes in
             unsafe self.channel.pointee.input = bytes

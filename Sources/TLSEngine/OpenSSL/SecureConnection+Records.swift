@@ -31,8 +31,12 @@ extension SecureConnection {
         var count = 0
         ErrorQueue.clear()
         let result = unsafe SSL_read_ex(self.ssl, start, plaintext.count, &count)
+        guard self.messagesInSuccession <= EstablishedRecords.overheadLimit else { return self.refuseMessages() }
         self.flushOutput()
-        if result == 1 { return .plaintext(count: count) }
+        if result == 1 {
+            self.messagesInSuccession = 0
+            return .plaintext(count: count)
+        }
         switch unsafe SSL_get_error(self.ssl, result) {
         case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE:
             return nil
@@ -45,6 +49,21 @@ extension SecureConnection {
         }
     }
 
+    /// Counts a message behind the handshake: a key update, a ticket. OpenSSL sets no limit to them, works all off within
+    /// one call, and makes new keys for each; so it sees no more input once they are too many.
+    func noteMessageReceived() {
+        self.messagesInSuccession += 1
+        guard self.messagesInSuccession > EstablishedRecords.overheadLimit else { return }
+        unsafe self.channel.pointee.inputHeld = true
+    }
+
+    private func refuseMessages() -> SecureEvent? {
+        unsafe self.channel.pointee.inputHeld = false
+        self.provokeAlert()
+        self.fail(TLSFailure(.record, reasons: [RecordViolation.nothingButOverhead.words], alert: self.alert))
+        return self.tellFailure()
+    }
+
     /// - Returns: `false` if it must be tried again after more input, or failed.
     func encrypt(_ plaintext: UnsafeRawBufferPointer) -> Bool {
         if let records = self.records {
@@ -55,7 +74,10 @@ extension SecureConnection {
         var count = 0
         ErrorQueue.clear()
         let result = unsafe SSL_write_ex(self.ssl, plaintext.baseAddress, plaintext.count, &count)
-        if result == 1 { return true }
+        if result == 1 {
+            self.messagesInSuccession = 0
+            return true
+        }
         // A message of the peer's that arrived in part (a key update or ticket over two records) must be completed
         // first.
         if unsafe SSL_get_error(self.ssl, result) != SSL_ERROR_WANT_READ {

@@ -6,8 +6,8 @@ import COpenSSL
 /// Confined to its owner's thread. After each call the owner takes the bytes of `output`, before it calls another
 /// connection that shares the buffer. An idle connection owns no buffer.
 ///
-/// OpenSSL does the handshake. Behind it a server's records of TLS 1.3 are protected here and OpenSSL's own connection
-/// is given up (`EstablishedRecords`); TLS 1.2 and the client's role stay with it to the end.
+/// OpenSSL does the handshake and protects the records. With `TLSRecordLayer.compact` a server gives OpenSSL's own
+/// connection up behind the handshake of TLS 1.3, and protects its records here (`EstablishedRecords`).
 @safe
 public final class SecureConnection {
     enum Phase {
@@ -29,17 +29,19 @@ public final class SecureConnection {
     static let asideLimit = 1 << 20
 
     let material: ContextMaterial
-    /// OpenSSL's own connection: the handshake, and all that follows of TLS 1.2 and of a client.
+    /// OpenSSL's own connection; `nil` once `records` go on without it.
     var ssl: OpaquePointer?
     let channel: UnsafeMutablePointer<CiphertextChannel>
     let serverName: String?
     let resumptionKey: String?
 
-    /// Records of a server behind the handshake of TLS 1.3, for which `ssl` was given up.
+    /// With `TLSRecordLayer.compact`: records behind the handshake of TLS 1.3, for which `ssl` was given up.
     var records: EstablishedRecords?
 
     var phase = Phase.handshaking(HandshakeDialogue())
     var outputState = Output.open
+    /// Handshake messages that OpenSSL took behind the handshake since data last came or left.
+    var messagesInSuccession = 0
     /// The alert that ended the connection.
     var alert: TLSAlert?
     /// Ciphertext that came while the caller was asked.
@@ -85,8 +87,8 @@ public final class SecureConnection {
         } else {
             unsafe SSL_set_accept_state(ssl)
             if self.decidesLate { unsafe sluice_withhold_tickets(ssl) }
-            if Self.mayTakeOver(material.configuration) { unsafe SSL_set_msg_callback(ssl, noteMessage) }
         }
+        unsafe SSL_set_msg_callback(ssl, noteMessage)
     }
 
     deinit {

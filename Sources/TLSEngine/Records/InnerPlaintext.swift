@@ -4,12 +4,14 @@ struct InnerPlaintext: Equatable {
     /// Bytes of content, which are the first ones.
     let count: Int
 
-    /// - Throws: `.noContentType` if there is nothing but padding; `.recordTooLong` for content above 2^14 bytes.
+    /// - Parameter bytes: content, type and padding.
+    /// - Throws: `.recordTooLong` above 2^14 + 1 bytes, padding included; `.noContentType` if there is nothing but
+    ///   padding.
     init(_ bytes: RawSpan) throws(RecordViolation) {
+        guard bytes.byteCount <= RecordSize.innerPlaintext else { throw .recordTooLong }
         var last = bytes.byteCount - 1
         while last >= 0, bytes[byte: last] == 0 { last -= 1 }
         guard last >= 0 else { throw .noContentType }
-        guard last <= RecordSize.content else { throw .recordTooLong }
         self.type = bytes[byte: last]
         self.count = last
     }

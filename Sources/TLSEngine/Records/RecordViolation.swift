@@ -36,7 +36,7 @@ package enum RecordViolation: Error, Equatable, Sendable {
     var words: String {
         switch self {
         case .unexpectedRecord(let type): "a record of type \(type) came unprotected after the handshake"
-        case .recordTooLong: "a record is longer than 2^14 bytes"
+        case .recordTooLong: "a record is longer than its 2^14 bytes of content allow"
         case .badRecordMAC: "bad record mac: a record was changed on the way or is out of order"
         case .noContentType: "a record holds nothing but padding"
         case .unexpectedContent(let type): "a record holds content of the unknown type \(type)"

@@ -19,6 +19,13 @@ public struct HTTPFields: Equatable, Sendable {
         return values
     }
 
+    /// All fields of that name, in order and as they were received.
+    package func fields(_ name: String) -> [HTTPField] {
+        var fields: [HTTPField] = []
+        self.forEach(name) { fields.append(self.all[$0]) }
+        return fields
+    }
+
     /// The first field of that name, and whether it is the only one: all that a field wants which may come once.
     package func only(_ name: String) -> FieldOccurrence {
         guard let index = self.next(name, from: 0) else { return FieldOccurrence(first: nil, isRepeated: false) }

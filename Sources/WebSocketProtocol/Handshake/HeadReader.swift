@@ -130,6 +130,6 @@ struct HeadReader {
         while end > start, line[byte: end - 1].isFieldWhitespace { end -= 1 }
         let name = line.extracting(0..<colon)
         return HTTPField(
-            HandshakeNames.find(name) ?? String(tolerant: name), String(tolerant: line.extracting(start..<end)))
+            HandshakeNames.find(name) ?? String(tolerant: name), received: line.extracting(start..<end))
     }
 }

@@ -43,7 +43,8 @@ struct ConnectConflicts {
         [
             ("--header", !options.header.isEmpty), ("--origin", options.origin != nil),
             ("--subprotocol", !options.subprotocol.isEmpty), ("--compress", options.compress),
-            ("--ping-interval", options.pingInterval != nil), ("--close-code", options.closeCode != nil),
+            ("--ping-interval", options.pingInterval != nil), ("--pong-timeout", options.pongTimeout != nil),
+            ("--close-code", options.closeCode != nil),
             ("--close-reason", options.closeReason != nil),
         ].filter(\.1).map(\.0)
     }

@@ -49,6 +49,8 @@ extension ConnectPlan {
         options.handshakeTimeout = timeout
         let spans = ValueSyntax<Duration>.duration(.seconds(1) ... .seconds(86400))
         options.pingInterval = reader.value("--ping-interval", webSocket.pingInterval, spans.orNone) ?? nil
+        let patience = ValueSyntax<Duration>.duration(.seconds(1) ... .seconds(3600))
+        options.pongTimeout = reader.value("--pong-timeout", webSocket.pongTimeout, patience) ?? options.pongTimeout
         guard let handshake = try Self.handshake(url, webSocket, reading: &reader) else { return nil }
         let deflate = webSocket.compress ? DeflatePolicy() : nil
         return .messages(ClientOpening(target: target, handshake: handshake, deflate: deflate), options)

@@ -28,6 +28,12 @@ struct ConnectWebSocketOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
+            "A server that answers a ping of ours with nothing for this long counts as dead, 1s to 1h. (default: 20s)",
+            valueName: "duration"))
+    var pongTimeout: String?
+
+    @Option(
+        help: ArgumentHelp(
             "Largest message either way (on a stream, with --lines, the longest line), 1B to 1GiB. (default: 16MiB)",
             valueName: "size"))
     var maxMessageSize: String?

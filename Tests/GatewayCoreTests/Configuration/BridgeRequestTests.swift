@@ -70,7 +70,8 @@ struct BridgeRequestTests {
             .init(.key, "k"),
             .init(.clientCA, "cc"), .init(.clientCRL, "cr"), .init(.clientCRL, "cs"), .init(.ca, "ca"),
             .init(.crl, "cl"), .init(.clientCertificate, "cert"), .init(.clientKey, "key"),
-            .init(.serverName, "n"), .init(.compress), .init(.pingInterval, "5s"), .init(.maxMessageSize, "1MiB"),
+            .init(.serverName, "n"), .init(.compress), .init(.pingInterval, "5s"),
+            .init(.pongTimeout, "6s"), .init(.maxMessageSize, "1MiB"),
             .init(.maxConnections, "7"), .init(.idleTimeout, "1m"), .init(.handshakeTimeout, "2s"),
             .init(.connectTimeout, "3s"),
             .init(.drainTimeout, "4s"), .init(.proxyProtocol, "in,v1"), .init(.logFormat, "json"), .init(.quiet))
@@ -92,6 +93,7 @@ struct BridgeRequestTests {
         #expect(route.origins.map(\.description) == ["https://o"])
         #expect(route.tunnel.compression == CompressionPolicy())
         #expect(route.tunnel.pingInterval == .seconds(5))
+        #expect(route.tunnel.pongTimeout == .seconds(6))
         #expect(route.tunnel.maximumMessageSize == 1_048_576)
         #expect(route.tunnel.idleTimeout == .seconds(60))
         #expect(route.proxyProtocol == .v1)

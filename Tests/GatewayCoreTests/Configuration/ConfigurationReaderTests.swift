@@ -55,6 +55,8 @@ struct ConfigurationReaderTests {
         #expect(front.backlog == 128)
     }
 
+    private static let records = "RECORDS"
+
     @Test func readsEveryOptionOfTLSTowardsClients() throws {
         let configuration = try ConfigurationSamples.configuration(ConfigurationSamples.everything)
         let tls = try #require(configuration.listener(named: "front")?.tls)
@@ -67,7 +69,23 @@ struct ConfigurationReaderTests {
         #expect(tls.clientRevocationLists == ["ca.crl", "more.crl"])
         #expect(tls.alpn == ["http/1.1"])
         #expect(tls.minimumVersion == .tls13)
+        #expect(tls.records == .compact)
         #expect(tls.keyLog == "keys.log")
+    }
+
+    @Test func recordsAreOpenSSLsUnlessTheListenerSaysOtherwise() throws {
+        let text = """
+            listeners:
+              - {name: a, listen: "tls://127.0.0.1:1", route: r, tls: {certificate: c.pem\(Self.records)}}
+            routes: [{name: r, target: echo}]
+            """
+        func records(_ key: String) throws -> ServerTLSSettings.Records? {
+            try ConfigurationSamples.configuration(text.replacing(Self.records, with: key)).listener(named: "a")?.tls?
+                .records
+        }
+        #expect(try records("") == .openssl)
+        #expect(try records(", records: openssl") == .openssl)
+        #expect(try records(", records: compact") == .compact)
     }
 
     @Test func readsEveryOptionOfARoute() throws {

@@ -79,6 +79,7 @@ enum ConfigurationSamples {
               client-crl: [ca.crl, more.crl]
               alpn: [http/1.1]
               min-version: "1.3"
+              records: compact
               key-log: keys.log
             proxy-protocol: accept
             proxy-protocol-trusted: [10.0.0.0/8]

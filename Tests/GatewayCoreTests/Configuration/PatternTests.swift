@@ -18,6 +18,7 @@ struct PatternTests {
         "", "vnc", "//", "/a//b", "/a/", "/{", "/}", "/{}", "/{a", "/a{b}", "/{a}b", "/{a}/{a}", "/{a...}/b", "/{1a}",
         "/{a-b}",
         "/{...}", "/a?b", "/a#b", "/a b", "/%", "/%4", "/%zz", "/%00", "/%ff", "/.", "/a/..", "/%2e%2e", "/a\u{7}",
+        "/..;", "/..%5ca", "/a%2f..", "/%0d%0a", "/%252e%252e", "/a%7f",
         "/" + String(repeating: "a", count: 1024),
     ])
     func refusesOtherPaths(text: String) {

@@ -63,6 +63,13 @@ struct URLTests {
         #expect(try EndpointURL("ws://h").resource.resource(parameters: [:], query: nil) == "/")
     }
 
+    @Test func aParameterInAQueryStaysOneValue() throws {
+        let resource = try EndpointURL("ws://h/{a}?a={a}&{b}=1").resource
+        #expect(
+            resource.resource(parameters: ["a": "x&y=1", "b": "k+;"], query: nil) == "/x&y=1?a=x%26y%3D1&k%2B%3B=1")
+        #expect(resource.resource(parameters: ["a": "x%26y", "b": "k"], query: "t") == "/x%26y?a=x%26y&k=1&t")
+    }
+
     @Test(arguments: [
         ("tcp://127.0.0.1:1883", ListenerKind.tcp, "127.0.0.1:1883", ""), ("ws://localhost", .ws, "127.0.0.1:80", ""),
         ("wss://*", .wss, "*:443", ""), ("ws://0.0.0.0:0/vnc", .ws, "0.0.0.0:0", "/vnc"),

@@ -85,10 +85,30 @@ struct RouteTableTests {
         #expect(match.query == vector.query)
     }
 
+    /// Dots, backslashes, semicolons and percent signs that mean themselves.
+    @Test(arguments: [
+        "a..b", "...", "..a", "a..", ".a", "a;b=..c", ";..", "a%5cb", "a\\b", "100%25", "%25zz", "%2541", "a%2Fb",
+        "a.b",
+        "%E2%80%A5",
+    ])
+    func takesParametersThatLeadNowhereElse(_ name: String) {
+        guard case .route(let match) = RouteTable(Self.routes).find(host: "a", target: "/chat/\(name)") else {
+            Issue.record("refused")
+            return
+        }
+        #expect(match.encodedParameters == ["room": name])
+    }
+
     @Test(arguments: [
         "", "chat", "*", "/chat/%", "/chat/%4", "/chat/%zz", "/chat/%C3", "/chat/%FF", "/a b", "/a#b", "/a\u{0}", "/ü",
         "ftp://example.com/", "http:///x", "http://user@example.com/x", "example.com:80",
         "/..", "/chat/..", "/chat/.", "/chat/../chat/a", "/chat/%2e%2E", "/chat/a%2F..%2F..", "http://example.com/../x",
+        "/chat/..%5c", "/chat/..%5Ca", "/chat/a%5c..", "/chat/..\\", "/chat/a\\..\\b", "/chat/.%5c", "/chat/..;",
+        "/chat/..;a=b", "/chat/.;", "/chat/%2e%2e%3b", "/chat/.%2e", "/chat/%2e.", "/chat/%2e%2e%2f", "/chat/%2e%2e%5c",
+        "/chat/%00", "/chat/a%00.png", "/chat/%0d%0a", "/chat/a%0Ab", "/chat/%09", "/chat/%1b", "/chat/%7F",
+        "/chat/%c0%ae%c0%ae", "/chat/%c0%af", "/chat/%e0%80%ae", "/chat/%252e%252e", "/chat/%252e%252e%252fa",
+        "/chat/..%255c", "/chat/%2500", "/chat/%250d%250a", "/chat/%25c0%25ae", "/chat/%25252e%25252e",
+        "/chat/%2525252541", "/chat/..%2f%25zz", "/chat/%252e%252e%252f%25zz", "http://example.com/..;/x",
     ])
     func refusesMalformedTargets(_ target: String) {
         #expect(RouteTable(Self.routes).find(host: "a", target: target) == .malformed)

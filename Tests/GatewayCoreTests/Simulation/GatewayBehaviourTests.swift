@@ -150,6 +150,31 @@ struct GatewayBehaviourTests {
         scene.finish()
     }
 
+    @Test func tellsTheUpstreamOfAnIPv4ClientAsSuchThoughTheListenerIsForBothFamilies() throws {
+        let scene = try GatewayScene(Self.configuration.replacing("tcp://10.1.0.1:1003", with: "tcp://*:1003"))
+        let listener = try scene.upstream(2001)
+        let client = try scene.client(1003)
+        client.send("hello")
+        #expect(scene.run { listener.accepted.first?.received.suffix(5) == Array("hello".utf8)[...] })
+        let heard = String(decoding: listener.accepted[0].received, as: UTF8.self)
+        #expect(heard.hasPrefix("PROXY TCP4 10.") && heard.contains(" 10.1.0.1 "), "\(heard)")
+        scene.finish()
+    }
+
+    /// RFC 9110 §5.5: what is neither ASCII nor UTF-8 is opaque.
+    @Test func passesBytesOfFieldsOnAsTheyAre() throws {
+        let scene = try GatewayScene(Self.configuration)
+        let listener = try scene.upstream(2002)
+        let client = try scene.client(1004)
+        let request = RawWebSocketPeer.request(to: "/web").dropLast(2)
+        let cookie = Array("Cookie: a=caf".utf8) + [0xE9, 0x80, 0xFF, 0x0D, 0x0A]
+        client.send(Array(request.utf8) + cookie + [0x0D, 0x0A])
+        #expect(scene.run { listener.accepted.first?.received.suffix(4) == Array("\r\n\r\n".utf8)[...] })
+        let heard = listener.accepted.first?.received ?? []
+        #expect(heard.indices.contains { heard[$0...].starts(with: cookie) })
+        scene.finish()
+    }
+
     @Test func tellsAConnectionThatDoesNotComeFromAHandshakeThatDoesNot() throws {
         let scene = try GatewayScene(Self.configuration)
         scene.network.connectScripts[.ipv4(address: 0x0A02_0001, port: 2001)] = .hangs

@@ -29,21 +29,21 @@ struct SecureListenerTests {
             try? FileManager.default.removeItem(at: self.folder)
         }
 
-        var configuration: String {
+        func configuration(records: String = "openssl") -> String {
             """
             listeners:
               - name: web
                 listen: "wss://10.1.0.1:1001"
                 plain-and-tls: true
-                tls: {certificate: \(self.folder.path)/c.pem, key: \(self.folder.path)/k.pem}
+                tls: {certificate: \(self.folder.path)/c.pem, key: \(self.folder.path)/k.pem, records: \(records)}
               - name: raw-echo
                 listen: "tls://10.1.0.1:1002"
                 route: raw-echo
-                tls: {certificate: \(self.folder.path)/c.pem, key: \(self.folder.path)/k.pem}
+                tls: {certificate: \(self.folder.path)/c.pem, key: \(self.folder.path)/k.pem, records: \(records)}
               - name: raw-stream
                 listen: "tls://10.1.0.1:1003"
                 route: raw-stream
-                tls: {certificate: \(self.folder.path)/c.pem, key: \(self.folder.path)/k.pem}
+                tls: {certificate: \(self.folder.path)/c.pem, key: \(self.folder.path)/k.pem, records: \(records)}
             routes:
               - {name: raw-echo, target: echo}
               - {name: raw-stream, target: "tcp://10.2.0.1:2001"}
@@ -62,10 +62,10 @@ struct SecureListenerTests {
     }
 
     /// Request and frames in one TLS record: the frames wait as plaintext until the WebSocket stands.
-    @Test(arguments: ["/echo", "/stream"])
-    func losesNoFrameOfTheRecordThatBroughtTheRequest(_ target: String) throws {
+    @Test(arguments: ["/echo", "/stream"], ["openssl", "compact"])
+    func losesNoFrameOfTheRecordThatBroughtTheRequest(_ target: String, _ records: String) throws {
         let files = try Files()
-        let scene = try GatewayScene(files.configuration)
+        let scene = try GatewayScene(files.configuration(records: records))
         let upstream = try scene.upstream(2001)
         let loop = Loop(system: scene.network.makeSystem())
         (loop.system as? SimulatedSystem)?.drive { loop.turn() }
@@ -102,7 +102,7 @@ struct SecureListenerTests {
     @Test(arguments: [(1001, "/echo"), (1001, "/stream"), (1002, nil), (1003, nil)] as [(UInt16, String?)])
     func aBrokenRecordHasOneReasonOnStreamsAndWebSockets(_ port: UInt16, _ target: String?) throws {
         let files = try Files()
-        let scene = try GatewayScene(files.configuration)
+        let scene = try GatewayScene(files.configuration())
         let upstream = try scene.upstream(2001)
         let loop = Loop(system: scene.network.makeSystem())
         (loop.system as? SimulatedSystem)?.drive { loop.turn() }
@@ -194,7 +194,7 @@ struct SecureListenerTests {
 
     @Test func theFirstByteTellsPlainFromTLS() throws {
         let files = try Files()
-        let scene = try GatewayScene(files.configuration)
+        let scene = try GatewayScene(files.configuration())
         let client = try scene.webSocketClient(1001, "/echo")
         client.send(1, "plain")
         #expect(scene.head(client)?.hasPrefix("HTTP/1.1 101 ") == true)
@@ -205,7 +205,7 @@ struct SecureListenerTests {
     /// As much as one read can hold comes before the first byte was looked at.
     @Test func aFloodBeforeTheFirstByteIsJudgedIsNoHarm() throws {
         let files = try Files()
-        let scene = try GatewayScene(files.configuration)
+        let scene = try GatewayScene(files.configuration())
         let client = try scene.webSocketClient(1001, "/echo")
         let payload = [UInt8](repeating: 1, count: 100_000)
         for _ in 0..<6 { client.send(2, payload) }

@@ -74,13 +74,19 @@ struct SecureTransportTests {
     }
 
     private static let places = TransportGround.Kind.allCases.flatMap { kind in
-        [TLSVersion.tls12, .tls13].map { Place(kind: kind, version: $0) }
+        [
+            Place(kind: kind, version: .tls12, records: .openSSL),
+            Place(kind: kind, version: .tls13, records: .openSSL),
+            Place(kind: kind, version: .tls13, records: .compact),
+        ]
     }
 
     struct Place: Hashable, CustomTestStringConvertible {
         let kind: TransportGround.Kind
         let version: TLSVersion
-        var testDescription: String { "\(self.version) on \(self.kind)" }
+        /// The server's.
+        let records: TLSRecordLayer
+        var testDescription: String { "\(self.version) with \(self.records) records on \(self.kind)" }
     }
 
     private func server(_ place: Place, _ change: (inout TLSConfiguration) -> Void = { _ in }) throws -> SecureSettings
@@ -88,6 +94,7 @@ struct SecureTransportTests {
         try SecureFixture.server {
             $0.minimumVersion = place.version
             $0.maximumVersion = place.version
+            $0.recordLayer = place.records
             change(&$0)
         }
     }

@@ -79,6 +79,29 @@ struct SocketTruthTests {
         #expect(pair.receive(pair.b) == .end)
     }
 
+    /// The kernel names it `::ffff:127.0.0.1` (RFC 4291 §2.5.5.2).
+    @Test(arguments: Kind.allCases)
+    func namesAnIPv4PeerOfASocketForBothFamiliesAsIPv4(_ kind: Kind) throws {
+        let ground = TransportGround(kind)
+        let system = try ground.makeSystem()
+        var options = ListenOptions()
+        options.dualStack = true
+        let listener = try system.listen(.ipv6(high: 0, low: 0, scope: 0, port: 0), options: options).get()
+        let port = try #require(system.localAddress(listener)?.port)
+        let client = try system.connect(.ipv4(address: 0x7F00_0001, port: port)).get()
+        var accepted: AcceptedSocket?
+        #expect(
+            ground.run(until: {
+                accepted = try? system.accept(listener).get()
+                return accepted != nil
+            }))
+        let socket = try #require(accepted)
+        #expect(socket.peer == system.localAddress(client))
+        #expect(system.peerAddress(socket.descriptor) == system.localAddress(client))
+        #expect(system.localAddress(socket.descriptor) == .ipv4(address: 0x7F00_0001, port: port))
+        for descriptor in [listener, client, socket.descriptor] { system.close(descriptor) }
+    }
+
     @Test(arguments: Kind.allCases)
     func halfClosesEachDirectionOnItsOwn(_ kind: Kind) throws {
         let pair = try SocketPair(TransportGround(kind))

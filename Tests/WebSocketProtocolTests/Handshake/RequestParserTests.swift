@@ -62,6 +62,19 @@ struct RequestParserTests {
         #expect(consumed == bytes.count)
     }
 
+    /// RFC 9110 §5.5: obs-text is opaque, and a field that is passed on keeps it.
+    @Test(arguments: [[0xE9], [0xC3, 0xA9], [0xFF, 0x80, 0x41], [0xC0, 0xAE]] as [[UInt8]])
+    func aFieldIsWrittenWithTheBytesThatWereRead(_ bytes: [UInt8]) throws {
+        let line = Array("Cookie: a".utf8) + bytes + Array("\r\n".utf8)
+        let request = Array("GET / HTTP/1.1\r\nHost: a\r\n".utf8) + line + Array("\r\n".utf8)
+        let head = try #require(HeadFeeding.request([request]).head)
+        let fields = head.fields.fields("cookie")
+        #expect(fields.count == 1)
+        let rendered = ClientHandshake(authority: "b", target: "/", fields: fields).rendered(nonce: [])
+        #expect(rendered.indices.contains { rendered[$0...].starts(with: line) })
+        #expect(fields.first?.value.unicodeScalars.allSatisfy { $0 != "\u{FFFD}" } == true)
+    }
+
     static let refused: [(text: String, violation: HeadViolation)] = [
         ("GET /\r\n\r\n", .malformedStartLine), ("GET  / HTTP/1.1\r\n\r\n", .malformedStartLine),
         ("GET / HTTP/1.1 \r\n\r\n", .malformedStartLine), (" GET / HTTP/1.1\r\n\r\n", .malformedStartLine),

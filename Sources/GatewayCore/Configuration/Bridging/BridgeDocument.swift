@@ -50,7 +50,7 @@ struct BridgeDocument {
         route.add("target", self.leadsNowhere ? self.request.target : "target", Self.target)
         if self.speaksWebSocket { route.add("path", self.path, Self.listen) }
         for option in [
-            BridgeOption.framing, .halfClose, .pingInterval, .maxMessageSize, .idleTimeout,
+            BridgeOption.framing, .halfClose, .pingInterval, .pongTimeout, .maxMessageSize, .idleTimeout,
         ] {
             self.copy(option, to: &route, as: option.rawValue)
         }

@@ -15,7 +15,8 @@ extension BridgeOption {
         case .origin: .webSocketListener
         case .header: .webSocketTarget
         case .subprotocol: .anyWebSocket
-        case .framing, .halfClose, .compress, .pingInterval, .maxMessageSize, .maxConnections, .idleTimeout,
+        case .framing, .halfClose, .compress, .pingInterval, .pongTimeout, .maxMessageSize, .maxConnections,
+            .idleTimeout,
             .handshakeTimeout, .connectTimeout, .drainTimeout, .proxyProtocol, .logFormat, .logLevel, .quiet:
             .nothing
         }

@@ -11,6 +11,7 @@ package enum BridgeOption: String, Sendable, CaseIterable {
     case serverName = "server-name"
     case insecure, compress
     case pingInterval = "ping-interval"
+    case pongTimeout = "pong-timeout"
     case maxMessageSize = "max-message-size"
     case maxConnections = "max-connections"
     case idleTimeout = "idle-timeout"

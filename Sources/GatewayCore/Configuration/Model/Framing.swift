@@ -11,4 +11,12 @@ package enum Framing: String, Sendable, Equatable, CaseIterable {
     case lengthPrefixed = "length-prefixed"
     /// Text messages of base64 (the old `base64` subprotocol). Text that is not base64 ends it (1007).
     case base64
+
+    /// The subprotocol by which clients ask for this framing, as websockify names them; `nil` where there is none.
+    package var subprotocol: String? {
+        switch self {
+        case .binary, .base64: self.rawValue
+        case .text, .lines, .lengthPrefixed: nil
+        }
+    }
 }

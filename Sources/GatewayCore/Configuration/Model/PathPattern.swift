@@ -30,8 +30,10 @@ extension PathPattern {
     /// The target that fits this path and needs no percent-decoding; `nil` where others fit too in what they leave open,
     /// or text stands in it that a target would have to encode.
     package var onlyTarget: String? {
-        guard self.parameters.isEmpty, !self.segments.contains(.literal(".")), !self.segments.contains(.literal(".."))
-        else { return nil }
+        let leadsOut = self.segments.contains { segment in
+            if case .literal(let name) = segment { PathTraversal.isPossible(with: name) } else { false }
+        }
+        guard self.parameters.isEmpty, !leadsOut else { return nil }
         let target = self.description
         let isPlain = target.utf8.allSatisfy { byte in
             switch byte {

@@ -30,12 +30,26 @@ package struct ResourceTemplate: Sendable, Hashable {
         for part in self.parts {
             switch part {
             case .text(let piece): text += piece
-            case .parameter(let name): text += parameters[name] ?? ""
+            case .parameter(let name):
+                let value = parameters[name] ?? ""
+                text += text.utf8.contains(UInt8(ascii: "?")) ? Self.queryValue(value) : value
             }
         }
         guard let query, !query.isEmpty else { return text }
         return text + (text.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + query
     }
+
+    /// A path may hold characters that end a value in a query, or mean something else there.
+    private static func queryValue(_ value: String) -> String {
+        guard value.utf8.contains(where: { self.escapes[$0] != nil }) else { return value }
+        return value.utf8.reduce(into: "") { text, byte in
+            text += self.escapes[byte] ?? String(UnicodeScalar(byte))
+        }
+    }
+
+    private static let escapes = [
+        UInt8(ascii: "&"): "%26", UInt8(ascii: ";"): "%3B", UInt8(ascii: "+"): "%2B", UInt8(ascii: "="): "%3D",
+    ]
 }
 
 extension ResourceTemplate: CustomStringConvertible {

@@ -14,7 +14,8 @@ package struct RouteConfiguration: Sendable, Equatable {
     package var origins: [OriginPattern] = []
     /// Subprotocols this route speaks, in order of preference; a client that offers none of them is connected without
     /// one. In front of a WebSocket upstream they limit what is passed on of the client's offers, and the upstream
-    /// chooses; empty passes all of them on. In front of other targets empty chooses none.
+    /// chooses; empty passes all of them on. In front of a stream the framing's own stands behind them; empty chooses
+    /// none elsewhere.
     package var subprotocols: [String] = []
     /// The client's query is appended to the target's resource. Only towards WebSocket upstreams.
     package var passesQuery = true
@@ -28,5 +29,11 @@ package struct RouteConfiguration: Sendable, Equatable {
         self.name = name
         self.path = path
         self.target = target
+    }
+
+    /// The subprotocol for a client whose bytes go to a stream: the first of its offers that is listed, else the
+    /// framing's own if it is offered.
+    func subprotocol(towardStream offered: [String]) -> String? {
+        offered.first { self.subprotocols.contains($0) } ?? offered.first { $0 == self.tunnel.framing.subprotocol }
     }
 }

@@ -8,11 +8,10 @@ package struct TargetRules: Sendable, Equatable {
         self.rules = rules
     }
 
-    /// Where only this machine can reach the control plane: what whoever asks could reach as well. Networks of one's
-    /// own are left out, and metadata services, for whose sake a page or a program might ask.
-    package static let ofLocalCallers = TargetRules([
-        TargetRule(.kind(.worldwide)), TargetRule(.kind(.loopback)), TargetRule(.socketFolder("/")),
-    ])
+    /// Where only this machine can reach the control plane: addresses that a caller could connect to without us.
+    /// Networks of one's own are left out, and metadata services, for whose sake a page or a program might ask; and
+    /// Unix sockets, whose files' modes hold the caller but not us.
+    package static let ofLocalCallers = TargetRules([TargetRule(.kind(.worldwide)), TargetRule(.kind(.loopback))])
     /// Where others can reach it too.
     package static let ofRemoteCallers = TargetRules([TargetRule(.kind(.worldwide))])
 

@@ -55,9 +55,12 @@ extension PathPattern {
             else { throw fault }
             bytes.append(high << 4 | low)
         }
-        guard let text = String(validating: bytes, as: UTF8.self), !text.isEmpty, text != ".", text != "..",
-            !bytes.contains(0)
-        else { throw fault }
+        guard let text = String(validating: bytes, as: UTF8.self), !text.isEmpty else { throw fault }
+        guard !PathTraversal.isPossible(with: text) else {
+            throw TextFault(
+                expected: "a path without dot segments and control characters, however they are encoded",
+                remedy: "no request can have such a path: leave the segment out")
+        }
         return text
     }
 }

@@ -72,7 +72,7 @@ package struct ProxyHeaderDecoder: Sendable {
         switch address {
         case .v4(let bits)? where family.elementsEqual("TCP4".utf8): return .ipv4(address: bits, port: port)
         case .v6(let high, let low)? where family.elementsEqual("TCP6".utf8):
-            return .ipv6(high: high, low: low, scope: 0, port: port)
+            return SocketAddress.ipv6(high: high, low: low, scope: 0, port: port).unmapped
         case .v4?, .v6?, nil: return nil
         }
     }
@@ -117,7 +117,8 @@ package struct ProxyHeaderDecoder: Sendable {
     }
 
     private static func ipv6(_ bytes: RawSpan, _ start: Int, port: UInt16) -> SocketAddress {
-        .ipv6(high: Self.integer(bytes, start, 8), low: Self.integer(bytes, start + 8, 8), scope: 0, port: port)
+        let (high, low): (UInt64, UInt64) = (Self.integer(bytes, start, 8), Self.integer(bytes, start + 8, 8))
+        return SocketAddress.ipv6(high: high, low: low, scope: 0, port: port).unmapped
     }
 
     /// A path ends with its first zero byte; one that begins with zero is of the abstract name space.

@@ -29,6 +29,22 @@ struct ProxyHeaderDecoderTests {
     }
 
     private static let allOnes = SocketAddress.ipv6(high: .max, low: .max, scope: 0, port: 65535)
+    /// RFC 4291 §2.5.5.2.
+    @Test(arguments: [
+        Array("PROXY TCP6 ::ffff:192.0.2.7 ::ffff:c000:201 4711 80\r\n".utf8),
+        Self.signature + [0x21, 0x21, 0, 36] + Self.mapped(7) + Self.mapped(1) + [0x12, 0x67, 0, 80],
+    ])
+    func readsIPv4WrittenAsIPv6AsIPv4(_ bytes: [UInt8]) {
+        let header = ProxyHeader.proxied(
+            source: .ipv4(address: 0xC000_0207, port: 4711), destination: .ipv4(address: 0xC000_0201, port: 80))
+        let decoder = ProxyHeaderDecoder()
+        #expect(decoder.decode(bytes.span.bytes) == .header(header, length: bytes.count))
+    }
+
+    private static func mapped(_ last: UInt8) -> [UInt8] {
+        [UInt8](repeating: 0, count: 10) + [0xFF, 0xFF, 192, 0, 2, last]
+    }
+
     private static let longest = Array(repeating: "ffff", count: 8).joined(separator: ":")
 
     static let vectors: [Vector] = [

@@ -10,5 +10,6 @@ package enum ServerTLSKey: String, CaseIterable, Sendable {
     case clientCRL = "client-crl"
     case alpn
     case minVersion = "min-version"
+    case records
     case keyLog = "key-log"
 }

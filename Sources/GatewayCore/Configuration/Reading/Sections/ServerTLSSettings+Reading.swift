@@ -23,6 +23,7 @@ extension ServerTLSSettings {
         self.checkClientAuthentication(section)
         section.readList(.alpn, into: &self.alpn, as: .applicationProtocol)
         section.read(.minVersion, into: &self.minimumVersion, as: .choice)
+        section.read(.records, into: &self.records, as: .choice)
         section.readOptional(.keyLog, into: &self.keyLog, as: .path)
     }
 

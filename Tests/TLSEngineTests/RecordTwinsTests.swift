@@ -1,0 +1,118 @@
+import TLSEngine
+import TestSupport
+import Testing
+
+@Suite("Compact records beside OpenSSL's")
+struct RecordTwinsTests {
+    /// Where the two differ, and why.
+    private static let differences: [String: String] = [:]
+
+    /// What a client sends: the same events, the same alert in answer, byte by byte the same.
+    @Test(arguments: RecordSuite.allCases, RecordScript.rightOnes + RecordScript.wrongOnes)
+    func readTheSame(_ suite: RecordSuite, _ script: RecordScript) throws {
+        for whole in [true, false] {
+            let twins = try RecordTwins(suite)
+            let wire = try twins.wire(script)
+            let step = whole ? wire.count : wire.count > 4000 ? 997 : 1
+            for start in stride(from: 0, to: wire.count, by: step) {
+                twins.feed(Array(wire[start..<min(wire.count, start + step)]))
+            }
+            let (library, compact) = twins.outcomes()
+            guard Self.differences[script.testDescription] == nil else {
+                #expect(library != compact, "the difference is gone")
+                continue
+            }
+            #expect(library == compact)
+            let sent = twins.takeOutputs()
+            #expect(sent.library == sent.compact)
+        }
+    }
+
+    /// What the server sends, key updates that the client asked for among it: byte by byte the same, and OpenSSL's client
+    /// reads it.
+    @Test(arguments: RecordSuite.allCases)
+    func writeTheSame(_ suite: RecordSuite) throws {
+        let twins = try RecordTwins(suite)
+        let asking = [RecordScript.message(24, 0, 0, 1, 1), .newKey]
+        twins.feed(try twins.wire(RecordScript("", asking + asking, [])))
+        var sent: [UInt8] = []
+        for count in [1, 16_383, 16_384, 16_385, 40_000] {
+            let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+            try twins.write(bytes)
+            sent += bytes
+        }
+        twins.closeOutput()
+        let outputs = twins.takeOutputs()
+        #expect(outputs.library == outputs.compact)
+        #expect(twins.client.deliver(outputs.compact))
+        #expect(twins.client.received == sent)
+        #expect(twins.client.inputClosed)
+        #expect(twins.client.failure == nil)
+    }
+
+    /// OpenSSL's client at the other end, its records split anyhow: the end of its bytes is a truncation to both unless
+    /// close_notify came.
+    @Test(arguments: RecordSuite.allCases, [true, false])
+    func seeTheSameEnd(_ suite: RecordSuite, _ closes: Bool) throws {
+        let first = try RecordTwins(suite)
+        try first.client.write([1, 2, 3])
+        if closes { first.client.connection.closeOutput() }
+        let wire = first.client.takeOutput()
+        first.feed(wire)
+        let (library, compact) = first.outcomes()
+        #expect(library == compact)
+        #expect(library.received == [1, 2, 3])
+        #expect(library.end == (closes ? .closed : nil))
+        #expect(first.library.connection.transportClosed() == (closes ? .clean : .truncated))
+        // Cut anywhere, nothing of the last record is told.
+        let cut = try RecordTwins(suite)
+        try cut.client.write([1, 2, 3])
+        cut.client.connection.closeOutput()
+        for byte in cut.client.takeOutput().dropLast() {
+            cut.feed([byte])
+            let (library, compact) = cut.outcomes()
+            #expect(library == compact)
+            #expect(compact.end == nil)
+        }
+    }
+
+    /// Records of every kind, with padding, key changes, damage and noise, in any split.
+    @Test(arguments: RecordSuite.allCases, UInt64(0)..<40)
+    func agreeOnWhateverComes(_ suite: RecordSuite, _ seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed)
+        let twins = try RecordTwins(suite)
+        var steps: [RecordScript.Step] = []
+        for _ in 0..<Int.random(in: 1...30, using: &generator) {
+            steps += self.step(&generator)
+        }
+        var wire = try twins.wire(RecordScript("", steps, []))
+        if seed % 3 == 0, !wire.isEmpty {
+            // Not in a header: there the two tell faults at different places.
+            wire[wire.count - 1 - Int.random(in: 0..<min(16, wire.count), using: &generator)] ^= 0x10
+        }
+        for cut in generator.cuts(of: wire.count, longest: [1, 30, 5000][Int(seed % 3)]) {
+            twins.feed(Array(wire[cut]))
+        }
+        let (library, compact) = twins.outcomes()
+        #expect(library == compact, "seed \(seed): \(steps)")
+        if library.end == nil { try twins.write([1]) }
+        let sent = twins.takeOutputs()
+        #expect(sent.library == sent.compact, "seed \(seed): \(steps)")
+    }
+
+    private func step(_ generator: inout SeededGenerator) -> [RecordScript.Step] {
+        let content = generator.bytes(
+            Int.random(in: 1...[3, 300, 16_384][Int.random(in: 0..<3, using: &generator)], using: &generator))
+        switch Int.random(in: 0..<24, using: &generator) {
+        case 0..<12: return [.record(23, content)]
+        case 12..<15: return [.record(0, content.prefix(8000) + [23] + [UInt8](repeating: 0, count: content.count / 3))]
+        case 15..<18: return [RecordScript.message(24, 0, 0, 1, UInt8.random(in: 0...1, using: &generator)), .newKey]
+        case 18: return [RecordScript.data()]
+        case 19: return [RecordScript.alert(1, UInt8.random(in: 0...120, using: &generator))]
+        case 20: return [.record(22, Array(content.prefix(4)))]
+        case 21: return [RecordScript.message(24, 0, 0, 1), RecordScript.data(1)]
+        case 22: return [.record(UInt8.random(in: 1...30, using: &generator), Array(content.prefix(6)))]
+        default: return [.record(0, [UInt8](repeating: 0, count: content.count % 20))]
+        }
+    }
+}
