@@ -271,3 +271,11 @@ def test_memory_does_not_grow_with_the_file(nginx, tmp_path):
     upload = peak(f"{nginx.base}/upload/large", "--upload", tmp_path / "large")
     assert upload - small < 16 << 20
     assert digest(nginx.uploads / "large") == digest(tmp_path / "large")
+
+
+@pytest.mark.parametrize("variable", ["http_proxy", "all_proxy"])
+def test_a_proxy_of_the_environment_is_not_gone_around(nginx, variable):
+    # Loopback is behind none.
+    assert load_one(f"{nginx.base}/file", variables={variable: "http://127.0.0.1:9"}).status == 200
+    got = load_one("http://behind.proxy.invalid/", variables={variable: "http://127.0.0.1:9"}, fails=True)
+    assert got.code == -1002 and variable in got.error["text"], got

@@ -32,6 +32,13 @@ def test_the_delegate_style(nginx):
     assert output == "redirection 302, response 200, data, metrics of 2, completed, invalid\n"
 
 
+TOLD_WITH_A_DELEGATE = "data: response 200, data True\nupload: sent\ndownload: written True\n"
+
+
+def test_async_functions_with_a_delegate(nginx, tmp_path):
+    assert succeed("AsyncDelegate", nginx.base, nginx.file, home=tmp_path) == TOLD_WITH_A_DELEGATE
+
+
 @pytest.mark.parametrize("name", ["CompletionStyle", "AsyncStyle"])
 def test_styles_without_a_delegate(nginx, tmp_path, name):
     succeed(name, nginx.base, nginx.file, home=tmp_path)
@@ -136,6 +143,12 @@ def test_the_same_source_builds_with_the_toolchains_own(foundation, name):
         assert code != 0 and WITHOUT_ENTRY[name] in said, said
     else:
         assert code == 0, said
+
+
+def test_async_functions_tell_a_delegate_what_the_toolchains_own_tell(foundation, nginx):
+    place = foundation("AsyncDelegate")[2]
+    ended = loading.Ended([place, nginx.base, nginx.file], loading.environment(), 60)
+    assert (ended.code, ended.output) == (0, TOLD_WITH_A_DELEGATE), f"{ended}: {ended.errors[-2000:]}"
 
 
 def test_the_programs_are_as_right_on_the_toolchains_own(foundation, nginx):

@@ -13,7 +13,7 @@ package enum CacheDecision: Equatable, Sendable {
 
     /// - Parameters:
     ///   - entry: what is kept for the request's target; `nil` for nothing.
-    ///   - fields: of the request, as the program set them.
+    ///   - fields: of the request, as they would be sent without a cache.
     package static func decide(
         _ policy: CachePolicy, method: HTTPRequest.Method, fields: HTTPFields, entry: CacheEntry?, now: HTTPDate
     ) -> Self {

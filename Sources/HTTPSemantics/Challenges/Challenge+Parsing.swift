@@ -26,6 +26,14 @@ extension Challenge {
             .sorted { $0.scheme.strength > $1.scheme.strength }
     }
 
+    /// Those that are answered here; where there is none, those that are known by name alone, so that a credential for
+    /// them can be refused with a word.
+    package static func asked(_ lines: [String]) -> [Self] {
+        let all = self.parse(lines)
+        let answered = self.ranked(all, supporting: [.basic, .digest])
+        return answered.isEmpty ? self.ranked(all, supporting: [.ntlm, .negotiate]) : answered
+    }
+
     private var isAnswerable: Bool {
         switch self.scheme {
         case .basic: self.realm != nil

@@ -4,7 +4,7 @@ import HTTPTypes
 package enum ReservedRequestFields {
     package static func contains(_ name: HTTPField.Name) -> Bool {
         switch name {
-        case .authorization, .connection, .hostName, .wwwAuthenticate, .contentLength, .transferEncoding: true
+        case .connection, .hostName, .wwwAuthenticate, .contentLength, .transferEncoding: true
         default: name.canonicalName.hasPrefix("proxy-")
         }
     }

@@ -25,7 +25,7 @@ package enum SuggestedFilename {
             return self.isHidden(scalar) ? nil : scalar
         }
         let clean = String(String.UnicodeScalarView(scalars)).trimmingBlanks
-        guard !clean.isEmpty, clean != ".", clean != ".." else { return nil }
+        guard clean != ".", clean != "..", clean.unicodeScalars.contains(where: self.isSeen) else { return nil }
         return self.shortened(clean)
     }
 
@@ -37,6 +37,10 @@ package enum SuggestedFilename {
         }
     }
 
+    private static func isSeen(_ scalar: Unicode.Scalar) -> Bool {
+        !scalar.properties.isWhitespace && !scalar.properties.isDefaultIgnorableCodePoint
+    }
+
     /// Cut in the middle, so that the extension stays.
     private static func shortened(_ name: String) -> String {
         guard name.utf8.count > self.limit else { return name }
@@ -44,7 +48,9 @@ package enum SuggestedFilename {
         let end = dot.map { name[$0...] } ?? ""
         let tail = end.utf8.count <= 32 ? end : ""
         var head = name.dropLast(tail.count)
-        while head.utf8.count + tail.utf8.count > self.limit { head.removeLast() }
+        while head.utf8.count + tail.utf8.count > self.limit, head.count > 1 { head.removeLast() }
+        // A letter with hundreds of accents is one character.
+        while head.utf8.count + tail.utf8.count > self.limit { head.unicodeScalars.removeLast() }
         return String(head) + tail
     }
 }

@@ -67,7 +67,7 @@ package enum RedirectRule {
     }
 
     /// `ws://host` and `http://host` are one place.
-    private static func isSameOrigin(_ one: Origin, _ other: Origin) -> Bool {
+    package static func isSameOrigin(_ one: Origin, _ other: Origin) -> Bool {
         one.host == other.host && one.port == other.port && one.isSecure == other.isSecure
     }
 }

@@ -4,7 +4,7 @@ import StreamTransport
 extension StreamTask {
     package var stage: TaskStage {
         if self.ended { return .closed }
-        guard self.transport != nil || self.securing != nil else { return .opening }
+        guard self.transport != nil || self.securing != nil || self.outlivesTransport else { return .opening }
         return self.inputWasClosed || self.writingIsOver ? .closing : .open
     }
 

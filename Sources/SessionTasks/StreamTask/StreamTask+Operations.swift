@@ -55,7 +55,7 @@ extension StreamTask {
     /// Ends the task in order: writes so far go out, what still comes is not read.
     package func closeOnLoop() {
         guard !self.ended else { return }
-        guard self.transport != nil else { return self.cancelOnLoop() }
+        guard self.transport != nil || self.outlivesTransport else { return self.cancelOnLoop() }
         self.finish(nil)
     }
 

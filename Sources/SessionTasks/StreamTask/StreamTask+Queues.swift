@@ -30,7 +30,8 @@ extension StreamTask {
 
     /// The queues if there are any, and they may run: the connection stands, or nothing will ever come of them.
     private var runnableQueues: StreamQueues? {
-        guard self.ended || (self.isRunning && self.transport != nil && self.securing == nil) else { return nil }
+        let stands = self.transport != nil || self.outlivesTransport
+        guard self.ended || (self.isRunning && stands && self.securing == nil) else { return nil }
         return self.queuesIfMade
     }
 
@@ -144,7 +145,7 @@ extension StreamTask: TimerTarget {
         self.queues.reads.expire(at: self.loop.now)
         self.queues.sends.expire(at: self.loop.now)
         // Before the connection stands the queues do not run, but deadlines do.
-        if self.transport == nil { self.answerFailed() }
+        if self.transport == nil, !self.outlivesTransport { self.answerFailed() }
         self.advance()
     }
 
@@ -213,6 +214,12 @@ extension StreamTask: TransportConsumer {
         self.transport = nil
         let relay = self.relay
         self.relay = nil
+        // Under TLS our end is bytes, which the system of a peer that is gone answers with a reset: it takes back nothing
+        // of what the peer sent before its own end.
+        if relay == nil, self.inputWasClosed, self.writingIsOver, !self.readingIsOver, end != .abandoned {
+            self.outlivesTransport = true
+            return self.advance()
+        }
         switch end {
         case .closed: self.finish(nil)
         case .abandoned, .failed: self.finish(TaskFailure(end))

@@ -47,6 +47,8 @@ public final class StreamTask: @unchecked Sendable {
     var readingIsOver = false
     /// `closeWrite` was carried out.
     var writingIsOver = false
+    /// The transport is gone after both directions had ended in order: what came before is still to be read.
+    var outlivesTransport = false
     /// Somebody looks on.
     var isTapped = false
     /// Made by the first deadline; a relayed task never makes it.

@@ -15,6 +15,13 @@ extension CachedURLResponse {
             response: response, data: data, userInfo: userInfo, storagePolicy: storagePolicy, exchange: exchange)
     }
 
+    /// The same response, as one that came by `exchange`.
+    func with(_ exchange: CachedExchange) -> CachedURLResponse {
+        CachedURLResponse(
+            response: self.response, data: self.data, userInfo: self.userInfo, storagePolicy: self.storagePolicy,
+            exchange: exchange)
+    }
+
     /// What the rules of caches ask about the response; `nil` where nothing is known of its age, or where it did not
     /// come over HTTP.
     package var entry: CacheEntry? {

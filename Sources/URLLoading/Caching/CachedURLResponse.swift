@@ -6,7 +6,7 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
     private let content: Data
     private let notes: [AnyHashable: Any]?
     private let policy: URLCache.StoragePolicy
-    /// `nil` for a response that the program itself put into the cache: nothing is known of its age.
+    /// `nil` for a response that the program made: its age counts from when it is stored, or from its own `Date`.
     package private(set) var exchange: CachedExchange?
 
     open class var supportsSecureCoding: Bool { true }

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPSemantics
 
 /// What the file of a stored response says before the content.
 struct DiskRecord: Codable {
@@ -18,7 +19,7 @@ struct DiskRecord: Codable {
     let userInfo: Data?
     let exchange: CachedExchange?
 
-    init(_ cached: CachedURLResponse, key: String, stored: Date) {
+    init(_ cached: CachedURLResponse, key: String, stored: Date, exchange: CachedExchange) {
         let facts = cached.response.facts
         let http = cached.response as? HTTPURLResponse
         self.key = key
@@ -32,13 +33,14 @@ struct DiskRecord: Codable {
         self.httpVersion = http?.httpVersion
         self.fields = http?.fields
         self.userInfo = cached.userInfo.flatMap(Self.list)
-        self.exchange = cached.exchange
+        self.exchange = exchange
     }
 
     func response(with content: Data) -> CachedURLResponse {
         let facts = ResponseFacts(
             url: self.url, mimeType: self.mimeType, expectedContentLength: self.expectedContentLength,
-            textEncodingName: self.textEncodingName, suggestedFilename: self.suggestedFilename)
+            textEncodingName: self.textEncodingName,
+            suggestedFilename: SuggestedFilename.fit(self.suggestedFilename) ?? SuggestedFilename.unknown)
         let response = self.status.map {
             HTTPURLResponse(facts, statusCode: $0, httpVersion: self.httpVersion, fields: self.fields ?? [:])
         }

@@ -51,12 +51,13 @@ struct DiskStore: Sendable {
     }
 
     /// What is larger than the whole capacity is not kept, nor is what it would replace.
-    mutating func store(_ response: CachedURLResponse, for key: String, stored: Date) {
+    mutating func store(_ response: CachedURLResponse, for key: String, stored: Date, exchange: CachedExchange) {
         guard self.capacity > 0 else { return }
         self.load()
         let name = Self.name(for: key)
         guard response.data.count < self.capacity,
-            let file = DiskEntry.written(DiskRecord(response, key: key, stored: stored), content: response.data),
+            let file = DiskEntry.written(
+                DiskRecord(response, key: key, stored: stored, exchange: exchange), content: response.data),
             file.count <= self.capacity, PrivateFile.write(file, to: self.url(name))
         else {
             self.removeFile(name)

@@ -5,6 +5,7 @@ struct MemoryStore: Sendable {
     private struct Entry: Sendable {
         let response: CachedURLResponse
         let stored: Date
+        let exchange: CachedExchange
     }
 
     /// What an entry costs beside its content, in bytes: about what the response's head takes.
@@ -24,16 +25,21 @@ struct MemoryStore: Sendable {
         return self.entries[key]?.response
     }
 
+    /// What brought `response`, if that is kept here.
+    func exchange(of response: CachedURLResponse, for key: String) -> CachedExchange? {
+        self.entries[key].flatMap { $0.response === response ? $0.exchange : nil }
+    }
+
     func has(_ key: String) -> Bool { self.entries[key] != nil }
 
     /// What is larger than the whole capacity is not kept, nor is what it would replace.
-    mutating func store(_ response: CachedURLResponse, for key: String, stored: Date) {
+    mutating func store(_ response: CachedURLResponse, for key: String, stored: Date, exchange: CachedExchange) {
         let cost = response.data.count + Self.overhead
         guard cost <= self.capacity else {
             self.remove(key)
             return
         }
-        self.entries[key] = Entry(response: response, stored: stored)
+        self.entries[key] = Entry(response: response, stored: stored, exchange: exchange)
         self.order.set(key, cost: cost)
         self.shrink()
     }

@@ -84,9 +84,21 @@ open class URLCache: NSObject, @unchecked Sendable {
         return self.stores.withLock { stores in
             if let response = stores.memory.response(for: key) { return response }
             guard let found = stores.disk.response(for: key) else { return nil }
-            stores.memory.store(found.response, for: key, stored: found.stored)
+            let exchange =
+                found.response.exchange
+                ?? CachedExchange(storing: found.response.response, for: request, at: found.stored)
+            stores.memory.store(found.response, for: key, stored: found.stored, exchange: exchange)
             return found.response
         }
+    }
+
+    /// `response`, which `cachedResponse(for:)` gave, with what is known of the exchange that brought it: of one that the
+    /// program made, when and for which request it was stored.
+    func completed(_ response: CachedURLResponse, for request: URLRequest) -> CachedURLResponse {
+        guard response.exchange == nil, let key = Self.key(for: request),
+            let exchange = self.stores.withLock({ $0.memory.exchange(of: response, for: key) })
+        else { return response }
+        return response.with(exchange)
     }
 
     /// Whether something may be kept for the request; tells without waiting for others and without reading a file.
@@ -100,10 +112,12 @@ open class URLCache: NSObject, @unchecked Sendable {
     open func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
         guard let key = Self.key(for: request), cachedResponse.storagePolicy != .notAllowed else { return }
         let now = Date()
+        let exchange =
+            cachedResponse.exchange ?? CachedExchange(storing: cachedResponse.response, for: request, at: now)
         self.stores.withLock { stores in
-            stores.memory.store(cachedResponse, for: key, stored: now)
+            stores.memory.store(cachedResponse, for: key, stored: now, exchange: exchange)
             if cachedResponse.storagePolicy == .allowed {
-                stores.disk.store(cachedResponse, for: key, stored: now)
+                stores.disk.store(cachedResponse, for: key, stored: now, exchange: exchange)
             } else {
                 stores.disk.remove(key)
             }

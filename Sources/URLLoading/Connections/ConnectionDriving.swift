@@ -30,7 +30,6 @@ extension ConnectionDriving {
         switch (state, self.life.stage) {
         case (.running, .waiting):
             self.life.stage = .running
-            if let flaw = self.life.flaw { return self.fail(flaw) }
             self.life.startResourceTimer { self.timeOut() }
             self.begin()
         case (.running, .held):

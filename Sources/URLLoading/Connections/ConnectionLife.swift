@@ -18,8 +18,6 @@ final class ConnectionLife: @unchecked Sendable {
     let loop: Loop
     /// `nil` once it is over.
     private(set) var task: URLSessionTask?
-    /// Why the task fails as soon as it is resumed; set before anybody has it.
-    var flaw: URLError?
     var stage = Stage.waiting
     var record = TaskMetricsRecord()
     /// What counts the bytes of the task.

@@ -1,16 +1,30 @@
 import Foundation
 import Synchronization
 
-/// Drives a task that cannot run at all: it ends as soon as it is resumed or cancelled.
+/// Drives a task that cannot run at all: it ends as soon as it is resumed or cancelled. The task is not held: one that
+/// nobody else holds any more leaves nothing behind.
 final class RefusedTask: TaskDriving {
-    let error: URLError
-    private let session: URLSession
-    private let task: Mutex<URLSessionTask?>
+    typealias End = @Sendable (URLSessionTask, URLError) -> Void
 
-    init(_ task: URLSessionTask, of session: URLSession, _ error: URLError) {
-        self.task = Mutex(task)
-        self.session = session
+    private struct State {
+        weak var task: URLSessionTask?
+        var end: End?
+    }
+
+    let error: URLError
+    private let state: Mutex<State>
+
+    /// - Parameter end: tells the end of the task; called once.
+    init(_ task: URLSessionTask, _ error: URLError, _ end: @escaping End) {
         self.error = error
+        self.state = Mutex(State(task: task, end: end))
+    }
+
+    /// A stream or WebSocket task.
+    convenience init(_ task: URLSessionTask, of session: URLSession, _ error: URLError) {
+        self.init(task, error) { task, error in
+            session.core.tellEnd(of: task, error, TaskMetricsRecord(), session: session)
+        }
     }
 
     func resumed() { self.end(self.error) }
@@ -19,11 +33,10 @@ final class RefusedTask: TaskDriving {
     func priorityChanged(_ priority: Float) {}
 
     private func end(_ error: URLError) {
-        let task = self.task.withLock { task in
-            defer { task = nil }
-            return task
+        let state = self.state.withLock { state in
+            defer { state = State() }
+            return state
         }
-        guard let task else { return }
-        self.session.core.tellEnd(of: task, error, TaskMetricsRecord(), session: self.session)
+        if let task = state.task { state.end?(task, error) }
     }
 }

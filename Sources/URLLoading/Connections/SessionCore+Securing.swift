@@ -9,9 +9,11 @@ extension SessionCore {
     func streamContext() -> Result<TLSContext, TLSFailure> {
         self.state.withLock { state in
             if let made = state.streamContext { return made }
-            var configuration = TLSConfiguration.of(self.configuration)
-            configuration.applicationProtocols = []
-            let made = Result { () throws(TLSFailure) in try TLSContext(configuration) }
+            let made = Result { () throws(TLSFailure) in
+                var configuration = try TLSConfiguration.of(self.configuration)
+                configuration.applicationProtocols = []
+                return try TLSContext(configuration)
+            }
             state.streamContext = made
             return made
         }

@@ -21,6 +21,8 @@ final class WebSocketConnection: ConnectionDriving, @unchecked Sendable {
     /// The opening request is on its way.
     private var isAsking = false
     private var isOpen = false
+    /// What the program closed with, while the server has not answered that.
+    private var ownClose: (code: URLSessionWebSocketTask.CloseCode, reason: Data?)?
 
     init(_ life: ConnectionLife) {
         self.life = life
@@ -90,6 +92,8 @@ final class WebSocketConnection: ConnectionDriving, @unchecked Sendable {
             if let head = self.socket.response { _ = self.answered(head) } else { self.note(request, nil) }
         }
         self.opening = nil
+        // The server left without a Close frame of its own: the program's is the one that counts.
+        if let ownClose, self.life.verdict == nil { self.tellClosed(ownClose.code, ownClose.reason) }
         self.life.end(end.failure.map { self.error($0) })
     }
 
@@ -196,22 +200,28 @@ final class WebSocketConnection: ConnectionDriving, @unchecked Sendable {
     // MARK: The closing handshake
 
     private func peerClosed(_ code: WebSocketProtocol.CloseCode?, _ reason: [UInt8]) {
+        self.ownClose = nil
+        self.tellClosed(
+            code.map(URLSessionWebSocketTask.CloseCode.init) ?? .noStatusReceived,
+            reason.isEmpty ? nil : Data(reason))
+    }
+
+    private func tellClosed(_ code: URLSessionWebSocketTask.CloseCode, _ reason: Data?) {
         guard let task = self.life.task as? URLSessionWebSocketTask else { return }
         let session = self.life.session
-        let told = code.map(URLSessionWebSocketTask.CloseCode.init) ?? .noStatusReceived
-        let reason = reason.isEmpty ? nil : Data(reason)
         self.life.tell(.webSocketClosed) {
-            $0.webSocket?.urlSession(session, webSocketTask: task, didCloseWith: told, reason: reason)
+            $0.webSocket?.urlSession(session, webSocketTask: task, didCloseWith: code, reason: reason)
         }
     }
 
     /// From any thread: begins the closing handshake behind what was sent; a task that is not open is cancelled.
     func close(_ code: URLSessionWebSocketTask.CloseCode, _ reason: Data?) {
-        let reason = reason.map { [UInt8]($0) } ?? []
+        let bytes = reason.map { [UInt8]($0) } ?? []
         self.life.loop.execute {
             guard self.isOpen else { return self.fail(LoadFailure.error(.cancelled, url: self.life.url)) }
             if self.life.stage == .held { self.socket.resumeOnLoop() }
-            self.socket.close(code.onWire, reason: reason)
+            if self.ownClose == nil, self.socket.stage == .open { self.ownClose = (code, reason) }
+            self.socket.close(code.onWire, reason: bytes)
         }
     }
 }

@@ -24,7 +24,7 @@ extension WebSocketOpening {
         _ response: HTTPURLResponse, _ lines: [HeaderField], _ answer: @escaping @Sendable (Judgement) -> Void
     ) -> Bool {
         let wanted = lines.filter { $0.isNamed("www-authenticate") }.map(\.value)
-        let challenges = Challenge.ranked(Challenge.parse(wanted), supporting: [.basic, .digest])
+        let challenges = Challenge.asked(wanted)
         guard !challenges.isEmpty else { return false }
         if let authorization = self.authorization {
             if challenges.contains(where: authorization.answersAgain) {
@@ -76,6 +76,9 @@ extension WebSocketOpening {
         _ credential: URLCredential?, for challenge: Challenge, _ space: URLProtectionSpace,
         _ answer: @escaping @Sendable (Judgement) -> Void
     ) {
+        if credential != nil, let refusal = Authorization.refusal(of: challenge, at: self.request.url) {
+            return answer(.failed(refusal))
+        }
         guard let credential, let url = self.request.url, let origin = HTTPSemantics.Origin(url),
             let authorization = Authorization(
                 challenge, credential: credential, space: space, url: url, origin: origin)

@@ -73,7 +73,7 @@ final class WebSocketOpening: @unchecked Sendable {
     }
 
     private func dressed(_ cookies: [HTTPCookie]?) -> Judgement {
-        if let flaw = Self.flaw(of: self.request) { return .failed(flaw) }
+        if let flaw = Self.flaw(of: self.request) ?? self.core.refusal(of: self.request) { return .failed(flaw) }
         guard let url = self.request.url, let origin = HTTPTransport.Origin(url) else { return .refused }
         let fields = self.fields(url, cookies)
         do throws(URLError) {
@@ -92,6 +92,7 @@ final class WebSocketOpening: @unchecked Sendable {
 
     private func fields(_ url: URL, _ cookies: [HTTPCookie]?) -> [HeaderField] {
         var dressing = RequestDressing(self.core.configuration)
+        dressing.isAtFirstOrigin = self.core.isAtFirstOrigin(self.request, of: self.task)
         dressing.cookies = cookies
         if self.request.value(forHTTPHeaderField: "Authorization") == nil || self.authorization != nil {
             dressing.authorization = self.authorizationField(url)

@@ -40,6 +40,14 @@ final class Authorization {
             .filter { Origin($0) == origin }.map { $0.path(percentEncoded: true) }
     }
 
+    /// Why a credential cannot answer the challenge of a scheme that is still to come.
+    static func refusal(of challenge: Challenge, at url: URL?) -> URLError? {
+        guard [.ntlm, .negotiate].contains(challenge.scheme) else { return nil }
+        return LoadFailure.error(
+            .userAuthenticationRequired, url: url,
+            text: "The server wants \(challenge.schemeName), which is not there yet: Basic and Digest are.")
+    }
+
     /// Whether a challenge is about this: only a nonce that was too old lets the same credential be tried again.
     func answersAgain(_ challenge: Challenge) -> Bool {
         guard case .digest(var session) = self.method, let digest = DigestChallenge(challenge) else { return false }

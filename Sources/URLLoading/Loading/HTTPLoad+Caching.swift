@@ -22,17 +22,17 @@ extension HTTPLoad {
         let key = self.request.asGET
         if !cache.mayHave(key) { return self.go(on: nil) }
         let found = self.awaiting { (load: HTTPLoad, found: CachedURLResponse?) in load.go(on: found) }
-        DiskQueue.shared.async { found(cache.cachedResponse(for: key)) }
+        DiskQueue.shared.async { found(cache.cachedResponse(for: key).map { cache.completed($0, for: key) }) }
     }
 
     private func go(on stored: CachedURLResponse?) {
         let policy = self.cachePolicy.meaning
         if let stored, stored.entry == nil {
-            // The program put it there: nothing is known of its age.
+            // It did not come over HTTP, or from a cache of the program's own: nothing is known of its age.
             if policy == .storedElseLoad || policy == .storedOnly { return self.give(stored) }
         }
         let decision = CacheDecision.decide(
-            policy, method: self.method, fields: HTTPFields(self.request.allHTTPHeaderFields), entry: stored?.entry,
+            policy, method: self.method, fields: self.fields(toMatch: stored), entry: stored?.entry,
             now: HTTPDate(Date()))
         switch decision {
         case .useStored:
@@ -47,6 +47,14 @@ extension HTTPLoad {
             self.send()
         case .unavailable: self.fail(.resourceUnavailable, "The response was to come from the cache, and is not there.")
         }
+    }
+
+    /// The fields of the request: where there is something to match them with, as they would be sent, as far as that is
+    /// known before.
+    private func fields(toMatch stored: CachedURLResponse?) -> HTTPFields {
+        guard stored != nil else { return HTTPFields(self.request.allHTTPHeaderFields) }
+        let lines = self.dressing.fields(of: self.request, plain: self.core.plainFields.value)
+        return HTTPFields(lines: lines.lazy.map { (name: $0.name, value: $0.value) })
     }
 
     private func give(_ stored: CachedURLResponse) {
@@ -122,8 +130,9 @@ extension HTTPLoad {
             self.awaiting { _, chosen in
                 // Before the end is told, so that who loads again finds it.
                 guard let chosen, chosen.storagePolicy != .notAllowed else { return then() }
+                let kept = keeping.completed(chosen)
                 DiskQueue.shared.async {
-                    keeping.cache.storeCachedResponse(chosen, for: keeping.request)
+                    keeping.cache.storeCachedResponse(kept, for: keeping.request)
                     self.core.pool.execute(then)
                 }
             })

@@ -34,7 +34,7 @@ extension HTTPLoad {
     /// - Returns: whether the response is taken care of.
     func authenticate(_ response: HTTPURLResponse, _ head: HTTPTransport.ResponseHead) -> Bool {
         let lines = head.fields.filter { $0.isNamed("www-authenticate") }.map(\.value)
-        let challenges = Challenge.ranked(Challenge.parse(lines), supporting: [.basic, .digest])
+        let challenges = Challenge.asked(lines)
         guard !challenges.isEmpty else { return false }
         if let authorization = self.authorization {
             if challenges.contains(where: authorization.answersAgain) {
@@ -89,6 +89,9 @@ extension HTTPLoad {
         _ challenge: Challenge, with credential: URLCredential?, _ space: URLProtectionSpace,
         _ response: HTTPURLResponse
     ) {
+        if credential != nil, let refusal = Authorization.refusal(of: challenge, at: self.request.url) {
+            return self.fail(refusal)
+        }
         guard let credential, let url = self.request.url, let origin = HTTPSemantics.Origin(url),
             let authorization = Authorization(
                 challenge, credential: credential, space: space, url: url, origin: origin)

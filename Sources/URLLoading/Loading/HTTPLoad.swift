@@ -64,6 +64,8 @@ final class HTTPLoad: Loader, @unchecked Sendable {
         guard self.origin != nil else {
             return self.fail(.badURL, "The URL has no host, or a port that does not exist.")
         }
+        // Also of where a redirect leads to.
+        if let refusal = self.core.refusal(of: self.request) { return self.fail(refusal) }
         if !self.body.isNone, self.request.httpMethod == "GET" {
             // Who gives streams is asked for one even here, as Foundation does it; the answer comes to the same.
             guard case .stream(nil) = self.body else { return self.refuseBody() }
@@ -207,8 +209,15 @@ final class HTTPLoad: Loader, @unchecked Sendable {
         self.transfer.requestChanged(self.request)
     }
 
-    private func head(at url: URL) -> RequestHead {
+    /// What the session adds to the request as it is now, without what is found out on the way.
+    var dressing: RequestDressing {
         var dressing = RequestDressing(self.core.configuration)
+        dressing.isAtFirstOrigin = self.core.isAtFirstOrigin(self.request, of: self.transfer.task)
+        return dressing
+    }
+
+    private func head(at url: URL) -> RequestHead {
+        var dressing = self.dressing
         dressing.hasBody = !self.body.isNone
         dressing.added = self.conditions
         dressing.cookies = self.cookies

@@ -5,18 +5,11 @@ enum LoaderChoice {
     static func loader(
         for request: URLRequest, body: TaskBody, transfer: Transfer
     ) -> Result<any Loader, URLError> {
-        if transfer.core.configuration.identifier != nil {
-            return self.refusal(
-                .unsupportedURL, request, "Background sessions are not there yet: use another configuration.")
-        }
+        if let refusal = transfer.core.refusal(of: request.url) { return .failure(refusal) }
         guard let url = request.url, let scheme = url.scheme?.withLoweredLetters else {
             return self.refusal(.unsupportedURL, request, "There is no URL, or it has no scheme.")
         }
         if let loader = ProtocolLoad.loader(for: request, transfer: transfer) { return .success(loader) }
-        if ProxyChoice.isWanted(for: url, transfer.core.configuration) {
-            return self.refusal(
-                .unsupportedURL, request, "Proxies are not there yet: take them out of connectionProxyDictionary.")
-        }
         switch scheme {
         case "http", "https": return .success(HTTPLoad(request, body: body, for: transfer))
         case "data": return .success(DataURLLoad(url, for: transfer))

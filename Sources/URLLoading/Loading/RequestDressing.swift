@@ -13,6 +13,8 @@ struct RequestDressing {
     /// Cache validators, or those of a range; what the program set itself goes before them.
     var added = HTTPFields()
     var authorization: String?
+    /// Whether the request goes where the program sent it: elsewhere the session's own `Authorization` is not for.
+    var isAtFirstOrigin = true
     /// In place of those of the storage, where somebody was asked for them.
     var cookies: [HTTPCookie]?
 
@@ -23,7 +25,8 @@ struct RequestDressing {
     /// All fields in the order in which they are sent, without those that the transport sees to.
     /// - Parameter plain: as `plainFields` gives them.
     func fields(of request: URLRequest, plain: [HeaderField]? = nil) -> [HeaderField] {
-        if let plain, !self.hasBody, request.allHTTPHeaderFields == nil, self.added.isEmpty, self.authorization == nil,
+        if let plain, self.isAtFirstOrigin, !self.hasBody, request.allHTTPHeaderFields == nil, self.added.isEmpty,
+            self.authorization == nil,
             self.cookieField(for: request) == nil
         {
             return plain
@@ -76,7 +79,8 @@ struct RequestDressing {
     private var sessionFields: [(String, String)] {
         (self.configuration.httpAdditionalHeaders ?? [:]).compactMap { key, value in
             guard let name = key.base as? String, let field = HTTPField.Name(name),
-                !ReservedRequestFields.contains(field), "\(value)".isFieldValue
+                !ReservedRequestFields.contains(field), "\(value)".isFieldValue,
+                self.isAtFirstOrigin || field != .authorization
             else { return nil }
             return (name, "\(value)")
         }

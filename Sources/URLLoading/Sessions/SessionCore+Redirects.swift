@@ -1,6 +1,18 @@
 import Foundation
+import HTTPSemantics
+import Synchronization
 
 extension SessionCore {
+    /// Whether the request of a task still goes to the origin that the program named. Looked at only where something
+    /// hangs on it: an `Authorization` of the session's own.
+    func isAtFirstOrigin(_ request: URLRequest, of task: URLSessionTask) -> Bool {
+        guard self.hasOwnAuthorization else { return true }
+        guard let first = task.facts.withLock({ $0.originalRequest?.url }).flatMap({ Origin($0) }),
+            let origin = request.url.flatMap({ Origin($0) })
+        else { return false }
+        return RedirectRule.isSameOrigin(first, origin)
+    }
+
     /// Whether a redirect is followed, and by which request; it is where nobody is asked.
     /// - Parameter answer: called once, on any thread.
     func askRedirect(

@@ -39,6 +39,9 @@ final class SessionCore: Sendable {
     let authorizations = LoopState(AuthorizationMemory())
     /// On the loop: what is sent along with a request that says nothing itself.
     let plainFields: LoopState<[HeaderField]>
+    /// Whether `plainFields` have an `Authorization`.
+    let hasOwnAuthorization: Bool
+    let proxies: ProxyChoice
     let resourceClock = ResourceClock()
     let state: Mutex<State>
 
@@ -47,7 +50,10 @@ final class SessionCore: Sendable {
     ) {
         self.configuration = configuration
         self.protocolClasses = (configuration.protocolClasses ?? []).compactMap { $0 as? URLProtocol.Type }
-        self.plainFields = LoopState(RequestDressing(configuration).plainFields)
+        self.proxies = ProxyChoice(configuration)
+        let plainFields = RequestDressing(configuration).plainFields
+        self.plainFields = LoopState(plainFields)
+        self.hasOwnAuthorization = plainFields.contains { $0.isNamed("authorization") }
         var settings = PoolSettings()
         settings.connectionsPerHost = max(1, configuration.httpMaximumConnectionsPerHost)
         if let permits = configuration.permitsAddress {
@@ -81,7 +87,7 @@ final class SessionCore: Sendable {
     func secureContext() -> Result<TLSContext, TLSFailure> {
         self.state.withLock { state in
             if let made = state.secureContext { return made }
-            let made = Result { () throws(TLSFailure) in try TLSContext(TLSConfiguration.of(self.configuration)) }
+            let made = Result { () throws(TLSFailure) in try TLSContext(try TLSConfiguration.of(self.configuration)) }
             state.secureContext = made
             return made
         }
@@ -99,12 +105,25 @@ final class SessionCore: Sendable {
 }
 
 extension TLSConfiguration {
-    /// What a session asks of TLS: versions below 1.2 are not spoken, whatever the configuration allows.
-    static func of(_ configuration: URLSessionConfiguration) -> TLSConfiguration {
+    /// What a session asks of TLS. Versions below 1.2 are not spoken: a minimum below allows them in vain.
+    /// - Throws: `.configuration` where nothing that is spoken lies between the bounds.
+    static func of(_ configuration: URLSessionConfiguration) throws(TLSFailure) -> TLSConfiguration {
         var result = TLSConfiguration.client()
-        result.minimumVersion = configuration.tlsMinimumSupportedProtocolVersion == .TLSv13 ? .tls13 : .tls12
-        result.maximumVersion = configuration.tlsMaximumSupportedProtocolVersion == .TLSv13 ? .tls13 : .tls12
-        if result.maximumVersion < result.minimumVersion { result.maximumVersion = result.minimumVersion }
+        let (lowest, highest) = (
+            configuration.tlsMinimumSupportedProtocolVersion, configuration.tlsMaximumSupportedProtocolVersion
+        )
+        guard [.TLSv10, .TLSv11, .TLSv12, .TLSv13].contains(lowest), [.TLSv12, .TLSv13].contains(highest),
+            lowest.rawValue <= highest.rawValue
+        else {
+            throw TLSFailure(
+                .configuration,
+                reasons: [
+                    "TLS 1.2 and 1.3 are spoken, and none of them lies between tlsMinimumSupportedProtocolVersion "
+                        + "(\(lowest)) and tlsMaximumSupportedProtocolVersion (\(highest))"
+                ])
+        }
+        result.minimumVersion = lowest == .TLSv13 ? .tls13 : .tls12
+        result.maximumVersion = highest == .TLSv13 ? .tls13 : .tls12
         result.applicationProtocols = ["http/1.1"]
         if let authorities = configuration.certificateAuthorities {
             result.trust = .only([.pem([UInt8](authorities))])

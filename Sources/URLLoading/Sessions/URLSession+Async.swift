@@ -1,7 +1,9 @@
 import Foundation
 
-/// Cancelling the Swift task that waits cancels the session's task: what is thrown is `URLError.cancelled` then. A
-/// delegate that is given here is asked before the session's, and hears nothing of the response and the content.
+/// Cancelling the Swift task that waits cancels the session's task: what is thrown is `URLError.cancelled` then.
+///
+/// A delegate that is given here is asked before the session's. It alone hears of the response, which it may refuse, of
+/// the data as they come, and of the growth of a file; as in FoundationNetworking, and unlike other platforms.
 extension URLSession {
     /// Loads the request into memory.
     public func data(

@@ -13,10 +13,11 @@ extension URLSession {
 
     func streamTask(to place: StreamPlace) -> URLSessionStreamTask {
         let task = URLSessionStreamTask(self.facts(nil), of: self)
-        let life = self.drive(task, at: place.proxiedURL, unless: place.flaw) { life in
+        let refusal = place.proxiedURL.flatMap { self.core.refusal(ofConnectionFor: $0, scheme: "stream") }
+        self.drive(task, at: place.url, unless: place.flaw ?? refusal) { life in
             StreamConnection(life, to: place.target, at: place.url)
         }
-        self.admit(task, life)
+        self.admit(task) { RefusedTask(task, of: self, $0) }
         return task
     }
 
@@ -27,8 +28,8 @@ extension URLSession {
         }
         let task = URLSessionWebSocketTask(self.facts(request), of: self)
         let flaw = WebSocketOpening.flaw(of: request)
-        let life = self.drive(task, at: request.url, unless: flaw) { WebSocketConnection($0) }
-        self.admit(task, life)
+        self.drive(task, at: request.url, unless: flaw) { WebSocketConnection($0) }
+        self.admit(task) { RefusedTask(task, of: self, $0) }
         return task
     }
 
@@ -37,6 +38,7 @@ extension URLSession {
     func becomeStream(_ old: URLSessionDataTask, _ connection: UpgradedConnection) {
         guard let loop = ConnectionLoops.next() else {
             connection.close()
+            old.use(nil)
             let error = Self.exhaustion(old.currentRequest?.url)
             return self.core.tellEnd(of: old, error, old.transfer?.record ?? TaskMetricsRecord(), session: self)
         }
@@ -48,6 +50,9 @@ extension URLSession {
         task.use(driver)
         self.core.replace(with: task)
         old.change(\.state) { $0.state = .completed }
+        // The new task has it; and what drove the old one holds that in turn.
+        old.facts.withLock { $0.delegate = nil }
+        old.use(nil)
         loop.execute {
             // Before anything of the new task is told, and before anything can be asked of it.
             life.tell(.becameStream) { $0.data?.urlSession(self, dataTask: old, didBecome: task) }
@@ -58,37 +63,15 @@ extension URLSession {
     // MARK: Making
 
     /// Gives a task its driver.
-    /// - Returns: `nil` where the task cannot run at all.
     private func drive(
         _ task: URLSessionTask, at url: URL?, unless flaw: URLError?,
         _ make: (ConnectionLife) -> any ConnectionDriving
-    ) -> ConnectionLife? {
-        let flaw = flaw ?? self.flaw(at: url)
+    ) {
+        let flaw = flaw ?? self.core.refusal(of: url)
         guard flaw == nil, let loop = ConnectionLoops.next() else {
-            task.use(RefusedTask(task, of: self, flaw ?? Self.exhaustion(task.originalRequest?.url)))
-            return nil
+            return task.use(RefusedTask(task, of: self, flaw ?? Self.exhaustion(task.originalRequest?.url)))
         }
-        let life = ConnectionLife(task, of: self, on: loop)
-        task.use(make(life))
-        return life
-    }
-
-    /// What is still to come, and would otherwise be passed over in silence.
-    private func flaw(at url: URL?) -> URLError? {
-        if self.core.configuration.identifier != nil {
-            return LoadFailure.error(
-                .unsupportedURL, url: url, text: "Background sessions are not there yet: use another configuration.")
-        }
-        guard ProxyChoice.isWanted(for: url, self.core.configuration) else { return nil }
-        return LoadFailure.error(
-            .unsupportedURL, url: url, text: "Proxies are not there yet: take them out of connectionProxyDictionary.")
-    }
-
-    private func admit(_ task: URLSessionTask, _ life: ConnectionLife?) {
-        self.admit(task) {
-            life?.flaw = LoadFailure.error(
-                .cancelled, url: task.originalRequest?.url, text: "The session is invalid: make another one.")
-        }
+        task.use(make(ConnectionLife(task, of: self, on: loop)))
     }
 
     private static func exhaustion(_ url: URL?) -> URLError {

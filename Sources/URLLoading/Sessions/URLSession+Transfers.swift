@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTransport
 import Synchronization
 
 extension URLSession {
@@ -66,17 +67,25 @@ extension URLSession {
         }
         let transfer = Transfer(task, of: self, body: body, result: result)
         task.use(transfer)
-        self.admit(task) {
-            transfer.flaw = LoadFailure.error(
-                .cancelled, url: task.originalRequest?.url, text: "The session is invalid: make another one.")
+        self.admit(task) { error in
+            RefusedTask(task, error) { task, error in
+                let transfer = Transfer(task, of: self, body: .none, result: result)
+                task.use(transfer)
+                transfer.core.pool.execute { transfer.failed(error) }
+            }
         }
         return transfer
     }
 
     /// Registers a task, and tells the delegate of it.
-    /// - Parameter refuse: called where the session makes no tasks any more.
-    func admit(_ task: URLSessionTask, _ refuse: () -> Void) {
-        if !self.core.register(task) { refuse() }
+    /// - Parameter refused: makes what drives the task where the session is invalid.
+    func admit(_ task: URLSessionTask, refused: (URLError) -> RefusedTask) {
+        if !self.core.register(task) {
+            task.use(
+                refused(
+                    LoadFailure.error(
+                        .cancelled, url: task.originalRequest?.url, text: "The session is invalid: make another one.")))
+        }
         for face in self.core.faces(for: task) where face.mayAnswer(.createdTask) {
             if face.tell(.createdTask, { face.task?.urlSession(self, didCreateTask: task) }) { return }
         }

@@ -16,12 +16,14 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     /// What packets are marked with, for routers that look at it; a request that is not `default` goes before.
     open var networkServiceType: NSURLRequest.NetworkServiceType = .default
 
+    /// Still to come: names are not validated, and where this is set no connection is made: tasks fail with
+    /// `URLError.unsupportedURL`.
+    open var requiresDNSSECValidation = false
     /// Kept, and without effect on Linux, as all up to `isDiscretionary` are.
     open var allowsCellularAccess = true
     open var allowsExpensiveNetworkAccess = true
     open var allowsConstrainedNetworkAccess = true
     open var allowsUltraConstrainedNetworkAccess = true
-    open var requiresDNSSECValidation = false
     open var waitsForConnectivity = false
     open var isDiscretionary = false
 
@@ -29,9 +31,12 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     open var sharedContainerIdentifier: String?
     open var sessionSendsLaunchEvents = true
 
-    /// By the keys `HTTPEnable`, `HTTPProxy`, `HTTPPort` and the like; `nil` for what the environment says.
+    /// By the keys `HTTPEnable`, `HTTPProxy`, `HTTPPort` and the like; `nil` for what the environment says by `http_proxy`,
+    /// `https_proxy`, `all_proxy` and `no_proxy`. Proxies are still to come: where one is named, tasks that would go through
+    /// it fail with `URLError.unsupportedURL`; an empty dictionary goes around it.
     open var connectionProxyDictionary: [AnyHashable: Any]?
-    /// What is older is refused; TLS 1.2.
+    /// What is older is refused; TLS 1.2. Below that nothing is spoken: an older minimum means 1.2, and a maximum below it,
+    /// or below the minimum, fails every secure connection.
     open var tlsMinimumSupportedProtocolVersion: tls_protocol_version_t = .TLSv12
     open var tlsMaximumSupportedProtocolVersion: tls_protocol_version_t = .TLSv13
     /// Kept, and without effect.
@@ -43,8 +48,10 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     open var httpShouldSetCookies = true
     /// Goes before the store's own policy.
     open var httpCookieAcceptPolicy: HTTPCookie.AcceptPolicy = .onlyFromMainDocumentDomain
-    /// Added to requests that lack the name. What the loader itself sets is left out: `Authorization`, `Connection`,
-    /// `Host`, `Content-Length`, `Transfer-Encoding`, `WWW-Authenticate` and what begins with `Proxy-`.
+    /// Added to requests that lack the name. What the loader itself sets is left out: `Connection`, `Host`,
+    /// `Content-Length`, `Transfer-Encoding`, `WWW-Authenticate` and what begins with `Proxy-`. `Authorization` goes to the
+    /// origin of the request alone, and not where a redirect leads away from it; a credential that answers a challenge
+    /// takes its place.
     open var httpAdditionalHeaders: [AnyHashable: Any]?
     /// Connections to one host at a time, those of stream and WebSocket tasks aside; 6.
     open var httpMaximumConnectionsPerHost = 6

@@ -74,6 +74,11 @@ final class CapturedConnection: @unchecked Sendable {
     /// Why the connection ended, unless it did so cleanly.
     var failure: TransportFailure? { self.condition.withLock { self.ending?.failure } }
 
+    /// The same for the input: behind an end in order a reset takes nothing back.
+    var inputFailure: TransportFailure? {
+        self.condition.withLock { self.isInputEnded ? nil : self.ending?.failure }
+    }
+
     func openInput() {
         let resumes = self.condition.withLock {
             defer { self.isInputOpen = true }
@@ -98,7 +103,9 @@ final class CapturedConnection: @unchecked Sendable {
             }
             guard !self.isInputClosed else { return (-1, false) }
             let given = min(max(0, count), self.received.count - self.taken)
-            if self.taken == self.received.count { return (self.ending?.failure == nil ? 0 : -1, false) }
+            if self.taken == self.received.count {
+                return (self.isInputEnded || self.ending?.failure == nil ? 0 : -1, false)
+            }
             self.received.withRawSpan { $0.extracting(self.taken..<(self.taken + given)).copy(to: target) }
             self.taken += given
             if self.taken == self.received.count {

@@ -64,13 +64,13 @@ final class CapturedInputStream: InputStream {
         case .notOpen: .notOpen
         case .closed: .closed
         case .open where !self.connection.isInputExhausted: .open
-        case .open: self.connection.failure == nil ? .atEnd : .error
+        case .open: self.connection.inputFailure == nil ? .atEnd : .error
         }
     }
 
     override var streamError: (any Error)? {
         guard self.streamStatus == .error else { return nil }
-        return self.connection.failure.map(StreamFailure.error)
+        return self.connection.inputFailure.map(StreamFailure.error)
     }
 
     override func property(forKey key: PropertyKey) -> AnyObject? { nil }
@@ -95,7 +95,7 @@ final class CapturedInputStream: InputStream {
             }
             guard isExhausted, !self.toldEnd else { return [] }
             self.toldEnd = true
-            return self.connection.failure == nil ? .endEncountered : .errorOccurred
+            return self.connection.inputFailure == nil ? .endEncountered : .errorOccurred
         }
         if !event.isEmpty { self.events.raise(event) }
     }

@@ -75,9 +75,8 @@ final class DownloadSink: @unchecked Sendable {
     }
 
     private func tellProgress(_ transfer: Transfer) {
-        guard transfer.result.isDelegate else { return }
         let session = transfer.session
-        transfer.core.line.tell(transfer.faces, .wroteData) { face in
+        transfer.core.line.tell(transfer.contentFaces, .wroteData) { face in
             guard let task = transfer.task as? URLSessionDownloadTask else { return }
             let (news, total) = self.progress.withLock { progress in
                 defer { (progress.news, progress.isScheduled) = (0, false) }

@@ -8,7 +8,7 @@ extension Transfer {
     {
         guard let task = self.task as? URLSessionDataTask else { return answer(self, .allow) }
         let session = self.session
-        let questions = self.faces.map { face in
+        let questions = self.contentFaces.map { face in
             DelegateQuestion<URLSession.ResponseDisposition>(
                 face: face, method: .response, asyncMethod: .responseAsync,
                 call: { face, once in

@@ -10,6 +10,8 @@ extension Transfer {
         let new = URLSessionDownloadTask(facts, of: self.session)
         new.use(self)
         self.become(new)
+        // The new task has it.
+        old.facts.withLock { $0.delegate = nil }
         let session = self.session
         self.core.line.tell(self.faces, .becameDownload) { face in
             face.data?.urlSession(session, dataTask: old, didBecome: new)

@@ -41,6 +41,7 @@ extension Transfer {
             self.showProgress()
         }
         switch self.result {
+        case .awaitedData where !self.contentFaces.isEmpty: self.askDisposition(response)
         case .data, .awaitedData:
             self.sink = .memory(Data())
             self.loader?.pull(.max)
@@ -79,10 +80,14 @@ extension Transfer {
         self.ask(response) { transfer, disposition in
             transfer.awaitsAnswer = false
             switch disposition {
+            case .cancel: transfer.failed(LoadFailure.error(.cancelled, url: response.url))
+            // Awaited content is data, whatever else the delegate would make of it.
+            case _ where !transfer.result.isDelegate:
+                transfer.sink = .memory(Data())
+                transfer.goOnPulling()
             case .allow:
                 transfer.sink = .delegate
                 transfer.goOnPulling()
-            case .cancel: transfer.failed(LoadFailure.error(.cancelled, url: response.url))
             case .becomeDownload: transfer.becomeDownload(response)
             case .becomeStream: transfer.becomeStream()
             }
@@ -92,7 +97,8 @@ extension Transfer {
     private func goOnPulling() {
         if self.upgradedConnection != nil { return self.settleUpgrade() }
         guard !self.finishWaits else { return self.finished() }
-        if self.parts?.goOn(self) ?? true { self.loader?.pull(DeliveryWindow.limit) }
+        guard self.parts?.goOn(self) ?? true else { return }
+        self.loader?.pull(self.result.isDelegate || self.tellsAwaitedContent ? DeliveryWindow.limit : .max)
     }
 
     // MARK: The content
@@ -123,9 +129,9 @@ extension Transfer {
             self.sink = .none
             self.sink = .memory(self.joined(consume all, data))
             self.count(wireBytes)
-        case .delegate:
-            guard self.window.add(data, wireBytes: wireBytes, joins: self.joinsPieces) else { return }
-            self.core.line.add { self.deliver() }
+            // Counted here: the result may be there before its delegate is told.
+            if self.tellsAwaitedContent { self.tellLater(data, wireBytes: 0) }
+        case .delegate: self.tellLater(data, wireBytes: wireBytes)
         case .file(let file):
             self.count(wireBytes)
             file.append(data.bytes, for: self)
@@ -134,6 +140,11 @@ extension Transfer {
             // What the reader has no room for is asked for when it has.
             if channel.offer(data) { self.loader?.pull(data.count) } else { self.owedToChannel += data.count }
         }
+    }
+
+    private func tellLater(_ data: Data, wireBytes: Int) {
+        guard self.window.add(data, wireBytes: wireBytes, joins: self.joinsPieces) else { return }
+        self.core.line.add { self.deliver() }
     }
 
     func channelHasRoom() {
@@ -154,7 +165,7 @@ extension Transfer {
 
     private func tell(_ data: Data) {
         guard let task = self.task as? URLSessionDataTask else { return }
-        for face in self.faces where face.mayAnswer(.data) {
+        for face in self.contentFaces where face.mayAnswer(.data) {
             if face.tell(.data, { face.data?.urlSession(self.session, dataTask: task, didReceive: data) }) { return }
         }
     }

@@ -43,9 +43,9 @@ extension Transfer {
     }
 
     private func tellResumed(at offset: Int64, expected: Int64) {
-        guard self.result.isDelegate, let task = self.task as? URLSessionDownloadTask else { return }
+        guard let task = self.task as? URLSessionDownloadTask else { return }
         let session = self.session
-        self.core.line.tell(self.faces, .resumedAtOffset) { face in
+        self.core.line.tell(self.contentFaces, .resumedAtOffset) { face in
             face.download?.urlSession(
                 session, downloadTask: task, didResumeAtOffset: offset, expectedTotalBytes: expected)
         }

@@ -9,12 +9,13 @@ extension Transfer {
         let endedAt = ContinuousClock.now
         let sink = self.sink
         self.sink = .none
-        if case .awaitedData(let handler) = result {
+        if case .awaitedData(let handler) = result, !self.tellsAwaitedContent {
             // Nobody but a delegate could want these on its queue.
             self.complete(task, error)
             handler(error == nil ? sink.data : nil, self.response, error)
             self.tellMetrics(record, endedAt)
             return core.line.add {
+                task.facts.withLock { $0.delegate = nil }
                 core.ended(task, of: session)
                 task.use(nil)
             }
@@ -84,13 +85,12 @@ extension Transfer {
                     return
                 }
             }
-        // A failure tells nothing but the error, whatever had come: the task has the response.
-        case .data(let handler), .awaitedData(let handler):
-            error == nil ? handler(sink.data, response, nil) : handler(nil, nil, error)
-        case .file(let handler): error == nil ? handler(sink.fileURL, response, nil) : handler(nil, nil, error)
+        // Beside a failure there is the response that had come, but none of its content.
+        case .data(let handler), .awaitedData(let handler): handler(error == nil ? sink.data : nil, response, error)
+        case .file(let handler): handler(error == nil ? sink.fileURL : nil, response, error)
         case .lastingFile(let handler):
             if error == nil { sink.keep() }
-            error == nil ? handler(sink.fileURL, response, nil) : handler(nil, nil, error)
+            handler(error == nil ? sink.fileURL : nil, response, error)
         case .bytes(let channel, let answer):
             if let error { answer(.failure(error)) }
             channel.finish(error)

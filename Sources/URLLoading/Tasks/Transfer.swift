@@ -49,6 +49,8 @@ final class Transfer: TaskDriving, @unchecked Sendable {
     var upgradedConnection: UpgradedConnection?
     /// First used on the loop, and only then by the delegate queue.
     private(set) lazy var window = DeliveryWindow()
+    /// Whether the delegate of an awaited task may want its content, which is then no faster than that takes it.
+    private(set) var tellsAwaitedContent = false
     /// Whether pieces of content may be told as one: what a protocol of the program cut stays cut.
     var joinsPieces = true
 
@@ -85,6 +87,16 @@ final class Transfer: TaskDriving, @unchecked Sendable {
 
     var faces: [DelegateFace] { self.core.faces(for: self.task) }
 
+    /// The delegates that are told of the response, the content and a file's growth: of an awaited task its own alone, as
+    /// FoundationNetworking does it, and of one with a completion handler none.
+    var contentFaces: [DelegateFace] {
+        switch self.result {
+        case .delegate: self.faces
+        case .awaitedData, .lastingFile: self.task.facts.withLock { $0.delegate }.map { [$0] } ?? []
+        case .data, .file, .bytes: []
+        }
+    }
+
     // MARK: Going on and holding
 
     /// Does what the task's state asks for now, however often that changed meanwhile.
@@ -100,6 +112,9 @@ final class Transfer: TaskDriving, @unchecked Sendable {
     private func begin() {
         self.begun = true
         self.isMeasured = self.faces.contains { $0.mayAnswer(.metrics) }
+        if case .awaitedData = self.result {
+            self.tellsAwaitedContent = self.contentFaces.contains { $0.mayAnswer(.data) }
+        }
         self.stage = .loading
         self.startResourceClock()
         if let flaw { return self.failed(flaw) }

@@ -10,7 +10,7 @@ enum TransferResult: Sendable {
     case file(@Sendable (URL?, URLResponse?, (any Error)?) -> Void)
     /// Who awaits a download: the file stays.
     case lastingFile(@Sendable (URL?, URLResponse?, (any Error)?) -> Void)
-    /// Who awaits the data: told on the loop, without the delegate queue between.
+    /// Who awaits the data: told on the loop, without the delegate queue between, unless a delegate is told the content.
     case awaitedData(@Sendable (Data?, URLResponse?, (any Error)?) -> Void)
     /// Who reads byte by byte: the response when it is there, then the content.
     case bytes(ByteChannel, @Sendable (Result<URLResponse, any Error>) -> Void)

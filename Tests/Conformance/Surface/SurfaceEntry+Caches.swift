@@ -36,7 +36,9 @@ extension SurfaceEntry {
         .proven(
             "M16", "CachedURLResponse", by: "CachedURLResponseTests.areEqualWhenResponseContentAndPolicyAre",
             "CachedURLResponseTests.comeBackFromAnArchive"),
-        .proven("M17", "init(response:data:)", by: "CachedURLResponseTests.giveBackWhatTheyWereMadeWith"),
+        .proven(
+            "M17", "init(response:data:)", by: "CachedURLResponseTests.giveBackWhatTheyWereMadeWith",
+            "CacheLoadingTests.usesWhatTheProgramStored", "CacheLoadingTests.usesWhatTheDelegateMadeOfAResponse"),
         .proven(
             "M18", "init(response:data:userInfo:storagePolicy:)",
             by: "CachedURLResponseTests.giveBackWhatTheyWereMadeWith"),

@@ -16,7 +16,9 @@ extension SurfaceEntry {
             "StreamTaskTests.letAWriteTimeOut"),
         .proven("G5", "write(_:timeout:)", by: "StreamTaskTests.readWhatTheirPeerWrites"),
         .proven("G6", "captureStreams()", by: "CapturedStreamTests.giveFirstWhatTheTaskHadReceivedBefore"),
-        .proven("G7", "closeWrite()", by: "StreamDirectionTests.endTheirWritingBehindWhatWasWritten"),
+        .proven(
+            "G7", "closeWrite()", by: "StreamDirectionTests.endTheirWritingBehindWhatWasWritten",
+            "SecureStreamTests.readsToTheEndOfAServerThatIsGoneAlready"),
         .proven("G8", "closeRead()", by: "StreamDirectionTests.endTheirReadingBehindWhatWasAskedFor"),
         .proven(
             "G9", "startSecureConnection()", by: "SecureStreamTests.carriesOnInSecret",
@@ -49,7 +51,8 @@ extension SurfaceEntry {
         .proven("H9", "sendPing()", by: "WebSocketTaskTests.answerPingsInTheirOrderOnceEach"),
         .proven(
             "H10", "cancel(with:reason:)", by: "WebSocketClosingTests.closeWithACodeAndAReason",
-            "WebSocketClosingTests.sendNoCodeThatIsNotForTheWire"),
+            "WebSocketClosingTests.sendNoCodeThatIsNotForTheWire",
+            "WebSocketClosingTests.tellOfTheirOwnCloseWhereTheServerLeavesWithoutOne"),
         .proven("H11", "cancel()", by: "WebSocketClosingTests.cancelWithoutWaiting"),
         .proven(
             "H12", "maximumMessageSize", by: "WebSocketClosingTests.refuseAMessageThatIsTooLong",

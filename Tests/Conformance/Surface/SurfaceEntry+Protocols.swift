@@ -33,7 +33,7 @@ extension SurfaceEntry {
         .proven(
             "O19", "didLoad", by: "ProtocolClassTests.giveADelegateEachPieceAsItIs",
             "ProtocolBacklogTests.waitWhereItIsNotTaken"),
-        .proven("O20", "urlProtocolDidFinishLoading", by: "ProtocolClassTests.giveNothingOfWhatFailed"),
+        .proven("O20", "urlProtocolDidFinishLoading", by: "ProtocolClassTests.giveNoContentOfWhatFailed"),
         .proven(
             "O21", "didFailWithError", by: "ProtocolClassTests.failWithTheirError",
             "ProtocolClassTests.endOnceThoughTheyFailAndAreCancelled"),

@@ -13,7 +13,7 @@ extension SurfaceEntry {
         .deviation("P5", "allowsUltraConstrainedNetworkAccess", because: "Kept, copied, and without effect on Linux."),
         .deviation("P6", "assumesHTTP3Capable", because: "Kept, and without effect: there is no HTTP/3 here."),
         .proven("P7", "attribution", by: "URLRequestTests.numberTheirChoicesAsFoundationDoes"),
-        .deviation("P8", "requiresDNSSECValidation", because: "Kept, copied, and without effect on Linux."),
+        .deviation("P8", "requiresDNSSECValidation", because: "Where it is set, the task fails."),
         .deviation("P9", "cookiePartitionIdentifier", because: "Kept, and without effect: cookies are in one store."),
         .proven("P10", "CachePolicy", by: "URLRequestTests.numberTheirChoicesAsFoundationDoes"),
         .proven("P11", "NetworkServiceType", by: "URLRequestTests.numberTheirChoicesAsFoundationDoes"),

@@ -45,7 +45,8 @@ extension SurfaceEntry {
         .proven("B2", "dataTask(with: url)", by: "DataTaskTests.tellADelegateWithoutHandler"),
         .proven(
             "B3", "dataTask(with: request, completionHandler:)", by: "DataTaskTests.loadByURLAndByRequest",
-            "DataTaskTests.succeedWhateverTheStatus", "LyingServerTests.failTheLoad"),
+            "DataTaskTests.succeedWhateverTheStatus", "LyingServerTests.failTheLoad",
+            "BrokenConnectionTests.leaveTheResponseWithTheHandler"),
         .proven("B4", "dataTask(with: url, completionHandler:)", by: "DataTaskTests.loadByURLAndByRequest"),
         .proven(
             "B5", "uploadTask(with:fromFile:)", by: "UploadTaskTests.sendAFile", "UploadTaskTests.failWithoutTheirFile",

@@ -3,15 +3,19 @@ extension SurfaceEntry {
     static let transfers: [SurfaceEntry] = [
         .proven(
             "C1", "data(for:delegate:)", by: "AsyncTransferTests.giveDataAndResponse",
-            "AsyncTransferTests.tellTheirDelegateOfEverythingButTheResult",
+            "AsyncTransferTests.tellTheirDelegateOfTheContent", "AsyncTransferTests.bringNoMoreThanTheirDelegateTakes",
             "AsyncTransferTests.endWhenTheSwiftTaskIsCancelled"),
         .proven(
             "C2", "data(from:delegate:)", by: "AsyncTransferTests.giveDataAndResponse",
             "AsyncTransferTests.throwWhatATaskFailsWith"),
         .proven("C3", "upload(for:fromFile:delegate:)", by: "AsyncTransferTests.uploadDataAndFiles"),
-        .proven("C4", "upload(for:from:delegate:)", by: "AsyncTransferTests.uploadDataAndFiles"),
+        .proven(
+            "C4", "upload(for:from:delegate:)", by: "AsyncTransferTests.uploadDataAndFiles",
+            "AsyncTransferTests.tellTheirDelegateOfAnUploadAndItsAnswer"),
         .proven("C5", "upload(resumeFrom:delegate:)", by: "AsyncTransferTests.uploadDataAndFiles"),
-        .proven("C6", "download(for:delegate:)", by: "AsyncTransferTests.leaveADownloadedFileWithTheProgram"),
+        .proven(
+            "C6", "download(for:delegate:)", by: "AsyncTransferTests.leaveADownloadedFileWithTheProgram",
+            "AsyncTransferTests.tellTheirDelegateHowADownloadGrows"),
         .proven("C7", "download(from:delegate:)", by: "AsyncTransferTests.leaveADownloadedFileWithTheProgram"),
         .proven(
             "C8", "download(resumeFrom:delegate:)",

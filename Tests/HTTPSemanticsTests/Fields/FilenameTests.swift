@@ -43,4 +43,19 @@ struct FilenameTests {
         let endless = String(repeating: "a", count: 300) + "." + String(repeating: "b", count: 300)
         #expect(SuggestedFilename.fit(endless) == String(repeating: "a", count: 255))
     }
+
+    /// One character may be longer than a name: a letter under hundreds of accents.
+    @Test func areNeverCutToNothing() {
+        let accents = "e" + String(repeating: "\u{301}", count: 300)
+        #expect(SuggestedFilename.fit(accents)?.utf8.count == 255)
+        let cut = SuggestedFilename.fit(accents + ".tar")
+        #expect(cut?.hasSuffix(".tar") == true && cut?.utf8.count == 255)
+        #expect(SuggestedFilename.fit("a" + accents)?.hasPrefix("a") == true)
+    }
+
+    @Test(arguments: ["\u{3000}", "\u{A0}", "\u{200B}\u{FEFF}", "\u{AD}", "\u{2028}", "\u{E0001}", "%E3%80%80", " "])
+    func areNeverInvisible(_ name: String) {
+        #expect(SuggestedFilename.choose(disposition: "attachment; filename=\"\(name)\"", path: "/a%E3%80%80") != "")
+        #expect(SuggestedFilename.choose(disposition: nil, path: "/\(name)") == SuggestedFilename.unknown)
+    }
 }

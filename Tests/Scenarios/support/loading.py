@@ -34,9 +34,11 @@ class Ended:
         return " ".join(self.words)
 
 
-def environment(authority=None, home=None):
-    """What a program is started with: the roots that it trusts, and where its files lie."""
-    values = {key: value for key, value in os.environ.items() if key not in ("SSL_CERT_FILE", "SSL_CERT_DIR")}
+def environment(authority=None, home=None, **more):
+    """What a program is started with: the roots that it trusts, where its files lie, and no proxies but those in `more`."""
+    values = {key: value for key, value in os.environ.items()
+              if key not in ("SSL_CERT_FILE", "SSL_CERT_DIR") and not key.lower().endswith("_proxy")}
+    values.update(more)
     if authority:
         values["SSL_CERT_FILE"] = str(authority.certificate)
     if home:
@@ -44,10 +46,10 @@ def environment(authority=None, home=None):
     return values
 
 
-def run(name, *words, authority=None, home=None, within=60.0, text=""):
+def run(name, *words, authority=None, home=None, within=60.0, text="", variables=None):
     binary = FOLDER / name
     assert binary.exists(), f"there is no binary at {binary}: build the product {name}, or set SLUICE_PROGRAMS"
-    return Ended([binary, *words], environment(authority, home), within, text)
+    return Ended([binary, *words], environment(authority, home, **variables or {}), within, text)
 
 
 class Report(dict):

@@ -96,6 +96,32 @@ struct StartingTLSTests {
         meeting.finish()
     }
 
+    /// The peer said that it was done, and is gone: its system answers our close_notify with a reset. What came before
+    /// stays what it was, and its end too.
+    @Test func readsToTheEndOfAPeerThatIsGoneAlready() throws {
+        let meeting = try TaskMeeting(.simulation)
+        let pair = try self.secured(meeting)
+        let client = TaskDiary()
+        let server = TaskDiary()
+        client.watchEnd(pair.opened)
+        meeting.perform {
+            pair.opened.watchDirections(readAhead: 100, inputClosed: {}, outputClosed: {})
+            server.write(pair.accepted, "bye")
+        }
+        #expect(meeting.run { server.lines == ["bye"] })
+        meeting.perform { pair.accepted.closeOnLoop() }
+        // Until it lingers no more.
+        if let network = meeting.ground.network { _ = network.run(for: .seconds(10)) }
+        meeting.perform { pair.opened.closeWriteOnLoop() }
+        if let network = meeting.ground.network { _ = network.run(for: .seconds(1)) }
+        #expect(client.end == nil && pair.opened.stage == .closing)
+        meeting.perform { client.readAll(pair.opened) }
+        #expect(meeting.run { client.end != nil })
+        #expect(client.end == .some(nil) && client.lines.allSatisfy { !$0.contains("!") }, "\(client.lines)")
+        #expect(client.bytes == Array("bye".utf8))
+        meeting.finish()
+    }
+
     @Test(arguments: TransportGround.Kind.allCases)
     func anUntrustedCertificateEndsTheTask(_ kind: TransportGround.Kind) throws {
         let meeting = try TaskMeeting(kind)

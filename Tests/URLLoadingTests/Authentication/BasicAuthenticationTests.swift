@@ -4,6 +4,50 @@ import URLLoading
 
 @Suite("Basic authentication", .loading, .timeLimit(.minutes(20)))
 struct BasicAuthenticationTests {
+    @Test func isSentAsTheSessionSaysIt() async throws {
+        let (server, other) = (try await WebServer(), try await WebServer(["/": .text("other")]))
+        server.on("/") { .text($0["Authorization"] ?? "-") }
+        server.on("/near", .redirect(to: "/"))
+        server.on("/far", .redirect(to: other.url().absoluteString))
+        other.on("/back", .redirect(to: server.url().absoluteString))
+        server.on("/around", .redirect(to: other.url("/back").absoluteString))
+        let session = URLSession.test {
+            $0.httpAdditionalHeaders = ["authorization": "Bearer of the session"]
+            $0.urlCache = nil
+        }
+        for path in ["/", "/near", "/around"] {
+            #expect(try await session.load(server.url(path)).text == "Bearer of the session", "\(path)")
+        }
+        let own = try await session.load(.to(server.url(), "GET", ["Authorization": "Bearer of the request"]))
+        #expect(own.text == "Bearer of the request")
+        #expect(try await session.load(server.url("/far")).text == "other")
+        #expect(other.requests.map { $0["Authorization"] } == [nil, nil])
+        // A host that the program itself names is its own affair.
+        _ = try await session.load(other.url())
+        #expect(other.requests.last?["Authorization"] == "Bearer of the session")
+        session.invalidateAndCancel()
+    }
+
+    @Test func givesWayToACredentialThatAnswersAChallenge() async throws {
+        let server = try await WebServer()
+        server.on("/") { request in
+            request["Authorization"] == "Basic dXNlcjpwYXNzd2Q="
+                ? .text("in") : .text("no", ["WWW-Authenticate: Basic realm=\"r\""], status: 401)
+        }
+        let recorder = DataRecorder(.credential("user", "passwd", .forSession))
+        let session = URLSession.test(recorder) {
+            $0.httpAdditionalHeaders = ["Authorization": "Bearer old"]
+            $0.urlCache = nil
+        }
+        session.dataTask(with: server.url()).resume()
+        #expect(try await recorder.end().data == Data("in".utf8))
+        // And from the start where it is known.
+        #expect(try await session.load(server.url()).text == "in")
+        let sent = ["Bearer old", "Basic dXNlcjpwYXNzd2Q=", "Basic dXNlcjpwYXNzd2Q="]
+        #expect(server.requests.map { $0["Authorization"] } == sent)
+        session.invalidateAndCancel()
+    }
+
     /// Lets in who says `user:passwd`.
     static func guarded(_ realm: String = "r") -> WebServer.Script {
         { request in

@@ -41,6 +41,24 @@ struct BrokenConnectionTests {
         }
     }
 
+    @Test func leaveTheResponseWithTheHandler() async throws {
+        let whole = Answer.text("hello")
+        let server = try await WebServer(["/": whole.broken(at: whole.bytes.count - 1, by: .close), "/early": .close])
+        let session = URLSession.test()
+        let loaded = try await session.load(server.url())
+        #expect(loaded.code == .networkConnectionLost && loaded.status == 200 && loaded.data == nil)
+        let download = Outcome<Loaded>()
+        session.downloadTask(with: server.url()) { file, response, error in
+            #expect(file == nil)
+            download.give(Loaded(data: nil, response: response, error: error))
+        }.resume()
+        let downloaded = try await download.value()
+        #expect(downloaded.status == 200 && downloaded.code == .networkConnectionLost)
+        let early = try await session.load(server.url("/early"))
+        #expect(early.code == .networkConnectionLost && early.response == nil)
+        session.invalidateAndCancel()
+    }
+
     @Test func breakWithinTheBodyOfARequest() async throws {
         let server = try await WebServer()
         server.onHead("/") { _ in .reset }

@@ -150,15 +150,93 @@ struct CacheLoadingTests {
     }
 
     @Test func asksOnlyOfWhatMayBeKept() async throws {
+        let lasting = ["Cache-Control: max-age=600"]
         let server = try await WebServer([
             "/no": .text("x", ["Cache-Control: no-store"]),
-            "/error": .text("x", status: 500),
+            "/error": .text("x", status: 500), "/gone": .text("x", lasting, status: 410),
+            "/missing": .text("x", lasting, status: 404), "/choices": .text("x", lasting, status: 300),
         ])
-        for (path, method) in [("/no", "GET"), ("/error", "GET"), ("/no", "POST")] {
+        let asked = [
+            ("/no", "GET"), ("/error", "GET"), ("/no", "POST"), ("/gone", "GET"), ("/missing", "GET"),
+            ("/choices", "GET"),
+        ]
+        for (path, method) in asked {
             let recorder = DataRecorder()
             try await recorder.run(.to(server.url(path), method))
             #expect(recorder.log.count("will cache") == 0)
         }
+    }
+
+    /// For `Date`, an hour ago.
+    private static let anHourAgo: String = {
+        let formatter = DateFormatter()
+        formatter.locale = Locale(identifier: "en_US_POSIX")
+        formatter.timeZone = TimeZone(secondsFromGMT: 0)
+        formatter.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
+        return formatter.string(from: Date(timeIntervalSinceNow: -3600))
+    }()
+
+    @Test(arguments: [true, false])
+    func usesWhatTheDelegateMadeOfAResponse(_ isFresh: Bool) async throws {
+        let fields = isFresh ? [] : ["Date: \(Self.anHourAgo)"]
+        let server = try await self.fresh(["Cache-Control: max-age=600", "Vary: Accept-Encoding"] + fields)
+        var policies = Policies()
+        policies.caching = { CachedURLResponse(response: $0.response, data: Data("mine".utf8)) }
+        let recorder = DataRecorder(policies)
+        let session = URLSession.test(recorder)
+        session.dataTask(with: server.url()).resume()
+        #expect(try await recorder.end().data == Data("first".utf8))
+        #expect(try await session.load(server.url()).text == (isFresh ? "mine" : "second"))
+        #expect(server.requests.count == (isFresh ? 1 : 2))
+        session.invalidateAndCancel()
+    }
+
+    enum Place: CaseIterable { case memory, disk }
+
+    @Test(arguments: Place.allCases)
+    func usesWhatTheProgramStored(_ place: Place) async throws {
+        let server = try await WebServer()
+        server.on("/") { request in
+            request["If-None-Match"] == "\"v1\"" ? .head(304, ["Cache-Control: max-age=600"]) : .text("the server's")
+        }
+        let folder = try TemporaryFolder()
+        func session() -> URLSession {
+            URLSession.test {
+                $0.urlCache = URLCache(
+                    memoryCapacity: place == .memory ? 1 << 20 : 0, diskCapacity: place == .disk ? 1 << 20 : 0,
+                    directory: folder.url)
+            }
+        }
+        func text(storing fields: [String: String]) async throws -> String? {
+            let storing = session()
+            let response = try #require(
+                HTTPURLResponse(url: server.url(), statusCode: 200, httpVersion: "HTTP/1.1", headerFields: fields))
+            let loading = place == .memory ? storing : session()
+            storing.configuration.urlCache?.storeCachedResponse(
+                CachedURLResponse(response: response, data: Data("mine".utf8)), for: URLRequest(url: server.url()))
+            defer { for session in [storing, loading] { session.invalidateAndCancel() } }
+            return try await loading.load(server.url()).text
+        }
+        let lasting = ["Cache-Control": "max-age=600"]
+        #expect(try await text(storing: lasting) == "mine")
+        #expect(try await text(storing: lasting.merging(["Vary": "Accept-Encoding"]) { $1 }) == "mine")
+        #expect(server.requests.isEmpty)
+        // Its own date tells that it is old.
+        #expect(try await text(storing: lasting.merging(["Date": Self.anHourAgo]) { $1 }) == "the server's")
+        #expect(try await text(storing: [:]) == "the server's")
+        #expect(try await text(storing: ["Etag": "\"v1\"", "Cache-Control": "no-cache"]) == "mine")
+        #expect(server.requests.count == 3)
+    }
+
+    @Test func matchesWhatTheSessionAddsWithWhatAnswersVaryBy() async throws {
+        let server = try await self.fresh(["Cache-Control: max-age=600", "Vary: Accept-Encoding, Cookie"])
+        let session = self.session()
+        for _ in 0..<2 { #expect(try await session.load(server.url()).text == "first") }
+        let cookie = try #require(
+            HTTPCookie(properties: [.name: "a", .value: "b", .domain: "127.0.0.1", .path: "/"]))
+        session.configuration.httpCookieStorage?.setCookie(cookie)
+        #expect(try await session.load(server.url()).text == "second" && server.requests.count == 2)
+        session.invalidateAndCancel()
     }
 
     @Test func forgetsWhatAChangeMadeOld() async throws {

@@ -23,14 +23,14 @@ final class EventLog: Sendable {
 
     /// Waits for an event of this name; one that has happened already will do.
     @discardableResult
-    func has(_ name: String) async -> Bool {
+    func has(_ name: String, within patience: DispatchTimeInterval = Gate.patience) async -> Bool {
         let gate = Gate()
         let isThere = self.state.withLock { state in
             if state.names.contains(name) { return true }
             state.awaited.append((name, gate))
             return false
         }
-        return isThere ? true : await gate.pass()
+        return isThere ? true : await gate.pass(within: patience)
     }
 
     func count(_ name: String) -> Int { self.names.count { $0 == name } }

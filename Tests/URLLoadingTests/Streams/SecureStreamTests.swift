@@ -55,6 +55,29 @@ struct SecureStreamTests {
         session.invalidateAndCancel()
     }
 
+    @Test func readsToTheEndOfAServerThatIsGoneAlready() async throws {
+        let server = try await WebServer(tls: Certificates.server())
+        server.on("/", .text("hello"))
+        let recorder = ConnectionRecorder(.trusting)
+        let session = URLSession.test(recorder)
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.startSecureConnection()
+        task.resume()
+        try await task.write(Data("GET / HTTP/1.1\r\nHost: a\r\n\r\n".utf8), timeout: 0)
+        let (first, _) = try await task.readData(ofMinLength: 4, maxLength: 4, timeout: 0)
+        #expect(first == Data("HTTP".utf8))
+        server.dropConnections()
+        #expect(await recorder.log.has("read closed"))
+        // Its system answers what TLS says at the end with a reset: nobody is there any more.
+        task.closeWrite()
+        #expect(await recorder.log.has("write closed"))
+        for _ in 0..<500 { await Task.yield() }
+        let (rest, isAtEnd) = try await task.readData(ofMinLength: 1000, maxLength: 1000, timeout: 0)
+        #expect(rest?.suffix(5) == Data("hello".utf8) && isAtEnd)
+        #expect(try await recorder.end().error == nil)
+        session.invalidateAndCancel()
+    }
+
     @Test func endsTheTaskWhereTheServerIsNotTrusted() async throws {
         let server = try await Self.server()
         let recorder = ConnectionRecorder()

@@ -43,14 +43,81 @@ struct AsyncTransferTests {
         session.invalidateAndCancel()
     }
 
-    @Test func tellTheirDelegateOfEverythingButTheResult() async throws {
+    @Test func tellTheirDelegateOfTheContent() async throws {
         let server = try await WebServer(["/": .redirect(to: "/there"), "/there": .text("hello")])
-        let recorder = DataRecorder()
+        let (own, shared) = (DataRecorder(), DataRecorder())
+        let session = URLSession.test(shared)
+        let (data, _) = try await session.data(from: server.url(), delegate: own)
+        // Before the result, as FoundationNetworking does it.
+        #expect(data == Data("hello".utf8) && own.notes.data == data)
+        #expect(own.eventsOfTheTask == ["created", "redirect 302", "response 200", "data", "metrics"])
+        #expect(own.notes.metrics?.redirectCount == 1)
+        // That of the session hears nothing of what somebody awaits.
+        _ = try await session.data(from: server.url())
+        #expect(await shared.log.has("metrics"))
+        #expect(shared.eventsOfTheTask == ["created", "redirect 302", "metrics"])
+        session.invalidateAndCancel()
+    }
+
+    @Test func tellTheirDelegateOfAnUploadAndItsAnswer() async throws {
+        let server = try await WebServer()
+        server.on("/") { .response(200, [], $0.body) }
+        let own = DataRecorder()
         let session = URLSession.test()
-        _ = try await session.data(from: server.url(), delegate: recorder)
-        #expect(await recorder.log.has("metrics"))
-        #expect(recorder.eventsOfTheTask.filter { ["response 200", "data"].contains($0) } == [])
-        #expect(recorder.eventsOfTheTask.contains("redirect 302") && recorder.notes.metrics?.redirectCount == 1)
+        let (echo, _) = try await session.upload(for: .to(server.url(), "POST"), from: Data("up".utf8), delegate: own)
+        #expect(
+            own.eventsOfTheTask == ["created", "sent", "response 200", "data", "metrics"] && own.notes.data == echo)
+        session.invalidateAndCancel()
+    }
+
+    @Test func bringNoMoreThanTheirDelegateTakes() async throws {
+        let server = try await WebServer()
+        let size = 8 << 20
+        server.on("/", .response(200, [], [UInt8](repeating: 7, count: size)))
+        let (reached, gate) = (Gate(), DispatchSemaphore(value: 0))
+        var policies = Policies()
+        policies.data = { _, data in
+            guard !reached.isOpen else { return }
+            reached.open()
+            gate.wait()
+        }
+        let own = DataRecorder(policies)
+        let session = URLSession.test { $0.urlCache = nil }
+        let running = Task { try await session.data(from: server.url(), delegate: own) }
+        #expect(await reached.pass())
+        let task = try #require(own.notes.created.first)
+        for _ in 0..<1000 { await Task.yield() }
+        #expect(task.countOfBytesReceived < size / 2)
+        gate.signal()
+        #expect(try await running.value.0.count == size && own.notes.data.count == size)
+        session.invalidateAndCancel()
+    }
+
+    @Test func canBeRefusedByTheirDelegate() async throws {
+        let server = try await WebServer(["/": .text("hello")])
+        let session = URLSession.test()
+        var policies = Policies()
+        policies.response = { $1(.cancel) }
+        let error = await #expect(throws: URLError.self) {
+            try await session.data(from: server.url(), delegate: DataRecorder(policies))
+        }
+        #expect(error?.code == .cancelled)
+        // What is awaited is data.
+        policies.response = { $1(.becomeDownload) }
+        let (data, _) = try await session.data(from: server.url(), delegate: DataRecorder(policies))
+        #expect(data == Data("hello".utf8))
+        session.invalidateAndCancel()
+    }
+
+    @Test func tellTheirDelegateHowADownloadGrows() async throws {
+        let server = try await WebServer(["/": .text("yours")])
+        let (own, shared) = (DataRecorder(), DataRecorder())
+        let session = URLSession.test(shared)
+        let (file, _) = try await session.download(from: server.url(), delegate: own)
+        try FileManager.default.removeItem(at: file)
+        #expect(own.eventsOfTheTask == ["created", "written", "metrics"])
+        #expect(own.notes.written == [Recorder.Sent(now: 5, total: 5, expected: 5)])
+        #expect(shared.eventsOfTheTask.contains("written") == false)
         session.invalidateAndCancel()
     }
 

@@ -88,6 +88,27 @@ struct WebSocketClosingTests {
         session.invalidateAndCancel()
     }
 
+    @Test(arguments: [1000, 4001])
+    func tellOfTheirOwnCloseWhereTheServerLeavesWithoutOne(_ number: Int) async throws {
+        let server = try await ConnectionServer { stream in
+            try await stream.upgrade()
+            // The client's Close frame: two bytes of head, four of the mask, the code, "BuhBye".
+            _ = try await stream.read(minimum: 14, maximum: 14)
+            stream.closeWrite()
+        }
+        let recorder = ConnectionRecorder()
+        let session = URLSession.test(recorder)
+        let task = session.webSocketTask(with: server.url())
+        task.resume()
+        #expect(await recorder.log.has("open -"))
+        let code = try #require(Code(rawValue: number))
+        task.cancel(with: code, reason: Data("BuhBye".utf8))
+        try await recorder.end()
+        #expect(recorder.eventsOfTheTask == ["created", "open -", "close \(number) BuhBye", "metrics", "complete"])
+        #expect(task.closeCode == code && task.closeReason == Data("BuhBye".utf8))
+        session.invalidateAndCancel()
+    }
+
     @Test(arguments: [(0, nil), (1005, nil), (1006, 1000), (1015, 1000), (70_000, 1000), (-1, 1000), (3999, 3999)])
     func sendNoCodeThatIsNotForTheWire(_ code: Int, _ sent: Int?) async throws {
         let ended = Outcome<WebSocketEnd>()

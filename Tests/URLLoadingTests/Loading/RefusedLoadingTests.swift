@@ -1,0 +1,165 @@
+import Foundation
+import Testing
+import URLLoading
+
+@Suite("What is still to come is refused with a word", .loading, .timeLimit(.minutes(20)))
+struct RefusedLoadingTests {
+    enum Wish: CaseIterable { case ofTheSession, ofTheRequest }
+
+    @Test(arguments: Wish.allCases)
+    func validatedNames(_ wish: Wish) async throws {
+        let server = try await WebServer(["/": .text("hello")])
+        let session = URLSession.test { $0.requiresDNSSECValidation = wish == .ofTheSession }
+        var request = URLRequest(url: server.url())
+        request.requiresDNSSECValidation = wish == .ofTheRequest
+        let error = try await session.load(request).error as? URLError
+        #expect(error?.code == .unsupportedURL && error?.failingURL == server.url())
+        #expect(error?.localizedDescription.contains("requiresDNSSECValidation") == true)
+        request.url = URL(string: "ws://127.0.0.1:\(server.port)/")
+        let socket = session.webSocketTask(with: request)
+        socket.resume()
+        let refused = await #expect(throws: URLError.self) { try await socket.receive() }
+        #expect(refused?.localizedDescription.contains("requiresDNSSECValidation") == true)
+        if wish == .ofTheSession {
+            let stream = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+            stream.resume()
+            let error = await #expect(throws: URLError.self) {
+                try await stream.readData(ofMinLength: 1, maxLength: 1, timeout: 10)
+            }
+            #expect(error?.localizedDescription.contains("requiresDNSSECValidation") == true)
+        }
+        #expect(server.connections == 0)
+        session.invalidateAndCancel()
+    }
+
+    /// A proxy for one scheme alone is not gone around by way of the other.
+    @Test func aProxyThatARedirectLeadsTo() async throws {
+        let secure = try await WebServer(tls: Certificates.server(), ["/": .text("hello")])
+        let server = try await WebServer(["/": .redirect(to: secure.url().absoluteString)])
+        let session = URLSession.test(DataRecorder(.trusting)) { $0.connectionProxyDictionary = ["HTTPSEnable": 1] }
+        let error = try await session.load(server.url()).error as? URLError
+        #expect(error?.code == .unsupportedURL && error?.failingURL == secure.url() && secure.connections == 0)
+        session.invalidateAndCancel()
+    }
+
+    @Test(arguments: [
+        (tls_protocol_version_t.TLSv12, tls_protocol_version_t.TLSv11), (.TLSv10, .TLSv10), (.TLSv13, .TLSv12),
+        (.DTLSv12, .TLSv13), (.TLSv12, .DTLSv12),
+    ])
+    func versionsOfTLS(_ lowest: tls_protocol_version_t, _ highest: tls_protocol_version_t) async throws {
+        let server = try await WebServer(tls: Certificates.server(), ["/": .text("hello")])
+        let session = URLSession.test(DataRecorder(.trusting)) {
+            $0.tlsMinimumSupportedProtocolVersion = lowest
+            $0.tlsMaximumSupportedProtocolVersion = highest
+        }
+        let error = try await session.load(server.url()).error as? URLError
+        #expect(error?.code == .secureConnectionFailed && server.connections == 0)
+        #expect(error?.localizedDescription.contains("tlsMaximumSupportedProtocolVersion") == true)
+        let stream = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        stream.startSecureConnection()
+        stream.resume()
+        let refused = await #expect(throws: URLError.self) {
+            try await stream.readData(ofMinLength: 1, maxLength: 1, timeout: 10)
+        }
+        #expect(refused?.code == .secureConnectionFailed)
+        session.invalidateAndCancel()
+    }
+
+    @Test func noVersionOfTLSBelowWhatIsSpoken() async throws {
+        let server = try await WebServer(tls: Certificates.server(), ["/": .text("hello")])
+        let session = URLSession.test(DataRecorder(.trusting)) { $0.tlsMinimumSupportedProtocolVersion = .TLSv10 }
+        #expect(try await session.load(server.url()).text == "hello")
+        session.invalidateAndCancel()
+    }
+
+    @Test(arguments: ["NTLM", "Negotiate"])
+    func credentialsForOtherSchemes(_ scheme: String) async throws {
+        let server = try await WebServer(["/": .text("no", ["WWW-Authenticate: \(scheme)"], status: 401)])
+        var policies = Policies()
+        policies.sessionChallenge = {
+            $1(.useCredential, URLCredential(user: "user", password: "passwd", persistence: .none))
+        }
+        let recorder = DataRecorder(policies)
+        let session = URLSession.test(recorder)
+        session.dataTask(with: server.url()).resume()
+        let notes = try await recorder.end()
+        let error = notes.error as? URLError
+        #expect(notes.challenges.map(\.protectionSpace.authenticationMethod) == ["NSURLAuthenticationMethod\(scheme)"])
+        #expect(error?.code == .userAuthenticationRequired && error?.localizedDescription.contains(scheme) == true)
+        let socket = session.webSocketTask(with: try #require(URL(string: "ws://127.0.0.1:\(server.port)/")))
+        socket.resume()
+        let refused = await #expect(throws: URLError.self) { try await socket.receive() }
+        #expect(refused?.code == .userAuthenticationRequired)
+        // Where nobody answers, what the server said is the result.
+        let silent = URLSession.test()
+        #expect(try await silent.load(server.url()).status == 401)
+        for session in [session, silent] { session.invalidateAndCancel() }
+    }
+
+    @Test func noSchemeBesideOneThatIsSpoken() async throws {
+        let server = try await WebServer()
+        server.on("/") { request in
+            request["Authorization"] == "Basic dXNlcjpwYXNzd2Q="
+                ? .text("in")
+                : .text(
+                    "no", ["WWW-Authenticate: Negotiate, NTLM", "WWW-Authenticate: Basic realm=\"r\""], status: 401)
+        }
+        server.on("/bearer", .text("no", ["WWW-Authenticate: Bearer realm=\"r\""], status: 401))
+        let recorder = DataRecorder(.credential("user", "passwd"))
+        let session = URLSession.test(recorder)
+        #expect(try await session.load(server.url()).text == "in")
+        #expect(recorder.log.names.filter { $0.contains("challenge") } == ["challenge HTTPBasic"])
+        #expect(try await session.load(server.url("/bearer")).status == 401)
+        session.invalidateAndCancel()
+    }
+}
+
+@Suite("Proxies that the environment names")
+struct ProxyEnvironmentTests {
+    private func variable(
+        _ variables: [String: String], _ scheme: String = "http", _ host: String = "example.com", _ port: Int? = nil
+    ) -> String? {
+        ProxyEnvironment { variables[$0] }.variable(scheme: scheme, host: host, port: port)
+    }
+
+    private static let proxy = "http://proxy:3128"
+
+    @Test func areForTheirSchemes() {
+        #expect(self.variable([:]) == nil && self.variable(["http_proxy": ""]) == nil)
+        #expect(self.variable(["http_proxy": Self.proxy]) == "http_proxy")
+        #expect(self.variable(["http_proxy": Self.proxy], "ws") == "http_proxy")
+        #expect(self.variable(["http_proxy": Self.proxy], "https") == nil)
+        for name in ["https_proxy", "HTTPS_PROXY"] {
+            #expect(
+                self.variable([name: Self.proxy], "https") == name && self.variable([name: Self.proxy], "wss") == name)
+            #expect(self.variable([name: Self.proxy]) == nil)
+        }
+        for name in ["all_proxy", "ALL_PROXY"] {
+            for scheme in ["http", "https", "ws", "wss"] { #expect(self.variable([name: Self.proxy], scheme) == name) }
+        }
+        // A request's field could have set this one.
+        #expect(self.variable(["HTTP_PROXY": Self.proxy]) == nil)
+        // No stream task is about HTTP.
+        #expect(self.variable(["all_proxy": Self.proxy], "stream") == nil)
+    }
+
+    @Test(arguments: [
+        ("*", true), ("example.com", true), (".example.com", true), ("com", true), ("other.com, example.com", true),
+        ("EXAMPLE.COM", true), ("example.com:80", true), ("other.com example.com", true), ("", false), (",", false),
+        ("ample.com", false), ("www.example.com", false), ("example.com:81", false), ("10.0.0.0/8", false),
+    ])
+    func areNotForExceptions(_ exceptions: String, _ isException: Bool) {
+        for name in ["no_proxy", "NO_PROXY"] {
+            let variables = ["http_proxy": Self.proxy, name: exceptions]
+            #expect((self.variable(variables, "http", "example.com", 80) == nil) == isException)
+        }
+    }
+
+    @Test(arguments: [
+        ("localhost", true), ("a.localhost", true), ("127.0.0.1", true), ("127.3.2.1", true), ("::1", true),
+        ("127.example.com", false), ("localhost.example.com", false), ("10.0.0.1", false),
+    ])
+    func areNotForLoopback(_ host: String, _ isLoopback: Bool) {
+        #expect((self.variable(["http_proxy": Self.proxy], "http", host) == nil) == isLoopback)
+    }
+}
