@@ -39,8 +39,8 @@ extension SocketConnection {
         self.keep([])
         self.changeQueue { $0.removeAll() }
         if let timer = self.closeTimer { self.loop.disarm(timer) }
-        self.activeOutput?.stop()
-        self.activeOutput = nil
+        self.rest = .untouched
+        self.loop.restingOutputs.remove(self)
         self.unwatch()
         switch end {
         case .closed: self.loop.system.close(self.descriptor)
@@ -55,9 +55,7 @@ extension SocketConnection {
         guard self.life == .open, self.waiting == 0, self.output == .open else { return nil }
         self.unwatch()
         // The new owner gets the options as they were asked for.
-        if self.rests { self.endRest() }
-        self.activeOutput?.stop()
-        self.activeOutput = nil
+        self.stopResting()
         self.life = .surrendered
         self.told = nil
         let count = self.keptCount

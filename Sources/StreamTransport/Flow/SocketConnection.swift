@@ -66,11 +66,10 @@ package final class SocketConnection: Transport {
     private(set) var keptCount = 0
     var closeTimer: LoopTimer?
     /// What keeps the user timeout from getting in keep-alive's way; `nil` where either is off.
-    var resting: RestingOutput.Terms?
-    /// Exists while bytes may be unacknowledged.
-    var activeOutput: RestingOutput?
-    /// The user timeout is off meanwhile.
-    var rests = false
+    var restTerms: RestTerms?
+    var rest = OutputRest.untouched
+    /// Among `RestingOutputs`; below 0 where it is not there.
+    var activePlace: Int32 = -1
     /// The last read was a long one; the next likely is too.
     var readLong = false
 
@@ -105,7 +104,7 @@ package final class SocketConnection: Transport {
             throw error
         }
         if !unread.isEmpty, !paused { self.offerKeptLater() }
-        self.resting = RestingOutput.Terms(options, peer: peer)
+        self.restTerms = RestTerms(options, peer: peer)
         self.watchOutput()
     }
 
@@ -296,7 +295,7 @@ extension SocketConnection: TurnEndTarget {
         guard self.output == .finishing, self.isLive, self.waiting == 0 else { return }
         self.output = .finished
         // A FIN is to be acknowledged too.
-        if self.rests { self.endRest() }
+        if self.rest == .resting { self.endRest() }
         _ = self.loop.system.shutdownOutput(self.descriptor)
     }
 

@@ -24,6 +24,7 @@ package final class Loop: @unchecked Sendable {
     /// As the system says.
     let passesFrom: Int
 
+    let restingOutputs = RestingOutputs()
     private var events = ReadyEvents()
     private var table = WatchTable()
     private var timers = TimerQueue()

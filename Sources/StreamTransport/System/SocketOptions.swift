@@ -9,7 +9,7 @@ package struct SocketOptions: Hashable, Sendable {
     /// Unanswered probes before the connection is given up.
     package var keepAliveProbes: Int32 = 4
     /// How long written bytes may stay unacknowledged before the connection is given up (`TCP_USER_TIMEOUT`). In force only
-    /// while there may be such bytes: see `RestingOutput`.
+    /// while there may be such bytes: see `RestingOutputs`.
     package var userTimeout: Duration?
     /// What packets are marked with (`IP_TOS`, `IPV6_TCLASS`); `nil` leaves it as it is.
     package var trafficClass: TrafficClass?

@@ -199,6 +199,7 @@ struct ConnectionEndTests {
             #expect(meeting.loop.timerCount <= before + 1)
         }
         #expect(meeting.run(atMost: .seconds(100)) { meeting.loop.timerCount == 0 })
+        meeting.perform { connection.reset() }
         meeting.finish()
     }
 
