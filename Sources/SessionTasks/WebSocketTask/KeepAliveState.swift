@@ -6,7 +6,9 @@ import StreamTransport
 /// Any byte is a sign of life, not only the Pong: behind a large message a Pong may take its time. So is what a slow
 /// reader does, whose Ping waits behind megabytes in the kernels of both sides: it acknowledges what is before the Ping,
 /// and as it reads on, it has room for more (`OutputDelivery`). That is looked at twice in the pong timeout, and only
-/// while a Pong is late.
+/// while a Pong is late. Such a reader has four times the pong timeout for each further sign of life, until a Pong comes
+/// in time: its kernel may have megabytes for it whose reading shows in large steps, or not at all, because a window has
+/// a limit of its own.
 struct KeepAliveState {
     enum Order: Equatable {
         case sendPing
@@ -18,6 +20,8 @@ struct KeepAliveState {
     private var unanswered: MonotonicInstant?
     /// The last ping left when it was due, and its Pong has not come. Where the optional leaves room for it.
     private var awaitsPong = false
+    /// The peer was seen to read while its last Pong was late.
+    private var isSlow = false
     private var nextPing: MonotonicInstant
     /// Made by the first look at a peer that is late.
     private var late: LatePeer?
@@ -27,6 +31,7 @@ struct KeepAliveState {
     }
 
     mutating func heard() {
+        if self.unanswered != nil, self.late == nil { self.isSlow = false }
         self.unanswered = nil
         self.late = nil
     }
@@ -54,7 +59,11 @@ struct KeepAliveState {
     private func nextLook(timeout: Duration) -> MonotonicInstant? {
         guard let unanswered = self.unanswered else { return nil }
         let look = (self.late?.lookedAt ?? unanswered).advanced(by: timeout / 2)
-        return min(look, unanswered.advanced(by: timeout))
+        return min(look, unanswered.advanced(by: self.patience(timeout)))
+    }
+
+    private func patience(_ timeout: Duration) -> Duration {
+        self.isSlow ? timeout * 4 : timeout
     }
 
     /// - Parameters:
@@ -87,10 +96,13 @@ struct KeepAliveState {
     ) -> Bool {
         let late = self.late ?? LatePeer()
         self.late = late
-        if late.showsLife(delivery) { self.unanswered = now }
+        if late.showsLife(delivery) {
+            self.unanswered = now
+            self.isSlow = true
+        }
         late.lookedAt = now
         guard let unanswered = self.unanswered else { return true }
-        return unanswered.advanced(by: timeout) > now
+        return unanswered.advanced(by: self.patience(timeout)) > now
     }
 }
 

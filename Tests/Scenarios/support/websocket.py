@@ -262,6 +262,15 @@ class Peer(Wire):
             assert first & 0x80 and length <= 125, "a control frame fragmented or too long"
         return Frame(opcode, mask(payload, key) if key else payload, bool(first & 0x80), first & 0x70, masked)
 
+    def expect_pings_then_any_end(self):
+        """The peer must ask at least once, and then end the stream, in order or not, without anything else."""
+        assert self.read().opcode == PING
+        try:
+            while True:
+                assert self.read().opcode == PING
+        except (Ended, Reset):
+            pass
+
     def read_message(self, control=None):
         """The next data message as (opcode, payload), assembled; pings are answered, other control frames go to `control`."""
         opcode, payload, inflate = None, bytearray(), False

@@ -335,8 +335,10 @@ struct WebSocketTaskTests {
             self.read(16_000, peer, in: meeting)
             #expect(!meeting.run(atMost: .seconds(1)) { diary.end != nil })
         }
-        // The last sign of life is seen within half the pong timeout, and the timeout counts from then.
-        #expect(meeting.run(atMost: .milliseconds(6_100)) { diary.end != nil })
+        // The last sign of life is seen within half the pong timeout, and four times the timeout count from then: what
+        // its kernel still holds for it may take it so long.
+        #expect(!meeting.run(atMost: .milliseconds(14_900)) { diary.end != nil })
+        #expect(meeting.run(atMost: .milliseconds(2_300)) { diary.end != nil })
         #expect(diary.end?.failure == .peerUnresponsive)
         meeting.finish()
     }
