@@ -125,7 +125,7 @@ struct OpenAPIDocumentTests {
         }
     }
 
-    @Test(arguments: ["Configuration", "Listener", "Route", "Upstream"])
+    @Test(arguments: ["GatewayConfiguration", "Listener", "Route", "Upstream"])
     func examplesOfTheConfigurationPassItsReader(_ name: String) throws {
         let schemas = try self.document().json["components"]?["schemas"]
         guard case .array(let examples)? = schemas?[name]?["examples"], let example = examples.first else {
@@ -139,7 +139,7 @@ struct OpenAPIDocumentTests {
         }
         // JSON is YAML.
         let document =
-            name == "Configuration"
+            name == "GatewayConfiguration"
             ? text(example)
             : "{\"listeners\": [\(part("Listener"))], \"routes\": [\(part("Route"))], \"upstreams\": [\(part("Upstream"))]}"
         _ = try ConfigurationReader.read([UInt8](document.utf8), file: "example")

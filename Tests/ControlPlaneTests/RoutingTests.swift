@@ -36,11 +36,12 @@ struct RoutingTests {
     }
 
     @Test func aQueryKeepsOrderAndRepetition() throws {
-        let query = try Query("label=a%3Ab&label=c&state=open,closed&text=a+b&flag")
+        let query = try Query("label=a%3Ab&label=c&state=open,closed&text=a+b&flag=true&bare")
         #expect(query.values("label") == ["a:b", "c"])
         #expect(query.list("state") == ["open", "closed"])
         #expect(try query.value("text") == "a b")
         #expect(try query.boolean("flag") == true)
+        #expect(throws: ControlProblem.self) { try query.boolean("bare") }
         #expect(try query.value("none") == nil)
     }
 

@@ -172,7 +172,7 @@ def test_an_address_that_is_taken_changes_nothing(configured):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         problem = control.post("/v1/listeners", {"name": "x", "listen": f"ws://127.0.0.1:{taken.getsockname()[1]}"}).problem(409, "cannot-run")
-    assert "in use" in problem["detail"].lower()
+    assert "another process listens here" in problem["detail"]
     control.get("/v1/listeners/x").problem(404, "unknown-listener")
 
 

@@ -221,7 +221,7 @@ enum Examples {
             "endpoints": ["wss://backend.example.com/screens", "wss://backup.example.com/screens"],
             "tls": ["server-name": "backend.example.com"],
         ],
-        "Configuration": [
+        "GatewayConfiguration": [
             "listeners": [Self.listener], "routes": [Self.route], "upstreams": [Self.upstream],
             "control": Self.control, "max-connections": 100_000, "drain-timeout": "30s", "log-level": "info",
         ],
@@ -246,8 +246,8 @@ enum Examples {
 
     // MARK: Texts
 
-    static let event = "id: 4712\nevent: closed\ndata: \(Self.line(Self.closed))\n\n"
-    static let piece = "id: 1\nevent: piece\ndata: \(Self.line(Self.tapped))\n\n"
+    static let event: DocumentValue = ["id": "4712", "event": "closed", "data": .string(Self.line(Self.closed))]
+    static let piece: DocumentValue = ["id": "1", "event": "piece", "data": .string(Self.line(Self.tapped))]
 
     static let metrics = """
         # TYPE sluice_loops gauge

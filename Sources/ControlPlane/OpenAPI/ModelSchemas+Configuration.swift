@@ -46,7 +46,10 @@ extension ModelSchemas {
 
     /// A reference to the schema of the whole configuration.
     mutating func configurationReference() -> DocumentValue {
-        self.define("Configuration") { $0.object(ConfigurationSchema.whole, .whole, $0.example("Configuration")) }
+        // Generated clients have a `Configuration` of their own.
+        self.define("GatewayConfiguration") {
+            $0.object(ConfigurationSchema.whole, .whole, $0.example("GatewayConfiguration"))
+        }
     }
 
     /// - Parameter example: a value of it.

@@ -60,16 +60,21 @@ package struct OperationDocument: Sendable {
             Content(mediaType, .plain(["type": "string", "format": "binary"]))
         }
 
-        /// Server-Sent Events, each with JSON for its data.
-        static func events(of model: Model, example: String) -> Content {
+        /// Server-Sent Events, each with JSON for its data. The schema is that of one event, as tools take it for streams.
+        static func events(of model: Model, example: DocumentValue) -> Content {
+            let data: DocumentValue = [
+                "type": "string", "contentMediaType": "application/json",
+                "description": "JSON of the schema in x-event-data.",
+            ]
             var content = Content(
                 "text/event-stream",
                 .plain([
-                    "type": "string",
-                    "description": "Server-Sent Events; the data of each is JSON of the schema in x-event-data.",
+                    "type": "object", "description": "One Server-Sent Event of the stream.",
+                    "properties": ["id": ["type": "string"], "event": ["type": "string"], "data": data],
+                    "required": ["event", "data"],
                 ]))
             content.eventData = model
-            content.example = .string(example)
+            content.example = example
             return content
         }
     }

@@ -60,7 +60,7 @@ package struct Query: Sendable {
     package func boolean(_ name: String) throws(ControlProblem) -> Bool? {
         switch try self.value(name) {
         case nil: nil
-        case "true", "": true
+        case "true": true
         case "false": false
         default:
             throw ControlProblem(400, "invalid-parameter", "\(name) is to be true or false.").at(parameter: name)

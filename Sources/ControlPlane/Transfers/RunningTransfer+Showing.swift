@@ -11,7 +11,7 @@ extension RunningTransfer {
             let counts = state.task.map { Counts($0) } ?? state.counts
             let url = self.order.request.url?.absoluteString ?? ""
             var shown = Transfer(
-                id: "\(self.number)", kind: self.order.kind, state: state.stage.rawValue,
+                id: "\(self.number)", kind: self.order.kind.rawValue, state: state.stage.rawValue,
                 method: self.order.request.httpMethod ?? "GET", url: url, priority: state.priority.decimal,
                 createdAt: anchor.text(self.createdAt), attempt: state.attempt, sentBytes: counts.sent,
                 receivedBytes: counts.received, canResume: state.resumeData != nil)

@@ -30,10 +30,15 @@ struct TransferOrder: Sendable {
     var priority: Float = 0.5
     var labels: [String: String] = [:]
 
-    var kind: String {
-        if self.destination != nil { return "download" }
-        if case .none = self.body { return "data" }
-        return "upload"
+    /// As `URLSession` tells its tasks apart.
+    enum Kind: String, CaseIterable {
+        case data, upload, download
+    }
+
+    var kind: Kind {
+        if self.destination != nil { return .download }
+        if case .none = self.body { return .data }
+        return .upload
     }
 
     var isStreamed: Bool {

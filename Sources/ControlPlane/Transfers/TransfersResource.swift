@@ -63,27 +63,30 @@ struct TransfersResource: Sendable {
     func list(_ call: ControlCall) throws(ControlProblem) -> Response {
         let limit = try call.query.integer("limit", in: 1...Self.largestLimit) ?? Self.standardLimit
         let start = try call.query.integer("cursor", in: 0...Int.max) ?? 0
-        let states = Set(call.query.list("state"))
-        if let unknown = states.first(where: { TransferStage(rawValue: $0) == nil }) {
-            let known = TransferStage.allCases.map(\.rawValue).joined(separator: ", ")
-            throw ControlProblem(400, "invalid-parameter", "state has \(unknown.prefix(64)); it may be \(known).")
-                .at(parameter: "state")
-        }
-        let kinds = Set(call.query.list("kind"))
-        let labels = call.query.values("label").map { $0.split(separator: ":", maxSplits: 1).map(String.init) }
+        let states = try Self.words(call.query, "state", of: TransferStage.self)
+        let kinds = try Self.words(call.query, "kind", of: TransferOrder.Kind.self)
+        let labels = call.query.values("label").map { ConnectionFilter.Label($0) }
         let found = self.shelf.all.filter { $0.number > UInt64(start) }.map { $0.shown(self.context.anchor) }.filter {
             one in
             (states.isEmpty || states.contains(one.state)) && (kinds.isEmpty || kinds.contains(one.kind))
-                && labels.allSatisfy { label in
-                    guard let name = label.first, let value = one.labels?[name] else { return false }
-                    return label.count < 2 || label[1] == value
-                }
+                && labels.allSatisfy { $0.isAmong(one.labels ?? [:]) }
         }
         let items = Array(found.prefix(limit))
         let next = found.count > limit ? items.last.map { Self.path(call.query, cursor: $0.id) } : nil
         return .json(
             JSONBody.encode(TransferPage(items: items, next: next)),
             headers: next.map { [.link: "<\($0)>; rel=\"next\""] } ?? [:])
+    }
+
+    /// - Throws: `ControlProblem` 400 for a value that is none of the choices.
+    private static func words<Choice: CaseIterable & RawRepresentable<String>>(
+        _ query: Query, _ name: String, of type: Choice.Type
+    ) throws(ControlProblem) -> Set<String> {
+        let given = Set(query.list(name))
+        guard let unknown = given.first(where: { Choice(rawValue: $0) == nil }) else { return given }
+        let known = type.allCases.map(\.rawValue).joined(separator: ", ")
+        throw ControlProblem(400, "invalid-parameter", "\(name) has \(unknown.prefix(64)); it may be \(known).")
+            .at(parameter: name)
     }
 
     private static func path(_ query: Query, cursor: String) -> String {
