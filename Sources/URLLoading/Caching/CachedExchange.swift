@@ -19,21 +19,13 @@ package struct CachedExchange: Codable, Hashable, Sendable {
 }
 
 extension CachedExchange {
-    /// Of a response that the program stores itself: as if it came at that time, in answer to `request` as sessions send
-    /// it.
+    /// Of a response that the program stores itself: as if it came at that time. Of the fields that it varies by only
+    /// those count that `request` itself says: what a session adds is not known here, and the program means it for the URL.
     init(storing response: URLResponse, for request: URLRequest, at time: Date) {
         let seconds = HTTPDate(time).seconds
         let fields = (response as? HTTPURLResponse)?.httpFields ?? [:]
-        var sent = HTTPFields()
-        if fields.contains(.vary) {
-            var request = request
-            // No storage of cookies is known here.
-            request.httpShouldHandleCookies = false
-            let lines = RequestDressing(.ephemeral).fields(of: request)
-            sent = HTTPFields(lines: lines.lazy.map { (name: $0.name, value: $0.value) })
-        }
+        let selection = VarySelection(response: fields, request: HTTPFields(request.allHTTPHeaderFields)).values ?? [:]
         self.init(
-            requestTime: seconds, responseTime: seconds,
-            selection: VarySelection(response: fields, request: sent).values)
+            requestTime: seconds, responseTime: seconds, selection: selection.filter { $0.value != nil })
     }
 }

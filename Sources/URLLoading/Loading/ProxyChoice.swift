@@ -58,9 +58,9 @@ struct ProxyChoice: Sendable {
     }
 }
 
-/// The variables by which the environment names proxies, as curl reads them: `http_proxy` in small letters alone, since
-/// a server's request could set `HTTP_PROXY` for a CGI program; `https_proxy`, `all_proxy` and `no_proxy` in either.
-/// Loopback is never behind a proxy.
+/// The variables by which the environment names proxies, as with curl: `http_proxy` in small letters alone, since a
+/// server's request could set `HTTP_PROXY` for a CGI program; `https_proxy`, `all_proxy` and `no_proxy` in either.
+/// `no_proxy` has hosts and domains, with or without a port, and no networks. Loopback is never behind a proxy.
 package struct ProxyEnvironment: Sendable {
     private var proxies: [String: String] = [:]
     private var exceptions: [String] = []
@@ -77,6 +77,7 @@ package struct ProxyEnvironment: Sendable {
     var isEmpty: Bool { self.proxies.isEmpty }
 
     /// The variable that names the proxy for a host; `nil` where there is none.
+    /// - Parameter port: `nil` for that of the scheme.
     package func variable(scheme: String, host: String, port: Int?) -> String? {
         let names: [String]
         switch scheme {
@@ -85,6 +86,7 @@ package struct ProxyEnvironment: Sendable {
         default: return nil
         }
         guard let name = names.first(where: { self.proxies[$0] != nil }), !Self.isLoopback(host) else { return nil }
+        let port = port ?? (scheme == "https" || scheme == "wss" ? 443 : 80)
         return self.exceptions.contains { Self.excepts($0, host, port) } ? nil : name
     }
 
@@ -94,7 +96,7 @@ package struct ProxyEnvironment: Sendable {
     }
 
     /// Whether `exception` is the host, a domain above it, or `*`; with a port, for that port alone.
-    private static func excepts(_ exception: String, _ host: String, _ port: Int?) -> Bool {
+    private static func excepts(_ exception: String, _ host: String, _ port: Int) -> Bool {
         var name = exception[...]
         if let colon = name.lastIndex(of: ":"), name.firstIndex(of: ":") == colon {
             guard Int(name[name.index(after: colon)...]) == port else { return false }

@@ -67,7 +67,11 @@ final class ProtocolLoad: NSObject, Loader, @unchecked Sendable {
         self.waiting = []
         self.backlog.end()
         let loading = Carried(self.loading)
-        self.queue.async { loading.value?.stopLoading() }
+        self.queue.async {
+            loading.value?.stopLoading()
+            // It holds this as its client.
+            self.loading = nil
+        }
     }
 
     func pull(_ count: Int) {
@@ -137,10 +141,15 @@ final class ProtocolLoad: NSObject, Loader, @unchecked Sendable {
             })
     }
 
+    /// What else a protocol may say, only these are kept, as those of HTTP.
+    private static func isSuccess(_ response: URLResponse) -> Bool {
+        (response as? HTTPURLResponse).map { (200...299).contains($0.statusCode) } ?? true
+    }
+
     private func respond(_ response: URLResponse, _ policy: URLCache.StoragePolicy) {
         guard !self.hasResponse else { return }
         self.hasResponse = true
-        if policy != .notAllowed { self.keeping = (policy, response, Data()) }
+        if policy != .notAllowed, Self.isSuccess(response) { self.keeping = (policy, response, Data()) }
         self.transfer.noteLocal(response, bytes: 0)
         self.transfer.responded(response)
     }

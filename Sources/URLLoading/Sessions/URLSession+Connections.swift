@@ -38,9 +38,9 @@ extension URLSession {
     func becomeStream(_ old: URLSessionDataTask, _ connection: UpgradedConnection) {
         guard let loop = ConnectionLoops.next() else {
             connection.close()
+            let record = old.transfer?.record ?? TaskMetricsRecord()
             old.use(nil)
-            let error = Self.exhaustion(old.currentRequest?.url)
-            return self.core.tellEnd(of: old, error, old.transfer?.record ?? TaskMetricsRecord(), session: self)
+            return self.core.tellEnd(of: old, Self.exhaustion(old.currentRequest?.url), record, session: self)
         }
         let task = URLSessionStreamTask(old.facts.withLock { $0 }, of: self)
         let life = ConnectionLife(task, of: self, on: loop)

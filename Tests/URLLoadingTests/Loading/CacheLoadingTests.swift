@@ -205,6 +205,7 @@ struct CacheLoadingTests {
                 $0.urlCache = URLCache(
                     memoryCapacity: place == .memory ? 1 << 20 : 0, diskCapacity: place == .disk ? 1 << 20 : 0,
                     directory: folder.url)
+                $0.httpAdditionalHeaders = ["X-A": "of the session"]
             }
         }
         func text(storing fields: [String: String]) async throws -> String? {
@@ -219,7 +220,9 @@ struct CacheLoadingTests {
         }
         let lasting = ["Cache-Control": "max-age=600"]
         #expect(try await text(storing: lasting) == "mine")
-        #expect(try await text(storing: lasting.merging(["Vary": "Accept-Encoding"]) { $1 }) == "mine")
+        for names in ["Accept-Encoding", "X-A, User-Agent", "*"] {
+            #expect(try await text(storing: lasting.merging(["Vary": names]) { $1 }) == "mine")
+        }
         #expect(server.requests.isEmpty)
         // Its own date tells that it is old.
         #expect(try await text(storing: lasting.merging(["Date": Self.anHourAgo]) { $1 }) == "the server's")

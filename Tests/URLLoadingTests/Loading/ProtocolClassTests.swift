@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 import URLLoading
 
@@ -66,6 +67,33 @@ struct ProtocolClassTests {
         override func stopLoading() {}
     }
 
+    /// Counts those of its kind that have begun and are not released.
+    final class Counted: Answering {
+        static let alive = Atomic<Int>(0)
+
+        override func startLoading() {
+            Self.alive.add(1, ordering: .relaxed)
+            super.startLoading()
+        }
+
+        deinit { Self.alive.subtract(1, ordering: .relaxed) }
+    }
+
+    /// Lets the cache keep what is no success.
+    final class Refusing: URLProtocol {
+        override class func canInit(with request: URLRequest) -> Bool { request.url?.host() == "answers.test" }
+        override func startLoading() {
+            guard let url = self.request.url, let status = Int(url.lastPathComponent),
+                let response = HTTPURLResponse(
+                    url: url, statusCode: status, httpVersion: "HTTP/1.1", headerFields: ["Cache-Control": "max-age=60"]
+                )
+            else { return }
+            self.client?.urlProtocol(self, didReceive: response, cacheStoragePolicy: .allowed)
+            self.client?.urlProtocolDidFinishLoading(self)
+        }
+        override func stopLoading() {}
+    }
+
     /// Fails at once, with an error that is not of URL loading.
     final class Failing: URLProtocol {
         struct Fault: Error {}
@@ -110,6 +138,35 @@ struct ProtocolClassTests {
         let session = URLSession.test { $0.protocolClasses = [Answering.self] }
         let loaded = try await session.load(self.url("http://answers.test/kept"))
         #expect(loaded.data == Data([0x00, 0x66, 0xFF, 0x41]) && loaded.status == 203)
+        session.invalidateAndCancel()
+    }
+
+    @Test func areReleasedWithWhatTheyLoadedFor() async throws {
+        weak var task: URLSessionTask?
+        for path in ["single", "failure", "kept"] {
+            let session = URLSession.test { $0.protocolClasses = [Counted.self] }
+            let outcome = Outcome<Bool>()
+            let running = session.dataTask(with: try self.url("http://answers.test/\(path)")) { _, _, _ in
+                outcome.give(true)
+            }
+            task = running
+            running.resume()
+            #expect(try await outcome.value())
+            session.finishTasksAndInvalidate()
+        }
+        let end = ContinuousClock.now + .seconds(60)
+        while Counted.alive.load(ordering: .relaxed) > 0 || task != nil, ContinuousClock.now < end {
+            await Task.yield()
+        }
+        #expect(Counted.alive.load(ordering: .relaxed) == 0 && task == nil)
+    }
+
+    @Test(arguments: [301, 404, 500])
+    func keepNothingButSuccess(_ status: Int) async throws {
+        let session = URLSession.test { $0.protocolClasses = [Refusing.self] }
+        let url = try self.url("http://answers.test/\(status)")
+        #expect(try await session.load(url).status == status)
+        #expect(session.configuration.urlCache?.cachedResponse(for: URLRequest(url: url)) == nil)
         session.invalidateAndCancel()
     }
 

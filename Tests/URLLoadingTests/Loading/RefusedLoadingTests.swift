@@ -151,8 +151,16 @@ struct ProxyEnvironmentTests {
     func areNotForExceptions(_ exceptions: String, _ isException: Bool) {
         for name in ["no_proxy", "NO_PROXY"] {
             let variables = ["http_proxy": Self.proxy, name: exceptions]
-            #expect((self.variable(variables, "http", "example.com", 80) == nil) == isException)
+            for port in [nil, 80] {
+                #expect((self.variable(variables, "http", "example.com", port) == nil) == isException)
+            }
         }
+    }
+
+    @Test func areNotForExceptionsWithThePortOfTheScheme() {
+        let variables = ["all_proxy": Self.proxy, "no_proxy": "example.com:443"]
+        #expect(self.variable(variables, "https") == nil && self.variable(variables, "wss") == nil)
+        #expect(self.variable(variables, "http") == "all_proxy")
     }
 
     @Test(arguments: [
