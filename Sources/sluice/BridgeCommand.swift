@@ -40,7 +40,7 @@ struct BridgeCommand: GatewayCommand {
               64  wrong usage, or an option with a wrong value
               69  --require-target was given and the target cannot be reached
               70  a fault of sluice itself
-              71  the system refused something at start, like an address where another process listens
+              71  the system refused something at start, like an address in use
               78  a certificate, key or other file cannot be used
             """)
 

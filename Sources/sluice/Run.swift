@@ -21,13 +21,6 @@ func run(_ located: LocatedConfiguration, source: ConfigurationSource) async thr
     var configuration = located.configuration
     source.adjust(&configuration)
     let log = TunnelLog(configuration.log)
-    log.note(
-        descriptors.before == descriptors.now
-            ? "descriptors: at most \(descriptors.now)"
-            : "descriptors: at most \(descriptors.now), raised from \(descriptors.before)", level: .info)
-    if let shortage = configuration.descriptorShortage(DescriptorReserve.process.budget) {
-        log.note(shortage, level: .warning)
-    }
     let events = ServiceEvents()
     let up: GatewayStart
     do {
@@ -37,6 +30,7 @@ func run(_ located: LocatedConfiguration, source: ConfigurationSource) async thr
     } catch let error as PlanFault {
         throw StartFailure.refusedBySystem("\(error)")
     }
+    note(descriptors, for: configuration, log: log)
     let watchdog = Watchdog(log: log)
     watchdog.tell("READY=1\nSTATUS=serving")
     up.control?.phase = .ready
@@ -49,4 +43,12 @@ func run(_ located: LocatedConfiguration, source: ConfigurationSource) async thr
     await up.control?.stop()
     log.flush()
     up.group.stop()
+}
+
+private func note(_ limits: (before: Int, now: Int), for configuration: GatewayConfiguration, log: TunnelLog) {
+    let before = limits.before == limits.now ? "" : ", raised from \(limits.before)"
+    log.note("descriptors: at most \(limits.now)\(before)", level: .info)
+    if let shortage = configuration.descriptorShortage(DescriptorReserve.process.budget) {
+        log.note(shortage, level: .warning)
+    }
 }

@@ -22,7 +22,7 @@ struct ServeCommand: GatewayCommand {
               0   drained after a signal
               64  wrong usage
               70  a fault of sluice itself
-              71  the system refused something at start, like an address where another process listens
+              71  the system refused something at start, like an address in use
               78  a problem in the configuration or the files it names
             """)
 

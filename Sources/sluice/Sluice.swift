@@ -36,7 +36,7 @@ struct Sluice: AsyncParsableCommand {
               64  wrong usage of the command line
               69  --require-target was given and the target cannot be reached
               70  a fault of sluice itself
-              71  the system refused something at start, like an address where another process listens
+              71  the system refused something at start, like an address in use
               78  a problem in the configuration or the files it names
             """,
         version: Version.text,

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from support import configuration
+from support import configuration, websocket
 from support.configured import Configured
 from support.deadlines import eventually, seconds, sized
 from support.gateway import run
@@ -77,6 +77,7 @@ def raw(sluice, folder, **more):
         sluice, folder, [configuration.listener("raw", "tcp://127.0.0.1:0", route="echo")], [configuration.route("echo", "echo")], **more)
 
 
+@pytest.mark.timeout(400)
 def test_more_clients_than_descriptors_beside_callers_of_the_control_plane(sluice, tmp_path):
     one = raw(sluice, tmp_path, descriptors=LIMIT, max_connections=10_000)
     idle = one.gateway.descriptors()
@@ -258,5 +259,26 @@ def test_memory_of_a_burst_of_handshakes_goes_back_to_the_system(sluice, server_
         eventually(lambda: gateway.memory() > before + (20 << 20), "handshakes take memory", within=20)
         for wire in burst[:-1]:
             wire.close()
-        eventually(lambda: gateway.memory() < before + (12 << 20), f"memory given back; {gateway.memory() - before}", within=45)
+        eventually(lambda: gateway.memory() < before + (12 << 20), "memory given back", within=45)
+        assert gateway.running()
+
+
+def test_memory_of_stalled_tunnels_goes_back_to_the_system(sluice):
+    with Listener() as target, contextlib.ExitStack() as stack:
+        gateway = sluice("bridge", "ws://127.0.0.1:0/", target.url("tcp"))
+        piece = bytes(1 << 16)
+        before = gateway.memory()
+        clients = []
+        for _ in range(300):
+            # A client that does not read what its upstream sends.
+            clients.append(stack.enter_context(contextlib.closing(websocket.connect(gateway.address(), "/", receive_buffer=4096))))
+            upstream = stack.enter_context(contextlib.closing(target.accept().socket))
+            upstream.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    upstream.send(piece)
+        eventually(lambda: gateway.memory() > before + (16 << 20), "stalled tunnels take memory", within=20)
+        for client in clients[:-1]:
+            client.reset()
+        eventually(lambda: gateway.memory() < before + (8 << 20), "memory given back", within=45)
         assert gateway.running()

@@ -28,6 +28,10 @@ struct RecordScript: Sendable, CustomTestStringConvertible {
         self.init(description, steps, [.failed(.peer(fault))])
     }
 
+    var asksForKeys: Bool {
+        self.steps.contains { if case .record(22, [24, 0, 0, 1, 1]) = $0 { true } else { false } }
+    }
+
     static func data(_ bytes: UInt8...) -> Step { .record(23, bytes) }
     static func alert(_ bytes: UInt8...) -> Step { .record(21, bytes) }
     static func message(_ bytes: UInt8...) -> Step { .record(22, bytes) }

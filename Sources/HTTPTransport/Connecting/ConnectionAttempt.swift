@@ -31,7 +31,7 @@ final class ConnectionAttempt: @unchecked Sendable {
 
     func begin() {
         guard DescriptorReserve.process.look() else {
-            return self.pool.eventLoop.execute { self.fail(.connecting(.system(.processDescriptorsExhausted))) }
+            return self.pool.eventLoop.execute { self.fail(.connecting(.ownResources(.processDescriptorsExhausted))) }
         }
         let bootstrap = ClientBootstrap(group: self.pool.eventLoop)
             .resolver(self.lookup)
@@ -69,7 +69,7 @@ final class ConnectionAttempt: @unchecked Sendable {
     private func equip(_ channel: any Channel) throws {
         // Many lookups may have ended at once since the attempts began.
         guard DescriptorReserve.process.look() else {
-            throw TransportFailure.system(.processDescriptorsExhausted)
+            throw TransportFailure.ownResources(.processDescriptorsExhausted)
         }
         let pipeline = channel.pipeline.syncOperations
         if let secure = try self.secureHandler() { try pipeline.addHandler(secure) }

@@ -52,7 +52,7 @@ package final class ConnectAttempt {
 
     private func resolve(_ host: String, port: UInt16) {
         guard self.loop.system.hasDescriptors else {
-            self.lastFailure = .system(.processDescriptorsExhausted)
+            self.lastFailure = .ownResources(.processDescriptorsExhausted)
             return self.loop.inNextTurn(self)
         }
         self.ticket = self.loop.system.resolve(host, port: port) { result in

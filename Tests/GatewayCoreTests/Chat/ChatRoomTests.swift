@@ -72,7 +72,7 @@ struct ChatRoomTests {
 
     @Test(arguments: [1 as UInt64, 2, 3])
     func stopReadingASpeakerWhileAnotherLoopIsBehind(_ seed: UInt64) throws {
-        let chat = try ChatScene(seed: seed)
+        let chat = try ChatScene(seed: seed, receiveBuffer: 1 << 20)
         let speaker = try chat.client(on: 0)
         let near = try chat.client(on: 0)
         let far = try chat.client(on: 1)
@@ -109,7 +109,7 @@ struct ChatRoomTests {
     }
 
     @Test func hearEverythingThatCameBeforeASpeakersClose() throws {
-        let chat = try ChatScene()
+        let chat = try ChatScene(receiveBuffer: 1 << 20)
         let speaker = try chat.client(on: 0)
         let far = try chat.client(on: 1)
         chat.gateway.stalled.insert(1)

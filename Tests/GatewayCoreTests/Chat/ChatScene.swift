@@ -20,10 +20,16 @@ final class ChatScene {
     /// Clients that came to a loop other than the wanted one.
     private var others: [ScriptedPeer] = []
 
-    /// - Parameter turn: time that a turn of a loop takes, so that others come to theirs.
-    init(loops: Int = 2, seed: UInt64 = 1, turn: Duration = .microseconds(1), backlog: Int = 64 << 20) throws {
+    /// - Parameters:
+    ///   - turn: time that a turn of a loop takes, so that others come to theirs.
+    ///   - receiveBuffer: of the clients' kernel, among others; large enough for what a turn brings, nobody is slow.
+    init(
+        loops: Int = 2, seed: UInt64 = 1, turn: Duration = .microseconds(1), backlog: Int = 64 << 20,
+        receiveBuffer: Int = 128 << 10
+    ) throws {
         var faults = FaultPlan.calm
         faults.turnCost = turn...turn
+        faults.receiveBuffer = receiveBuffer...receiveBuffer
         self.scene = try GatewayScene(
             Self.configuration, seed: seed, faults: faults, loops: loops, chatBacklog: backlog)
     }

@@ -42,9 +42,9 @@ struct FileAuditTests {
                     + "found a file that may not be opened at \"b.key\"; \(remedy)",
                 "c.yaml:49:28: listeners[1].tls.client-crl[1]: expected a file that can be read, "
                     + "found no such file at \"more.crl\"; \(remedy)",
-                "c.yaml:52:16: listeners[1].tls.key-log: expected a file that can be written, "
+                "c.yaml:53:16: listeners[1].tls.key-log: expected a file that can be written, "
                     + "found something that is not a file at \"keys.log\"; \(remedy)",
-                "c.yaml:106:11: upstreams[0].tls.ca: expected a file that can be read, found no such file at \"up.pem\"; \(remedy)",
+                "c.yaml:109:11: upstreams[0].tls.ca: expected a file that can be read, found no such file at \"up.pem\"; \(remedy)",
             ])
     }
 

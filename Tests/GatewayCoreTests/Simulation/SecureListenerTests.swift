@@ -154,7 +154,7 @@ struct SecureListenerTests {
     @Test func silentClientsDoNotKeepOthersFromTheirHandshake() throws {
         let files = try Files()
         let scene = try GatewayScene(
-            files.configuration.replacingOccurrences(
+            files.configuration().replacingOccurrences(
                 of: "plain-and-tls: true", with: "plain-and-tls: true\n    max-tls-handshakes: 2"))
         let silent = try (0..<8).map { _ in try scene.client(1001) }
         for client in silent { client.send([22]) }
@@ -180,7 +180,7 @@ struct SecureListenerTests {
     @Test func aHandshakeLongerThanItMayBeEndsTheConnection() throws {
         let files = try Files()
         let scene = try GatewayScene(
-            files.configuration.replacingOccurrences(
+            files.configuration().replacingOccurrences(
                 of: "plain-and-tls: true", with: "plain-and-tls: true\n    max-tls-handshake-size: 4KiB"))
         let client = try scene.client(1001)
         // A ClientHello of 60 KiB, of which the greater part is still to come.

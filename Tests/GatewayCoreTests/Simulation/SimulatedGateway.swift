@@ -56,11 +56,17 @@ final class SimulatedGateway {
     }
 
     private func open(_ listener: ListenerPlan) throws {
-        guard case .tcp(let address, let port) = listener.configuration.address else { return }
         var options = ListenOptions()
         options.portSharing = .join
+        let place: SocketAddress
+        switch listener.configuration.address {
+        case .tcp(let address, let port): place = SocketAddress(address, port: port)
+        case .tcpAny(let port):
+            options.dualStack = true
+            place = .ipv6(high: 0, low: 0, scope: 0, port: port)
+        case .unix, .adopted: return
+        }
         for part in self.parts {
-            let place = SocketAddress(address, port: port)
             try part.open(listener, on: part.loop.system.listen(place, options: options).get())
         }
     }

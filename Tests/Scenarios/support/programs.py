@@ -30,7 +30,9 @@ class Program:
         return self
 
     def wait(self, within=20.0):
-        return self.process.wait(timeout=seconds(within))
+        code = self.process.wait(timeout=seconds(within))
+        self.output.wait_for_end()
+        return code
 
     def end(self):
         if self.process.poll() is None:

@@ -98,7 +98,7 @@ struct DescriptorReserveTests {
         }
         defer { attempt.cancel() }
         #expect(network.run(until: { failure != nil }, atMost: .seconds(1)) == .conditionMet)
-        #expect(failure == .system(.processDescriptorsExhausted))
+        #expect(failure == .ownResources(.processDescriptorsExhausted))
     }
 
     @Test func saysHowManyThereAreAndWhatToDo() {
