@@ -1,14 +1,13 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// Swift 6 mode is the tools version's default. Warnings are errors in every target of ours.
-let house: [SwiftSetting] = [
-    .treatAllWarnings(as: .error),
-    .enableUpcomingFeature("ExistentialAny"),
-    .enableUpcomingFeature("MemberImportVisibility"),
-]
-/// The four rooms that hold unsafe code say so at each use.
-let room = house + [.strictMemorySafety()]
+/// Warnings are errors where `.ci/run` builds; elsewhere the next compiler's new warnings must not stop a build.
+let warnings: [SwiftSetting] = Context.environment["SLUICE_WARNINGS"] == "error" ? [.treatAllWarnings(as: .error)] : []
+/// Settings of every target. Swift 6 mode is the tools version's default.
+let house: [SwiftSetting] =
+    warnings + [.enableUpcomingFeature("ExistentialAny"), .enableUpcomingFeature("MemberImportVisibility")]
+/// Settings of the targets that hold unsafe code: each use of it is marked `unsafe`.
+let unsafeCode = house + [.strictMemorySafety()]
 
 /// Programs as an application's developer writes them for Foundation's URLSession, each in one file: built as they would
 /// be, and with the toolchain's own URL loading by the scenarios.
@@ -17,7 +16,7 @@ func application(
 ) -> Target {
     .executableTarget(
         name: name, dependencies: ["URLLoading"], path: "\(folder)/\(name)",
-        swiftSettings: [.treatAllWarnings(as: .error), .swiftLanguageMode(mode)])
+        swiftSettings: warnings + [.swiftLanguageMode(mode)])
 }
 
 let package = Package(
@@ -47,9 +46,9 @@ let package = Package(
         .systemLibrary(name: "CRunLoop"),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
-        .target(name: "ByteKernels", swiftSettings: room),
-        .target(name: "Deflate", dependencies: ["CZlib"], swiftSettings: room),
-        .target(name: "TLSEngine", dependencies: ["COpenSSL"], swiftSettings: room),
+        .target(name: "ByteKernels", swiftSettings: unsafeCode),
+        .target(name: "Deflate", dependencies: ["CZlib"], swiftSettings: unsafeCode),
+        .target(name: "TLSEngine", dependencies: ["COpenSSL"], swiftSettings: unsafeCode),
         .target(name: "WebSocketProtocol", dependencies: ["ByteKernels", "Deflate"], swiftSettings: house),
         .target(
             name: "HTTPSemantics",
@@ -61,7 +60,7 @@ let package = Package(
                 "CLinux", "ByteKernels",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
-            ], swiftSettings: room),
+            ], swiftSettings: unsafeCode),
         .target(
             name: "SessionTasks",
             dependencies: [

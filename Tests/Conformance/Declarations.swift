@@ -1,12 +1,5 @@
-/// What a file declares, read off its tokens.
+/// The functions that a file declares, found in its tokens.
 enum Declarations {
-    struct TypeDeclaration: Equatable {
-        let name: String
-        let line: Int
-        /// How many braces are open around it.
-        let depth: Int
-    }
-
     struct FunctionDeclaration: Equatable {
         let name: String
         let line: Int
@@ -14,30 +7,10 @@ enum Declarations {
         let lineCount: Int
     }
 
-    private static let typeWords: Set<String> = ["struct", "class", "enum", "protocol", "actor", "typealias"]
-
     /// Words that begin another declaration: a function that meets one before its brace has no body.
     private static let beginnings: Set<String> = [
         "func", "init", "var", "let", "case", "subscript", "associatedtype", "struct", "class", "enum", "protocol", "}",
     ]
-
-    static func types(in tokens: [Token]) -> [TypeDeclaration] {
-        var depth = 0
-        var types: [TypeDeclaration] = []
-        for (index, token) in tokens.enumerated() {
-            if token.text == "{" { depth += 1 }
-            if token.text == "}" { depth -= 1 }
-            guard self.isDeclaration(at: index, in: tokens, words: self.typeWords) else { continue }
-            types.append(TypeDeclaration(name: tokens[index + 1].text, line: token.line, depth: depth))
-        }
-        return types
-    }
-
-    /// The names of all types, functions and properties.
-    static func names(in tokens: [Token]) -> [Token] {
-        let words = self.typeWords.union(["func", "var", "let", "case"])
-        return tokens.indices.filter { self.isDeclaration(at: $0, in: tokens, words: words) }.map { tokens[$0 + 1] }
-    }
 
     static func functions(in tokens: [Token]) -> [FunctionDeclaration] {
         tokens.indices.compactMap { index in

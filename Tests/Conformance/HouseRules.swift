@@ -1,4 +1,4 @@
-/// The rules of the house that can be read off one file.
+/// Rules that one source file can be checked against by itself.
 enum HouseRules {
     static let largestFile = 600
     static let largestFunction = 40
@@ -8,22 +8,12 @@ enum HouseRules {
         "Sources/ControlPlane/Access/PeerProcess+Asking.swift",
     ]
     static let publicModules: Set<String> = ["SessionTasks", "TLSEngine", "URLLoading", "WebSocketProtocol"]
-    static let bannedNameParts: Set<String> = [
-        "manager", "managers", "helper", "helpers", "util", "utils", "utility", "utilities", "base", "impl", "info",
-        "misc", "common",
-    ]
-    /// Names that code written for Foundation expects of the library.
-    static let expectedNames: Set<String> = [
-        "userInfo", "NSHTTPCookieManagerCookiesChanged", "NSHTTPCookieManagerAcceptPolicyChanged",
-    ]
 
     static func findings(in file: SourceFile) -> [Finding] {
         var findings = self.size(of: file)
         findings += self.traps(in: file)
         findings += self.unsafeOutsideRooms(in: file)
         findings += self.publicOutsideTheLibrary(in: file)
-        findings += self.names(in: file)
-        findings += self.fileName(in: file)
         return findings.sorted { $0.line < $1.line }
     }
 
@@ -40,7 +30,7 @@ enum HouseRules {
         return findings
     }
 
-    /// Bytes from outside must never reach a trap, so the words that trap do not occur.
+    /// Bytes from outside must never reach a trap, so nothing that traps occurs.
     static func traps(in file: SourceFile) -> [Finding] {
         var findings: [Finding] = []
         for (index, token) in file.tokens.enumerated() {
@@ -73,43 +63,6 @@ enum HouseRules {
         return file.tokens.filter { $0.text == "public" || $0.text == "open" && $0.isModifier(in: file) }.map { token in
             Finding(path: file.path, line: token.line, rule: "\(token.text) in \(file.module)")
         }
-    }
-
-    static func names(in file: SourceFile) -> [Finding] {
-        var findings: [Finding] = []
-        if let part = self.bannedPart(of: file.name) {
-            findings.append(Finding(path: file.path, line: 1, rule: "banned word \(part) in the file's name"))
-        }
-        for name in Declarations.names(in: file.tokens) where !self.expectedNames.contains(name.text) {
-            if let part = self.bannedPart(of: name.text) {
-                findings.append(Finding(path: file.path, line: name.line, rule: "banned word \(part) in \(name.text)"))
-            }
-        }
-        for type in Declarations.types(in: file.tokens) where type.name == file.module {
-            findings.append(Finding(path: file.path, line: type.line, rule: "type named like its module"))
-        }
-        return findings
-    }
-
-    /// A file of one type is named after it. One of several is named after what they are together.
-    static func fileName(in file: SourceFile) -> [Finding] {
-        let types = Declarations.types(in: file.tokens).filter { $0.depth == 0 }
-        guard let first = types.first, types.count == 1, first.name != file.name else { return [] }
-        return [Finding(path: file.path, line: first.line, rule: "type \(first.name) in a file of another name")]
-    }
-
-    /// The first banned word among the words of a camel-case name. Digits belong to the word before them, so the
-    /// encoding `base64` is not the banned `base`.
-    static func bannedPart(of name: String) -> String? {
-        var words: [String] = []
-        var before: Character = "_"
-        for character in name {
-            let begins = character.isUppercase && !before.isUppercase || before == "_" || before == "+"
-            if begins || words.isEmpty { words.append("") }
-            if character != "_", character != "+" { words[words.count - 1].append(character) }
-            before = character
-        }
-        return words.map { $0.lowercased() }.first(where: self.bannedNameParts.contains)
     }
 }
 

@@ -6,7 +6,7 @@ struct HouseRulesTests {
         HouseRules.findings(in: SourceFile(path: path, text: text)).map(\.rule)
     }
 
-    @Test func everySourceKeepsThem() throws {
+    @Test func sourcesKeepTheRules() throws {
         let findings = try SourceFile.all().flatMap(HouseRules.findings)
         #expect(findings == [], "\(findings.map(\.description).joined(separator: "\n"))")
     }
@@ -15,14 +15,14 @@ struct HouseRulesTests {
         "a!.b", "f()!", "c[0]!", "var a: Int!", "try! f()", "b as! C", "fatalError()", "preconditionFailure(\"x\")",
         "\"\\(a!)\"", "a! = b", "x?.y!", "`default`!",
     ])
-    func findsTraps(_ source: String) {
+    func trapIsFound(_ source: String) {
         #expect(self.rules(source).count == 1)
     }
 
     @Test(arguments: [
         "a != b", "a!=b", "!a", "if !f() {}", "a && !b", "(!a)", "[!a]", "// a!", "\"fatalError() a!\"", "a !== b",
     ])
-    func acceptsWhatIsNoTrap(_ source: String) {
+    func otherTextIsNoTrap(_ source: String) {
         #expect(self.rules(source) == [])
     }
 
@@ -30,61 +30,27 @@ struct HouseRulesTests {
         "let p: UnsafeRawPointer", "a.withUnsafeBytes { $0 }", "unsafe f()", "nonisolated(unsafe) var a = 1",
         "unsafeBitCast(a, to: B.self)",
     ])
-    func findsUnsafeCodeOutsideTheRooms(_ source: String) {
+    func unsafeCodeOutsideItsFoldersIsFound(_ source: String) {
         #expect(self.rules(source).count == 1)
         #expect(self.rules(source, path: "Sources/StreamTransport/Loop/Loop.swift").count == 1)
         #expect(self.rules(source, path: "Sources/StreamTransport/System/Loop.swift") == [])
         #expect(self.rules(source, path: "Sources/ByteKernels/Mask.swift") == [])
     }
 
-    @Test func findsPublicOutsideTheLibrary() {
+    @Test func publicOutsideTheLibraryIsFound() {
         #expect(self.rules("public struct Route {}") == ["public in GatewayCore"])
         #expect(self.rules("open class Route {}") == ["open in GatewayCore"])
         #expect(self.rules("public struct Frame {}", path: "Sources/WebSocketProtocol/Frame.swift") == [])
         #expect(self.rules("enum Route { case open; func open() {} }") == [])
     }
 
-    @Test(arguments: [
-        "struct RouteManager {}", "func parseHelper() {}", "let connInfo = 1", "enum BaseRoute {}", "var utils = 1",
-        "protocol RouteImpl {}", "case misc", "let COMMON = 1",
-    ])
-    func findsBannedWordsInNames(_ source: String) {
-        #expect(self.rules(source).filter { $0.hasPrefix("banned") }.count == 1)
-    }
-
-    @Test(arguments: [
-        "struct Database {}", "let base64 = 1", "var information = 1", "func baseline() {}", "let uncommon = 1",
-    ])
-    func acceptsWordsThatOnlyContainThem(_ source: String) {
-        #expect(self.rules(source).filter { $0.hasPrefix("banned") } == [])
-    }
-
-    @Test func looksAtTheNameOfTheFile() {
-        #expect(self.rules("", path: "Sources/GatewayCore/Utils.swift").count == 1)
-        #expect(self.rules("extension Route {}", path: "Sources/GatewayCore/Route+Helpers.swift").count == 1)
-    }
-
-    @Test func findsATypeNamedLikeItsModule() {
-        #expect(
-            self.rules("enum GatewayCore {}", path: "Sources/GatewayCore/GatewayCore.swift") == [
-                "type named like its module"
-            ])
-    }
-
-    @Test func wantsTheFileOfOneTypeNamedAfterIt() {
-        #expect(self.rules("struct Route { enum Kind {} }\nextension Route {}") == [])
-        #expect(self.rules("struct Route {}\nprivate struct Path {}") == [])
-        #expect(self.rules("struct Host {}\nstruct Path {}") == [])
-        #expect(self.rules("struct Path {}") == ["type Path in a file of another name"])
-    }
-
-    @Test func wantsFilesOfAtMost600Lines() {
+    @Test func fileOfMoreThan600LinesIsFound() {
         #expect(self.rules(String(repeating: "\n", count: 600)) == [])
         #expect(self.rules(String(repeating: "\n", count: 601)).count == 1)
         #expect(self.rules(String(repeating: "\n", count: 600) + "let a = 1").count == 1)
     }
 
-    @Test func wantsFunctionsOfAtMost40Lines() {
+    @Test func functionOfMoreThan40LinesIsFound() {
         let longest = "func f(a: [Int] = [1]) -> Int {\n" + String(repeating: "g()\n", count: 38) + "}\n"
         #expect(self.rules(longest) == [])
         #expect(self.rules(longest.replacing("{\n", with: "{\n\n")) == ["function f of 41 lines, more than 40"])

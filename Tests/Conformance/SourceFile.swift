@@ -18,11 +18,6 @@ struct SourceFile {
         self.path.split(separator: "/").dropFirst().first.map(String.init) ?? ""
     }
 
-    /// The file's name without `.swift`.
-    var name: String {
-        let last = self.path.split(separator: "/").last.map(String.init) ?? ""
-        return last.hasSuffix(".swift") ? String(last.dropLast(6)) : last
-    }
 
     /// The top of the project, found from where this file stands.
     static let projectRoot = URL(filePath: #filePath)

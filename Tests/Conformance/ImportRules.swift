@@ -1,0 +1,42 @@
+/// Import rules that a target's list of dependencies cannot express. Which target of ours may import which is
+/// Package.swift's to say; `.ci/run` has SwiftPM check it (`--explicit-target-dependency-import-check error`).
+enum ImportRules {
+    /// Modules that only these paths under `Sources` may import: the toolchain's own, which every target can see, and C
+    /// libraries that one folder of a target owns.
+    static let owners: [String: [String]] = [
+        "COpenSSL": ["TLSEngine/OpenSSL/", "TestSupport/"],
+        "CLinux": [
+            "StreamTransport/System/",
+            // File status calls, which Foundation hides.
+            "ControlPlane/Transfers/",
+        ],
+        "CRunLoop": ["URLLoading/Streams/"],
+        "Glibc": ["StreamTransport/System/"],
+        "Dispatch": ["URLLoading/"],
+        "Foundation": ["URLLoading/", "ControlClient/", "ControlPlane/", "Commands/", "sluice/"],
+        "FoundationEssentials": ["ControlPlane/"],
+        // URLLoading takes its place; only side-by-side tests and benchmarks link it.
+        "FoundationNetworking": [],
+        "Testing": ["TestSupport/"],
+    ]
+
+    static func findings(in file: SourceFile) -> [Finding] {
+        self.imports(of: file).compactMap { name in
+            guard let owners = self.owners[name.text],
+                !owners.contains(where: { file.path.hasPrefix("Sources/\($0)") })
+            else { return nil }
+            return Finding(path: file.path, line: name.line, rule: "\(name.text) may not be imported here")
+        }
+    }
+
+    /// The module named by every import declaration: of `import struct A.B`, that is `A`.
+    static func imports(of file: SourceFile) -> [Token] {
+        let kinds: Set<String> = ["struct", "class", "enum", "protocol", "typealias", "func", "var", "let"]
+        return file.tokens.indices.compactMap { index in
+            // `import` is a reserved word: in backticks or behind a dot it is a name.
+            guard file.tokens[index].text == "import" else { return nil }
+            if index > 0, [".", "`"].contains(file.tokens[index - 1].text) { return nil }
+            return file.tokens[(index + 1)...].first { !kinds.contains($0.text) }
+        }
+    }
+}
