@@ -79,3 +79,124 @@ extension RawSpan {
         return unsafe self.unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: type)
     }
 }
+
+extension String {
+    /// The text that `bytes` stand for where nobody says how they are encoded: UTF-8 if they are valid as such, else
+    /// ISO-8859-1, in which every byte is a character. Never fails and never replaces anything.
+    package init(tolerant bytes: RawSpan) {
+        self = unsafe bytes.withUnsafeBytes { buffer in
+            if unsafe !buffer.contains(where: { $0 >= 0x80 }) {
+                return unsafe String(unsafeUninitializedCapacity: buffer.count) { unsafe Self.fill($0, from: buffer) }
+            }
+            if let text = unsafe String(validating: buffer, as: UTF8.self) { return text }
+            return unsafe String(String.UnicodeScalarView(buffer.lazy.map { Unicode.Scalar($0) }))
+        }
+    }
+
+    private static func fill(_ text: UnsafeMutableBufferPointer<UInt8>, from bytes: UnsafeRawBufferPointer) -> Int {
+        unsafe UnsafeMutableRawBufferPointer(text).copyMemory(from: bytes)
+        return bytes.count
+    }
+}
+
+/// Bytes in the memory of somebody who deals in pointers, as interfaces of Foundation do. Their overriders take them by
+/// these names, and copy by what is below.
+package enum ForeignBytes {
+    package typealias Source = UnsafePointer<UInt8>
+    package typealias Target = UnsafeMutablePointer<UInt8>
+    package typealias TargetSlot = UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>
+    package typealias CountSlot = UnsafeMutablePointer<Int>
+}
+
+extension RawSpan {
+    /// Copies all bytes to `target`, where the caller of the interface promised that much room.
+    package func copy(to target: ForeignBytes.Target) {
+        unsafe self.withUnsafeBytes { bytes in
+            guard let source = bytes.baseAddress else { return }
+            unsafe UnsafeMutableRawPointer(target).copyMemory(from: source, byteCount: bytes.count)
+        }
+    }
+}
+
+extension [UInt8] {
+    /// A copy of the `count` bytes that the caller of the interface promised to be at `source`.
+    package init(copying source: ForeignBytes.Source, count: Int) {
+        self = unsafe Array(UnsafeBufferPointer(start: source, count: Swift.max(0, count)))
+    }
+}
+
+/// Up to eight bytes that go before others, as a frame's head goes before its payload: held in a register, and written
+/// with one store.
+package struct LeadingBytes: Sendable, Hashable {
+    /// The first byte is the lowest; what is above `count` bytes is nothing.
+    package let bits: UInt64
+    /// 0 to 8.
+    package let count: Int
+
+    @inlinable
+    package init(_ bits: UInt64, count: Int) {
+        self.bits = bits
+        self.count = min(8, max(0, count))
+    }
+
+    /// The byte at `index`, which counts from the first one written.
+    @inlinable
+    package subscript(index: Int) -> UInt8 {
+        UInt8(truncatingIfNeeded: self.bits &>> UInt64(8 &* (index & 7)))
+    }
+
+    /// Writes them to the front of `target`, and `bytes` behind them; traps where they do not fit.
+    /// - Returns: the bytes written.
+    package func lead(_ bytes: RawSpan, into target: inout MutableRawSpan) -> Int {
+        for index in 0..<self.count {
+            target.storeBytes(of: self[index], toByteOffset: index, as: UInt8.self)
+        }
+        target.copy(bytes, at: self.count)
+        return self.count + bytes.byteCount
+    }
+}
+
+/// Text written into room that was reserved for all of it at once, so that no byte costs a look at its owner. Each of
+/// these traps where the room is less than what is appended, as `append` of one byte does.
+extension OutputSpan<UInt8> {
+    /// Appends a copy of `bytes`.
+    @inlinable @inline(__always)
+    package mutating func append(copying bytes: Span<UInt8>) {
+        unsafe bytes.withUnsafeBufferPointer { unsafe self.append(copying: $0) }
+    }
+
+    /// Appends the UTF-8 of a literal.
+    @inlinable
+    package mutating func append(literal text: StaticString) {
+        text.withUTF8Buffer { unsafe self.append(copying: $0) }
+    }
+
+    @inlinable @inline(__always)
+    mutating func append(copying bytes: UnsafeBufferPointer<UInt8>) {
+        unsafe self.withUnsafeMutableBufferPointer { room, count in
+            precondition(bytes.count <= room.count - count)
+            let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(room)[count...])
+            unsafe rest.copyMemory(from: UnsafeRawBufferPointer(bytes))
+            count += bytes.count
+        }
+    }
+
+    /// The most digits that `append(decimal:)` writes.
+    @inlinable
+    package static var decimalRoom: Int { 20 }
+
+    /// Appends a number in decimal digits, without any in front that say nothing.
+    @inlinable
+    package mutating func append(decimal value: UInt64) {
+        if value > 99 { self.append(decimal: value / 100) }
+        if value > 9 { return self.append(twoDigits: value % 100) }
+        self.append(UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: value))
+    }
+
+    /// - Parameter value: at most 99.
+    @inlinable @inline(__always)
+    package mutating func append(twoDigits value: UInt64) {
+        self.append(UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: value / 10))
+        self.append(UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: value % 10))
+    }
+}

@@ -142,3 +142,115 @@ package final class ScriptedPeer {
         self.system.rewatch(self.descriptor, for: interest, token: self.token)
     }
 }
+
+/// A program made of scripted peers: one loop's worth of raw sockets that do nothing but what a test tells them.
+///
+/// Takes its turns from a `TransportGround`, or from whoever calls `turn`.
+package final class ScriptedHost {
+    package let system: any System
+    private var peers: [UInt64: ScriptedPeer] = [:]
+    private var listeners: [UInt64: ScriptedListener] = [:]
+    private var lastToken: UInt64 = 0
+    private var events = ReadyEvents()
+
+    package init(on system: any System) {
+        self.system = system
+    }
+
+    /// Begins to connect; `ScriptedPeer.isConnected` or `failure` says how it went.
+    package func connect(to address: SocketAddress) throws(SystemError) -> ScriptedPeer {
+        let descriptor = try self.system.connect(address).get()
+        return self.adopt(descriptor, connected: false)
+    }
+
+    /// Takes over a descriptor that is connected.
+    package func adopt(_ descriptor: Descriptor) -> ScriptedPeer {
+        self.adopt(descriptor, connected: true)
+    }
+
+    private func adopt(_ descriptor: Descriptor, connected: Bool) -> ScriptedPeer {
+        let token = self.nextToken()
+        let peer = ScriptedPeer(descriptor, on: self.system, token: token, connected: connected)
+        self.peers[token] = peer
+        return peer
+    }
+
+    package func listen(
+        at address: SocketAddress, options: ListenOptions = ListenOptions()
+    ) throws(SystemError) -> ScriptedListener {
+        let descriptor = try self.system.listen(address, options: options).get()
+        let token = self.nextToken()
+        let listener = ScriptedListener(descriptor, of: self, token: token)
+        self.listeners[token] = listener
+        return listener
+    }
+
+    private func nextToken() -> UInt64 {
+        self.lastToken += 1
+        return self.lastToken
+    }
+
+    /// One turn: waits for something to be ready, and acts on it.
+    package func turn() {
+        self.system.wait(&self.events, until: nil)
+        for event in self.events.events {
+            self.peers[event.token]?.ready(event.ready)
+            self.listeners[event.token]?.ready()
+        }
+    }
+
+    /// Closes every socket.
+    package func close() {
+        for (_, peer) in self.peers.sorted(by: { $0.key < $1.key }) { peer.close() }
+        for (_, listener) in self.listeners.sorted(by: { $0.key < $1.key }) { listener.close() }
+        self.peers = [:]
+        self.listeners = [:]
+    }
+}
+
+/// A listening socket played by a test: accepts whoever comes, unless told not to.
+package final class ScriptedListener {
+    package let descriptor: Descriptor
+    /// Whoever came, in order.
+    package private(set) var accepted: [ScriptedPeer] = []
+    package private(set) var peerAddresses: [SocketAddress] = []
+    /// Off: newcomers wait in the kernel's queue.
+    package var isAccepting = true {
+        didSet { self.system.rewatch(self.descriptor, for: self.isAccepting ? .readable : [], token: self.token) }
+    }
+    /// Whether peers read from the moment they are accepted.
+    package var acceptsReading = true
+
+    private let system: any System
+    private let token: UInt64
+    private weak var host: ScriptedHost?
+    private var isClosed = false
+
+    init(_ descriptor: Descriptor, of host: ScriptedHost, token: UInt64) {
+        self.descriptor = descriptor
+        self.system = host.system
+        self.token = token
+        self.host = host
+        _ = self.system.watch(descriptor, for: .readable, token: token)
+    }
+
+    /// With the port that the system picked for port 0.
+    package var address: SocketAddress {
+        self.system.localAddress(self.descriptor) ?? .unix(path: "")
+    }
+
+    package func close() {
+        guard !self.isClosed else { return }
+        self.isClosed = true
+        self.system.close(self.descriptor)
+    }
+
+    func ready() {
+        guard !self.isClosed, self.isAccepting, let host = self.host else { return }
+        guard case .success(let socket) = self.system.accept(self.descriptor) else { return }
+        let peer = host.adopt(socket.descriptor)
+        peer.isReading = self.acceptsReading
+        self.accepted.append(peer)
+        self.peerAddresses.append(socket.peer)
+    }
+}

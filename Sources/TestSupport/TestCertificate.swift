@@ -104,3 +104,159 @@ package final class TestCertificate: @unchecked Sendable {
         }
     }
 }
+
+/// What a test certificate is to say.
+package struct TestCertificateProfile: Sendable {
+    package var subjectName: String
+    /// DNS names, wildcards included.
+    package var names: [String]
+    /// IP addresses in text.
+    package var addresses: [String]
+    /// Seconds from now.
+    package var validFrom = -3600
+    /// Seconds from now; negative makes it expired.
+    package var validUntil = 86_400
+    /// An extended key usage in OpenSSL's words.
+    package var usage = "serverAuth,clientAuth"
+    package var isAuthority = false
+
+    package init(_ subjectName: String, names: [String] = [], addresses: [String] = []) {
+        self.subjectName = subjectName
+        self.names = names
+        self.addresses = addresses
+    }
+
+    package static func expired(_ name: String) -> TestCertificateProfile {
+        var profile = TestCertificateProfile(name, names: [name])
+        profile.validFrom = -7200
+        profile.validUntil = -3600
+        return profile
+    }
+
+    package static func authority(_ name: String) -> TestCertificateProfile {
+        var profile = TestCertificateProfile(name)
+        profile.isAuthority = true
+        return profile
+    }
+}
+
+/// Issues test certificates and revokes them.
+package final class TestCertificateAuthority: Sendable {
+    package let certificate: TestCertificate
+    package var pem: String { self.certificate.certificatePEM }
+
+    /// A root.
+    package init(_ name: String = "Test Root", key: TestCertificateKey.Kind = .ec) throws(TestCertificateFailure) {
+        self.certificate = try TestCertificate(.authority(name), key: TestCertificateKey(key))
+    }
+
+    private init(_ certificate: TestCertificate) {
+        self.certificate = certificate
+    }
+
+    package func intermediate(_ name: String = "Test Intermediate") throws(TestCertificateFailure)
+        -> TestCertificateAuthority
+    {
+        TestCertificateAuthority(try TestCertificate(.authority(name), issuer: self.certificate))
+    }
+
+    package func issue(
+        _ profile: TestCertificateProfile, key: TestCertificateKey.Kind = .ec
+    ) throws(TestCertificateFailure) -> TestCertificate {
+        try TestCertificate(profile, key: TestCertificateKey(key), issuer: self.certificate)
+    }
+
+    /// A certificate for these host names.
+    package func issue(
+        _ names: String..., key: TestCertificateKey.Kind = .ec
+    ) throws(TestCertificateFailure) -> TestCertificate {
+        try self.issue(TestCertificateProfile(names.first ?? "nobody", names: names), key: key)
+    }
+
+    /// This authority's list of revoked certificates, valid for a day; PEM.
+    package func revocationList(_ revoked: [TestCertificate]) throws(TestCertificateFailure) -> String {
+        guard let list = X509_CRL_new(), let now = X509_gmtime_adj(nil, -3600), let next = X509_gmtime_adj(nil, 86_400)
+        else { throw TestCertificateFailure(description: "no memory") }
+        defer {
+            X509_CRL_free(list)
+            ASN1_TIME_free(now)
+            ASN1_TIME_free(next)
+        }
+        X509_CRL_set_version(list, 1)
+        X509_CRL_set_issuer_name(list, X509_get_subject_name(self.certificate.handle))
+        X509_CRL_set1_lastUpdate(list, now)
+        X509_CRL_set1_nextUpdate(list, next)
+        for certificate in revoked {
+            guard let entry = X509_REVOKED_new() else { continue }
+            X509_REVOKED_set_serialNumber(entry, X509_get_serialNumber(certificate.handle))
+            X509_REVOKED_set_revocationDate(entry, now)
+            X509_CRL_add0_revoked(list, entry)
+        }
+        X509_CRL_sort(list)
+        guard X509_CRL_sign(list, self.certificate.key.handle, EVP_sha256()) > 0 else {
+            throw TestCertificateFailure(description: "the list cannot be signed")
+        }
+        return try TestCertificateText.write { PEM_write_bio_X509_CRL($0, list) }
+    }
+}
+
+/// A fresh private key for tests.
+package final class TestCertificateKey: @unchecked Sendable {
+    package enum Kind: Sendable, Hashable, CaseIterable {
+        /// P-256: quick to make, the kind to take when it does not matter.
+        case ec
+        /// 2048 bits.
+        case rsa
+    }
+
+    package let kind: Kind
+    let handle: OpaquePointer
+
+    package init(_ kind: Kind = .ec) throws(TestCertificateFailure) {
+        let made =
+            switch kind {
+            case .ec: sluice_generate_ec("P-256")
+            case .rsa: sluice_generate_rsa(2048)
+            }
+        guard let made else { throw TestCertificateFailure(description: "no \(kind) key") }
+        self.kind = kind
+        self.handle = made
+    }
+
+    deinit {
+        EVP_PKEY_free(self.handle)
+    }
+
+    /// PKCS#8 PEM, encrypted with AES-256 if there is a password.
+    package func pem(password: String? = nil) throws(TestCertificateFailure) -> String {
+        try TestCertificateText.write { bio in
+            let cipher = password == nil ? nil : EVP_aes_256_cbc()
+            return PEM_write_bio_PKCS8PrivateKey(
+                bio, self.handle, cipher, password, Int32(password?.utf8.count ?? 0), nil, nil)
+        }
+    }
+}
+
+/// Collects what OpenSSL writes.
+enum TestCertificateText {
+    static func bytes(
+        _ body: (OpaquePointer) -> Int32
+    ) throws(TestCertificateFailure) -> [UInt8] {
+        guard let bio = BIO_new(BIO_s_mem()) else { throw TestCertificateFailure(description: "no memory") }
+        defer { BIO_free(bio) }
+        guard body(bio) == 1 else { throw TestCertificateFailure(description: "cannot be written") }
+        var bytes = [UInt8](repeating: 0, count: Int(clamping: BIO_ctrl_pending(bio)))
+        let count = BIO_read(bio, &bytes, Int32(clamping: bytes.count))
+        guard count == bytes.count else { throw TestCertificateFailure(description: "cannot be read back") }
+        return bytes
+    }
+
+    static func write(_ body: (OpaquePointer) -> Int32) throws(TestCertificateFailure) -> String {
+        String(decoding: try self.bytes(body), as: UTF8.self)
+    }
+}
+
+/// OpenSSL refused to make a certificate for a test.
+package struct TestCertificateFailure: Error, CustomStringConvertible {
+    package let description: String
+}

@@ -149,3 +149,107 @@ package struct LineEditor: Sendable {
         return place
     }
 }
+
+/// The one row of a terminal that shows a line being written. A line that is longer is shown in part: the part with the
+/// cursor.
+package struct EditorRow: Sendable, Equatable {
+    /// What stands behind the prompt, safe to print.
+    package let text: String
+    /// Cells between the end of the prompt and the cursor.
+    package let cursorCells: Int
+
+    /// - Parameter cells: room behind the prompt; at least 2 are taken.
+    package init(_ characters: [Character], cursor: Int, cells: Int) {
+        let room = max(2, cells)
+        let shown = characters.map(TerminalText.shown)
+        let widths = shown.map(CellWidth.of)
+        var first = min(cursor, characters.count)
+        var used = 0
+        // The cursor itself needs a cell. Half of the room is kept for what stands behind it, while there is any.
+        let behind = widths[first...].prefix(room).reduce(0, +)
+        let before = max(room / 2, room - 1 - behind)
+        while first > 0, used + widths[first - 1] <= before {
+            first -= 1
+            used += widths[first]
+        }
+        self.cursorCells = used
+        var last = min(cursor, characters.count)
+        while last < characters.count, used + widths[last] < room {
+            used += widths[last]
+            last += 1
+        }
+        self.text = shown[first..<last].joined()
+    }
+
+    /// Draws the row in place of what stands in the terminal's current one, and puts the cursor where it belongs.
+    /// - Parameters:
+    ///   - prompt: printed as it is.
+    ///   - promptCells: the cells that it takes.
+    package func drawn(prompt: String, promptCells: Int) -> String {
+        let column = promptCells + self.cursorCells
+        return "\r\u{1B}[K\(prompt)\(self.text)\r" + (column > 0 ? "\u{1B}[\(column)C" : "")
+    }
+}
+
+/// Lines entered so far, to be gone through backwards and forwards. Kept in memory only: what is typed to a peer may be
+/// secret.
+package struct InputHistory: Sendable, Equatable {
+    /// When more are added, the oldest go.
+    package let limit: Int
+    private var lines: [String] = []
+    /// Index into `lines`; their count stands for the line that is being written.
+    private var place = 0
+    private var draft = ""
+
+    package init(limit: Int = 500) {
+        self.limit = max(1, limit)
+    }
+
+    /// Empty lines and repetitions of the last one are not kept.
+    package mutating func add(_ line: String) {
+        if !line.isEmpty, self.lines.last != line { self.lines.append(line) }
+        if self.lines.count > self.limit { self.lines.removeFirst(self.lines.count - self.limit) }
+        self.place = self.lines.count
+        self.draft = ""
+    }
+
+    /// - Parameter current: what stands in the editor; kept if it is the line that is being written.
+    /// - Returns: `nil` at the oldest line.
+    package mutating func older(than current: String) -> String? {
+        guard self.place > 0 else { return nil }
+        if self.place == self.lines.count { self.draft = current }
+        self.place -= 1
+        return self.lines[self.place]
+    }
+
+    /// - Returns: the line that was being written behind the newest one, and `nil` behind that.
+    package mutating func newer() -> String? {
+        guard self.place < self.lines.count else { return nil }
+        self.place += 1
+        return self.place == self.lines.count ? self.draft : self.lines[self.place]
+    }
+}
+
+/// How many cells of a terminal a character takes.
+package enum CellWidth {
+    /// Ranges of wide scalars: the East Asian scripts, their full-width forms, and pictographs (UAX #11, in large).
+    private static let wide: [ClosedRange<UInt32>] = [
+        0x1100...0x115F, 0x2E80...0x303E, 0x3041...0x33FF, 0x3400...0x4DBF, 0x4E00...0x9FFF, 0xA000...0xA4CF,
+        0xA960...0xA97F, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF00...0xFF60, 0xFFE0...0xFFE6,
+        0x1F300...0x1F64F, 0x1F680...0x1F6FF, 0x1F900...0x1F9FF, 0x1FA70...0x1FAFF, 0x20000...0x3FFFD,
+    ]
+
+    package static func of(_ text: String) -> Int {
+        text.reduce(0) { $0 + self.of($1) }
+    }
+
+    package static func of(_ character: Character) -> Int {
+        guard let scalar = character.unicodeScalars.first else { return 0 }
+        switch scalar.properties.generalCategory {
+        case .nonspacingMark, .enclosingMark, .format, .control: return 0
+        default: break
+        }
+        if scalar.properties.isEmojiPresentation { return 2 }
+        return self.wide.contains { $0.contains(scalar.value) } ? 2 : 1
+    }
+}

@@ -40,3 +40,91 @@ package enum TerminalText {
         }
     }
 }
+
+/// Bytes as hexadecimal digits.
+package enum HexText {
+    /// Pairs of digits in either case; spaces and colons may stand between the pairs.
+    /// - Returns: `nil` for anything else.
+    package static func bytes(_ text: some StringProtocol) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        var high: UInt8?
+        for byte in text.utf8 {
+            if byte == UInt8(ascii: " ") || byte == UInt8(ascii: ":") {
+                guard high == nil else { return nil }
+                continue
+            }
+            guard let digit = Character(Unicode.Scalar(byte)).hexDigitValue, byte < 0x80 else { return nil }
+            if let first = high {
+                bytes.append(first << 4 | UInt8(digit))
+                high = nil
+            } else {
+                high = UInt8(digit)
+            }
+        }
+        return high == nil ? bytes : nil
+    }
+
+    /// Pairs of digits with spaces between them.
+    package static func text(_ bytes: some Sequence<UInt8>) -> String {
+        bytes.map { byte in
+            let digits = String(byte, radix: 16)
+            return digits.utf8.count == 1 ? "0" + digits : digits
+        }.joined(separator: " ")
+    }
+}
+
+/// Text that comes in pieces cut anywhere: a character that is cut waits for its rest.
+package struct StreamedText: Sendable {
+    /// At most three bytes: the beginning of one character.
+    private var rest: [UInt8] = []
+
+    package init() {}
+
+    /// The text of what is whole by now; bytes that are no UTF-8 become U+FFFD.
+    package mutating func text(_ bytes: [UInt8]) -> String {
+        var all = self.rest + bytes
+        let cut = Self.unfinished(all)
+        self.rest = Array(all.suffix(cut))
+        all.removeLast(cut)
+        return String(decoding: all, as: UTF8.self)
+    }
+
+    /// Bytes at the end that begin a character and do not finish it.
+    private static func unfinished(_ bytes: [UInt8]) -> Int {
+        for (behind, byte) in bytes.reversed().prefix(4).enumerated() where byte & 0xC0 != 0x80 {
+            let length =
+                switch byte {
+                case 0xC2...0xDF: 2
+                case 0xE0...0xEF: 3
+                case 0xF0...0xF4: 4
+                default: 1
+                }
+            return behind + 1 < length ? behind + 1 : 0
+        }
+        return 0
+    }
+}
+
+/// What is wrong with a command line, in one line.
+package enum UsageLine {
+    private static let begin = "See '"
+    private static let standard = "sluice --help"
+
+    /// - Parameters:
+    ///   - message: what is wrong, in one line or several.
+    ///   - whole: the same with how to use the command, and at its end `See 'sluice COMMAND --help' for more …`.
+    package static func text(message: String, whole: String) -> String {
+        let lines = message.split(whereSeparator: \.isNewline).map { line in
+            String(line.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
+        }
+        let words = lines.joined(separator: " ")
+        let said = words.hasSuffix(".") ? String(words.dropLast()) : words
+        return "sluice: \(said.prefix(1).lowercased())\(said.dropFirst()); see '\(self.help(in: whole))'"
+    }
+
+    private static func help(in whole: String) -> String {
+        let line = whole.split(whereSeparator: \.isNewline).last { $0.drop { $0 == " " }.hasPrefix(Self.begin) }
+        let text = line?.drop { $0 == " " }.dropFirst(Self.begin.count).prefix { $0 != "'" }
+        return text.map { String($0) } ?? Self.standard
+    }
+}

@@ -1,3 +1,4 @@
+import Foundation
 import URLLoading
 
 /// Who asks, and whom we take for the control plane.
@@ -23,4 +24,53 @@ package struct ControlAccess: Sendable {
                 }
             }
     }
+}
+
+/// Where a control plane is reached: `HOST[:PORT]`, `http://HOST[:PORT]`, `https://HOST[:PORT]`, `unix:///PATH` or just
+/// the path of a socket.
+package struct ControlAddress: Sendable, Equatable, CustomStringConvertible {
+    /// Where `sluice serve` listens unless it is told otherwise.
+    package static let standard = "127.0.0.1:8081"
+    /// What `init` takes, for a help text.
+    package static let forms = "HOST[:PORT], http://HOST[:PORT], https://HOST[:PORT] or unix:///SOCKET"
+    private static let standardPort = 8081
+
+    package let description: String
+    /// Scheme, host and port.
+    package let root: URL
+    /// Of a Unix socket, in place of host and port.
+    package let socketPath: String?
+
+    /// - Returns: `nil` for what is none of `forms`.
+    package init?(_ text: String) {
+        if let path = Self.socketPath(text) {
+            guard !path.isEmpty, path.utf8.count <= 107, !path.utf8.contains(0),
+                let root = URL(string: "http://localhost")
+            else { return nil }
+            self.description = "unix://\(path)"
+            self.root = root
+            self.socketPath = path
+            return
+        }
+        let whole = text.contains("://") ? text : "http://\(text)"
+        guard var parts = URLComponents(string: whole), let scheme = parts.scheme?.lowercased(),
+            scheme == "http" || scheme == "https", let host = parts.host, !host.isEmpty,
+            parts.path.isEmpty || parts.path == "/", parts.query == nil, parts.fragment == nil, parts.user == nil,
+            parts.password == nil, (1...65535).contains(parts.port ?? Self.standardPort)
+        else { return nil }
+        parts.scheme = scheme
+        parts.path = ""
+        parts.port = parts.port ?? Self.standardPort
+        guard let root = parts.url else { return nil }
+        self.description = root.absoluteString
+        self.root = root
+        self.socketPath = nil
+    }
+
+    private static func socketPath(_ text: String) -> String? {
+        if text.hasPrefix("unix:///") { return String(text.dropFirst("unix://".count)) }
+        return text.hasPrefix("/") || text.hasPrefix("./") || text.hasPrefix("../") ? text : nil
+    }
+
+    package var isSecure: Bool { self.root.scheme == "https" }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import URLLoading
 
 /// One request to a control plane.
 package struct ControlRequest: Sendable, Equatable {
@@ -70,5 +71,73 @@ package struct ControlRequest: Sendable, Equatable {
         guard !self.parameters.isEmpty else { return self.path }
         let query = self.parameters.map { "\(Self.encoded($0.name))=\(Self.encoded($0.value))" }
         return self.path + (self.path.contains("?") ? "&" : "?") + query.joined(separator: "&")
+    }
+}
+
+/// The content of an answer, read as it comes. For one reader; whoever lets it go before its end ends the request.
+package final class ControlBody: Sendable {
+    private let reader: ByteReader
+    private let address: ControlAddress
+
+    init(_ bytes: URLSession.AsyncBytes, at address: ControlAddress) {
+        self.reader = bytes.makeByteReader()
+        self.address = address
+    }
+
+    /// The next bytes, at least one; `nil` at the end.
+    package func next() async throws(ControlFailure) -> [UInt8]? {
+        do {
+            return try await self.reader.nextRun()
+        } catch {
+            throw ControlFailure(error, at: self.address)
+        }
+    }
+}
+
+/// Header fields by name, whatever their case.
+package struct ControlHeaders: Sendable, Equatable {
+    private var values: [String: String] = [:]
+
+    package init(_ fields: [String: String] = [:]) {
+        for (name, value) in fields { self.values[name.lowercased()] = value }
+    }
+
+    init(_ response: HTTPURLResponse) {
+        for (name, value) in response.allHeaderFields { self.values["\(name)".lowercased()] = "\(value)" }
+    }
+
+    package subscript(name: String) -> String? { self.values[name.lowercased()] }
+
+    /// Without its parameters, in small letters.
+    package var mediaType: String? {
+        self["Content-Type"]?.split(separator: ";").first?.trimmingCharacters(in: .whitespaces).lowercased()
+    }
+
+    /// Whether the content is JSON, be it a problem document.
+    package var isJSON: Bool { self.mediaType == "application/json" || self.mediaType?.hasSuffix("+json") == true }
+}
+
+/// What a control plane answered, its content whole.
+package struct ControlAnswer: Sendable {
+    package let status: Int
+    package let headers: ControlHeaders
+    /// As it came.
+    package let body: Data
+
+    package init(status: Int, headers: ControlHeaders, body: Data) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+    }
+
+    /// - Throws: `ControlFailure` for content that does not say what it should.
+    package func decoded<Model: Decodable>(_ type: Model.Type) throws(ControlFailure) -> Model {
+        do {
+            return try JSONDecoder().decode(type, from: self.body)
+        } catch {
+            throw ControlFailure(
+                .nonsense, "the answer is not what was expected: \(ControlFailure.words(error))",
+                remedy: "client and gateway may be of different versions: compare 'sluice --version' with GET /version")
+        }
     }
 }

@@ -124,3 +124,63 @@ package final class ControlSession: Sendable {
         if let token = self.access.token { request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization") }
     }
 }
+
+extension ControlSession {
+    /// A WebSocket to a path of the control plane; to be resumed.
+    package func webSocketTask(_ target: String) throws(ControlFailure) -> URLSessionWebSocketTask {
+        var request = URLRequest(url: try self.url(target, scheme: self.address.isSecure ? "wss" : "ws"))
+        self.dress(&request)
+        return self.session.webSocketTask(with: request)
+    }
+
+    /// Sends a file as a body, without holding it in memory.
+    package func upload(_ request: ControlRequest, file: URL) async throws(ControlFailure) -> ControlAnswer {
+        let made = try self.urlRequest(request, accept: "application/json, application/problem+json")
+        let (body, response): (Data, URLResponse)
+        do {
+            (body, response) = try await self.session.upload(for: made, fromFile: file)
+        } catch {
+            throw ControlFailure(error, at: self.address)
+        }
+        guard let response = response as? HTTPURLResponse else { throw ControlFailure(foreign: 0, at: self.address) }
+        let headers = ControlHeaders(response)
+        guard (200...299).contains(response.statusCode) else {
+            throw ControlFailure(refused: response.statusCode, headers, body, at: self.address)
+        }
+        return ControlAnswer(status: response.statusCode, headers: headers, body: body)
+    }
+}
+
+/// Answers what a TLS handshake asks, and follows no redirect: a token is for nobody else.
+final class AccessDelegate: NSObject, URLSessionTaskDelegate {
+    private let access: ControlAccess
+
+    init(_ access: ControlAccess) {
+        self.access = access
+    }
+
+    func urlSession(
+        _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        let space = challenge.protectionSpace
+        switch space.authenticationMethod {
+        case NSURLAuthenticationMethodServerTrust:
+            guard self.access.isInsecure, let trust = space.serverTrust else { break }
+            return completionHandler(.useCredential, URLCredential(trust: trust))
+        case NSURLAuthenticationMethodClientCertificate:
+            guard let identity = self.access.identity else { break }
+            return completionHandler(
+                .useCredential, URLCredential(identity: identity, certificates: nil, persistence: .forSession))
+        default: break
+        }
+        completionHandler(.performDefaultHandling, nil)
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+        completionHandler(nil)
+    }
+}

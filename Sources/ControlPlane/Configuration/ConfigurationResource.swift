@@ -4,6 +4,7 @@ import HTTPTypes
 import Hummingbird
 import HummingbirdCore
 import NIOCore
+import StreamTransport
 
 /// `/v1/configuration`: everything that runs, in the form of the file.
 struct ConfigurationResource: Sendable {
@@ -99,5 +100,108 @@ extension ControlContext {
     /// Nothing is changed any more in a gateway that ends.
     func refuseWhileDraining() throws(ControlProblem) {
         guard self.phase != .draining else { throw ControlProblem.draining }
+    }
+}
+
+extension ControlCall {
+    /// The body as a part of a configuration: JSON, or YAML as in the file.
+    /// - Parameter form: that of the part.
+    /// - Throws: `ControlProblem` for what is neither.
+    func document(as form: ConfigurationSchema.Form) async throws -> DocumentNode {
+        try self.refuseCompressed()
+        var buffer = try await self.body()
+        let bytes = buffer.readBytes(length: buffer.readableBytes) ?? []
+        switch self.mediaType {
+        case nil, "application/json", "application/merge-patch+json":
+            return try DocumentNode(try JSONBody.value(bytes), as: form)
+        case "application/yaml", "application/x-yaml", "text/yaml":
+            do throws(ConfigurationProblem) {
+                return try ConfigurationReader.document(bytes, name: "the request")
+            } catch {
+                throw ControlProblem(400, "malformed-yaml", error.description)
+            }
+        default:
+            throw ControlProblem(415, "unsupported-media-type", "Send application/json or application/yaml.")
+        }
+    }
+
+    /// Whether the request passes on what is there now.
+    func condition(_ section: ConfigurationSection?, _ name: String?) -> RunningConfiguration.Condition {
+        let (wanted, unwanted) = (self.request.headers[.ifMatch], self.request.headers[.ifNoneMatch])
+        return { snapshot in
+            let revision: UInt64? =
+                if let section { name.flatMap { snapshot.revision(of: $0, in: section) } } else { snapshot.revision }
+            let current = revision.map { EntityTag(revision: $0) }
+            return EntityTag.matches(wanted, current) && !EntityTag.excludes(unwanted, current)
+        }
+    }
+
+    /// `response`, or that it is known already (RFC 9110 §13.1.2).
+    func unlessKnown(_ response: Response, revision: UInt64) -> Response {
+        let tag = EntityTag(revision: revision)
+        guard EntityTag.excludes(self.request.headers[.ifNoneMatch], tag) else { return response }
+        return Response(status: .notModified, headers: [.eTag: tag.description])
+    }
+}
+
+/// What names the state of a resource (RFC 9110 §8.8.3): its revision, and the process, as another one begins to count
+/// anew.
+package struct EntityTag: Sendable, Hashable, CustomStringConvertible {
+    private static let process = String(Machine.randomWords(1).first ?? 0, radix: 36)
+
+    package let description: String
+
+    package init(revision: UInt64) {
+        self.description = "\"\(Self.process)-\(revision)\""
+    }
+
+    /// Whether `field` keeps a request from passing that is about what has the tag `current`.
+    /// - Parameter field: the value of `If-None-Match` (RFC 9110 §13.1.2), whose tags may be weak.
+    package static func excludes(_ field: String?, _ current: EntityTag?) -> Bool {
+        guard let field, let current else { return false }
+        if field.trimmingSpaces == "*" { return true }
+        return field.split(separator: ",").contains { text in
+            let tag = text.trimmingSpaces
+            return (tag.hasPrefix("W/") ? String(tag.dropFirst(2)) : tag) == current.description
+        }
+    }
+
+    /// Whether `field` lets a request pass that is about what has the tag `current`; `nil` is about nothing.
+    /// - Parameter field: the value of `If-Match` (RFC 9110 §13.1.1); without one everything passes.
+    package static func matches(_ field: String?, _ current: EntityTag?) -> Bool {
+        guard let field else { return true }
+        guard let current else { return false }
+        if field.trimmingSpaces == "*" { return true }
+        // Ours hold no comma, so that others may be cut to pieces.
+        return field.split(separator: ",").contains { $0.trimmingSpaces == current.description }
+    }
+}
+
+extension ConfigurationDifference {
+    init(_ changes: [ConfigurationChange], applied: Bool) {
+        self.init(applied: applied, changes: changes.map { ConfigurationDifferenceItem($0) })
+    }
+}
+
+extension ConfigurationDifferenceItem {
+    fileprivate init(_ change: ConfigurationChange) {
+        let resource = change.section.map { "/v1/\($0.rawValue)/\(change.name)" } ?? "/v1/configuration"
+        self.init(
+            resource: resource, change: change.kind.rawValue,
+            members: change.members.map { ConfigurationDifferenceMember($0, in: change.section) })
+    }
+}
+
+extension ConfigurationDifferenceMember {
+    fileprivate init(_ member: ConfigurationChange.Member, in section: ConfigurationSection?) {
+        let keys = member.path.steps.compactMap { step in
+            if case .key(let name) = step { name } else { nil }
+        }
+        let whole = section.map { ConfigurationSchema.entry(of: $0) } ?? .section(ConfigurationSchema.whole)
+        let form = whole.descend(member.path.steps) ?? .unknown
+        self.init(
+            pointer: member.path.pointer(), from: member.before.map { form.json($0.hidingSecrets(below: keys)) },
+            to: member.after.map { form.json($0.hidingSecrets(below: keys)) },
+            needsRestart: section == nil && member.needsRestart ? true : nil)
     }
 }

@@ -190,3 +190,57 @@ package struct ConnectionWriter {
     }
 
 }
+
+/// The members of a connection as they are shown, in their order; the names are those of the wire model.
+package enum ConnectionField: String, CaseIterable, Sendable {
+    case id, kind, direction, state, taskState, description, priority, url, listener, route, upstream
+    case endpoint
+    case tunnelPartner, peerAddress, clientAddress, localAddress, subprotocol, createdAt, openedAt
+    case lastActivityAt, ageMs, idleMs, receivedBytes, sentBytes, receivedMessages, sentMessages
+    case receivedFrames, sentFrames, queuedSendBytes, queuedReceiveBytes, unreadMessages, receiveStalledMs
+    case sendStalledMs, stalled, suspended, relayed, inputClosed, outputClosed, ping, compression, tls
+    case handshake, closeCode, closeReason, terminationReason, terminationDetail, closedAt, labels
+
+    /// What `fields` asks for.
+    /// - Throws: `ControlProblem` for a name that is none.
+    package static func set(_ query: Query) throws(ControlProblem) -> Set<ConnectionField>? {
+        let names = query.list("fields")
+        guard !names.isEmpty else { return nil }
+        var fields: Set<ConnectionField> = []
+        for name in names {
+            guard let field = ConnectionField(rawValue: name) else {
+                throw ControlProblem(
+                    400, "invalid-parameter",
+                    "fields has \(name.prefix(64)), which a connection has not; it has "
+                        + Self.allCases.map(\.rawValue).joined(separator: ", ") + "."
+                ).at(parameter: "fields")
+            }
+            fields.insert(field)
+        }
+        return fields
+    }
+}
+
+extension ConnectionReport {
+    /// The moment that it shows: how long something lasts is shown as it was then.
+    var shownAt: MonotonicInstant { self.closing?.at ?? self.takenAt }
+
+    /// When payload last moved, or the beginning where none has; never behind `shownAt`, though some may have moved after
+    /// the report was taken: counters are read when they are shown.
+    var idleSince: MonotonicInstant { min(self.record?.lastActivityAt ?? self.createdAt, self.shownAt) }
+
+    /// Since payload last moved.
+    package var idle: Duration { self.idleSince.duration(to: self.shownAt) }
+}
+
+extension TaskState {
+    /// As it is shown.
+    package var name: String {
+        switch self {
+        case .suspended: "suspended"
+        case .running: "running"
+        case .canceling: "canceling"
+        case .completed: "completed"
+        }
+    }
+}

@@ -3,6 +3,7 @@ import HTTPTypes
 import Hummingbird
 import HummingbirdCore
 import SessionTasks
+import Synchronization
 import WebSocketProtocol
 
 extension ConnectionsResource {
@@ -172,5 +173,14 @@ extension ConnectionsResource {
             }
         }
         _ = try? await socket.send(.string(String(decoding: TapWriter.end(skipped: queue.remainder), as: UTF8.self)))
+    }
+}
+
+/// Which connections somebody is attached to: one at a time, as two would take each other's messages.
+final class AttachedConnections: Sendable {
+    private let keys = Mutex<Set<ConnectionKey>>([])
+
+    func withLock<R: Sendable>(_ body: (inout sending Set<ConnectionKey>) -> sending R) -> R {
+        self.keys.withLock { body(&$0) }
     }
 }

@@ -1,9 +1,11 @@
+import ControlAPI
 import GatewayCore
 import HTTPTypes
 import Hummingbird
 import HummingbirdCore
 import NIOCore
 import SessionTasks
+import WebSocketProtocol
 
 /// `/v1/connections`: every stream and WebSocket task, accepted or opened.
 struct ConnectionsResource: Sendable {
@@ -168,5 +170,169 @@ struct ConnectionsResource: Sendable {
         case .closed(let report): return .json(writer.json(report), status: status, headers: headers)
         case .unknown: throw ControlProblem.unknownConnection(key.description)
         }
+    }
+}
+
+extension ConnectionsResource {
+    /// Opens a connection, or a tunnel between two.
+    func open(_ call: ControlCall) async throws -> Response {
+        guard self.context.phase != .draining else { throw ControlProblem.draining }
+        let body = try await call.jsonBytes()
+        guard JSONBody.hasMember(of: Set(TunnelSide.allCases.map(\.rawValue)), in: body) else {
+            return try await self.openOne(try JSONBody.decode(OpenRequest.self, from: body), call)
+        }
+        return try await self.openTunnel(try JSONBody.decode(TunnelRequest.self, from: body), call)
+    }
+
+    private func openOne(_ request: OpenRequest, _ call: ControlCall) async throws -> Response {
+        var order = try ClientOrderReading(request).order()
+        let guarded = TargetGuard(self.context.targets, url: order.url)
+        guarded.stand(before: &order)
+        switch await self.gateway.open(order, named: { call.progress?.name($0) }) {
+        case .success(let key): return try await self.opened(key)
+        case .failure where guarded.hasRefused: throw guarded.problem
+        case .failure(let failure): throw await self.problem(failure)
+        }
+    }
+
+    private func openTunnel(_ request: TunnelRequest, _ call: ControlCall) async throws -> Response {
+        var guards: [TunnelSide: TargetGuard] = [:]
+        let targets = self.context.targets
+        let order = try TunnelOrderReading(request).order { side, order in
+            let guarded = TargetGuard(targets, url: order.url)
+            guarded.stand(before: &order)
+            guards[side] = guarded
+        }
+        switch await self.gateway.open(order, named: { call.progress?.name($0) }) {
+        case .success(let key): return try await self.opened(key)
+        case .failure(let failure):
+            let side = failure.key?.side ?? .downstream
+            if let guarded = guards[side], guarded.hasRefused { throw guarded.problem.inside("/\(side.rawValue)") }
+            var problem = await self.problem(failure)
+            problem.detail = "\(side.rawValue): \(problem.detail)"
+            throw problem.at(pointer: "/\(side.rawValue)/url")
+        }
+    }
+
+    private func opened(_ key: ConnectionKey) async throws -> Response {
+        try await self.shown(key, status: .created, headers: [.location: "/v1/connections/\(key)"])
+    }
+
+    private func problem(_ failure: ClientFailure) async -> ControlProblem {
+        var problem = ControlProblem(failure.failure)
+        // Nothing was created: what a live connection's end would mean is meant of the attempt here.
+        if [409, 410].contains(problem.status) { problem.status = 502 }
+        if let key = failure.key, case .closed(let report) = await self.gateway.find(key) {
+            problem.connection = ConnectionWriter(anchor: self.context.anchor).json(report)
+        }
+        return problem
+    }
+}
+
+extension ConnectionsResource {
+    /// Description, priority and labels; what is missing stays.
+    func change(_ call: ControlCall) async throws -> Response {
+        let live = try await self.live(call)
+        let patch = try await call.decode(ConnectionPatch.self)
+        let description = try ClientOrderReading.description(patch.description)
+        let priority = try ClientOrderReading.priority(patch.priority)
+        let labels = try patch.labels.map { (labels) throws(ControlProblem) in try ClientOrderReading.labels(labels) }
+        if description != nil || priority != nil {
+            let record = try self.link(live).record
+            if let description { record.update { $0.label = description.isEmpty ? nil : description } }
+            if let priority { record.priority = priority }
+        }
+        if let labels { _ = await self.gateway.setLabels(labels, of: live.report.key) }
+        return try await self.shown(live.report.key)
+    }
+
+    /// Ends a connection: with a closing handshake, in order, or at once with `abort=true`. Answers when it is over, or
+    /// with 202 where that takes longer than the client waits.
+    func close(_ call: ControlCall) async throws -> Response {
+        let live = try await self.live(call)
+        let key = live.report.key
+        if try call.query.boolean("abort") == true {
+            guard try call.query.value("code") == nil, try call.query.value("reason") == nil else {
+                throw ControlProblem(
+                    400, "invalid-parameter", "An abort says nothing to the peer: leave out code and reason."
+                )
+                .at(parameter: "abort")
+            }
+            _ = await self.gateway.abort(key)
+        } else {
+            _ = await self.gateway.stop(key, try Self.signal(call.query))
+        }
+        return try await self.ended(key, within: .seconds(call.waitPreference() ?? 5))
+    }
+
+    static func signal(_ query: Query) throws(ControlProblem) -> CloseSignal {
+        let reason = Array((try query.value("reason") ?? "").utf8)
+        guard reason.count <= 123 else {
+            throw ControlProblem(
+                400, "invalid-parameter", "reason is to have at most 123 bytes of UTF-8 (RFC 6455 §5.5)."
+            )
+            .at(parameter: "reason")
+        }
+        guard let text = try query.value("code") else { return CloseSignal(code: 1000, reason: reason) }
+        guard let code = UInt16(text), CloseCode(rawValue: code).isAllowedOnWire else {
+            throw ControlProblem(
+                400, "invalid-parameter",
+                "code is to be one that may be sent: 1000 to 1003, 1007 to 1014, 3000 to 4999 (RFC 6455 §7.4)."
+            )
+            .at(parameter: "code")
+        }
+        return CloseSignal(code: code, reason: reason)
+    }
+
+    private func ended(_ key: ConnectionKey, within limit: Duration) async throws -> Response {
+        let isLive = if case .live = await self.found(key, endedWithin: limit) { true } else { false }
+        return try await self.shown(key, status: isLive ? .accepted : .ok)
+    }
+
+    /// What is known of a connection once it is over, or the time is.
+    func found(_ key: ConnectionKey, endedWithin limit: Duration) async -> Gateway.Lookup {
+        let deadline = ContinuousClock.now.advanced(by: limit)
+        var pause = Duration.milliseconds(1)
+        while true {
+            let found = await self.gateway.find(key)
+            guard case .live = found, ContinuousClock.now < deadline, !Task.isCancelled else { return found }
+            try? await Task.sleep(for: pause)
+            pause = min(pause * 2, .milliseconds(50))
+        }
+    }
+}
+
+extension ConnectionsResource {
+    /// Ends every connection that is meant, at once.
+    func closeMany(_ call: ControlCall) async throws -> Response {
+        let request = try await call.bulkRequest()
+        guard request.ratePerSecond == nil, request.jitterMs == nil, request.deadlineMs == nil else {
+            throw ControlProblem.invalid(
+                "/ratePerSecond", "A rate, a jitter and a deadline are a drain's: POST /v1/drains.")
+        }
+        let order = try BulkOrder(request, standardCode: 1000)
+        let keys = await self.keys(order.filter)
+        var answer = BulkAnswer(matched: keys.count, told: 0)
+        if order.isPreview { return .json(answer) }
+        for key in keys where await order.end(key, of: self.gateway) { answer.told += 1 }
+        return .json(answer)
+    }
+
+    /// What is meant; of a tunnel, its client's side stands for both.
+    func keys(_ filter: ConnectionFilter) async -> [ConnectionKey] {
+        let list = ConnectionList(
+            gateway: self.gateway, filter: filter, sort: ConnectionSort(), limit: 1, kept: self.kept)
+        let numbers = Set(await list.all().map(\.key.number))
+        return numbers.sorted().map { ConnectionKey($0) }
+    }
+}
+
+extension ControlCall {
+    /// The body, with what the query says in its place.
+    func bulkRequest() async throws -> BulkRequest {
+        var request = try await self.decode(BulkRequest.self)
+        if let all = try self.query.boolean("all") { request.all = all }
+        if let preview = try self.query.boolean("preview") { request.preview = preview }
+        return request
     }
 }

@@ -1,6 +1,8 @@
 import ControlAPI
 import GatewayCore
 import StreamTransport
+import Synchronization
+import WebSocketProtocol
 
 /// One drain on its way.
 actor DrainRun {
@@ -145,5 +147,180 @@ actor DrainRun {
         self.drain.state = new
         self.sleeping?.cancel()
         return true
+    }
+}
+
+/// The drains that are under way or were. Bounded: the oldest that is over makes room.
+final class DrainBoard: Sendable {
+    static let limit = 64
+
+    private struct State {
+        var runs: [(id: String, run: DrainRun)] = []
+        var last = 0
+    }
+
+    private let state = Mutex(State())
+
+    func run(_ id: String) -> DrainRun? {
+        self.state.withLock { $0.runs.first { $0.id == id }?.run }
+    }
+
+    var all: [Drain] {
+        get async {
+            var drains: [Drain] = []
+            for run in self.state.withLock({ $0.runs.map(\.run) }) { drains.append(await run.shown()) }
+            return drains
+        }
+    }
+
+    func add(_ make: (String) -> DrainRun) -> DrainRun? {
+        self.state.withLock { state in
+            if state.runs.count >= Self.limit { state.runs.removeFirst() }
+            state.last += 1
+            let id = "\(state.last)"
+            let run = make(id)
+            state.runs.append((id, run))
+            return run
+        }
+    }
+}
+
+/// How fast a drain is to go, and when it is to be over.
+struct DrainPace: Sendable {
+    /// Connections each second, in `DrainTimetable.rates`.
+    let rate: Double
+    /// Each is told up to so much later.
+    let jitter: Duration
+    /// From the beginning; `nil` for none.
+    let deadline: Duration?
+
+    /// - Throws: `ControlProblem` 422 with the place of a number that cannot be meant.
+    init(_ request: BulkRequest) throws(ControlProblem) {
+        self.rate = request.ratePerSecond ?? 100
+        guard DrainTimetable.rates.contains(self.rate) else {
+            throw .invalid("/ratePerSecond", "ratePerSecond is to be from 0.001 to 100000.")
+        }
+        self.jitter = try ClientOrderReading.time(request.jitterMs, "/jitterMs", in: 0...3_600_000) ?? .zero
+        self.deadline = try ClientOrderReading.time(request.deadlineMs, "/deadlineMs", in: 0...86_400_000)
+    }
+
+    func timetable(
+        for count: Int, from now: MonotonicInstant, using generator: inout some RandomNumberGenerator
+    ) -> DrainTimetable {
+        DrainTimetable(count: count, rate: self.rate, jitter: self.jitter, began: now, using: &generator)
+    }
+
+    /// What a drain of so many would be: how long it takes, and what it does not get done.
+    func preview(of count: Int) -> BulkAnswer {
+        var generator = SystemRandomNumberGenerator()
+        let began = MonotonicInstant(nanoseconds: 0)
+        let timetable = self.timetable(for: count, from: began, using: &generator)
+        let late = self.deadline.map { timetable.count(from: began.advanced(by: $0), at: began) } ?? 0
+        var answer = BulkAnswer(matched: count, told: 0)
+        answer.takesMs = Int(began.duration(to: timetable.end(at: began)).clampedNanoseconds / 1_000_000)
+        answer.warning = late > 0 ? self.warning(late: late, of: count) : nil
+        return answer
+    }
+
+    /// - Parameter late: connections whose time comes at the deadline or after it.
+    func warning(late: Int, of count: Int) -> String {
+        let jitter = self.jitter > .zero ? " with a jitter of \(DurationText(self.jitter))" : ""
+        let deadline = self.deadline.map { "\(DurationText($0))" } ?? "none"
+        return """
+            \(late) of \(count) connections are reset at the deadline of \(deadline) without being told to end: \
+            \(self.rateText) a second\(jitter) takes longer. Raise the rate or the deadline.
+            """
+    }
+
+    private var rateText: String {
+        Int(exactly: self.rate).map { "\($0)" } ?? "\(self.rate)"
+    }
+}
+
+/// A bulk request, understood.
+package struct BulkOrder: Sendable {
+    /// Of the query, in place of members of the body.
+    package static let parameters: Set<String> = ["all", "preview"]
+
+    package let filter: ConnectionFilter
+    package let signal: CloseSignal
+    package let aborts: Bool
+    package let isPreview: Bool
+
+    /// - Throws: `ControlProblem`; also for a selector that would mean everything without `all`.
+    package init(_ request: BulkRequest, standardCode: UInt16) throws(ControlProblem) {
+        self.filter = try BulkSelector(request.selector ?? [:]).filter
+        guard !self.filter.isEmpty || request.all == true else {
+            throw .invalid("/selector", "An empty selector means every connection: say all=true if that is meant.")
+        }
+        guard !self.filter.wantsClosed else { throw .invalid("/selector/state", "What is closed cannot be closed.") }
+        let reason = Array((request.reason ?? "").utf8)
+        guard reason.count <= 123 else { throw .invalid("/reason", "reason is to have at most 123 bytes of UTF-8.") }
+        let code = request.code.flatMap { UInt16(exactly: $0) } ?? (request.code == nil ? standardCode : 0)
+        guard CloseCode(rawValue: code).isAllowedOnWire else {
+            throw .invalid("/code", "code is to be 1000 to 1003, 1007 to 1014, or 3000 to 4999 (RFC 6455 §7.4).")
+        }
+        self.signal = CloseSignal(code: code, reason: reason)
+        self.aborts = request.abort == true
+        self.isPreview = request.preview == true
+    }
+
+    func end(_ key: ConnectionKey, of gateway: Gateway) async -> Bool {
+        self.aborts ? await gateway.abort(key) : await gateway.stop(key, self.signal)
+    }
+}
+
+/// Which connections a body means: the filters of the list, with values as JSON has them.
+struct BulkSelector {
+    let filter: ConnectionFilter
+
+    /// - Throws: `ControlProblem` 422 with the place of what cannot be meant.
+    init(_ members: [String: JSONValue]) throws(ControlProblem) {
+        var pairs: [(name: String, value: String)] = []
+        for (name, value) in members.sorted(by: { $0.key < $1.key }) {
+            let known = name == "labels" ? "label" : name
+            guard ConnectionFilter.parameters.contains(known) else {
+                throw .invalid(
+                    Self.pointer(name),
+                    "A selector has \(ConnectionFilter.parameters.sorted().joined(separator: ", ")).")
+            }
+            for text in try Self.texts(value, of: known, at: Self.pointer(name)) { pairs.append((known, text)) }
+        }
+        do throws(ControlProblem) {
+            self.filter = try ConnectionFilter(Query(pairs: pairs))
+        } catch {
+            // What a query calls a parameter is a member here.
+            throw .invalid("/selector/\(error.errors.first?.parameter ?? "")", error.detail)
+        }
+    }
+
+    private static func pointer(_ name: String) -> String {
+        JSONPointer.member(name, of: "/selector")
+    }
+
+    private static func texts(
+        _ value: JSONValue, of name: String, at pointer: String
+    ) throws(ControlProblem) -> [String] {
+        switch value {
+        case .null: return []
+        case .boolean(let value): return [value ? "true" : "false"]
+        case .integer(let value): return ["\(value)"]
+        case .number(let value): return ["\(value)"]
+        case .string(let value): return [value]
+        case .array(let values):
+            var texts: [String] = []
+            for value in values { texts += try self.texts(value, of: name, at: pointer) }
+            return texts
+        case .object(let members):
+            guard name == "label" else {
+                throw ControlProblem(422, "wrong-type", "\(pointer) is to be a value, or a list of values.").at(
+                    pointer: pointer)
+            }
+            var texts: [String] = []
+            for (label, value) in members.sorted(by: { $0.key < $1.key }) {
+                texts += try self.texts(value, of: name, at: pointer).map { "\(label):\($0)" }
+            }
+            return texts
+        }
     }
 }

@@ -90,3 +90,248 @@ struct EventsResource: Sendable {
         }
     }
 }
+
+/// Which events somebody wants. Gaps are always told.
+package struct EventFilter: Sendable, Equatable {
+    package static let parameters: Set<String> = ["type", "connection", "listener", "route", "upstream", "transfer"]
+
+    private let kinds: Set<GatewayEvent.Kind>
+    private let connections: Set<ConnectionKey>
+    private let listeners: Set<String>
+    private let routes: Set<String>
+    private let upstreams: Set<String>
+    private let transfers: Set<String>
+
+    /// - Throws: `ControlProblem` for a type or an id that is none.
+    package init(_ query: Query) throws(ControlProblem) {
+        var kinds: Set<GatewayEvent.Kind> = []
+        for name in query.list("type") {
+            guard let kind = GatewayEvent.Kind(rawValue: name) else {
+                let known = GatewayEvent.Kind.allCases.map(\.rawValue).joined(separator: ", ")
+                throw ControlProblem(400, "invalid-parameter", "type is to be of \(known).").at(parameter: "type")
+            }
+            kinds.insert(kind)
+        }
+        var connections: Set<ConnectionKey> = []
+        for name in query.list("connection") {
+            guard let key = ConnectionKey(name) else {
+                throw ControlProblem(400, "invalid-parameter", "connection is to be the id of a connection.")
+                    .at(parameter: "connection")
+            }
+            connections.insert(key)
+        }
+        self.kinds = kinds
+        self.connections = connections
+        self.listeners = Set(query.list("listener"))
+        self.routes = Set(query.list("route"))
+        self.upstreams = Set(query.list("upstream"))
+        self.transfers = Set(query.list("transfer"))
+    }
+
+    package func matches(_ event: GatewayEvent) -> Bool {
+        (self.kinds.isEmpty || self.kinds.contains(event.kind))
+            && Self.holds(self.connections, event.connection) && Self.holds(self.listeners, event.listener)
+            && Self.holds(self.routes, event.route)
+            && (Self.holds(self.upstreams, event.upstream) || Self.holds(self.upstreams, event.endpoint))
+            && Self.holds(self.transfers, event.transfer)
+    }
+
+    private static func holds<Value>(_ wanted: Set<Value>, _ value: Value?) -> Bool {
+        wanted.isEmpty || value.map { wanted.contains($0) } == true
+    }
+}
+
+/// Follows the journal for one client: what comes next, in order, with gaps and heartbeats.
+struct EventReader: Sendable {
+    enum Step: Sendable {
+        case events([GatewayEvent])
+        case gap(ClosedRange<UInt64>)
+        /// Nothing happened for a while.
+        case heartbeat
+        case end
+    }
+
+    let journal: EventJournal
+    let filter: EventFilter
+    let heartbeat: Duration
+    /// Where it ends by itself, if it does.
+    let bounds: StreamBounds
+    /// Ends the reading when the client is not there any more.
+    var gone: ClientGone?
+    /// The number up to which everything was given.
+    private(set) var position: UInt64
+
+    /// Events that were given.
+    private var given = 0
+
+    init(
+        _ journal: EventJournal, filter: EventFilter, after position: UInt64?, heartbeat: Duration,
+        bounds: StreamBounds = StreamBounds()
+    ) {
+        self.journal = journal
+        self.filter = filter
+        self.heartbeat = heartbeat
+        self.bounds = bounds
+        self.position = position ?? journal.last
+    }
+
+    mutating func next() async -> Step {
+        while !Task.isCancelled, !self.bounds.isReached(self.given) {
+            let batch = self.journal.events(after: self.position)
+            if let missed = batch.missed {
+                // From another life of the process: what is kept of this one follows.
+                self.position = batch.events.first.map { $0.number - 1 } ?? 0
+                return .gap(missed)
+            }
+            if let last = batch.events.last {
+                self.position = last.number
+                let wanted = batch.events.filter(self.filter.matches).prefix(self.bounds.room(after: self.given))
+                if wanted.isEmpty { continue }
+                self.given += wanted.count
+                return .events(Array(wanted))
+            }
+            switch await self.more() {
+            case true?: continue
+            case false?: return .end
+            case nil: return Task.isCancelled || self.bounds.isReached(self.given) ? .end : .heartbeat
+            }
+        }
+        return .end
+    }
+
+    /// - Returns: whether there is more to read, or never will be; `nil` when it is time for a heartbeat.
+    private func more() async -> Bool? {
+        let (journal, position, gone) = (self.journal, self.position, self.gone)
+        let limit = min(self.heartbeat, self.bounds.timeLeft ?? self.heartbeat)
+        let outcome = try? await Waiting.atMost(limit) { () -> Bool? in
+            guard let gone else { return await journal.wait(after: position) }
+            return await withTaskGroup(of: Bool?.self) { group in
+                group.addTask { await journal.wait(after: position) }
+                group.addTask { await gone.wait() ? false : nil }
+                let isOn = await group.next() ?? nil
+                group.cancelAll()
+                return isOn
+            }
+        }
+        return outcome ?? nil
+    }
+}
+
+/// A body of Server-Sent Events.
+enum EventStream {
+    /// Writes one stream's events.
+    struct Writer {
+        fileprivate var body: any ResponseBodyWriter
+
+        /// `data` is one line.
+        mutating func event(_ data: [UInt8], id: UInt64?, type: String) async throws {
+            var buffer = ByteBuffer()
+            if let id { buffer.writeString("id: \(id)\n") }
+            buffer.writeString("event: \(type)\ndata: ")
+            buffer.writeBytes(data)
+            buffer.writeString("\n\n")
+            try await self.body.write(buffer)
+        }
+
+        /// Keeps the connection from looking dead.
+        mutating func comment() async throws {
+            try await self.body.write(ByteBuffer(string: ":\n\n"))
+        }
+    }
+
+    /// A response whose body `pour` writes until it returns, which it must when the client has gone away.
+    static func response(
+        _ call: ControlCall, _ pour: @escaping @Sendable (inout Writer, ClientGone) async throws -> Void
+    ) async throws -> Response {
+        let gone = try await call.clientGone()
+        let body = ResponseBody { writer in
+            var stream = Writer(body: writer)
+            // At once, so that the client knows that it is heard.
+            try await stream.comment()
+            try await pour(&stream, gone)
+            try await writer.finish(nil)
+        }
+        return Response(
+            status: .ok, headers: [.contentType: "text/event-stream", .cacheControl: "no-store"], body: body)
+    }
+}
+
+/// Writes events as JSON, in the form of the wire model.
+package enum EventWriter {
+    package static func json(_ event: GatewayEvent) -> [UInt8] {
+        var text = JSONText(capacity: 256)
+        text.beginObject()
+        text.member("number", event.number)
+        text.member("type", event.kind.rawValue)
+        text.member("at", WallClock.text(milliseconds: event.at))
+        text.member("connection", event.connection?.description)
+        text.member("listener", event.listener)
+        text.member("route", event.route)
+        text.member("upstream", event.upstream)
+        text.member("endpoint", event.endpoint)
+        text.member("url", event.url)
+        text.member("peerAddress", event.peer)
+        text.member("reason", event.reason)
+        text.member("detail", event.detail)
+        text.member("closeCode", event.closeCode)
+        text.member("closeReason", event.closeReason)
+        text.member("receivedBytes", event.receivedBytes)
+        text.member("sentBytes", event.sentBytes)
+        text.member("labels", event.labels)
+        text.member("count", event.count)
+        text.member("drain", event.drain)
+        text.member("transfer", event.transfer)
+        text.endObject()
+        return text.bytes
+    }
+
+    /// Stands for events that were missed; its number is that of the last of them.
+    package static func gap(_ missed: ClosedRange<UInt64>) -> [UInt8] {
+        var text = JSONText(capacity: 96)
+        text.beginObject()
+        text.member("number", missed.upperBound)
+        text.member("type", "gap")
+        text.member("missedFrom", missed.lowerBound)
+        text.member("missedTo", missed.upperBound)
+        text.endObject()
+        return text.bytes
+    }
+}
+
+/// Where a stream of events or pieces ends by itself: without bounds it goes on for as long as its client stays.
+struct StreamBounds: Sendable {
+    static let parameters: Set<String> = ["limit", "durationMs"]
+    static let largestLimit = 1_000_000
+    static let longest = Duration.seconds(86_400)
+
+    private var limit: Int?
+    private var deadline: ContinuousClock.Instant?
+
+    /// None.
+    init() {}
+
+    /// - Throws: `ControlProblem` for a limit that is not 1 to 1 000 000, or a duration above a day.
+    init(_ query: Query) throws(ControlProblem) {
+        self.limit = try query.integer("limit", in: 1...Self.largestLimit)
+        guard let duration = try query.milliseconds("durationMs") else { return }
+        guard duration <= Self.longest else {
+            throw ControlProblem(400, "invalid-parameter", "durationMs is to be at most 86400000.")
+                .at(parameter: "durationMs")
+        }
+        self.deadline = ContinuousClock.now.advanced(by: duration)
+    }
+
+    func isReached(_ count: Int) -> Bool {
+        self.room(after: count) == 0 || self.timeLeft == .zero
+    }
+
+    /// How many more may follow.
+    func room(after count: Int) -> Int {
+        self.limit.map { max(0, $0 - count) } ?? .max
+    }
+
+    /// `nil` without a deadline.
+    var timeLeft: Duration? {
+        self.deadline.map { max(.zero, ContinuousClock.now.duration(to: $0)) }
+    }
+}

@@ -1,6 +1,9 @@
 import ControlAPI
 import GatewayCore
 import HTTPTypes
+import Hummingbird
+import HummingbirdCore
+import Synchronization
 
 /// Describes the whole interface (OpenAPI 3.1), out of the table of operations, the wire models, and the documents.
 package struct OpenAPIDocument {
@@ -202,4 +205,95 @@ package struct OpenAPIDocument {
         if operation.method == .post { statuses.formUnion([408, 409, 422]) }
         return statuses.union(document.problems)
     }
+}
+
+/// `/openapi.json`: what all the others are.
+struct DocumentResource: Sendable {
+    /// The document as it was written last. How callers say who they are can change.
+    private final class Written: Sendable {
+        let last = Mutex<(access: UInt64, bytes: [UInt8])?>(nil)
+    }
+
+    let context: ControlContext
+    /// Everything but this.
+    let others: [Operation]
+    private let written = Written()
+
+    init(context: ControlContext, others: [Operation]) {
+        self.context = context
+        self.others = others
+    }
+
+    var operations: [Operation] {
+        [Operation("getDocument", .get, "/openapi.json", .none) { _ in .json(self.bytes) }]
+    }
+
+    private var bytes: [UInt8] {
+        let number = self.context.access.number
+        if let last = self.written.last.withLock({ $0 }), last.access == number { return last.bytes }
+        let itself = Operation("getDocument", .get, "/openapi.json", .none) { _ in Response(status: .ok) }
+        let document = OpenAPIDocument(self.others + [itself], documents: OperationDocuments.all, context: self.context)
+        let bytes = document.json.bytes
+        self.written.last.withLock { $0 = (number, bytes) }
+        return bytes
+    }
+}
+
+/// How callers may say who they are, for the OpenAPI document.
+struct AccessSchemes: Sendable {
+    /// Any one of them is enough; none is needed where there are none.
+    let requirements: DocumentValue
+    let schemes: DocumentValue
+
+    init(_ settings: ControlSettings) {
+        var requirements: [DocumentValue] = []
+        var schemes: DocumentValue = [:]
+        if !settings.tokens.isEmpty {
+            requirements.append(["bearer": []])
+            schemes["bearer"] = [
+                "type": "http", "scheme": "bearer", "description": "A token that control.tokens knows.",
+            ]
+        }
+        if !settings.clients.isEmpty {
+            requirements.append(["certificate": []])
+            schemes["certificate"] = [
+                "type": "mutualTLS", "description": "A certificate that control.clients knows.",
+            ]
+        }
+        // The user at the other end of a Unix socket is known without a word.
+        if !settings.peers.isEmpty { requirements.append([:]) }
+        self.requirements = .array(requirements)
+        self.schemes = schemes
+    }
+}
+
+/// What parameters mean wherever they stand.
+enum ParameterDocuments {
+    /// Of the query, where the operation's own document says nothing.
+    static let everywhere: [String: DocumentValue] = [
+        "cursor": ["description": "Where a page begins: taken from the page before.", "example": "k11.100"]
+    ]
+
+    private static let names: [String: (description: String, example: String)] = [
+        "connections": ("The connection's id: 17, or 17u for what the gateway opened for 17.", "17"),
+        "drains": ("The drain's id.", "1"), "operations": ("The operation's id.", "1"),
+        "transfers": ("The transfer's id.", "3"), "listeners": ("The listener's name.", "web"),
+        "routes": ("The route's name.", "chat"), "upstreams": ("The upstream's name.", "backend"),
+    ]
+
+    /// - Parameter tag: of the operation.
+    static func inPath(_ name: String, of tag: String) -> DocumentValue {
+        let words = Self.names[tag] ?? (name, name)
+        return [
+            "minLength": 1, "description": .string(words.description), "example": .string(words.example),
+        ]
+    }
+
+    /// Of requests and answers.
+    static let headerExamples: [String: String] = [
+        "ETag": "\"1gz0kx-7\"", "If-Match": "\"1gz0kx-7\"", "If-None-Match": "\"1gz0kx-7\"",
+        "Idempotency-Key": "5f0c8a52-8f3e-4f3c-9f0e-6a6f1c1b2d3e", "Last-Event-ID": "4711",
+        "Link": "</v1/connections?cursor=k11.100>; rel=\"next\"", "Location": "/v1/connections/17", "Prefer": "wait=5",
+        "Range": "bytes=0-1023",
+    ]
 }

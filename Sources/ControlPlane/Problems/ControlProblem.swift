@@ -1,9 +1,12 @@
 import ControlAPI
 import FoundationEssentials
+import GatewayCore
 import HTTPTypes
 import Hummingbird
 import HummingbirdCore
 import NIOCore
+import SessionTasks
+import WebSocketProtocol
 
 /// Why a request is answered with a problem (RFC 9457).
 package struct ControlProblem: Error {
@@ -131,5 +134,182 @@ package struct ControlProblem: Error {
         return Response(
             status: HTTPResponse.Status(code: self.status), headers: headers,
             body: ResponseBody(byteBuffer: self.body))
+    }
+}
+
+extension ControlProblem {
+    /// What is wrong with a body, with the place of it.
+    package init(_ error: DecodingError) {
+        switch error {
+        case .keyNotFound(let key, let context):
+            let pointer = JSONPointer.text(context.codingPath + [key])
+            self = Self(422, "missing-member", "The member \(pointer) is missing.").at(pointer: pointer)
+        case .typeMismatch(let type, let context):
+            let pointer = JSONPointer.text(context.codingPath)
+            self = Self(
+                422, "wrong-type", "\(Self.place(pointer)) is to be \(Self.words(for: type))."
+            )
+            .at(pointer: pointer)
+        case .valueNotFound(let type, let context):
+            let pointer = JSONPointer.text(context.codingPath)
+            self = Self(422, "wrong-type", "\(Self.place(pointer)) is to be \(Self.words(for: type)), not null.").at(
+                pointer: pointer)
+        case .dataCorrupted(let context) where !context.codingPath.isEmpty:
+            let pointer = JSONPointer.text(context.codingPath)
+            self = Self(422, "invalid-value", "\(pointer) has a value that cannot be meant.").at(pointer: pointer)
+        case .dataCorrupted: self = .malformedJSON
+        @unknown default: self = .malformedJSON
+        }
+    }
+
+    private static let malformedJSON = ControlProblem(400, "malformed-json", "The body is no JSON text (RFC 8259).")
+
+    private static func place(_ pointer: String) -> String { pointer.isEmpty ? "The body" : pointer }
+
+    private static func words(for type: any Any.Type) -> String {
+        switch type {
+        case is String.Type: "a string"
+        case is Bool.Type: "true or false"
+        case is Double.Type: "a number"
+        case is any BinaryInteger.Type: "a whole number"
+        case is any Collection.Type: "\(type)".hasPrefix("Dictionary") ? "an object" : "an array"
+        default: "an object"
+        }
+    }
+
+    /// A member with a value that it may not have.
+    package static func invalid(_ pointer: String, _ detail: String) -> ControlProblem {
+        ControlProblem(422, "invalid-value", detail).at(pointer: pointer)
+    }
+}
+
+extension ControlProblem {
+    /// Why the opening handshake that was asked for must not be written, with the place of what asks for it.
+    init(_ error: HandshakeUsageError) {
+        switch error {
+        case .malformedField(let field):
+            self = .invalid(
+                JSONPointer.member(field.name, of: "/headers"),
+                "A header needs a token for its name, and a value on one line without spaces around it.")
+        case .reservedField(let name):
+            self = .invalid(
+                JSONPointer.member(name, of: "/headers"), "\(name) is set by the handshake itself; leave it out.")
+        case .malformedSubprotocol:
+            self = .invalid("/subprotocols", "A subprotocol is to be a token (RFC 6455 §4.1).")
+        case .repeatedSubprotocol(let name):
+            self = .invalid("/subprotocols", "\(name) is offered twice; offer each subprotocol once (RFC 6455 §4.1).")
+        case .subprotocolsGivenTwice:
+            self = .invalid("/subprotocols", "Offer subprotocols here or in a header, not in both.")
+        case .malformedAuthority: self = .invalid("/url", "The host or the port of url cannot be meant.")
+        case .malformedTarget: self = .invalid("/url", "The path of url is to begin with /, and to be percent-encoded.")
+        case .malformedOffer: self = .invalid("/compress", "Compression cannot be offered like this.")
+        }
+    }
+}
+
+extension ControlProblem {
+    /// What the failure of a task's verb means for who asked for it.
+    init(_ failure: TaskFailure) {
+        switch failure {
+        case .cancelled: self.init(409, "cancelled", "The connection was ended meanwhile.")
+        case .timedOut: self = Self(504, "timed-out", "It took too long; try again with a longer timeout.").retryable()
+        case .directionClosed:
+            self.init(409, "direction-closed", "This direction of the connection is closed already.")
+        case .usage(let text): self.init(409, "state-conflict", text)
+        case .ended, .closed: self.init(410, "closed", "The connection is over.")
+        case .connectionLost(let fault): self.init(410, "connection-lost", fault.description)
+        case .cannotConnect(let fault):
+            self = Self(fault.isOwnLack ? 503 : 502, "cannot-connect", fault.description).retryable()
+        case .secureConnectionFailed(let failure): self.init(502, "tls-failed", "TLS failed: \(failure)")
+        case .handshakeRefused(let status):
+            self.init(502, "handshake-refused", "The server answered the opening handshake with status \(status).")
+        case .protocolViolation(_, let text):
+            self.init(502, "protocol-violation", "The peer broke the protocol: \(text)")
+        case .messageTooLong(let limit):
+            self.init(502, "message-too-long", "A message is longer than the limit of \(limit) bytes.")
+        case .peerUnresponsive: self.init(504, "peer-unresponsive", "The peer stopped answering.")
+        }
+    }
+
+    static let draining = ControlProblem(503, "draining", "The gateway is ending; ask another one.").retryable(
+        after: 30)
+    static func bodyTooLarge(_ limit: Int) -> ControlProblem {
+        var problem = ControlProblem(
+            413, "body-too-large", "The body is longer than \(limit) bytes; send less at a time.")
+        problem.endsConnection = true
+        return problem
+    }
+    static func unknownConnection(_ name: String) -> ControlProblem {
+        ControlProblem(404, "unknown-connection", "There is no connection \(name.prefix(64)), and none is remembered.")
+    }
+}
+
+extension ControlProblem {
+    /// Errors of a configuration that are told at most.
+    private static let errorLimit = 100
+
+    init(_ refusal: ConfigurationRefusal) {
+        switch refusal {
+        case .problems(let problems, let entry): self = Self.told(problems, entry: entry)
+        case .unknown(let section, let name):
+            self.init(404, "unknown-\(section.word)", "There is no \(section.word) \(name.prefix(64)).")
+        case .taken(let section, let name):
+            self = Self(
+                409, "name-taken", "There is a \(section.word) \(name.prefix(64)) already; choose another name."
+            )
+            .at(pointer: "/name")
+        case .cannotRun(let fault):
+            self.init(409, "cannot-run", "Everything stays as it was, as this cannot run: \(fault.description)")
+        case .changedMeanwhile: self = .changedMeanwhile
+        case .noFile: self.init(409, "no-file", "The gateway was started without a file that could be read again.")
+        case .unreadable(let text): self.init(409, "unreadable-file", text)
+        }
+    }
+
+    static let changedMeanwhile = ControlProblem(
+        412, "changed-meanwhile",
+        "It is not, or not any more, what If-Match or If-None-Match asks for; get it again, and change that.")
+
+    private static func told(_ problems: ConfigurationProblems, entry: ConfigurationKeyPath?) -> ControlProblem {
+        let prefix = entry?.steps ?? []
+        // Without an entry of its own, whatever is wrong is wrong elsewhere.
+        let isOwn = problems.all.contains { entry != nil && $0.keyPath.steps.starts(with: prefix) }
+        var problem =
+            isOwn
+            ? ControlProblem(422, "invalid-configuration", problems.all.first?.words ?? "")
+            : ControlProblem(
+                409, "conflicts-with-configuration", "It does not go with the rest: \(problems.all[0].located)")
+        if problems.all.count > 1 { problem.detail += " (and \(problems.all.count - 1) more)" }
+        problem.errors = problems.all.prefix(self.errorLimit).map { one in
+            guard entry != nil, one.keyPath.steps.starts(with: prefix) else { return ProblemField(detail: one.located) }
+            return ProblemField(
+                pointer: one.keyPath.pointer(droppingFirst: prefix.count), detail: one.words)
+        }
+        return problem
+    }
+}
+
+extension ConfigurationProblem {
+    /// What is wrong, without the place.
+    fileprivate var words: String {
+        let text = "expected \(self.expected), found \(self.found)"
+        return self.remedy.isEmpty ? text : "\(text); \(self.remedy)"
+    }
+
+    /// With the place in the whole configuration.
+    fileprivate var located: String {
+        self.keyPath.steps.isEmpty ? self.words : "\(self.keyPath): \(self.words)"
+    }
+}
+
+extension ConfigurationKeyPath {
+    /// As RFC 6901 writes it.
+    func pointer(droppingFirst count: Int = 0) -> String {
+        self.steps.dropFirst(count).map { step in
+            switch step {
+            case .key(let name): "/" + name.replacing("~", with: "~0").replacing("/", with: "~1")
+            case .index(let index): "/\(index)"
+            }
+        }.joined()
     }
 }

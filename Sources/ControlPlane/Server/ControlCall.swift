@@ -1,9 +1,14 @@
 import ControlAPI
 import FoundationEssentials
+import GatewayCore
+import HTTPTransport
 import HTTPTypes
 import Hummingbird
 import HummingbirdCore
+import Logging
 import NIOCore
+import StreamTransport
+import Synchronization
 
 /// One request on its way through an operation.
 struct ControlCall: Sendable {
@@ -110,5 +115,201 @@ extension StringProtocol {
     var trimmingSpaces: String {
         let start = self.drop { $0 == " " || $0 == "\t" }
         return String(start.reversed().drop { $0 == " " || $0 == "\t" }.reversed())
+    }
+}
+
+extension ControlCall {
+    /// Runs `work` and cancels it when the client goes away: what nobody would read must not be taken.
+    func whileClientStays<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
+        let gone = try await self.clientGone()
+        return try await withThrowingTaskGroup(of: Value?.self) { group in
+            group.addTask { try await work() }
+            group.addTask {
+                await gone.wait()
+                return nil
+            }
+            defer { group.cancelAll() }
+            guard let value = try await group.next() ?? nil else { throw CancellationError() }
+            return value
+        }
+    }
+
+    /// The handler that knows.
+    func wire() async throws -> UpgradableWire.Reference {
+        try await self.context.channel.eventLoop.submit {
+            UpgradableWire.Reference(
+                try self.context.channel.pipeline.syncOperations.handler(type: UpgradableWire.self))
+        }.get()
+    }
+
+    func clientGone() async throws -> ClientGone {
+        ClientGone(try await self.wire().clientGone)
+    }
+}
+
+/// What every resource works with.
+final class ControlContext: Sendable {
+    let gateway: Gateway
+    let configuration: RunningConfiguration
+    let version: String
+    let logger: Logger
+    let anchor: TimeAnchor
+    /// Who may do what, and where to.
+    let access: AccessInForce
+    let budget: RequestBudget
+    /// For WebSockets of the control plane itself: none of the gateway's loops is to carry them.
+    let loop: Loop
+    let requests = RequestFigures()
+    let transfers: TransferShelf
+    let operations = OperationBoard()
+    private let currentPhase = Mutex(ServicePhase.starting)
+
+    init(
+        gateway: Gateway, settings: ControlSettings, configuration: RunningConfiguration, version: String,
+        logger: Logger, loop: Loop
+    ) {
+        let access = AccessInForce(settings)
+        self.access = access
+        self.budget = RequestBudget(limit: settings.maximumRequests, rate: settings.requestRate)
+        self.loop = loop
+        self.gateway = gateway
+        self.configuration = configuration
+        self.version = version
+        self.logger = logger
+        self.transfers = TransferShelf(targets: TransferTargets { access.now.targets }, journal: gateway.journal) {
+            loop.system.now()
+        }
+        let now = gateway.loops.first?.system.now() ?? MonotonicInstant(nanoseconds: 0)
+        self.anchor = TimeAnchor(instant: now, milliseconds: Machine.wallClockMilliseconds())
+    }
+
+    /// Where connections opened by command may lead.
+    var targets: TargetRules { self.access.now.targets }
+
+    /// The loops' clock, from any thread.
+    var now: MonotonicInstant { self.gateway.loops.first?.system.now() ?? self.anchor.instant }
+
+    var phase: ServicePhase {
+        get { self.currentPhase.withLock { $0 } }
+        set { self.currentPhase.withLock { $0 = newValue } }
+    }
+}
+
+/// What belongs to one request beside the request itself.
+struct ControlRequestContext: RequestContext {
+    var coreContext: CoreRequestContextStorage
+    /// The connection that it came by.
+    let channel: any Channel
+
+    init(source: ApplicationRequestContextSource) {
+        self.coreContext = CoreRequestContextStorage(source: source)
+        self.channel = source.channel
+    }
+}
+
+/// Answers a waiting caller once, whoever comes first.
+final class CallBox: Sendable {
+    private let waiting: Mutex<CheckedContinuation<Bool, Never>?>
+
+    init(_ continuation: CheckedContinuation<Bool, Never>) {
+        self.waiting = Mutex(continuation)
+    }
+
+    func answer(_ value: Bool) {
+        self.waiting.withLock { $0.take() }?.resume(returning: value)
+    }
+}
+
+/// The moment in which a client goes away, to be waited for by one at a time; the wait can be cancelled.
+final class ClientGone: Sendable {
+    private struct State {
+        var isOver = false
+        var waiting: CheckedContinuation<Void, Never>?
+    }
+
+    private let state = Mutex(State())
+
+    init(_ future: EventLoopFuture<Void>) {
+        future.whenComplete { [weak self] _ in self?.finish() }
+    }
+
+    /// - Returns: whether the client is gone; `false` when the wait was cancelled.
+    @discardableResult
+    func wait() async -> Bool {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isDone = self.state.withLock { state in
+                    let isDone = state.isOver || Task.isCancelled
+                    if !isDone { state.waiting = continuation }
+                    return isDone
+                }
+                if isDone { continuation.resume() }
+            }
+        } onCancel: {
+            self.state.withLock { $0.waiting.take() }?.resume()
+        }
+        return self.state.withLock { $0.isOver }
+    }
+
+    private func finish() {
+        let waiting = self.state.withLock { state in
+            state.isOver = true
+            return state.waiting.take()
+        }
+        waiting?.resume()
+    }
+}
+
+/// Waits with a bound.
+enum Waiting {
+    /// Runs `work`, which must heed cancellation, and cancels it when the time is over.
+    /// - Returns: what it gave, even if that came just at the end; `nil` if it gave nothing in time.
+    /// - Throws: what `work` throws before the end.
+    static func atMost<Value: Sendable>(
+        _ limit: Duration, _ work: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value? {
+        try await withThrowingTaskGroup(of: Value?.self) { group in
+            group.addTask { try await work() }
+            group.addTask {
+                try? await Task.sleep(for: limit)
+                return nil
+            }
+            let first = try await group.next() ?? nil
+            group.cancelAll()
+            if let first { return first }
+            // Cancelled, the work may still have come to its end; what it gave must not be lost.
+            guard case .success(let late)? = await group.nextResult() else { return nil }
+            return late
+        }
+    }
+
+    /// Waits for somebody to call back who may never do so.
+    /// - Returns: whether that happened in time.
+    static func forCall(within limit: Duration, _ begin: (@escaping @Sendable () -> Void) -> Void) async -> Bool {
+        await withCheckedContinuation { (continuation: CheckedContinuation<Bool, Never>) in
+            let box = CallBox(continuation)
+            begin { box.answer(true) }
+            Task {
+                try? await Task.sleep(for: limit)
+                box.answer(false)
+            }
+        }
+    }
+}
+
+extension Waiting {
+    /// Waits for `work`, which goes on when the time is over.
+    /// - Returns: `nil` when the time was over first.
+    static func forOutcome<Value: Sendable>(
+        within limit: Duration, _ work: @escaping @Sendable () async -> Value
+    ) async -> Value? {
+        let running = Task { await work() }
+        let isDone = await self.forCall(within: limit) { answer in
+            Task {
+                _ = await running.value
+                answer()
+            }
+        }
+        return isDone ? await running.value : nil
     }
 }

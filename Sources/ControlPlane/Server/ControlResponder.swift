@@ -1,7 +1,9 @@
+import GatewayCore
 import HTTPTypes
 import Hummingbird
 import HummingbirdCore
 import Logging
+import NIOCore
 import SessionTasks
 import StreamTransport
 
@@ -181,5 +183,102 @@ extension Response {
         var headers = self.headers
         if let length = self.body.contentLength { headers[.contentLength] = "\(length)" }
         return Response(status: self.status, headers: headers, body: ResponseBody())
+    }
+}
+
+extension Response {
+    /// How long what is still on its way from the client is thrown away, so that it can read the answer before the
+    /// connection is reset (RFC 9112 §9.6).
+    private static let lingering = TimeAmount.seconds(2)
+
+    /// The same answer, after which the connection ends: for a request whose body nobody wants to see to its end, or
+    /// behind which nothing can come.
+    func ending(_ channel: any Channel) -> Response {
+        var headers = self.headers
+        guard headers[.connection] != "close" else { return self }
+        headers[.connection] = "close"
+        if headers[.contentLength] == nil, let length = self.body.contentLength {
+            headers[.contentLength] = "\(length)"
+        }
+        let body = self.body
+        return Response(
+            status: self.status, headers: headers,
+            body: ResponseBody(contentLength: self.body.contentLength) { writer in
+                try await body.write(writer)
+                channel.close(mode: .output, promise: nil)
+                channel.eventLoop.scheduleTask(in: Self.lingering) { channel.close(promise: nil) }
+            })
+    }
+}
+
+extension Response {
+    static func json(_ bytes: [UInt8], status: HTTPResponse.Status = .ok, headers: HTTPFields = [:]) -> Response {
+        .json(ByteBuffer(bytes: bytes), status: status, headers: headers)
+    }
+
+    static func json(_ body: ByteBuffer, status: HTTPResponse.Status = .ok, headers: HTTPFields = [:]) -> Response {
+        var headers = headers
+        headers[.contentType] = "application/json"
+        headers[.cacheControl] = "no-store"
+        // So that a terminal shows its prompt on a line of its own, and that tools that read lines see the last one.
+        var body = body
+        body.writeInteger(UInt8(ascii: "\n"))
+        return Response(status: status, headers: headers, body: ResponseBody(byteBuffer: body))
+    }
+
+    static func json(_ model: some Encodable, status: HTTPResponse.Status = .ok) -> Response {
+        .json(JSONBody.encode(model), status: status)
+    }
+
+    static var noContent: Response { Response(status: .noContent) }
+}
+
+extension HTTPTypes.HTTPField.Name {
+    /// RFC 8288. The alternatives are never taken: these are tokens.
+    static let link = Self("Link") ?? .location
+    /// RFC 7240.
+    static let lastEventID = Self("Last-Event-ID") ?? .accept
+    static let idempotencyKey = Self("Idempotency-Key") ?? .accept
+    static let prefer = Self("Prefer") ?? .accept
+    /// W3C Fetch Metadata §2.4.
+    static let secFetchSite = Self("Sec-Fetch-Site") ?? .accept
+    /// RFC 9110 §7.2; the first one of a request is its authority.
+    static let host = Self("Host") ?? .accept
+}
+
+/// Is told of every write, carried out or refused.
+protocol AuditTrail: Sendable {
+    func record(_ entry: AuditEntry)
+}
+
+/// One write: who, what, from where, and what came of it.
+struct AuditEntry: Sendable {
+    let operation: String
+    /// Without the query, which may hold what is said to a peer.
+    let path: String
+    let caller: Caller
+    let peer: String
+    let status: Int
+    /// Of the problem, if there was one.
+    let code: String?
+
+    init(_ operation: Operation, _ request: Request, by caller: Caller, status: Int, code: String?) {
+        self.operation = operation.name
+        self.path = String((request.head.path ?? "").prefix { $0 != "?" })
+        self.caller = caller
+        self.peer = ConnectionPeer.current?.description ?? "unknown"
+        self.status = status
+        self.code = code
+    }
+}
+
+/// Writes a line of the log for every write.
+struct LoggedAudit: AuditTrail {
+    let log: TunnelLog
+
+    func record(_ entry: AuditEntry) {
+        self.log.audit(
+            operation: entry.operation, path: entry.path, caller: entry.caller.name, peer: entry.peer,
+            status: entry.status, code: entry.code)
     }
 }

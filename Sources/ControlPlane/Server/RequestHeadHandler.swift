@@ -1,6 +1,8 @@
 import DequeModule
+import HTTPTypes
 import NIOCore
 import NIOHTTP1
+import NIOHTTPTypes
 
 /// Keeps the rules of RFC 9112 about requests' heads that the decoder leaves to its user, and closes the connection
 /// behind the last request.
@@ -130,5 +132,186 @@ package final class RequestHeadHandler: ChannelDuplexHandler {
     private func finish(_ context: ChannelHandlerContext) {
         context.close(mode: .output, promise: nil)
         context.eventLoop.assumeIsolated().scheduleTask(in: Self.lingering) { context.close(promise: nil) }
+    }
+}
+
+/// What RFC 9112 says of a request's head: whether the connection stays behind it, how its body is framed, and whose
+/// authority counts.
+package enum RequestHeadRules {
+    /// What the answer must heed.
+    package struct Exchange: Equatable, Sendable {
+        /// The client speaks HTTP/1.0: it knows no chunks.
+        package let isOld: Bool
+        /// The connection is closed behind the answer.
+        package var isLast: Bool
+
+        package init(isOld: Bool, isLast: Bool) {
+            self.isOld = isOld
+            self.isLast = isLast
+        }
+    }
+
+    /// Checks `head`, and puts it into the form that the server reads: a target in origin form, the authority that counts
+    /// in `Host`, and `Connection: close` where the connection ends behind the answer.
+    /// - Parameter ownAuthority: host and port for requests of HTTP/1.0 that name none (RFC 9112 §3.3).
+    /// - Throws: `ControlProblem` 501 for a transfer coding other than `chunked`, or any of HTTP/1.0 (§6.1), and 421 for a
+    ///   target of another scheme.
+    package static func check(
+        _ head: inout HTTPRequestHead, ownAuthority: String?
+    ) throws(ControlProblem) -> Exchange {
+        let isOld = head.version == .http1_0
+        try Self.checkCodings(head.headers[canonicalForm: "Transfer-Encoding"].map { $0.lowercased() }, isOld: isOld)
+        try Self.readTarget(&head, isOld: isOld)
+        if isOld, !head.headers.contains(name: "Host"), let ownAuthority {
+            head.headers.add(name: "Host", value: ownAuthority)
+        }
+        // RFC 9110 §7.8: HTTP/1.0 has no such offers.
+        if isOld { head.headers.remove(name: "Upgrade") }
+        let options = head.headers[canonicalForm: "Connection"].map { $0.lowercased() }
+        // RFC 9112 §9.3.
+        let isLast = options.contains("close") || (isOld && !options.contains("keep-alive"))
+        if isLast { head.headers.replaceOrAdd(name: "Connection", value: "close") }
+        return Exchange(isOld: isOld, isLast: isLast)
+    }
+
+    private static func checkCodings(_ codings: [String], isOld: Bool) throws(ControlProblem) {
+        guard !codings.isEmpty else { return }
+        guard !isOld else {
+            throw ControlProblem(
+                501, "unsupported-transfer-coding",
+                "HTTP/1.0 has no Transfer-Encoding (RFC 9112 §6.1); send Content-Length, or HTTP/1.1.")
+        }
+        guard codings == ["chunked"] else {
+            throw ControlProblem(
+                501, "unsupported-transfer-coding", "The only transfer coding that is understood is chunked.")
+        }
+    }
+
+    /// Of a target in absolute form, the authority counts in place of `Host` (RFC 9112 §3.2.2). How many of those there
+    /// are is checked later: a request of HTTP/1.1 needs one all the same (§3.2).
+    private static func readTarget(_ head: inout HTTPRequestHead, isOld: Bool) throws(ControlProblem) {
+        guard head.method != .CONNECT, head.uri.first != "/", let mark = head.uri.firstRange(of: "://") else { return }
+        guard ["http", "https"].contains(head.uri[..<mark.lowerBound].lowercased()) else {
+            throw ControlProblem(421, "unknown-scheme", "The target is to be of http or https.")
+        }
+        let rest = head.uri[mark.upperBound...]
+        let authority = rest.prefix { !"/?#".contains($0) }
+        let resource = rest[authority.endIndex...].prefix { $0 != "#" }
+        let hosts = head.headers["Host"].count
+        if hosts == 1 || (isOld && hosts == 0) {
+            head.headers.replaceOrAdd(name: "Host", value: String(authority))
+        }
+        head.uri = resource.first == "/" ? String(resource) : "/" + resource
+    }
+}
+
+/// Ends a connection whose request does not come: the head of the first one must be there soon after the connection,
+/// its TLS handshake included, and that of every other soon after its first byte.
+final class HeadDeadline: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+
+    static let limit = TimeAmount.seconds(20)
+
+    /// Of the connection.
+    let place: ConnectionPlace?
+    private var timer: Scheduled<Void>?
+    /// Between a head and the end of its request.
+    private var isInRequest = false
+
+    init(_ place: ConnectionPlace?) {
+        self.place = place
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.arm(context)
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.disarm()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.disarm()
+        context.fireChannelInactive()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        if !self.isInRequest { self.arm(context) }
+        context.fireChannelRead(data)
+    }
+
+    func headReceived() {
+        self.isInRequest = true
+        self.disarm()
+    }
+
+    func requestReceived() {
+        self.isInRequest = false
+    }
+
+    private func arm(_ context: ChannelHandlerContext) {
+        guard self.timer == nil else { return }
+        self.timer = context.eventLoop.assumeIsolated().scheduleTask(in: Self.limit) { context.close(promise: nil) }
+    }
+
+    private func disarm() {
+        self.timer?.cancel()
+        self.timer = nil
+    }
+}
+
+/// Tells the connection's `HeadDeadline` where requests begin and end, and its place where answers do.
+final class HeadMark: ChannelDuplexHandler, RemovableChannelHandler {
+    typealias InboundIn = HTTPRequestPart
+    typealias InboundOut = HTTPRequestPart
+    typealias OutboundIn = HTTPResponsePart
+    typealias OutboundOut = HTTPResponsePart
+
+    private var deadline: HeadDeadline?
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.deadline = try? context.pipeline.syncOperations.handler(type: HeadDeadline.self)
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.deadline = nil
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch self.unwrapInboundIn(data) {
+        case .head: self.deadline?.headReceived()
+        case .body: break
+        case .end: self.deadline?.requestReceived()
+        }
+        context.fireChannelRead(data)
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        if case .end = self.unwrapOutboundIn(data) { self.deadline?.place?.answered() }
+        context.write(data, promise: promise)
+    }
+}
+
+/// Says why, where HTTP itself refuses a request that it cannot read, and would with a bare 400.
+final class RefusalDocument: ChannelOutboundHandler, RemovableChannelHandler {
+    typealias OutboundIn = HTTPResponsePart
+    typealias OutboundOut = HTTPResponsePart
+
+    private static let problem = ControlProblem(
+        400, "malformed-request",
+        "The request is no HTTP/1.1 (RFC 9112), or has a head of more than 32 KiB, or a field of more than 16 KiB."
+    )
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        guard case .head(var head) = self.unwrapOutboundIn(data), head.status == .badRequest,
+            head.headerFields[.contentLength] == "0", head.headerFields[.connection] == "close"
+        else { return context.write(data, promise: promise) }
+        let document = Self.problem.body
+        head.headerFields[.contentLength] = "\(document.readableBytes)"
+        head.headerFields[.contentType] = "application/problem+json"
+        head.headerFields[.cacheControl] = "no-store"
+        context.write(self.wrapOutboundOut(.head(head)), promise: nil)
+        context.write(self.wrapOutboundOut(.body(document)), promise: promise)
     }
 }

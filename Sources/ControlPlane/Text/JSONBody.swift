@@ -1,3 +1,4 @@
+import ByteKernels
 import ControlAPI
 import FoundationEssentials
 
@@ -125,5 +126,103 @@ package enum JSONBody {
         encoder.outputFormatting = [.withoutEscapingSlashes, .sortedKeys]
         // Our own models are all of numbers, texts, lists and members: there is nothing that could not be written.
         return (try? encoder.encode(model)).map { [UInt8]($0) } ?? Array("{}".utf8)
+    }
+}
+
+/// The name of a member, ready to be copied: nothing that is counted by reference, as a list writes some forty for each of
+/// thousands of connections.
+package struct JSONKey: Sendable, ExpressibleByStringLiteral {
+    /// The most bytes of a name.
+    package static let lengthLimit = 28
+
+    /// `,"name":`, and zeros behind it.
+    private var bytes = InlineArray<32, UInt8>(repeating: 0)
+    private var count = 0
+
+    /// - Parameter name: one of ours, in which nothing is to be escaped, of at most `lengthLimit` bytes.
+    package init(_ name: String) {
+        assert(name.utf8.count <= Self.lengthLimit, "\(name) is too long for a key")
+        self.append(UInt8(ascii: ","))
+        self.append(UInt8(ascii: "\""))
+        for byte in name.utf8.prefix(Self.lengthLimit) { self.append(byte) }
+        self.append(UInt8(ascii: "\""))
+        self.append(UInt8(ascii: ":"))
+    }
+
+    package init(stringLiteral value: String) {
+        self.init(value)
+    }
+
+    private mutating func append(_ byte: UInt8) {
+        self.bytes[self.count] = byte
+        self.count += 1
+    }
+
+    /// What `write(behindComma:to:)` takes.
+    static var room: Int { Self.lengthLimit + 4 }
+
+    /// - Parameter comma: whether it is written: it does not stand before the first member of an object.
+    @inline(__always)
+    func write(behindComma comma: Bool, to output: inout OutputSpan<UInt8>) {
+        output.append(copying: self.bytes.span.extracting((comma ? 0 : 1)..<self.count))
+    }
+}
+
+/// The way to one value of a JSON document (RFC 6901).
+enum JSONPointer {
+    static func text(_ path: [any CodingKey]) -> String {
+        path.map { key in Self.step(key.intValue.map { String($0) } ?? key.stringValue) }.joined()
+    }
+
+    /// To the member `name` of what stands at `pointer`; of a longer name, the first 64 characters.
+    static func member(_ name: String, of pointer: String) -> String {
+        pointer + Self.step(String(name.prefix(64)))
+    }
+
+    private static func step(_ name: String) -> String {
+        "/" + name.replacing("~", with: "~0").replacing("/", with: "~1")
+    }
+}
+
+/// The names of an object's members, and those of the objects in it, as deep as models go.
+struct MemberNames: Decodable {
+    struct Key: CodingKey {
+        let stringValue: String
+        var intValue: Int? { nil }
+
+        init(_ name: String) {
+            self.stringValue = name
+        }
+
+        init(stringValue: String) {
+            self.stringValue = stringValue
+        }
+
+        init?(intValue: Int) {
+            nil
+        }
+    }
+
+    let names: [String]
+    let objects: [String: MemberNames]
+
+    /// Levels of objects below the outermost: a tunnel has connections, which have TLS.
+    private static let depth = 2
+
+    init(from decoder: any Decoder) throws {
+        self.init(try decoder.container(keyedBy: Key.self), depth: Self.depth)
+    }
+
+    private init(_ container: KeyedDecodingContainer<Key>, depth: Int) {
+        self.names = container.allKeys.map(\.stringValue)
+        guard depth > 0 else {
+            self.objects = [:]
+            return
+        }
+        self.objects = container.allKeys.reduce(into: [:]) { objects, key in
+            // What is no object has no members to be wrong.
+            guard let inner = try? container.nestedContainer(keyedBy: Key.self, forKey: key) else { return }
+            objects[key.stringValue] = MemberNames(inner, depth: depth - 1)
+        }
     }
 }

@@ -1,5 +1,7 @@
+import ControlAPI
 import Foundation
 import GatewayCore
+import NIOPosix
 import StreamTransport
 import Synchronization
 import URLLoading
@@ -243,5 +245,275 @@ final class RunningTransfer: Sendable {
             return state.resumeData.take()
         }
         if let resumeData { Self.remove(resumeData) }
+    }
+}
+
+/// What the delegate of an attempt hears. What comes of an attempt that is not the last one any more says nothing.
+extension RunningTransfer {
+    private func update(_ attempt: Int, _ body: (inout State) -> Void) {
+        self.state.withLock { if $0.attempt == attempt { body(&$0) } }
+    }
+
+    func received(_ data: Data, attempt: Int) {
+        let isFull = self.state.withLock { state in
+            guard state.attempt == attempt, [.running, .suspended].contains(state.stage), state.reason == nil else {
+                return false
+            }
+            let fits = state.content.count + data.count <= self.order.bodyLimit
+            guard fits, self.host.memory.reserve(data.count, limit: self.order.memoryLimit) else { return true }
+            state.content.append(data)
+            return false
+        }
+        guard isFull else { return }
+        self.give(
+            up: attempt,
+            TransferFailure(
+                "content-too-large", "The content does not fit into memory; name a destination, and it goes to a file.")
+        )
+    }
+
+    func wrote(_ total: Int64, of expected: Int64, attempt: Int) {
+        self.update(attempt) { state in
+            state.written = total
+            state.expectedToWrite = expected < 0 ? nil : expected
+        }
+    }
+
+    func resumed(at offset: Int64, attempt: Int) {
+        self.update(attempt) { $0.resumedAt = offset }
+    }
+
+    func measured(_ metrics: URLSessionTaskMetrics, attempt: Int) {
+        self.update(attempt) { $0.metrics = metrics }
+    }
+
+    /// The file is taken away when this returns.
+    func downloaded(_ location: URL, attempt: Int) {
+        guard let place = self.order.destination else { return }
+        self.update(attempt) { state in
+            state.isSaving = true
+            // Everything is there: only the disk may still take its time.
+            state.timer?.cancel()
+        }
+        do throws(FileRefusal) {
+            let draft = try place.draft()
+            let source = draft.link(location.path) ? nil : try OpenFile(open(location.path, O_RDONLY | O_CLOEXEC))
+            NIOThreadPool.singleton.submit { _ in self.save(draft, source, attempt) }
+        } catch {
+            self.saved(error, attempt)
+        }
+    }
+
+    private func save(_ draft: TransferDraft, _ source: OpenFile?, _ attempt: Int) {
+        do throws(FileRefusal) {
+            if let source { try draft.copy(source) }
+            try draft.publish(overwrites: self.order.overwrites)
+            self.saved(nil, attempt)
+        } catch {
+            draft.discard()
+            self.saved(error, attempt)
+        }
+    }
+
+    private func saved(_ refusal: FileRefusal?, _ attempt: Int) {
+        self.update(attempt) { state in
+            state.isSaving = false
+            if let refusal {
+                state.reason = TransferFailure("file-unusable", "The destination: \(refusal.description).")
+            }
+            if state.isTaskOver { self.end(&state, error: nil) }
+        }
+    }
+
+    func completed(_ error: (any Error)?, attempt: Int) {
+        // Not under the lock: whoever lets go of a session ends its connections.
+        let session = self.state.withLock { $0.attempt == attempt ? $0.session.take() : nil }
+        session?.finishTasksAndInvalidate()
+        if let data = (error as? URLError)?.downloadTaskResumeData { self.keep(data, attempt: attempt) }
+        self.update(attempt) { state in
+            state.isTaskOver = true
+            if let task = state.task { state.counts = Counts(task) }
+            state.task = nil
+            if state.isSaving, error == nil {
+                state.stage = .saving
+            } else {
+                self.end(&state, error: error)
+            }
+        }
+    }
+
+    private func end(_ state: inout State, error: (any Error)?) {
+        state.timer?.cancel()
+        state.timer = nil
+        state.endedAt = self.host.now
+        let isCancelled = (error as? URLError)?.code == .cancelled && state.reason == nil
+        state.failure = state.reason ?? (isCancelled ? nil : error.map { TransferFailure($0) })
+        state.stage = isCancelled ? .cancelled : state.failure == nil ? .finished : .failed
+        self.tellEnd(state)
+        guard state.stage != .finished else { return }
+        self.host.memory.release(state.content.count)
+        state.content = Data()
+    }
+}
+
+extension RunningTransfer.Counts {
+    init(_ task: URLSessionTask) {
+        self.init(
+            sent: task.countOfBytesSent, expectedToSend: task.countOfBytesExpectedToSend,
+            received: task.countOfBytesReceived, expectedToReceive: task.countOfBytesExpectedToReceive,
+            currentURL: task.currentRequest?.url?.absoluteString, response: task.response as? HTTPURLResponse)
+    }
+}
+
+extension RunningTransfer {
+    /// As it is now.
+    func shown(_ anchor: TimeAnchor) -> Transfer {
+        self.state.withLock { state in
+            let counts = state.task.map { Counts($0) } ?? state.counts
+            let url = self.order.request.url?.absoluteString ?? ""
+            var shown = Transfer(
+                id: "\(self.number)", kind: self.order.kind.rawValue, state: state.stage.rawValue,
+                method: self.order.request.httpMethod ?? "GET", url: url, priority: state.priority.decimal,
+                createdAt: anchor.text(self.createdAt), attempt: state.attempt, sentBytes: counts.sent,
+                receivedBytes: counts.received, canResume: state.resumeData != nil)
+            shown.currentUrl = counts.currentURL == url ? nil : counts.currentURL
+            if case .file(_, let path) = self.order.body { shown.file = path }
+            shown.destination = self.order.destination?.path
+            shown.credential = self.order.credential?.name
+            shown.description = state.description
+            shown.labels = state.labels.isEmpty ? nil : state.labels
+            shown.startedAt = state.startedAt.map { anchor.text($0) }
+            shown.endedAt = state.endedAt.map { anchor.text($0) }
+            shown.expectedSendBytes = counts.expectedToSend < 0 ? nil : counts.expectedToSend
+            shown.expectedReceiveBytes = counts.expectedToReceive < 0 ? nil : counts.expectedToReceive
+            shown.writtenBytes = state.written
+            shown.expectedWriteBytes = state.expectedToWrite
+            shown.resumedAtBytes = state.resumedAt
+            shown.progress = Self.progress(state, counts)
+            shown.contentBytes = Self.contentLength(state, self.order)
+            shown.response = counts.response.map { TransferResponse($0) }
+            shown.error = state.failure?.shown
+            shown.metrics = state.metrics.map { TransferMetrics($0) }
+            return shown
+        }
+    }
+
+    private static func progress(_ state: borrowing State, _ counts: Counts) -> Double? {
+        if state.stage == .finished { return 1 }
+        func part(_ done: Int64?, _ whole: Int64?) -> Double? {
+            guard let done, let whole, whole > 0 else { return nil }
+            return (min(1, Double(done) / Double(whole)) * 10_000).rounded() / 10_000
+        }
+        return part(state.written, state.expectedToWrite)
+            ?? (counts.expectedToSend > 0 && counts.response == nil
+                ? part(counts.sent, counts.expectedToSend) : part(counts.received, counts.expectedToReceive))
+    }
+
+    private static func contentLength(_ state: borrowing State, _ order: TransferOrder) -> Int64? {
+        guard state.stage == .finished else { return nil }
+        return order.destination == nil ? Int64(state.content.count) : state.written ?? 0
+    }
+}
+
+extension TransferResponse {
+    fileprivate init(_ response: HTTPURLResponse) {
+        let headers = response.allHeaderFields.map { name, value in
+            let name = "\(name)"
+            return Header(name: name, value: name.lowercased() == "set-cookie" ? "(hidden)" : "\(value)")
+        }
+        self.init(
+            status: response.statusCode, headers: headers.sorted { $0.name.lowercased() < $1.name.lowercased() },
+            mediaType: response.mimeType)
+    }
+}
+
+extension TransferMetrics {
+    fileprivate init(_ metrics: URLSessionTaskMetrics) {
+        self.init(
+            durationMs: metrics.taskInterval.duration.wireMilliseconds, redirects: metrics.redirectCount,
+            transactions: metrics.transactionMetrics.map { TransferTransaction($0) })
+    }
+}
+
+extension TransferTransaction {
+    fileprivate init(_ metrics: URLSessionTaskTransactionMetrics) {
+        func span(_ from: Date?, _ to: Date?) -> Double? {
+            guard let from, let to else { return nil }
+            return to.timeIntervalSince(from).wireMilliseconds
+        }
+        func place(_ host: String?, _ port: Int?) -> String? {
+            guard let host, let port else { return nil }
+            return host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+        }
+        let version: String? =
+            switch metrics.negotiatedTLSProtocolVersion {
+            case .TLSv12?: "TLS 1.2"
+            case .TLSv13?: "TLS 1.3"
+            default: nil
+            }
+        self.init(
+            method: metrics.request.httpMethod ?? "GET", url: metrics.request.url?.absoluteString ?? "",
+            status: (metrics.response as? HTTPURLResponse)?.statusCode, protocol: metrics.networkProtocolName,
+            reusedConnection: metrics.isReusedConnection,
+            localAddress: place(metrics.localAddress, metrics.localPort),
+            remoteAddress: place(metrics.remoteAddress, metrics.remotePort), tlsVersion: version,
+            lookupMs: span(metrics.domainLookupStartDate, metrics.domainLookupEndDate),
+            connectMs: span(metrics.connectStartDate, metrics.connectEndDate),
+            secureMs: span(metrics.secureConnectionStartDate, metrics.secureConnectionEndDate),
+            requestMs: span(metrics.requestStartDate, metrics.requestEndDate),
+            responseAfterMs: span(metrics.requestStartDate, metrics.responseStartDate),
+            responseMs: span(metrics.responseStartDate, metrics.responseEndDate),
+            sentBytes: metrics.countOfRequestHeaderBytesSent + metrics.countOfRequestBodyBytesSent,
+            receivedBytes: metrics.countOfResponseHeaderBytesReceived + metrics.countOfResponseBodyBytesReceived)
+    }
+}
+
+extension TimeInterval {
+    /// To the microsecond.
+    fileprivate var wireMilliseconds: Double { (self * 1_000_000).rounded() / 1000 }
+}
+
+/// What is told of a transfer to those who follow events.
+extension RunningTransfer {
+    /// - Parameter attempt: from 1 up; 0 for one that ended before its first.
+    func tell(_ kind: GatewayEvent.Kind, _ attempt: Int, reason: String? = nil, detail: String? = nil) {
+        guard let journal = self.host.journal else { return }
+        var event = GatewayEvent(kind)
+        event.transfer = "\(self.number)"
+        event.url = self.order.request.url?.absoluteString
+        event.count = attempt
+        event.reason = reason
+        event.detail = detail
+        journal.publish(event)
+    }
+
+    /// It is over: `finished`, `cancelled`, or the code of what went wrong.
+    func tellEnd(_ state: borrowing State) {
+        if let failure = state.failure {
+            self.tell(.transferFailed, state.attempt, reason: failure.code, detail: failure.detail)
+        } else {
+            self.tell(.transferEnded, state.attempt, reason: state.stage.rawValue)
+        }
+    }
+}
+
+/// Where a transfer is in its life.
+enum TransferStage: String, CaseIterable, Sendable {
+    /// For its body, which another request brings.
+    case waiting
+    case suspended
+    case running
+    case cancelling
+    /// Everything is there, and is being put in its place.
+    case saving
+    case finished
+    case failed
+    case cancelled
+
+    var isOver: Bool {
+        switch self {
+        case .waiting, .suspended, .running, .cancelling, .saving: false
+        case .finished, .failed, .cancelled: true
+        }
     }
 }

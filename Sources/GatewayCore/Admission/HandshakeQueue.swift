@@ -1,3 +1,4 @@
+import DequeModule
 import StreamTransport
 
 /// A line with its clock, on a loop. Lives while anybody is in it.
@@ -59,5 +60,71 @@ extension HandshakeQueue: TurnEndTarget {
             (self.gateway.live[next] as? InboundConnection)?.beginHandshake()
         }
         self.armTimer()
+    }
+}
+
+/// The TLS handshakes of one listener on one loop: a number of them at once, since each has some 55 KiB before anybody is
+/// known. Further connections wait for their turn, in the order in which they came, with nothing but a socket.
+///
+/// While others wait, a handshake has `patience` for its own; so silent clients cannot keep the others out for their whole
+/// `handshake-timeout`.
+package struct HandshakeLine: Sendable {
+    package static let patience = Duration.seconds(2)
+
+    private var underWay: [UInt64: MonotonicInstant] = [:]
+    /// In the order in which they began, among them some that are over.
+    private var begun: Deque<UInt64> = []
+    /// In the order in which they came, among them some that are gone.
+    private var waiting: Deque<UInt64> = []
+    private var waitingSet: Set<UInt64> = []
+
+    package init() {}
+
+    package var isEmpty: Bool { self.underWay.isEmpty && self.waitingSet.isEmpty }
+
+    /// A connection wants to begin its handshake.
+    /// - Parameter limit: handshakes at once; at least one is.
+    /// - Returns: whether it may; else its turn comes by `takeNext`.
+    package mutating func arrived(_ identifier: UInt64, limit: Int, at now: MonotonicInstant) -> Bool {
+        guard self.waitingSet.isEmpty, self.underWay.count < max(1, limit) else {
+            self.waiting.append(identifier)
+            self.waitingSet.insert(identifier)
+            return false
+        }
+        self.begin(identifier, at: now)
+        return true
+    }
+
+    private mutating func begin(_ identifier: UInt64, at now: MonotonicInstant) {
+        self.underWay[identifier] = now
+        self.begun.append(identifier)
+    }
+
+    /// Its handshake is over, or the connection is. Safe to call again.
+    package mutating func left(_ identifier: UInt64) {
+        self.underWay[identifier] = nil
+        self.waitingSet.remove(identifier)
+        while let first = self.begun.first, self.underWay[first] == nil { self.begun.removeFirst() }
+        while let first = self.waiting.first, !self.waitingSet.contains(first) { self.waiting.removeFirst() }
+    }
+
+    /// The next connection whose turn it is, if there is a place; its handshake begins `now`.
+    package mutating func takeNext(limit: Int, at now: MonotonicInstant) -> UInt64? {
+        guard self.underWay.count < max(1, limit), let next = self.waiting.first else { return nil }
+        self.left(next)
+        self.begin(next, at: now)
+        return next
+    }
+
+    /// When the oldest handshake must be over because others wait; `nil` while none does.
+    package var nextDeadline: MonotonicInstant? {
+        guard !self.waitingSet.isEmpty, let oldest = self.begun.first else { return nil }
+        return self.underWay[oldest]?.advanced(by: Self.patience)
+    }
+
+    /// A handshake that must be over; it is still in the line.
+    package func overdue(at now: MonotonicInstant) -> UInt64? {
+        guard let deadline = self.nextDeadline, deadline <= now else { return nil }
+        return self.begun.first
     }
 }

@@ -94,3 +94,137 @@ extension ChatMember: ChatHearer {
         task.resumeReading()
     }
 }
+
+/// A byte stream in a chat room: its route's framing makes messages of what it says, and bytes of what it hears.
+final class StreamChatMember: TransportConsumer {
+    /// Given up when the task ends, which it always does.
+    private var task: StreamTask?
+    private let room: String
+    private let floor: ChatFloor
+    private var toMessages: StreamToMessages
+    private var toStream: MessagesToStream
+    private let messageLimit: Int
+    private let framing: Framing
+    private var unfinished: [UInt8] = []
+    /// While it is a member of the room.
+    private var seat: ChatSeat?
+
+    init(room: String, floor: ChatFloor, settings: TunnelSettings) {
+        self.room = room
+        self.floor = floor
+        self.messageLimit = settings.maximumMessageSize ?? TunnelSettings.assembledMessageSize
+        self.framing = settings.framing
+        self.toMessages = StreamToMessages(settings.framing, messageLimit: self.messageLimit)
+        self.toStream = MessagesToStream(settings.framing, messageLimit: self.messageLimit)
+    }
+
+    func start(_ task: StreamTask) {
+        self.task = task
+        self.seat = self.floor.join(self, room: self.room)
+        task.attach(self)
+        task.resumeReading()
+    }
+
+    func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
+        var offset = 0
+        while let seat = self.seat, let task = self.task {
+            // The rest is offered again when the room takes more, or in the next turn.
+            guard !seat.isHeld, !task.loop.budgetIsSpent else { return offset }
+            let start = offset
+            let step = self.toMessages.next(bytes.bytes, at: &offset)
+            task.loop.spend(TurnBudget.frame + offset - start)
+            switch step {
+            case .exhausted: return offset
+            case .chunk(let range, let mark): self.say(bytes.bytes.extracting(range), mark)
+            case .made(let made, let mark): made.withRawSpan { self.say($0, mark) }
+            case .violation: self.fail()
+            }
+        }
+        return bytes.byteCount
+    }
+
+    private func say(_ piece: RawSpan, _ mark: ChunkMark) {
+        guard let seat = self.seat else { return }
+        guard piece.byteCount <= self.messageLimit - self.unfinished.count else { return self.fail() }
+        self.unfinished.append(piece)
+        guard mark.endsMessage else { return }
+        let message = ChatMessage(kind: mark.kind, bytes: self.unfinished)
+        self.unfinished = []
+        self.floor.say(message, by: seat)
+    }
+
+    func inputClosed() {
+        switch self.toMessages.finish() {
+        case .made(let made, let mark)?: made.withRawSpan { self.say($0, mark) }
+        case .violation?: return self.fail()
+        case .chunk?, .exhausted?, nil: break
+        }
+        self.leave()
+        self.task?.close(linger: .seconds(5))
+    }
+
+    func outputProgressed() {
+        if let seat = self.seat { self.floor.outputProgressed(seat) }
+    }
+
+    var heldBytes: Int {
+        self.seat.map { $0.room.backlog(of: $0) } ?? 0
+    }
+
+    func transportEnded(_ end: TransportEnd) {
+        self.leave()
+        self.task = nil
+    }
+
+    /// A peer that breaks the framing, or cannot keep up with the room, is reset.
+    private func fail() {
+        self.leave()
+        self.task?.reset()
+    }
+
+    private func leave() {
+        guard let seat = self.seat else { return }
+        self.seat = nil
+        self.unfinished = []
+        self.floor.leave(seat)
+    }
+}
+
+extension StreamChatMember: ChatHearer {
+    var takesMore: Bool { self.queuedBytes < ChatMember.outputWatermark }
+    var queuedBytes: Int { self.task?.queuedBytes ?? 0 }
+
+    func hear(_ message: ChatMessage) {
+        guard let task = self.task else { return }
+        var made: [UInt8] = []
+        let delivery = message.bytes.withRawSpan { self.toStream.take($0, .whole(message.kind), into: &made) }
+        switch delivery {
+        case .unchanged: message.bytes.withRawSpan { task.gather($0) }
+        case .rewritten: made.withRawSpan { task.gather($0) }
+        case .violation:
+            // What another member said cannot be written in this framing: it is left out, and this member is not to
+            // blame.
+            self.toStream = MessagesToStream(self.framing, messageLimit: self.messageLimit)
+        }
+    }
+
+    func awaitProgress() {
+        self.task?.awaitProgress()
+    }
+
+    func fellBehind() {
+        self.fail()
+    }
+
+    func pauseReading() {
+        guard let task = self.task else { return }
+        task.record.stallBegins(at: task.loop.now)
+        task.pauseReading()
+    }
+
+    func resumeReading() {
+        guard let task = self.task else { return }
+        task.record.stallEnded(at: task.loop.now)
+        task.resumeReading()
+    }
+}

@@ -101,3 +101,67 @@ extension ClientSession: OrderedConnection {
         reports.append(self.ordered.report(self.key, createdAt: self.createdAt, at: now))
     }
 }
+
+/// What is being opened, for who may give it up meanwhile. Touched on its loop alone.
+final class OpeningWatch {
+    private var connection: (any OrderedConnection)?
+    private var isGivenUp = false
+    private var isOver = false
+
+    func begun(_ connection: any OrderedConnection) {
+        guard !self.isOver else { return }
+        if self.isGivenUp { return connection.abandon(.operator, .stopped) }
+        self.connection = connection
+    }
+
+    /// It stands, or never will.
+    func answered() {
+        self.isOver = true
+        self.connection = nil
+    }
+
+    func giveUp() {
+        self.isGivenUp = true
+        let connection = self.connection
+        self.connection = nil
+        connection?.abandon(.operator, .stopped)
+    }
+}
+
+/// Why a connection that was asked for did not come about.
+package struct ClientFailure: Error, Sendable {
+    /// The name it had; its closing record is kept under it.
+    package let key: ConnectionKey?
+    package let failure: TaskFailure
+    /// The server's answer to the opening handshake, if it was not 101.
+    package let response: ResponseHead?
+
+    init(_ key: ConnectionKey?, failure: TaskFailure, response: ResponseHead?) {
+        self.key = key
+        self.failure = failure
+        self.response = response
+    }
+}
+
+extension ClientHandshake {
+    /// The request as it went out, but for the key, which was made of chance.
+    var shown: RequestHead {
+        let text = String(decoding: self.rendered(nonce: []), as: UTF8.self)
+        let lines = text.split(separator: "\r\n").dropFirst()
+        let fields = lines.compactMap { line -> HTTPField? in
+            guard let colon = line.firstIndex(of: ":") else { return nil }
+            return HTTPField(String(line[..<colon]), String(line[line.index(after: colon)...].drop { $0 == " " }))
+        }
+        return RequestHead(method: "GET", target: self.target, fields: HTTPFields(fields))
+    }
+}
+
+extension ResponseHead {
+    /// The head in bytes again, without secrets.
+    var shown: [UInt8] {
+        let fields = self.fields.all.map { field in
+            "\(field.name): \(field.name.lowercased() == "set-cookie" ? HandshakeFacts.hidden : field.value)\r\n"
+        }
+        return Array("HTTP/1.1 \(self.status) \(self.reason)\r\n\(fields.joined())\r\n".utf8)
+    }
+}

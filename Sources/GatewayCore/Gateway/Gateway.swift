@@ -1,3 +1,4 @@
+import SessionTasks
 import StreamTransport
 import Synchronization
 
@@ -284,5 +285,269 @@ package final class Gateway: Sendable {
     /// Cuts everything at once.
     package func abandon() async {
         await self.onEachLoop { $0.abandonAll() }
+    }
+}
+
+/// The gateway's connections as the control plane sees them. From any thread.
+extension Gateway {
+    /// Connections that one turn of a loop looks at when many are listed, so that a list never holds up traffic.
+    static let reportsPerTurn = 128
+
+    /// One connection and its task, for somebody to use.
+    package struct Live: Sendable {
+        package let link: TunnelLink?
+        package let report: ConnectionReport
+    }
+
+    /// What is known by a name.
+    package enum Lookup: Sendable {
+        case live(Live)
+        case closed(ConnectionReport)
+        case unknown
+    }
+
+    private func part(of key: ConnectionKey) -> LoopConfined<LoopGateway>? {
+        guard key.number > 0, !self.parts.isEmpty else { return nil }
+        return self.parts[Int((key.number - 1) % UInt64(self.parts.count))]
+    }
+
+    /// The numbers of all live connections, in rising order.
+    /// - Parameter first: those below are left out.
+    package func liveNumbers(from first: UInt64 = 0) async -> [UInt64] {
+        var numbers: [UInt64] = []
+        for part in self.parts { numbers += await part.value.loop.perform { part.value.liveIdentifiers(from: first) } }
+        return numbers.inRisingOrder
+    }
+
+    /// Reports of those that still live; of a tunnel, two. In no special order.
+    /// - Returns: what each turn of a loop gave: reports are large, and are left where they are.
+    package func reports(of numbers: [UInt64]) async -> [[ConnectionReport]] {
+        var byPart: [[UInt64]] = Array(repeating: [], count: self.parts.count)
+        for number in numbers where number > 0 { byPart[Int((number - 1) % UInt64(self.parts.count))].append(number) }
+        var reports: [[ConnectionReport]] = []
+        for (part, numbers) in zip(self.parts, byPart) {
+            var rest = numbers[...]
+            while !rest.isEmpty {
+                let turn = rest.prefix(Self.reportsPerTurn)
+                rest = rest.dropFirst(turn.count)
+                reports.append(await part.value.loop.perform { part.value.reports(of: turn) })
+            }
+        }
+        return reports
+    }
+
+    /// Those that ended last, in no special order.
+    package func closedReports() async -> [ConnectionReport] {
+        var reports: [ConnectionReport] = []
+        for part in self.parts { reports += await part.value.loop.perform { Array(part.value.closed.reports) } }
+        return reports
+    }
+
+    package func find(_ key: ConnectionKey) async -> Lookup {
+        guard let part = self.part(of: key) else { return .unknown }
+        return await part.value.loop.perform {
+            switch part.value.find(key) {
+            case .live(let report):
+                .live(Live(link: part.value.live[key.number]?.link(key.side), report: report))
+            case .closed(let report): .closed(report)
+            case .unknown: .unknown
+            }
+        }
+    }
+
+    /// Ends a connection in order, and its tunnel with it.
+    /// - Returns: whether it was there.
+    package func stop(_ key: ConnectionKey, _ signal: CloseSignal) async -> Bool {
+        await self.withLive(key) { $0.stop(signal) }
+    }
+
+    /// Ends a connection at once with a reset, and its tunnel with it.
+    /// - Returns: whether it was there.
+    package func abort(_ key: ConnectionKey) async -> Bool {
+        await self.withLive(key) { $0.abandon(.operator, .stopped) }
+    }
+
+    private func withLive(_ key: ConnectionKey, _ body: @escaping @Sendable (any LiveConnection) -> Void) async -> Bool
+    {
+        guard let part = self.part(of: key) else { return false }
+        return await part.value.loop.perform {
+            guard let connection = part.value.live[key.number] else { return false }
+            body(connection)
+            return true
+        }
+    }
+
+    /// Puts other labels in the place of a connection's own; empty takes them away.
+    /// - Returns: whether it was there.
+    package func setLabels(_ labels: [String: String], of key: ConnectionKey) async -> Bool {
+        guard let part = self.part(of: key) else { return false }
+        return await part.value.loop.perform {
+            guard part.value.live[key.number] != nil else { return false }
+            part.value.labels[key] = labels.isEmpty ? nil : labels
+            return true
+        }
+    }
+
+    /// The messages of a connection that ended before all were received; `nil` if there are none.
+    package func leftover(_ key: ConnectionKey) async -> WebSocketTask? {
+        guard let part = self.part(of: key) else { return nil }
+        return await part.value.loop.perform {
+            part.value.leftovers.first { $0.identifier == key.number }?.webSocket
+        }
+    }
+}
+
+/// Opening by command. From any thread; who awaits may be cancelled, and what was being opened is then given up.
+extension Gateway {
+    package typealias Opening = Result<ConnectionKey, ClientFailure>
+    /// Told the name as soon as there is one.
+    package typealias Naming = @Sendable (ConnectionKey) -> Void
+
+    /// Opens a connection, on the loop whose turn it is.
+    /// - Returns: its name, once it is open.
+    package func open(_ order: ClientOrder, named: Naming? = nil) async -> Opening {
+        await self.opening(named) { $0.open(order, $1) }
+    }
+
+    /// Opens a tunnel between two peers, both its connections on one loop.
+    /// - Returns: the name of its downstream side, once both stand and are joined.
+    package func open(_ order: ClientTunnelOrder, named: Naming? = nil) async -> Opening {
+        await self.opening(named) { $0.open(order, $1) }
+    }
+
+    private func opening(
+        _ named: Naming?,
+        _ begin: @escaping @Sendable (LoopGateway, @escaping ClientSession.Opened) -> any OrderedConnection
+    ) async -> Opening {
+        guard let part = self.nextPart() else { return .failure(ClientFailure(nil, failure: .ended, response: nil)) }
+        let watch = LoopConfined(OpeningWatch())
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                part.value.loop.execute {
+                    let connection = begin(part.value) { result in
+                        watch.value.answered()
+                        continuation.resume(returning: result)
+                    }
+                    named?(connection.key)
+                    watch.value.begun(connection)
+                }
+            }
+        } onCancel: {
+            part.value.loop.execute { watch.value.giveUp() }
+        }
+    }
+}
+
+extension Gateway {
+    /// Whether one of `listeners`, which are open, takes connections at `address`.
+    func isHeld(_ address: ListenAddress, by listeners: [ListenerPlan]) -> Bool {
+        let places = self.state.withLock { $0.places }
+        return listeners.map(\.configuration).contains { listener in
+            places[listener.name].map { address.overlaps(listener.address.picked($0.port ?? 0)) } ?? false
+        }
+    }
+
+    /// Refuses the address of a new listener where one that stays has the very port, which the system picked for it:
+    /// the kernel would let both listen, and share the connections out between them.
+    func refuseTaken(_ listener: ListenerConfiguration, by kept: [ListenerPlan]) throws(PlanFault) {
+        let places = self.state.withLock { $0.places }
+        for other in kept.map(\.configuration) {
+            guard let port = places[other.name]?.port, listener.address.overlaps(other.address.picked(port)) else {
+                continue
+            }
+            throw PlanFault(
+                "listener '\(listener.name)' at \(listener.address): the address is in use by listener '\(other.name)'")
+        }
+    }
+}
+
+/// How the endpoints of upstreams stand, for the control plane. From any thread.
+extension Gateway {
+    /// One endpoint at one moment.
+    package struct EndpointStanding: Sendable {
+        package let url: EndpointURL
+        /// Under way and open.
+        package let connections: Int
+        /// Left out for a while, since it kept failing.
+        package let isEjected: Bool
+    }
+
+    /// In their order; empty for an upstream that no route leads to.
+    package func standings(ofUpstream name: String) -> [EndpointStanding] {
+        self.state.withLock { $0.plan }?.standings(ofUpstream: name, at: self.now) ?? []
+    }
+}
+
+extension GatewayPlan {
+    /// In their order; empty for an upstream that no route leads to.
+    package func standings(ofUpstream name: String, at now: MonotonicInstant) -> [Gateway.EndpointStanding] {
+        let routes = self.listeners.flatMap { $0.routes + [$0.route].compactMap(\.self) }
+        guard let upstream = routes.compactMap(\.upstream).first(where: { $0.configuration.name == name }) else {
+            return []
+        }
+        return upstream.balancer.withLock { balancer in
+            upstream.configuration.endpoints.enumerated().map { index, endpoint in
+                Gateway.EndpointStanding(
+                    url: endpoint.url, connections: balancer.connections(of: index),
+                    isEjected: balancer.isEjected(index, at: now))
+            }
+        }
+    }
+}
+
+extension Gateway {
+    /// Sums everything up, a few hundred connections a turn.
+    package func figures() async -> GatewayFigures {
+        var figures = GatewayFigures()
+        figures.loops = self.parts.count
+        for part in self.parts {
+            var rest = await part.value.loop.perform { part.value.liveIdentifiers(from: 0) }[...]
+            let begun = figures
+            figures = await part.value.loop.perform { part.value.settled(begun) }
+            while !rest.isEmpty {
+                let turn = rest.prefix(Self.reportsPerTurn)
+                rest = rest.dropFirst(turn.count)
+                let begun = figures
+                figures = await part.value.loop.perform { part.value.counted(turn, begun) }
+            }
+        }
+        let configured = self.state.withLock { $0.plan?.configuration.routes.map(\.name) ?? [] }
+        return figures.bounded(preferring: configured)
+    }
+}
+
+extension LoopGateway {
+    /// Adds what is over.
+    func settled(_ figures: GatewayFigures) -> GatewayFigures {
+        var figures = figures
+        for (route, sums) in self.totals.ended { figures.sums[route, default: TrafficSums()].add(sums) }
+        figures.handshakes.add(self.totals.handshakes)
+        figures.lives.add(self.totals.lives)
+        let tally = LoopTally.shared(on: self.loop)
+        figures.messageSizes.add(tally.messageSizes)
+        figures.roundTrips.add(tally.roundTrips)
+        figures.addedLatencies.add(AddedLatency.shared(on: self.loop).distribution)
+        return figures
+    }
+
+    /// Adds some of what lives.
+    func counted(_ identifiers: ArraySlice<UInt64>, _ figures: GatewayFigures) -> GatewayFigures {
+        var figures = figures
+        var reports: [ConnectionReport] = []
+        for identifier in identifiers {
+            guard let connection = self.live[identifier] else { continue }
+            let route = connection.routeName ?? ""
+            reports.removeAll(keepingCapacity: true)
+            connection.report(at: self.loop.now, to: &reports)
+            for report in reports {
+                let group = GatewayFigures.Group(
+                    route: route, kind: report.kind, isAccepted: report.isAccepted, stage: report.stage)
+                figures.live[group, default: 0] += 1
+                figures.stalled += report.isStalled ? 1 : 0
+                figures.queuedBytes += report.queuedSendBytes + report.queuedReceiveBytes
+                if let record = report.record { figures.sums[route, default: TrafficSums()].add(record) }
+            }
+        }
+        return figures
     }
 }

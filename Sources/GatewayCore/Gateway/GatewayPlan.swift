@@ -1,6 +1,8 @@
+import SessionTasks
 import StreamTransport
 import Synchronization
 import TLSEngine
+import WebSocketProtocol
 
 /// A whole configuration ready to work: every certificate read, every reference resolved. Made at once or not at all,
 /// so that a reload that cannot work leaves the running plan as it is.
@@ -96,5 +98,122 @@ package struct GatewayPlan: Sendable {
 
     package func listener(named name: String) -> ListenerPlan? {
         self.listeners.first { $0.configuration.name == name }
+    }
+}
+
+/// A listener ready to work: its settings, and the TLS context that a reload swaps the material of.
+package final class ListenerPlan: Sendable {
+    package let configuration: ListenerConfiguration
+    let context: TLSContext?
+    /// Routes that requests are compared with, and the table that finds them by their place in the list.
+    let routes: [RoutePlan]
+    private let table: RouteTable
+    /// The one route of a listener without requests.
+    let route: RoutePlan?
+
+    init(_ configuration: ListenerConfiguration, context: TLSContext?, routes: [RoutePlan], route: RoutePlan?) {
+        self.configuration = configuration
+        self.context = context
+        self.routes = routes
+        self.table = RouteTable(routes.map(\.configuration))
+        self.route = route
+    }
+
+    /// What a request asks for, if it may have it. A path that leads nowhere is told before what else may be wrong with
+    /// the request.
+    /// - Parameter isSecure: whether the request came through TLS.
+    func find(_ head: RequestHead, isSecure: Bool) throws(HandshakeRefusal) -> AskedRoute {
+        let host = head.fields.only("Host")
+        guard host.occursOnce || head.version != .http11 else {
+            throw HandshakeRefusal(status: 400, explanation: "Send exactly one Host field.")
+        }
+        switch self.table.find(host: host.first, target: head.target) {
+        case .malformed: throw .malformedTarget
+        case .none: throw .noRoute
+        case .route(let match):
+            let route = self.routes[match.index]
+            let request = try ServerHandshake.check(head)
+            guard route.origins.allows(head.fields["Origin"]) else { throw .originRefused }
+            return AskedRoute(route, match, request, isSecure: isSecure, plan: self)
+        }
+    }
+}
+
+/// A route ready to work.
+package final class RoutePlan: Sendable {
+    package let configuration: RouteConfiguration
+    /// `nil` for `echo` and `chat`.
+    let upstream: UpstreamPlan?
+    /// What is accepted from clients, and offered to WebSocket upstreams; `nil` for no compression.
+    let deflate: DeflatePolicy?
+    let origins: OriginRules
+    /// How a WebSocket of this route behaves, on either side. Made once, so that its connections share it.
+    let webSocketOptions: WebSocketOptions
+    let terms: TunnelTerms
+
+    init(_ configuration: RouteConfiguration, upstream: UpstreamPlan?) {
+        self.configuration = configuration
+        self.upstream = upstream
+        self.terms = TunnelTerms(configuration.tunnel)
+        self.webSocketOptions = Self.options(of: configuration.tunnel)
+        self.origins = OriginRules(of: configuration)
+        self.deflate = configuration.tunnel.compression.map { policy in
+            DeflatePolicy(
+                keepsOwnContext: policy.keepsContext, letsPeerKeepContext: policy.keepsContext,
+                ownWindowBits: policy.windowBits, level: policy.level, minimumSize: policy.minimumSize)
+        }
+    }
+
+    /// What a client and this route agreed on.
+    func negotiated(_ acceptance: HandshakeAcceptance) -> NegotiatedDeflate? {
+        guard let parameters = acceptance.deflate, let policy = self.deflate else { return nil }
+        return NegotiatedDeflate(parameters, policy: policy)
+    }
+
+    private static func options(of settings: TunnelSettings) -> WebSocketOptions {
+        var options = WebSocketOptions()
+        options.maximumMessageSize = settings.maximumMessageSize
+        options.pingInterval = settings.pingInterval
+        options.pongTimeout = settings.pongTimeout
+        return options
+    }
+}
+
+/// An upstream ready to work: its TLS context, and the balancer that all loops share.
+package final class UpstreamPlan: Sendable {
+    package let configuration: UpstreamConfiguration
+    let context: TLSContext?
+    let balancer: Mutex<Balancer>
+
+    init(_ configuration: UpstreamConfiguration, context: TLSContext?) {
+        self.configuration = configuration
+        self.context = context
+        self.balancer = Mutex(Balancer(configuration))
+    }
+
+    /// How one endpoint is connected to.
+    func target(_ endpoint: Int, settings: TunnelSettings, preamble: [UInt8]) -> OpeningTarget {
+        let url = self.configuration.endpoints[endpoint].url
+        var target = OpeningTarget(url.connectTarget)
+        target.socket = settings.keepAlive.socketOptions
+        target.connectTimeout = self.configuration.connectTimeout
+        target.preamble = preamble
+        guard url.scheme.speaksTLS, let context = self.context else { return target }
+        var secure = SecureSettings(context: context, serverName: self.configuration.tls.serverName ?? url.hostName)
+        secure.timeout = self.configuration.handshakeTimeout
+        secure.resumptionKey = url.description
+        target.secure = secure
+        return target
+    }
+}
+
+/// A configuration that is well-formed but cannot be put to work: a certificate that cannot be read, an address that is
+/// taken.
+package struct PlanFault: Error, Hashable, Sendable, CustomStringConvertible {
+    /// What and where, in one line.
+    package let description: String
+
+    package init(_ description: String) {
+        self.description = description
     }
 }

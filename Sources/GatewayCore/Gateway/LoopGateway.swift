@@ -1,5 +1,6 @@
 import SessionTasks
 import StreamTransport
+import WebSocketProtocol
 
 /// The gateway's part on one loop: its listeners, and the connections they took. A connection never leaves its loop.
 package final class LoopGateway {
@@ -200,5 +201,208 @@ extension LoopGateway: TimerTarget {
         self.looksForMemory = !self.live.isEmpty
         guard self.looksForMemory else { return }
         self.loop.arm(self.memoryTimer, after: MemoryReturn.interval, target: self)
+    }
+}
+
+extension LoopGateway {
+    /// Leads an accepted connection to where its route says.
+    func begin(_ link: InboundLink, of inbound: InboundConnection, route: RoutePlan) {
+        switch (route.configuration.target, link) {
+        case (.echo, .stream(let transport)):
+            let session = EndpointSession(inbound, route: route, gateway: self)
+            let echo = StreamEcho(watermarks: route.configuration.tunnel.buffer)
+            session.begin(transport) { echo.start($0) }
+        case (.echo, .webSocket(let transport, let asked)):
+            let session = EndpointSession(inbound, route: route, gateway: self)
+            session.accept(
+                transport, asked,
+                relay: WebSocketEcho(keepsFragmentation: route.configuration.tunnel.keepsFragmentation))
+        case (.chat, .webSocket(let transport, let asked)):
+            let session = EndpointSession(inbound, route: route, gateway: self)
+            let room = asked.match.value(of: "room") ?? route.configuration.name
+            session.accept(transport, asked, relay: ChatMember(room: room, floor: self.floor))
+        case (.chat, .stream(let transport)):
+            let session = EndpointSession(inbound, route: route, gateway: self)
+            let settings = route.configuration.tunnel
+            let member = StreamChatMember(room: route.configuration.name, floor: self.floor, settings: settings)
+            session.begin(transport) { member.start($0) }
+        case (.upstream, _), (.url, _):
+            UpstreamSession(inbound, link: link, route: route, gateway: self).start()
+        }
+    }
+
+    /// A connection came to its endpoint: payload may flow.
+    func opened(_ connection: any LiveConnection, _ passport: ConnectionPassport, isWebSocket: Bool) {
+        self.shared.log.opened(passport)
+        self.totals.handshakes.add(passport.acceptedAt.duration(to: self.loop.now))
+        self.replace(connection)
+        guard let journal = self.shared.journal else { return }
+        if isWebSocket {
+            var event = GatewayEvent(.upgraded, of: passport)
+            event.reason = "websocket"
+            journal.publish(event)
+        }
+        journal.publish(GatewayEvent(.opened, of: passport))
+    }
+
+    /// The last word on a connection: its log line, its counter, its place.
+    func ended(
+        _ passport: ConnectionPassport, _ reason: TerminationReason, detail: String? = nil, downstream: TaskRecord?,
+        upstream: TaskRecord?
+    ) {
+        self.shared.counters.count("ended/" + reason.name)
+        self.shared.log.closed(
+            passport, reason, detail: detail, downstream: downstream, upstream: upstream, at: self.loop.now)
+        for record in [downstream, upstream].compactMap(\.self) { self.totals.end(record, route: passport.route) }
+        if let opened = downstream?.openedAt { self.totals.lives.add(opened.duration(to: self.loop.now)) }
+        let event = self.shared.journal.map { _ in GatewayEvent(.closed, of: passport) }
+        self.remember(passport.identifier, reason, detail: detail, event)
+        self.remove(passport.identifier)
+    }
+}
+
+extension GatewayEvent {
+    init(_ kind: Kind, of passport: ConnectionPassport) {
+        self.init(kind)
+        self.connection = ConnectionKey(passport.identifier)
+        self.listener = passport.listener
+        self.route = passport.route
+        self.upstream = passport.upstreamPlan?.configuration.name
+        self.endpoint = passport.upstream
+        self.peer = passport.client.description
+    }
+}
+
+/// What is opened by command, on its loop.
+extension LoopGateway {
+    /// Sessions that ended with messages unread and are kept for who still wants them; the oldest makes room.
+    static let leftoverLimit = 32
+
+    /// - Returns: what it is until it ends; `opened` may have been called already.
+    func open(_ order: ClientOrder, _ opened: @escaping ClientSession.Opened) -> any OrderedConnection {
+        let session = ClientSession(order, on: self, opened: opened)
+        self.add(session)
+        self.keep(order.labels, of: session.key)
+        session.start()
+        return self.begun(session)
+    }
+
+    /// Opens both sides of a tunnel, and joins them.
+    func open(_ order: ClientTunnelOrder, _ opened: @escaping ClientSession.Opened) -> any OrderedConnection {
+        let tunnel = ClientTunnel(order, on: self, opened: opened)
+        self.add(tunnel)
+        for side in TunnelSide.allCases { self.keep(order[side].labels, of: ConnectionKey(tunnel.identifier, side)) }
+        tunnel.start()
+        return self.begun(tunnel)
+    }
+
+    private func keep(_ labels: [String: String], of key: ConnectionKey) {
+        if !labels.isEmpty { self.labels[key] = labels }
+    }
+
+    private func begun(_ connection: some OrderedConnection) -> any OrderedConnection {
+        if self.isDraining, self.live[connection.identifier] != nil { connection.drain() }
+        return connection
+    }
+
+    /// Payload may flow.
+    func stands(_ connection: any OrderedConnection, since beginning: MonotonicInstant) {
+        self.shared.log.opened(connection.key, url: connection.url, upstream: connection.upstreamURL)
+        self.totals.handshakes.add(beginning.duration(to: self.loop.now))
+        self.shared.journal?.publish(GatewayEvent(.opened, of: connection))
+    }
+
+    /// The last word on what was opened by command.
+    func ended(_ connection: any OrderedConnection, _ reason: TerminationReason, detail: String?) {
+        self.shared.counters.count("ended/" + reason.name)
+        self.shared.log.closed(
+            connection.key, url: connection.url, upstream: connection.upstreamURL, reason, detail: detail)
+        for record in connection.records { self.totals.end(record, route: nil) }
+        if let opened = connection.openedAt { self.totals.lives.add(opened.duration(to: self.loop.now)) }
+        let event = self.shared.journal.map { _ in GatewayEvent(.closed, of: connection) }
+        self.remember(connection.identifier, reason, detail: detail, event)
+        self.remove(connection.identifier)
+    }
+
+    func keepLeftover(_ session: ClientSession) {
+        guard self.closed.limit > 0 else { return }
+        self.leftovers.removeAll { ($0.webSocket?.unreadMessages ?? 0) == 0 }
+        if self.leftovers.count >= Self.leftoverLimit { self.leftovers.removeFirst() }
+        self.leftovers.append(session)
+    }
+}
+
+extension LoopGateway {
+    /// Ends this loop's part: closing handshakes begin spread evenly over the close spread, and at the timeout the rest
+    /// is cut.
+    package func drain(_ settings: DrainSettings, whenEmpty: @escaping () -> Void) {
+        let drainer = LoopDrainer(self, settings: settings, whenEmpty: whenEmpty)
+        self.drainer = drainer
+        drainer.begin()
+    }
+}
+
+/// What the control plane asks of one loop. Each answer is a snapshot: no traffic waits for it longer than it takes to
+/// look at a few hundred connections.
+extension LoopGateway {
+    /// A connection that somebody asked for.
+    package enum Finding: Sendable {
+        case live(ConnectionReport)
+        case closed(ConnectionReport)
+        case unknown
+    }
+
+    func liveIdentifiers(from first: UInt64) -> [UInt64] {
+        first == 0 ? Array(self.live.keys) : self.live.keys.filter { $0 >= first }
+    }
+
+    /// Of those in `identifiers` that still live, in that order.
+    package func reports(of identifiers: ArraySlice<UInt64>) -> [ConnectionReport] {
+        let now = self.loop.now
+        var reports: [ConnectionReport] = []
+        reports.reserveCapacity(identifiers.count)
+        for identifier in identifiers {
+            self.live[identifier]?.report(at: now, to: &reports)
+        }
+        self.complete(&reports)
+        return reports
+    }
+
+    /// Adds what is kept beside the connections themselves.
+    private func complete(_ reports: inout [ConnectionReport]) {
+        guard !self.labels.isEmpty || !self.handshakes.isEmpty else { return }
+        for index in reports.indices {
+            let key = reports[index].key
+            reports[index].labels = self.labels[key] ?? [:]
+            guard key.side == .downstream, reports[index].handshake == nil else { continue }
+            reports[index].handshake = self.handshakes[key.number]
+        }
+    }
+
+    /// Keeps an opening handshake to be shown.
+    func keepHandshake(_ identifier: UInt64, _ request: RequestHead, _ response: [UInt8]) {
+        guard self.shared.keepsHandshakes else { return }
+        self.handshakes[identifier] = HandshakeFacts(request, response: response)
+    }
+
+    func find(_ key: ConnectionKey) -> Finding {
+        if let report = self.reports(of: [key.number]).first(where: { $0.key == key }) { return .live(report) }
+        return self.closed.report(key).map { .closed($0) } ?? .unknown
+    }
+
+    /// Keeps what is known of a connection that ends now, and publishes `event` with it.
+    func remember(_ identifier: UInt64, _ reason: TerminationReason, detail: String?, _ event: GatewayEvent?) {
+        guard self.closed.limit > 0 || event != nil else { return }
+        var event = event
+        for var report in self.reports(of: [identifier]) {
+            report.stage = .closed
+            report.closing = ClosingRecord(at: report.takenAt, reason: reason, detail: detail)
+            if report.key.side == .downstream { event?.add(report) }
+            self.closed.append(report)
+        }
+        guard var event else { return }
+        event.reason = reason.description
+        event.detail = detail
+        self.shared.journal?.publish(event)
     }
 }

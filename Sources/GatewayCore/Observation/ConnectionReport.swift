@@ -1,5 +1,7 @@
+import DequeModule
 import SessionTasks
 import StreamTransport
+import WebSocketProtocol
 
 /// One connection as it was at one moment: everything that REST shows of it. Made on its loop; counters are read off the
 /// task's record when they are shown.
@@ -106,5 +108,144 @@ extension ConnectionReport {
         self.usesDeflate = task.usesDeflate
         self.writtenBytes = task.writtenBytes
         self.facts = task.facts
+    }
+}
+
+/// The name of one connection in the REST interface: `17` for one that was accepted or opened by command, `17u` for the
+/// one that a tunnel opened to its upstream on behalf of `17`. Unique in the process.
+package struct ConnectionKey: Hashable, Sendable, Comparable {
+    /// Also stands in the log.
+    package let number: UInt64
+    package let side: TunnelSide
+
+    package init(_ number: UInt64, _ side: TunnelSide = .downstream) {
+        self.number = number
+        self.side = side
+    }
+
+    /// Takes back what `description` gives; `nil` for anything else.
+    package init?(_ text: some StringProtocol) {
+        let bytes = Array(text.utf8.prefix(22))
+        let isUpstream = bytes.last == UInt8(ascii: "u")
+        let digits = isUpstream ? bytes.dropLast() : bytes[...]
+        guard (1...20).contains(digits.count), digits.first != UInt8(ascii: "0"),
+            digits.allSatisfy({ (0x30...0x39).contains($0) }),
+            let number = UInt64(String(decoding: digits, as: UTF8.self))
+        else { return nil }
+        self.init(number, isUpstream ? .upstream : .downstream)
+    }
+
+    package static func < (left: ConnectionKey, right: ConnectionKey) -> Bool {
+        if left.number != right.number { return left.number < right.number }
+        return left.side == .downstream && right.side == .upstream
+    }
+}
+
+extension ConnectionKey: CustomStringConvertible {
+    package var description: String {
+        self.side == .downstream ? "\(self.number)" : "\(self.number)u"
+    }
+}
+
+/// What a connection carries.
+package enum ConnectionKind: String, CaseIterable, Sendable {
+    case stream
+    case webSocket
+}
+
+extension ListenerKind {
+    /// What the connections of such a listener carry.
+    var connectionKind: ConnectionKind {
+        self.speaksWebSocket ? .webSocket : .stream
+    }
+}
+
+/// The opening handshake of a WebSocket as it was on the wire, in one piece of memory; credentials are left out.
+package struct HandshakeFacts: Sendable, Hashable {
+    /// One head: its first line, and its fields.
+    package struct Head: Sendable, Hashable {
+        package let firstLine: String
+        package let fields: [Field]
+    }
+
+    package struct Field: Sendable, Hashable {
+        package let name: String
+        package let value: String
+    }
+
+    /// Bytes kept of both heads together; what is longer is cut.
+    static let limit = 8 << 10
+    /// What stands for the value of a field that must not be shown.
+    static let hidden = "(hidden)"
+
+    private let text: [UInt8]
+
+    init(_ request: RequestHead, response: [UInt8]) {
+        var text = Array("\(request.method) \(request.target) HTTP/1.1\r\n".utf8)
+        for field in request.fields.all {
+            let value = Self.isSecret(field.name) ? Self.hidden : field.value
+            text += Array("\(field.name): \(value)\r\n".utf8)
+        }
+        text += Array("\r\n".utf8) + response
+        self.text = Array(text.prefix(Self.limit))
+    }
+
+    private static func isSecret(_ name: String) -> Bool {
+        ["authorization", "proxy-authorization", "cookie", "sec-websocket-key"].contains(name.lowercased())
+    }
+
+    /// What the client asked, and what the server answered.
+    package var heads: (request: Head, response: Head) {
+        let lines = self.text.split(separator: 0x0A, omittingEmptySubsequences: false).map { line in
+            line.last == 0x0D ? line.dropLast() : line
+        }
+        let end = lines.firstIndex(where: \.isEmpty) ?? lines.count
+        return (Self.head(lines[..<end]), Self.head(lines[min(end + 1, lines.count)...]))
+    }
+
+    private static func head(_ lines: ArraySlice<ArraySlice<UInt8>>) -> Head {
+        let fields = lines.dropFirst().compactMap { line -> Field? in
+            guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return nil }
+            let value = line[(colon + 1)...].drop { $0 == 0x20 }
+            return Field(
+                name: String(decoding: line[..<colon], as: UTF8.self), value: String(decoding: value, as: UTF8.self))
+        }
+        return Head(firstLine: String(decoding: lines.first ?? [], as: UTF8.self), fields: fields)
+    }
+}
+
+/// How a connection ended.
+package struct ClosingRecord: Sendable {
+    package let at: MonotonicInstant
+    package let reason: TerminationReason
+    /// In words, where there are any.
+    package let detail: String?
+
+    package init(at: MonotonicInstant, reason: TerminationReason, detail: String? = nil) {
+        self.at = at
+        self.reason = reason
+        self.detail = detail
+    }
+}
+
+/// The connections of one loop that ended last, with how they ended. Bounded: the oldest makes room.
+struct ClosedConnections {
+    /// 0 remembers none.
+    let limit: Int
+    private(set) var reports: Deque<ConnectionReport> = []
+
+    init(limit: Int) {
+        self.limit = limit
+    }
+
+    mutating func append(_ report: ConnectionReport) {
+        guard self.limit > 0 else { return }
+        if self.reports.count >= self.limit { self.reports.removeFirst() }
+        self.reports.append(report)
+    }
+
+    func report(_ key: ConnectionKey) -> ConnectionReport? {
+        // Who asks for one that is closed usually asks soon.
+        self.reports.last { $0.key == key }
     }
 }

@@ -1,3 +1,4 @@
+import ByteKernels
 import StreamTransport
 import Synchronization
 
@@ -93,5 +94,157 @@ package final class LogWriter: Sendable {
             SystemThread.sleep(for: Self.pause)
         }
         return true
+    }
+}
+
+/// One line of the log: a constant message with named values. What peers say in them cannot forge a line or end a
+/// string.
+package struct LogLine: Sendable {
+    package enum Value: Sendable {
+        case text(String)
+        case number(UInt64)
+    }
+
+    /// A longer value is cut and marked with `…`; in characters.
+    package static let valueLimit = 1024
+
+    let level: LogSettings.Level
+    private let message: String
+    private let fields: [(String, Value)]
+
+    package init(_ message: String, _ fields: [(String, Value)], level: LogSettings.Level = .info) {
+        self.level = level
+        self.message = message
+        self.fields = fields
+    }
+
+    /// - Parameter time: RFC 3339.
+    package func rendered(_ format: LogSettings.Format, at time: String) -> String {
+        switch format {
+        case .text: self.text(time)
+        case .json: self.json(time)
+        }
+    }
+
+    private func text(_ time: String) -> String {
+        self.fields.reduce("\(time) \(self.level.rawValue) \(self.message)") { line, field in
+            switch field.1 {
+            case .number(let number): line + " \(field.0)=\(number)"
+            case .text(let text): line + " \(field.0)=\(Self.word(text))"
+            }
+        }
+    }
+
+    private func json(_ time: String) -> String {
+        let start =
+            "{\"time\":\"\(time)\",\"level\":\"\(self.level.rawValue)\",\"message\":\(Self.quoted(self.message))"
+        return self.fields.reduce(start) { line, field in
+            switch field.1 {
+            case .number(let number): line + ",\(Self.quoted(field.0)):\(number)"
+            case .text(let text): line + ",\(Self.quoted(field.0)):\(Self.quoted(text))"
+            }
+        } + "}"
+    }
+
+    /// As it is where it is one plain word that cannot be taken for `key=value`, else quoted.
+    private static func word(_ text: String) -> String {
+        let isPlain =
+            (1...Self.valueLimit).contains(text.utf8.count)
+            && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"\"\\=".utf8.contains($0) }
+        return isPlain ? text : self.quoted(text)
+    }
+
+    /// A JSON string (RFC 8259 §7); everything outside of ASCII's visible part is escaped or kept as UTF-8.
+    private static func quoted(_ text: String) -> String {
+        var quoted = "\""
+        for (index, scalar) in text.unicodeScalars.enumerated() {
+            guard index < Self.valueLimit else {
+                quoted += "…"
+                break
+            }
+            switch scalar {
+            case "\"": quoted += "\\\""
+            case "\\": quoted += "\\\\"
+            case "\n": quoted += "\\n"
+            case "\r": quoted += "\\r"
+            case "\t": quoted += "\\t"
+            default:
+                if Self.isHarmless(scalar) {
+                    quoted.unicodeScalars.append(scalar)
+                } else {
+                    quoted += Self.escape(scalar)
+                }
+            }
+        }
+        return quoted + "\""
+    }
+
+    /// No control character (C0, DEL, C1), no line end of Unicode, nothing that turns the direction of writing.
+    private static func isHarmless(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0x00...0x1F, 0x7F...0x9F, 0x061C, 0x200E...0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xFEFF: false
+        default: true
+        }
+    }
+
+    private static func escape(_ scalar: Unicode.Scalar) -> String {
+        let digits = String(scalar.value, radix: 16)
+        return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+    }
+}
+
+/// The time of day, for logs.
+package enum WallClock {
+    /// RFC 3339 in UTC with milliseconds, as `2026-01-31T23:59:59.123Z`.
+    package static func now() -> String {
+        Self.text(milliseconds: Machine.wallClockMilliseconds())
+    }
+
+    /// The bytes of every text.
+    package static let room = 24
+
+    /// - Parameter milliseconds: since 1970-01-01T00:00:00Z, leap seconds not counted; from 0 to the end of the year 9999.
+    package static func text(milliseconds: Int64) -> String {
+        let bytes = [UInt8](capacity: Self.room) { Self.write(milliseconds: milliseconds, to: &$0) }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The same where there is `room`: lists of thousands of connections show several times each.
+    package static func write(milliseconds: Int64, to output: inout OutputSpan<UInt8>) {
+        let milliseconds = min(max(0, milliseconds), Self.latest)
+        let (year, month, day) = Self.date(daysSinceEpoch: milliseconds / 86_400_000)
+        let second = UInt64(milliseconds / 1000 % 86_400)
+        output.append(twoDigits: year / 100)
+        Self.write(year % 100, "-", to: &output)
+        Self.write(month, "-", to: &output)
+        Self.write(day, "T", to: &output)
+        Self.write(second / 3600, ":", to: &output)
+        Self.write(second / 60 % 60, ":", to: &output)
+        Self.write(second % 60, ".", to: &output)
+        let rest = UInt64(milliseconds % 1000)
+        output.append(decimal: rest / 100)
+        Self.write(rest % 100, "Z", to: &output)
+    }
+
+    /// 9999-12-31T23:59:59.999Z: RFC 3339 has four digits for the year.
+    private static let latest: Int64 = 253_402_300_799_999
+
+    /// The civil date in the proleptic Gregorian calendar, by counting years from March on, so that the leap day is a
+    /// year's last.
+    private static func date(daysSinceEpoch days: Int64) -> (UInt64, UInt64, UInt64) {
+        let shifted = days + 719_468
+        let era = shifted / 146_097
+        let dayOfEra = shifted % 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let monthFromMarch = (5 * dayOfYear + 2) / 153
+        let day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
+        let month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
+        return (UInt64(yearOfEra + era * 400 + (month <= 2 ? 1 : 0)), UInt64(month), UInt64(day))
+    }
+
+    private static func write(_ number: UInt64, _ mark: Unicode.Scalar, to output: inout OutputSpan<UInt8>) {
+        output.append(twoDigits: number)
+        output.append(UInt8(ascii: mark))
     }
 }

@@ -1,3 +1,5 @@
+import WebSocketProtocol
+
 /// Finds the route of a request by its host and path.
 ///
 /// Of several that fit, the most exact wins: an exact host before a wildcard before any host; then, segment by segment
@@ -104,4 +106,77 @@ package struct RouteTable: Sendable {
         case .rest: 2
         }
     }
+}
+
+/// The route that a request takes.
+package struct RouteMatch: Hashable, Sendable {
+    /// Its place in the list that the table was made of.
+    package let index: Int
+    /// From left to right.
+    package let parameters: [RouteParameter]
+    /// What stands behind the first `?`, still percent-encoded; `nil` without one.
+    package let query: String?
+
+    package init(index: Int, parameters: [RouteParameter], query: String?) {
+        self.index = index
+        self.parameters = parameters
+        self.query = query
+    }
+
+    /// The decoded value of a parameter.
+    package func value(of name: String) -> String? {
+        self.parameters.first { $0.name == name }?.value
+    }
+
+    /// What `ResourceTemplate` fills its places with.
+    package var encodedParameters: [String: String] {
+        Dictionary(self.parameters.map { ($0.name, $0.encoded) }, uniquingKeysWith: { first, _ in first })
+    }
+}
+
+/// What a request's path holds in the place of `{name}` or `{name...}`.
+package struct RouteParameter: Hashable, Sendable {
+    package let name: String
+    /// As the client sent it, percent-encoding and all.
+    package let encoded: String
+    /// Decoded; in `{name...}` the slashes between segments stand among decoded segments, so an encoded slash cannot be
+    /// told from one.
+    package let value: String
+
+    package init(name: String, encoded: String, value: String) {
+        self.name = name
+        self.encoded = encoded
+        self.value = value
+    }
+}
+
+/// What a route table says to a request.
+package enum RouteAnswer: Hashable, Sendable {
+    case route(RouteMatch)
+    /// 404.
+    case none
+    /// 400: no request target of RFC 9112 §3.2 with a path, a percent sign without two digits, or bytes that are not
+    /// UTF-8.
+    case malformed
+}
+
+/// An opening request that a route was found for, with all that is known of who asks.
+final class AskedRoute: Sendable {
+    let route: RoutePlan
+    /// After every check of RFC 6455 §4.2.1.
+    let request: OpeningRequest
+    let match: RouteMatch
+    let isSecure: Bool
+    let plan: ListenerPlan
+
+    init(_ route: RoutePlan, _ match: RouteMatch, _ request: OpeningRequest, isSecure: Bool, plan: ListenerPlan) {
+        self.route = route
+        self.request = request
+        self.match = match
+        self.isSecure = isSecure
+        self.plan = plan
+    }
+
+    /// The request as it came.
+    var head: RequestHead { self.request.head }
 }

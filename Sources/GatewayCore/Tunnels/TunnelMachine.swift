@@ -73,3 +73,352 @@ package struct TunnelMachine: Hashable, Sendable {
         self.downstreamPhase == .ended && self.upstreamPhase == .ended
     }
 }
+
+/// The small steps that every event is made of.
+extension TunnelMachine {
+    func phase(_ side: TunnelSide) -> SidePhase {
+        switch side {
+        case .downstream: self.downstreamPhase
+        case .upstream: self.upstreamPhase
+        }
+    }
+
+    mutating func setPhase(_ side: TunnelSide, _ phase: SidePhase) {
+        switch side {
+        case .downstream: self.downstreamPhase = phase
+        case .upstream: self.upstreamPhase = phase
+        }
+    }
+
+    mutating func setDirection(from side: TunnelSide, _ direction: TunnelDirection) {
+        switch side {
+        case .downstream: self.towardUpstream = direction
+        case .upstream: self.towardDownstream = direction
+        }
+    }
+
+    /// Whether what comes from `side` still matters.
+    func isReading(_ side: TunnelSide) -> Bool {
+        switch self.phase(side) {
+        case .open, .closeSent: true
+        case .closeHeld, .ending, .ended: false
+        }
+    }
+
+    /// Gives `side` an order and moves it to the phase that follows.
+    mutating func order(_ order: SideOrder, _ side: TunnelSide, _ orders: inout TunnelOrders) {
+        orders[side] = order
+        switch order {
+        case .finishOutput, .sendEndMark: return
+        case .sendClose(let signal), .sendEndMarkThenClose(let signal): self.setPhase(side, .closeSent(signal))
+        case .answerClose, .close, .fail, .reset: self.setPhase(side, .ending)
+        }
+        if !self.closingTimerStarted {
+            self.closingTimerStarted = true
+            orders.startsClosingTimer = true
+        }
+    }
+
+    /// Ends `side` so that its peer knows it is no clean end, unless it is ending already.
+    mutating func end(_ side: TunnelSide, _ signal: CloseSignal, _ orders: inout TunnelOrders) {
+        switch (self.phase(side), self.kind(of: side)) {
+        case (.open, .webSocket): self.order(.fail(signal), side, &orders)
+        // A second Close may not be sent (RFC 6455 §5.5.1): without an answer the peer sees 1006.
+        case (.open, .stream), (.closeSent, _): self.order(.reset, side, &orders)
+        // Answered with its own code the peer would believe that it got everything the other side had to say.
+        case (.closeHeld, _): self.order(.answerClose(signal), side, &orders)
+        case (.ending, _), (.ended, _): break
+        }
+    }
+
+    /// Settles the reason, if none is, in the phase the tunnel is in.
+    mutating func settle(_ party: TerminationParty, _ cause: TerminationCause) {
+        guard self.termination == nil else { return }
+        let isRelaying = self.downstreamPhase == .open && self.upstreamPhase == .open
+        self.termination = TerminationReason(party, isRelaying ? .relaying : .closing, cause)
+    }
+
+    mutating func fail(_ party: TerminationParty, _ cause: TerminationCause) {
+        self.settle(party, cause)
+        for side in TunnelSide.allCases where self.direction(from: side) == .open {
+            self.setDirection(from: side, .failed)
+        }
+    }
+
+    mutating func concludeIfOver(_ orders: inout TunnelOrders) {
+        guard self.isOver else { return }
+        orders.termination = self.termination
+    }
+}
+
+extension CloseSignal {
+    var cause: TerminationCause {
+        guard let code = self.code, !self.isRegular else { return .clean(closeCode: self.code) }
+        return .abnormalClose(closeCode: code)
+    }
+}
+
+/// Directions that end well.
+extension TunnelMachine {
+    /// The peer finished sending: FIN, under TLS behind a close_notify. A WebSocket that does so without a Close is
+    /// truncated.
+    package mutating func inputFinished(_ side: TunnelSide) -> TunnelOrders {
+        guard self.kind(of: side) == .stream else { return self.connectionFaulted(side, .truncated) }
+        return self.sourceFinished(side)
+    }
+
+    /// An empty binary message came where `watchesEndMark` says so; elsewhere it is a message like any other and this
+    /// does nothing.
+    package mutating func endMarkReceived(_ side: TunnelSide) -> TunnelOrders {
+        guard self.watchesEndMark(from: side) else { return .none }
+        return self.sourceFinished(side)
+    }
+
+    private mutating func sourceFinished(_ side: TunnelSide) -> TunnelOrders {
+        guard self.direction(from: side) == .open, self.isReading(side) else { return .none }
+        self.setDirection(from: side, .finished)
+        self.firstFinisher = self.firstFinisher ?? side
+        var orders = TunnelOrders.none
+        guard self.direction(from: side.other) == .open else {
+            self.finishBoth(lastFinisher: side, &orders)
+            return orders
+        }
+        guard self.phase(side.other) == .open else { return orders }
+        switch (self.kind(of: side.other), self.halfClose) {
+        case (.stream, _): orders[side.other] = .finishOutput
+        case (.webSocket, .hold): break
+        case (.webSocket, .close): self.order(.sendClose(.normal), side.other, &orders)
+        case (.webSocket, .signal): orders[side.other] = .sendEndMark
+        }
+        return orders
+    }
+
+    /// Nothing more will come from either side; `lastFinisher`'s end was not yet passed on.
+    private mutating func finishBoth(lastFinisher: TunnelSide, _ orders: inout TunnelOrders) {
+        self.settle(TerminationParty(self.firstFinisher ?? lastFinisher), .clean(closeCode: nil))
+        for side in TunnelSide.allCases where self.phase(side) == .open {
+            switch self.kind(of: side) {
+            case .stream: self.order(.close, side, &orders)
+            case .webSocket where side == lastFinisher: self.order(.sendClose(.normal), side, &orders)
+            case .webSocket: self.order(.sendEndMarkThenClose(.normal), side, &orders)
+            }
+        }
+    }
+
+    /// A Close frame came from a WebSocket side. Its code and reason go to a WebSocket on the other side unchanged,
+    /// whose own Close comes back as the answer.
+    package mutating func closeReceived(_ side: TunnelSide, _ signal: CloseSignal) -> TunnelOrders {
+        guard self.kind(of: side) == .webSocket else { return .none }
+        var orders = TunnelOrders.none
+        switch self.phase(side) {
+        case .closeHeld, .ending, .ended: break
+        case .open: self.closeBegun(by: side, signal, &orders)
+        case .closeSent(let sent): self.closeAnswered(by: side, signal, to: sent, &orders)
+        }
+        return orders
+    }
+
+    private mutating func closeBegun(by side: TunnelSide, _ signal: CloseSignal, _ orders: inout TunnelOrders) {
+        self.settle(TerminationParty(side), signal.cause)
+        self.finishDirections(closedBy: side, signal)
+        guard self.kind(of: side.other) == .webSocket, self.phase(side.other) == .open else {
+            self.order(.answerClose(signal), side, &orders)
+            self.endStream(side.other, after: signal, &orders)
+            return
+        }
+        self.order(.sendClose(signal), side.other, &orders)
+        self.setPhase(side, .closeHeld(signal))
+    }
+
+    private mutating func closeAnswered(
+        by side: TunnelSide, _ signal: CloseSignal, to sent: CloseSignal, _ orders: inout TunnelOrders
+    ) {
+        // Where we began, the side that finished first is the cause, unless the answer names a fault.
+        let party = signal.isRegular ? self.firstFinisher ?? side : side
+        self.settle(TerminationParty(party), signal.cause)
+        self.finishDirections(closedBy: side, signal)
+        self.order(.close, side, &orders)
+        switch (self.kind(of: side.other), self.phase(side.other)) {
+        case (.stream, _): self.endStream(side.other, after: signal, &orders)
+        case (.webSocket, .closeHeld): self.order(.answerClose(signal), side.other, &orders)
+        case (.webSocket, .open): self.order(.sendClose(sent), side.other, &orders)
+        case (.webSocket, .closeSent), (.webSocket, .ending), (.webSocket, .ended): break
+        }
+    }
+
+    private mutating func finishDirections(closedBy side: TunnelSide, _ signal: CloseSignal) {
+        let end: TunnelDirection = signal.isRegular ? .finished : .failed
+        if self.direction(from: side) == .open { self.setDirection(from: side, end) }
+        // Towards another WebSocket its own Close decides.
+        guard self.kind(of: side.other) == .stream, self.direction(from: side.other) == .open else { return }
+        self.setDirection(from: side.other, end)
+    }
+
+    private mutating func endStream(_ side: TunnelSide, after signal: CloseSignal, _ orders: inout TunnelOrders) {
+        guard self.kind(of: side) == .stream, self.phase(side) == .open else { return }
+        self.order(signal.isRegular ? .close : .reset, side, &orders)
+    }
+}
+
+/// Ends that are not clean: losses, violations, deadlines, orders from above.
+extension TunnelMachine {
+    /// The connection of `side` is gone, without a clean end of its own.
+    package mutating func connectionFaulted(_ side: TunnelSide, _ fault: ConnectionFault) -> TunnelOrders {
+        var orders = TunnelOrders.none
+        switch self.phase(side) {
+        case .ended: return orders
+        // It has said its last word already: the other side may still answer that.
+        case .closeHeld, .ending: break
+        case .open, .closeSent:
+            self.fail(TerminationParty(side), fault.cause)
+            self.end(side.other, .otherSideFailed, &orders)
+        }
+        self.setPhase(side, .ended)
+        self.concludeIfOver(&orders)
+        return orders
+    }
+
+    /// The transport of `side` ended as it was told to. Untold, it is a fault of the system.
+    package mutating func connectionClosed(_ side: TunnelSide) -> TunnelOrders {
+        guard self.phase(side) == .ending else { return self.connectionFaulted(side, .system) }
+        self.setPhase(side, .ended)
+        var orders = TunnelOrders.none
+        self.concludeIfOver(&orders)
+        return orders
+    }
+
+    /// The peer of `side` does not answer, though its connection still stands: no pong in time.
+    package mutating func peerUnresponsive(_ side: TunnelSide) -> TunnelOrders {
+        var orders = TunnelOrders.none
+        guard self.isReading(side) else { return orders }
+        self.fail(TerminationParty(side), .unresponsive)
+        self.order(.reset, side, &orders)
+        self.end(side.other, .otherSideFailed, &orders)
+        return orders
+    }
+
+    /// The peer of `side` broke a rule of WebSocket or of the framing, or went beyond a limit.
+    ///
+    /// A WebSocket that did so is told `closeCode`, and the other side ends abnormally (1011); what a stream did wrong
+    /// is told to the WebSocket on the other side.
+    package mutating func violated(_ side: TunnelSide, closeCode: UInt16) -> TunnelOrders {
+        var orders = TunnelOrders.none
+        guard self.isReading(side) else { return orders }
+        self.fail(TerminationParty(side), .violation(closeCode: closeCode))
+        self.end(side, CloseSignal(code: closeCode), &orders)
+        self.end(side.other, self.kind(of: side) == .stream ? CloseSignal(code: closeCode) : .otherSideFailed, &orders)
+        return orders
+    }
+
+    /// No data for too long (1001, `idle timeout`); a stream is reset, as it did not finish.
+    package mutating func idleTimedOut() -> TunnelOrders {
+        self.cut(.gateway, .timeout(.idle), CloseSignal(code: 1001, reason: Array("idle timeout".utf8)))
+    }
+
+    /// The tunnel is as old as it may get (1001, `maximum age`); a stream is reset, as it did not finish.
+    package mutating func maximumAgeReached() -> TunnelOrders {
+        self.cut(.gateway, .timeout(.maximumAge), CloseSignal(code: 1001, reason: Array("maximum age".utf8)))
+    }
+
+    /// The time to close is over: whatever still stands is reset. Only a Close that waits for the other side's is still
+    /// answered; call again if that does not end it.
+    package mutating func closingTimedOut() -> TunnelOrders {
+        var orders = TunnelOrders.none
+        let silent = TunnelSide.allCases.first { side in
+            if case .closeSent = self.phase(side) { true } else { false }
+        }
+        self.fail(silent.map { TerminationParty($0) } ?? .gateway, .timeout(.closing))
+        for side in TunnelSide.allCases {
+            switch self.phase(side) {
+            case .closeHeld(let signal): self.order(.answerClose(signal), side, &orders)
+            case .open, .closeSent, .ending: self.order(.reset, side, &orders)
+            case .ended: break
+            }
+        }
+        return orders
+    }
+
+    /// The gateway drains: one WebSocket side is told 1001, and when it has answered, the other side ends: what is
+    /// under way from the first is still delivered. Two streams know no such word; they go on until `abandoned`.
+    package mutating func drainBegan() -> TunnelOrders {
+        self.closeRequested(.goingAway, by: .operator, .drained, leavesStreams: true)
+    }
+
+    /// Someone in charge wants an orderly end: as `drainBegan` with this Close; two streams are finished and closed.
+    package mutating func stopRequested(_ signal: CloseSignal) -> TunnelOrders {
+        self.closeRequested(signal, by: .operator, .stopped, leavesStreams: false)
+    }
+
+    /// Everything still open is reset: the drain's hard deadline, a second signal, a command.
+    package mutating func abandoned(_ party: TerminationParty, _ cause: TerminationCause) -> TunnelOrders {
+        var orders = TunnelOrders.none
+        self.fail(party, cause)
+        for side in TunnelSide.allCases where self.phase(side) != .ended { self.order(.reset, side, &orders) }
+        return orders
+    }
+
+    private mutating func cut(
+        _ party: TerminationParty, _ cause: TerminationCause, _ signal: CloseSignal
+    ) -> TunnelOrders {
+        var orders = TunnelOrders.none
+        guard TunnelSide.allCases.contains(where: { self.isReading($0) }) else { return orders }
+        self.fail(party, cause)
+        for side in TunnelSide.allCases { self.end(side, signal, &orders) }
+        return orders
+    }
+
+    private mutating func closeRequested(
+        _ signal: CloseSignal, by party: TerminationParty, _ cause: TerminationCause, leavesStreams: Bool
+    ) -> TunnelOrders {
+        var orders = TunnelOrders.none
+        guard self.downstreamPhase == .open, self.upstreamPhase == .open else { return orders }
+        guard let side = TunnelSide.allCases.first(where: { self.kind(of: $0) == .webSocket }) else {
+            guard !leavesStreams else { return orders }
+            self.fail(party, cause)
+            for side in TunnelSide.allCases { self.order(.close, side, &orders) }
+            return orders
+        }
+        self.settle(party, cause)
+        if self.direction(from: side.other) == .open { self.setDirection(from: side.other, .failed) }
+        self.order(.sendClose(signal), side, &orders)
+        return orders
+    }
+}
+
+/// What a tunnel wants done after an event: at most one order for each side.
+package struct TunnelOrders: Hashable, Sendable {
+    package var downstream: SideOrder?
+    package var upstream: SideOrder?
+    /// The first side began to end: start the closing timer, whose end is `closingTimedOut`. Said once in a tunnel's
+    /// life.
+    package var startsClosingTimer = false
+    /// Both connections are over: the tunnel ended, for this reason. Said once, last.
+    package var termination: TerminationReason?
+
+    package init(
+        downstream: SideOrder? = nil, upstream: SideOrder? = nil, startsClosingTimer: Bool = false,
+        termination: TerminationReason? = nil
+    ) {
+        self.downstream = downstream
+        self.upstream = upstream
+        self.startsClosingTimer = startsClosingTimer
+        self.termination = termination
+    }
+
+    package static let none = TunnelOrders()
+
+    package subscript(side: TunnelSide) -> SideOrder? {
+        get {
+            switch side {
+            case .downstream: self.downstream
+            case .upstream: self.upstream
+            }
+        }
+        set {
+            switch side {
+            case .downstream: self.downstream = newValue
+            case .upstream: self.upstream = newValue
+            }
+        }
+    }
+}

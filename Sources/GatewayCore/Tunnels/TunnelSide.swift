@@ -12,3 +12,93 @@ package enum TunnelSide: String, CaseIterable, Sendable {
         }
     }
 }
+
+/// What a side of a tunnel speaks.
+package enum SideKind: CaseIterable, Sendable {
+    /// Bytes: TCP, TLS or a Unix socket. Either end can finish alone.
+    case stream
+    /// Messages (RFC 6455). Its Close frame ends both directions.
+    case webSocket
+}
+
+/// What to do on one side of a tunnel. What was written before stays in front, except in `fail` and `reset`.
+package enum SideOrder: Hashable, Sendable {
+    /// Stream: FIN or close_notify behind all queued bytes; go on reading.
+    case finishOutput
+    /// WebSocket: an empty binary message behind all queued ones; go on reading.
+    case sendEndMark
+    /// WebSocket: begin the closing handshake behind all queued messages; go on reading until its Close comes.
+    case sendClose(CloseSignal)
+    /// `sendEndMark`, then `sendClose`.
+    case sendEndMarkThenClose(CloseSignal)
+    /// WebSocket: answer its Close behind all queued messages, then end the connection (RFC 6455 §7.1.1).
+    case answerClose(CloseSignal)
+    /// Send what is queued, then end the connection cleanly; nothing more is read. On a WebSocket both Close frames are
+    /// exchanged already.
+    case close
+    /// WebSocket: fail the connection (RFC 6455 §7.1.7). Drop queued messages, send this Close at the next frame
+    /// boundary, end.
+    case fail(CloseSignal)
+    /// End at once so that the peer cannot take it for a clean end: RST, no close_notify, no Close.
+    case reset
+}
+
+/// One direction of a tunnel, named after the side its bytes come from.
+package enum TunnelDirection: Sendable {
+    case open
+    /// Its source ended it, or its sink wants no more: nothing is missing.
+    case finished
+    /// It ended before its source did: bytes may be missing.
+    case failed
+}
+
+/// What a Close frame says (RFC 6455 §5.5.1).
+package struct CloseSignal: Hashable, Sendable {
+    /// `nil` where the frame is empty (1005 to a reader; never on the wire).
+    package var code: UInt16?
+    /// UTF-8, at most 123 bytes; empty without a code.
+    package var reason: [UInt8]
+
+    package init(code: UInt16?, reason: [UInt8] = []) {
+        self.code = code
+        self.reason = reason
+    }
+
+    package static let normal = CloseSignal(code: 1000)
+    package static let goingAway = CloseSignal(code: 1001)
+    /// The other side of the tunnel ended abnormally.
+    package static let otherSideFailed = CloseSignal(code: 1011)
+
+    /// Whether the sender means a regular end. Normal, going away and no code are; so are the applications' own codes
+    /// (3000 to 4999), whose meaning we cannot know. All others name a fault: 1002, 1003, 1007 to 1014.
+    package var isRegular: Bool {
+        switch self.code {
+        case nil, 1000, 1001, .some(3000...4999): true
+        default: false
+        }
+    }
+}
+
+/// How a connection of a tunnel was lost: never a clean end.
+package enum ConnectionFault: CaseIterable, Sendable {
+    /// The peer reset it, or refused what we wrote.
+    case reset
+    /// TLS without close_notify, or a WebSocket without its Close frame: bytes may be missing.
+    case truncated
+    /// No pong, keep-alive answer or acknowledgement within its time.
+    case unresponsive
+    /// TLS failed in mid-stream.
+    case tls
+    /// Anything else the system says.
+    case system
+
+    package var cause: TerminationCause {
+        switch self {
+        case .reset: .reset
+        case .truncated: .truncated
+        case .unresponsive: .unresponsive
+        case .tls: .tls
+        case .system: .system
+        }
+    }
+}

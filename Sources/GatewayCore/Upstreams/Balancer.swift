@@ -123,3 +123,38 @@ package struct Balancer: Sendable {
         }
     }
 }
+
+/// What a balancer knows of one endpoint.
+struct EndpointHealth: Hashable, Sendable {
+    let weight: Int
+    /// Connections chosen for it and not given back: under way and open.
+    var connections = 0
+    /// Failures since the last success.
+    var failures = 0
+    /// Ejections since the last success.
+    var ejections = 0
+    var ejectedUntil: MonotonicInstant?
+    /// Its claim in the smooth weighted round.
+    var claim = 0
+
+    init(weight: Int) {
+        self.weight = max(weight, 1)
+    }
+
+    func isEjected(at now: MonotonicInstant) -> Bool {
+        self.ejectedUntil.map { now < $0 } ?? false
+    }
+}
+
+/// Chance for one decision, from the loop's system: the kernel's generator, or a simulation's seed.
+struct LoopGenerator: RandomNumberGenerator {
+    private let system: any System
+
+    init(_ loop: Loop) {
+        self.system = loop.system
+    }
+
+    mutating func next() -> UInt64 {
+        self.system.randomWords(1).first ?? 0
+    }
+}

@@ -155,3 +155,186 @@ extension CookieJar {
 extension Cookie {
     fileprivate func isUsedBefore(_ other: Self) -> Bool { self.lastAccess < other.lastAccess }
 }
+
+extension CookieJar {
+    /// Applies the rules of RFC 6265bis §5.7 in their order.
+    func judged(_ set: SetCookie, from request: CookieRequest, now: HTTPDate) throws(CookieRefusal) -> Cookie {
+        try Self.checkSyntax(set)
+        let domain = try self.domain(of: set, from: request)
+        let cookie = Cookie(
+            name: set.name, value: set.value, domain: domain ?? request.host, isHostOnly: domain == nil,
+            path: set.path ?? CookiePath.standard(for: request.path),
+            expires: set.expires.map { min($0, now.advanced(by: self.limits.lifetime)) }, isSecure: set.isSecure,
+            isHTTPOnly: set.isHTTPOnly, sameSite: set.sameSite, creation: now)
+        guard request.isForHTTP || !cookie.isHTTPOnly else { throw .notForHTTP }
+        try self.checkSecurity(cookie, from: request)
+        try Self.checkSite(cookie, from: request)
+        try Self.checkPrefix(cookie, pathWasNamed: set.path != nil)
+        guard request.isForHTTP || !self.hides(cookie) else { throw .notForHTTP }
+        return cookie
+    }
+
+    private static func checkSyntax(_ set: SetCookie) throws(CookieRefusal) {
+        let size = set.name.utf8.count + set.value.utf8.count
+        let isBroken = { (byte: UInt8) in byte.isControl || byte == UInt8(ascii: ";") }
+        guard size > 0, size <= SetCookieField.nameAndValueLimit, !set.name.utf8.contains(where: isBroken),
+            !set.value.utf8.contains(where: isBroken), !set.name.utf8.contains(UInt8(ascii: "="))
+        else { throw .malformed }
+        guard set.path?.utf8.contains(where: isBroken) != true else { throw .malformed }
+    }
+
+    /// - Returns: `nil` for a cookie of its host alone.
+    private func domain(of set: SetCookie, from request: CookieRequest) throws(CookieRefusal) -> String? {
+        guard let domain = set.domain, !domain.isEmpty else { return nil }
+        if CookieDomain.isAddress(domain) {
+            guard domain == request.host else { throw .foreignDomain }
+            return nil
+        }
+        if self.suffixes.isPublicSuffix(domain) {
+            guard domain == request.host else { throw .publicSuffix }
+            return nil
+        }
+        guard CookieDomain.matches(request.host, domain: domain) else { throw .foreignDomain }
+        return domain
+    }
+
+    /// What comes in the clear may neither be secure nor hide a secure cookie from its own site.
+    private func checkSecurity(_ cookie: Cookie, from request: CookieRequest) throws(CookieRefusal) {
+        guard !request.isSecure else { return }
+        guard !cookie.isSecure else { throw .insecureConnection }
+        let isHidden = self.shelves.contains { domain, shelf in
+            guard
+                CookieDomain.matches(domain, domain: cookie.domain)
+                    || CookieDomain.matches(cookie.domain, domain: domain)
+            else { return false }
+            return shelf.contains {
+                $0.isSecure && $0.name == cookie.name && CookiePath.matches(cookie.path, cookiePath: $0.path)
+            }
+        }
+        guard !isHidden else { throw .insecureConnection }
+    }
+
+    private static func checkSite(_ cookie: Cookie, from request: CookieRequest) throws(CookieRefusal) {
+        switch cookie.sameSite {
+        case .none:
+            guard cookie.isSecure else { throw .sameSiteNoneWithoutSecure }
+        case .lax, .strict, .unspecified:
+            guard request.isSameSite || request.isSafeNavigation else { throw .crossSite }
+        }
+    }
+
+    private static func checkPrefix(_ cookie: Cookie, pathWasNamed: Bool) throws(CookieRefusal) {
+        let bearer = cookie.name.isEmpty ? cookie.value : cookie.name
+        let isSecureName = bearer.beginsIgnoringCase("__Secure-")
+        let isHostName = bearer.beginsIgnoringCase("__Host-")
+        guard isSecureName || isHostName else { return }
+        // A cookie without a name must not be taken for one that has this name when it is sent back.
+        guard !cookie.name.isEmpty, cookie.isSecure else { throw .brokenPrefix }
+        guard !isHostName || cookie.isHostOnly && pathWasNamed && cookie.path == "/" else { throw .brokenPrefix }
+    }
+
+    /// Whether the cookie would take the place of one that is for HTTP alone.
+    private func hides(_ cookie: Cookie) -> Bool {
+        self.shelves[cookie.domain]?.contains { $0.isHTTPOnly && cookie.identity == $0.identity } ?? false
+    }
+}
+
+/// What the rules of cookies ask about a request.
+package struct CookieRequest: Equatable, Sendable {
+    /// In canonical form.
+    package let host: String
+    /// Without the query; never empty.
+    package let path: String
+    /// Over TLS, or to this machine alone as `isSecure` was given.
+    package let isSecure: Bool
+    /// Whether what caused the request is of the same site (RFC 6265bis §5.2). A request that no document caused is.
+    package let isSameSite: Bool
+    /// Whether it brings the user to the site by a safe method, which lets lax cookies go along.
+    package let isSafeNavigation: Bool
+    /// Whether the cookies are for HTTP itself, and not for a script.
+    package let isForHTTP: Bool
+
+    package init(
+        host: String, path: String, isSecure: Bool, isSameSite: Bool = true, isSafeNavigation: Bool = false,
+        isForHTTP: Bool = true
+    ) {
+        self.host = CookieDomain.canonical(host)
+        self.path = path.isEmpty ? "/" : path
+        self.isSecure = isSecure
+        self.isSameSite = isSameSite
+        self.isSafeNavigation = isSafeNavigation
+        self.isForHTTP = isForHTTP
+    }
+
+    /// Whether `cookie` goes along, its age aside (RFC 6265bis §5.8.3, step 1).
+    package func takes(_ cookie: Cookie) -> Bool {
+        guard cookie.isHostOnly ? self.host == cookie.domain : CookieDomain.matches(self.host, domain: cookie.domain),
+            CookiePath.matches(self.path, cookiePath: cookie.path), self.isSecure || !cookie.isSecure,
+            self.isForHTTP || !cookie.isHTTPOnly
+        else { return false }
+        switch cookie.sameSite {
+        case .none: return true
+        case .lax, .unspecified: return self.isSameSite || self.isSafeNavigation
+        case .strict: return self.isSameSite
+        }
+    }
+}
+
+/// How much a jar holds. What is too much makes room by the order of RFC 6265bis §5.7.
+package struct CookieLimits: Equatable, Sendable {
+    /// Cookies of one domain; RFC 6265bis §6.1 asks for 50 at least.
+    package var perDomain: Int
+    /// Cookies in all; RFC 6265bis §6.1 asks for 3000 at least.
+    package var total: Int
+    /// Seconds that a cookie of a server may live; one that asks for more gets this (RFC 6265bis §5.5).
+    package var lifetime: Int64
+
+    /// - Parameters:
+    ///   - perDomain: 180, as browsers have it; at least 1.
+    ///   - total: 3300, as browsers have it; at least 1.
+    ///   - lifetime: 400 days; at least 1 second.
+    package init(perDomain: Int = 180, total: Int = 3300, lifetime: Int64 = 400 * 86_400) {
+        self.perDomain = max(1, perDomain)
+        self.total = max(1, total)
+        self.lifetime = max(1, lifetime)
+    }
+}
+
+/// Why a cookie was not kept (RFC 6265bis §5.7).
+package enum CookieRefusal: Error, Equatable, Sendable {
+    /// Its name and value are empty, too long, or hold what would break the field that sends them back.
+    case malformed
+    /// It is meant for a domain that belongs to the public.
+    case publicSuffix
+    /// It is meant for a domain that the host which sent it is no part of.
+    case foreignDomain
+    /// It is secure, or would take the place of a secure one, and came in the clear.
+    case insecureConnection
+    /// A script meddled with what is for HTTP alone.
+    case notForHTTP
+    /// It came with an answer to another site's request and may not.
+    case crossSite
+    /// It is to go to all sites, and is not secure.
+    case sameSiteNoneWithoutSecure
+    /// Its name begins with `__Secure-` or `__Host-` and it is not what that promises.
+    case brokenPrefix
+}
+
+/// Says which domains belong to the public, so that nobody may set cookies for them (RFC 6265bis §5.7, step 7).
+///
+/// The house carries no list of suffixes: who has one hands it in here.
+package struct PublicSuffixRule: Sendable {
+    /// Domains of one label, such as `com` and `localhost`, and nothing else.
+    package static let singleLabels = PublicSuffixRule { !$0.utf8.contains(UInt8(ascii: ".")) }
+
+    private let judge: @Sendable (String) -> Bool
+
+    /// - Parameter judge: asked with a domain in canonical form, never with an address; must not block.
+    package init(_ judge: @escaping @Sendable (String) -> Bool) {
+        self.judge = judge
+    }
+
+    package func isPublicSuffix(_ domain: String) -> Bool {
+        domain.isEmpty || !CookieDomain.isAddress(domain) && self.judge(domain)
+    }
+}

@@ -77,3 +77,132 @@ package struct SetCookie: Equatable, Sendable {
         return isNegative ? -age : age
     }
 }
+
+/// One `Set-Cookie` field taken apart, and not yet judged (RFC 6265bis §5.6).
+package struct SetCookieField: Equatable, Sendable {
+    /// One attribute behind the name and the value.
+    package struct Attribute: Equatable, Sendable {
+        /// As it came; attributes are told apart without regard to case.
+        package let name: String
+        /// `nil` where no equals sign came.
+        package let value: String?
+    }
+
+    /// Octets that the name and the value may have together.
+    package static let nameAndValueLimit = 4096
+    /// Octets that the value of an attribute may have; a longer one is as if it had not come.
+    package static let attributeLimit = 1024
+    /// Attributes beyond this many are not read.
+    package static let attributeCountLimit = 64
+
+    /// Empty where there was no equals sign, or nothing before it: the RFC keeps such a cookie, Foundation does not.
+    package let name: String
+    package let value: String
+    /// In the order in which they came; those without a name are left out.
+    package let attributes: [Attribute]
+
+    /// - Returns: `nil` for a field that must be ignored: one with control characters, one too long, one that names
+    ///   nothing and has no value.
+    package init?(_ text: String) {
+        let bytes = Self.trimmed(Array(text.utf8)[...])
+        guard !bytes.contains(where: \.isControl) else { return nil }
+        let pieces = bytes.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
+        guard let first = pieces.first else { return nil }
+        let pair = Self.pair(first)
+        self.name = pair.value == nil ? "" : pair.name
+        self.value = pair.value ?? pair.name
+        let size = self.name.utf8.count + self.value.utf8.count
+        guard size > 0, size <= Self.nameAndValueLimit else { return nil }
+        self.attributes = pieces.dropFirst().prefix(Self.attributeCountLimit).compactMap { piece in
+            let pair = Self.pair(piece)
+            guard !pair.name.isEmpty, pair.value?.utf8.count ?? 0 <= Self.attributeLimit else { return nil }
+            return Attribute(name: pair.name, value: pair.value)
+        }
+    }
+
+    /// The last attribute of that name counts (RFC 6265bis §5.7).
+    package func attribute(_ name: String) -> Attribute? {
+        self.attributes.last { $0.name.matchesIgnoringCase(name) }
+    }
+
+    private static func pair(_ bytes: ArraySlice<UInt8>) -> (name: String, value: String?) {
+        guard let equals = bytes.firstIndex(of: UInt8(ascii: "=")) else { return (self.text(bytes), nil) }
+        return (self.text(bytes[..<equals]), self.text(bytes[(equals + 1)...]))
+    }
+
+    private static func text(_ bytes: ArraySlice<UInt8>) -> String {
+        String(decoding: self.trimmed(bytes), as: UTF8.self)
+    }
+
+    private static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        let rest = bytes.drop(while: \.isBlank)
+        guard let last = rest.lastIndex(where: { !$0.isBlank }) else { return rest }
+        return rest[...last]
+    }
+}
+
+extension SetCookieField {
+    /// Cookies beyond this many in one text are not read.
+    package static let joinedLimit = 256
+
+    /// Takes apart several cookies that were joined into one text by commas, as a dictionary of fields holds them.
+    ///
+    /// A comma parts two cookies where a token and an equals sign follow: not that of a date, nor that of a sentence.
+    /// The joining cannot be undone for sure, so whoever has the lines apart reads them one by one instead.
+    package static func joined(_ text: String) -> [Self] {
+        let bytes = Array(text.utf8)
+        var fields: [Self] = []
+        var start = 0
+        for index in bytes.indices where fields.count < self.joinedLimit {
+            let isEnd = index == bytes.count - 1
+            guard isEnd || bytes[index] == UInt8(ascii: ",") && self.beginsCookie(bytes[(index + 1)...]) else {
+                continue
+            }
+            let piece = bytes[start..<(isEnd ? bytes.count : index)]
+            if let field = Self(self.withoutLineEnds(piece)) { fields.append(field) }
+            start = index + 1
+        }
+        return fields
+    }
+
+    /// Whether a name and an equals sign stand here, which is how the next cookie begins.
+    private static func beginsCookie(_ bytes: ArraySlice<UInt8>) -> Bool {
+        let rest = bytes.drop { $0.isBlank || $0 == 0x0A || $0 == 0x0D }
+        let name = rest.prefix(while: \.isTokenCharacter)
+        let behind = rest.dropFirst(name.count).drop(while: \.isBlank)
+        return !name.isEmpty && behind.first == UInt8(ascii: "=")
+    }
+
+    private static func withoutLineEnds(_ bytes: ArraySlice<UInt8>) -> String {
+        let isBlank = { (byte: UInt8) in byte.isBlank || byte == 0x0A || byte == 0x0D }
+        let end = bytes.lastIndex { !isBlank($0) }.map { $0 + 1 } ?? bytes.startIndex
+        return String(decoding: bytes[..<end].drop(while: isBlank), as: UTF8.self)
+    }
+}
+
+/// The `Cookie` field of a request (RFC 6265bis §4.2, §5.8.3).
+package enum CookieField {
+    /// The field's value, in the order of `cookies`; `nil` when there are none.
+    package static func rendered(_ cookies: [Cookie]) -> String? {
+        self.rendered(cookies.map { ($0.name, $0.value) })
+    }
+
+    /// The same for names with their values. Nothing in them can begin another cookie or another field: a pair that
+    /// holds a semicolon or a control character is left out.
+    package static func rendered(_ pairs: [(String, String)]) -> String? {
+        var value: [UInt8] = []
+        for (name, content) in pairs where !self.isBroken(name) && !self.isBroken(content) {
+            if !value.isEmpty { value += [UInt8(ascii: ";"), UInt8(ascii: " ")] }
+            if !name.isEmpty {
+                value += name.utf8
+                value.append(UInt8(ascii: "="))
+            }
+            value += content.utf8
+        }
+        return value.isEmpty ? nil : String(decoding: value, as: UTF8.self)
+    }
+
+    private static func isBroken(_ text: String) -> Bool {
+        text.utf8.contains { $0.isControl || $0 == UInt8(ascii: ";") }
+    }
+}

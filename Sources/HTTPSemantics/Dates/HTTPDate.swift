@@ -57,3 +57,275 @@ extension Int64 {
         return self % divisor < 0 ? quotient - 1 : quotient
     }
 }
+
+/// The generous reading of dates in `Set-Cookie` (RFC 6265bis §5.1.1): parts in any order, between any delimiters.
+package enum CookieDate {
+    /// Longer text is no date.
+    package static let limit = 1024
+
+    /// - Returns: `nil` when a part is missing, or when there is no such moment from the year 1601 on.
+    package static func parse(_ text: String) -> HTTPDate? {
+        guard text.utf8.count <= self.limit else { return nil }
+        var time: (hour: Int, minute: Int, second: Int)?
+        var day: Int?
+        var month: Int?
+        var year: Int?
+        for word in Array(text.utf8).split(whereSeparator: self.isDelimiter) {
+            if time == nil, let found = self.time(word) {
+                time = found
+            } else if day == nil, let found = self.number(word, digits: 1...2) {
+                day = found
+            } else if month == nil, let found = self.month(word) {
+                month = found
+            } else if year == nil, let found = self.number(word, digits: 2...4) {
+                year = found
+            }
+        }
+        guard let time, let day, let month, var year else { return nil }
+        if (70...99).contains(year) { year += 1900 }
+        if (0...69).contains(year) { year += 2000 }
+        guard year >= 1601, time.hour <= 23, time.minute <= 59, time.second <= 59,
+            let date = CivilDate(year: year, month: month, day: day)
+        else { return nil }
+        let seconds = time.hour * 3600 + time.minute * 60 + time.second
+        return HTTPDate(seconds: date.daysSinceEpoch * 86_400 + Int64(seconds))
+    }
+
+    private static func isDelimiter(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x09, 0x20...0x2F, 0x3B...0x40, 0x5B...0x60, 0x7B...0x7E: true
+        default: false
+        }
+    }
+
+    private static func time(_ word: ArraySlice<UInt8>) -> (hour: Int, minute: Int, second: Int)? {
+        let parts = word.split(separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count == 3, parts[0].allSatisfy(\.isDigit), parts[1].allSatisfy(\.isDigit),
+            let hour = self.number(parts[0], digits: 1...2), let minute = self.number(parts[1], digits: 1...2),
+            let second = self.number(parts[2], digits: 1...2)
+        else { return nil }
+        return (hour, minute, second)
+    }
+
+    /// A number at the beginning of `word`, with as many digits as it may have; what is behind them does not matter.
+    private static func number(_ word: ArraySlice<UInt8>, digits: ClosedRange<Int>) -> Int? {
+        let leading = word.prefix(while: \.isDigit)
+        guard digits.contains(leading.count) else { return nil }
+        return leading.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
+    }
+
+    private static func month(_ word: ArraySlice<UInt8>) -> Int? {
+        CivilDate.month(word)
+    }
+}
+
+/// Reads one of the three forms of a date from its beginning to its end (RFC 9110 §5.6.7).
+struct DateReading {
+    private let bytes: [UInt8]
+    private var index = 0
+
+    /// Longer text is no date.
+    private static let limit = 64
+
+    init?(_ text: String) {
+        guard text.utf8.count <= Self.limit else { return nil }
+        self.bytes = Array(text.utf8)
+    }
+
+    mutating func moment(now: HTTPDate) -> HTTPDate? {
+        self.skipBlanks()
+        let name = self.letters()
+        guard self.skip(UInt8(ascii: ",")) else {
+            return name.count == 3 && CivilDate.isDayName(name) ? self.asctime() : nil
+        }
+        self.skipBlanks()
+        guard CivilDate.isDayName(name), let day = self.number(digits: 1...2) else { return nil }
+        if self.skip(UInt8(ascii: "-")) { return name.count > 3 ? self.rfc850(day: day, now: now) : nil }
+        return name.count == 3 ? self.fixdate(day: day) : nil
+    }
+
+    /// `Sun, 06 Nov 1994 08:49:37 GMT`, from the month on.
+    private mutating func fixdate(day: Int) -> HTTPDate? {
+        guard self.skipBlanks(), let month = self.month(), self.skipBlanks(), let year = self.number(digits: 4...4),
+            let time = self.time(), self.zone(), self.isAtEnd
+        else { return nil }
+        return Self.moment(year: year, month: month, day: day, time: time)
+    }
+
+    /// `Sunday, 06-Nov-94 08:49:37 GMT`, from the month on.
+    private mutating func rfc850(day: Int, now: HTTPDate) -> HTTPDate? {
+        guard let month = self.month(), self.skip(UInt8(ascii: "-")), let twoDigits = self.number(digits: 2...2),
+            let time = self.time(), self.zone(), self.isAtEnd
+        else { return nil }
+        let limit = now.advancedByFiftyYears
+        let century = CivilDate(daysSinceEpoch: now.seconds.floorDivided(by: 86_400)).year / 100 * 100
+        // From the century after this one backwards: the first that is not more than 50 years ahead.
+        for year in [century + 100 + twoDigits, century + twoDigits, century - 100 + twoDigits] {
+            if let moment = Self.moment(year: year, month: month, day: day, time: time), moment <= limit {
+                return moment
+            }
+        }
+        return nil
+    }
+
+    /// `Sun Nov  6 08:49:37 1994`, from the month on.
+    private mutating func asctime() -> HTTPDate? {
+        guard self.skipBlanks(), let month = self.month(), self.skipBlanks(), let day = self.number(digits: 1...2),
+            let time = self.time(), self.skipBlanks(), let year = self.number(digits: 4...4), self.isAtEnd
+        else { return nil }
+        return Self.moment(year: year, month: month, day: day, time: time)
+    }
+
+    private static func moment(year: Int, month: Int, day: Int, time: Int) -> HTTPDate? {
+        CivilDate(year: year, month: month, day: day).map {
+            HTTPDate(seconds: $0.daysSinceEpoch * 86_400 + Int64(time))
+        }
+    }
+
+    /// Blanks and `08:49:37`, in seconds of the day.
+    private mutating func time() -> Int? {
+        guard self.skipBlanks(), let hour = self.number(digits: 2...2), self.skip(UInt8(ascii: ":")),
+            let minute = self.number(digits: 2...2), self.skip(UInt8(ascii: ":")),
+            let second = self.number(digits: 2...2), hour <= 23, minute <= 59,
+            // 60 is a leap second, which the count of seconds does not know.
+            second <= 60
+        else { return nil }
+        return hour * 3600 + minute * 60 + second
+    }
+
+    private mutating func zone() -> Bool {
+        guard self.skipBlanks() else { return false }
+        let name = self.letters().map(\.loweredASCII)
+        return name.elementsEqual("gmt".utf8) || name.elementsEqual("utc".utf8)
+    }
+
+    private mutating func month() -> Int? {
+        let name = self.letters()
+        return name.count == 3 ? CivilDate.month(name) : nil
+    }
+
+    private mutating func letters() -> ArraySlice<UInt8> {
+        let start = self.index
+        while self.index < self.bytes.count, self.bytes[self.index].isLetter { self.index += 1 }
+        return self.bytes[start..<self.index]
+    }
+
+    /// A whole run of digits, of as many as it may have.
+    private mutating func number(digits: ClosedRange<Int>) -> Int? {
+        let start = self.index
+        var value = 0
+        while self.index < self.bytes.count, self.bytes[self.index].isDigit, self.index - start < 5 {
+            value = value * 10 + Int(self.bytes[self.index] - UInt8(ascii: "0"))
+            self.index += 1
+        }
+        return digits.contains(self.index - start) ? value : nil
+    }
+
+    private mutating func skip(_ byte: UInt8) -> Bool {
+        guard self.index < self.bytes.count, self.bytes[self.index] == byte else { return false }
+        self.index += 1
+        return true
+    }
+
+    /// - Returns: whether there was any.
+    @discardableResult
+    private mutating func skipBlanks() -> Bool {
+        let start = self.index
+        while self.index < self.bytes.count, self.bytes[self.index].isBlank { self.index += 1 }
+        return self.index > start
+    }
+
+    private var isAtEnd: Bool { self.bytes[self.index...].allSatisfy(\.isBlank) }
+}
+
+extension HTTPDate {
+    /// The same time of the same day fifty years on.
+    fileprivate var advancedByFiftyYears: Self {
+        let today = CivilDate(daysSinceEpoch: self.seconds.floorDivided(by: 86_400))
+        // Of a leap day, fifty years on may only have the morrow.
+        let day =
+            CivilDate(year: today.year + 50, month: today.month, day: today.day)
+            ?? CivilDate(year: today.year + 50, month: 3, day: 1)
+        guard let day else { return .latest }
+        return Self(seconds: day.daysSinceEpoch * 86_400 + self.seconds - today.daysSinceEpoch * 86_400)
+    }
+}
+
+/// A day of the proleptic Gregorian calendar.
+struct CivilDate: Equatable {
+    static let dayNames = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
+    static let monthNames = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+    private static let dayKeys = Self.dayNames.map { Self.key($0.utf8) }
+    private static let monthKeys = Self.monthNames.map { Self.key($0.utf8) }
+
+    let year: Int
+    /// 1 to 12.
+    let month: Int
+    /// 1 to 31.
+    let day: Int
+
+    /// - Returns: `nil` for a day that the calendar does not have, and for years outside of 1 to 9999.
+    init?(year: Int, month: Int, day: Int) {
+        guard (1...9999).contains(year), (1...12).contains(month), (1...Self.days(in: month, of: year)).contains(day)
+        else { return nil }
+        self.year = year
+        self.month = month
+        self.day = day
+    }
+
+    /// - Parameter days: since 1970-01-01, within the years 1 to 9999.
+    init(daysSinceEpoch days: Int64) {
+        // Years are counted from March on, so that the leap day is the last of its year; 400 years are one round.
+        let shifted = days + 719_468
+        let round = shifted.floorDivided(by: 146_097)
+        let dayOfRound = Int(shifted - round * 146_097)
+        let yearOfRound = (dayOfRound - dayOfRound / 1460 + dayOfRound / 36_524 - dayOfRound / 146_096) / 365
+        let dayOfYear = dayOfRound - (365 * yearOfRound + yearOfRound / 4 - yearOfRound / 100)
+        let monthFromMarch = (5 * dayOfYear + 2) / 153
+        self.day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
+        self.month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
+        self.year = yearOfRound + Int(round) * 400 + (self.month <= 2 ? 1 : 0)
+    }
+
+    var daysSinceEpoch: Int64 {
+        let year = self.month <= 2 ? self.year - 1 : self.year
+        let round = Int64(year).floorDivided(by: 400)
+        let yearOfRound = year - Int(round) * 400
+        let monthFromMarch = self.month > 2 ? self.month - 3 : self.month + 9
+        let dayOfYear = (153 * monthFromMarch + 2) / 5 + self.day - 1
+        let dayOfRound = yearOfRound * 365 + yearOfRound / 4 - yearOfRound / 100 + dayOfYear
+        return round * 146_097 + Int64(dayOfRound) - 719_468
+    }
+
+    /// 0 is Sunday.
+    var weekday: Int {
+        let days = self.daysSinceEpoch + 4
+        return Int(days - days.floorDivided(by: 7) * 7)
+    }
+
+    /// 1 to 12, by its first three letters in either case.
+    static func month(_ name: some Collection<UInt8>) -> Int? {
+        self.key(name).flatMap { self.monthKeys.firstIndex(of: $0) }.map { $0 + 1 }
+    }
+
+    /// Whether `name` is that of a day, whole or by its first three letters, in either case.
+    static func isDayName(_ name: some Collection<UInt8>) -> Bool {
+        guard let day = self.key(name).flatMap({ self.dayKeys.firstIndex(of: $0) }) else { return false }
+        guard name.count > 3 else { return true }
+        return name.elementsEqual(self.dayNames[day].utf8) { $0.loweredASCII == $1.loweredASCII }
+    }
+
+    /// Three letters in one number.
+    private static func key(_ name: some Collection<UInt8>) -> UInt32? {
+        guard name.count >= 3 else { return nil }
+        return name.prefix(3).reduce(0) { $0 &<< 8 | UInt32($1.loweredASCII) }
+    }
+
+    private static func days(in month: Int, of year: Int) -> Int {
+        switch month {
+        case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
+        case 4, 6, 9, 11: 30
+        default: 31
+        }
+    }
+}

@@ -70,3 +70,78 @@ package struct Resumption: Equatable, Sendable {
         return .complete
     }
 }
+
+/// By what a server tells whether the rest of a content still belongs to what was had before (RFC 9110 §13.1.5).
+package enum ResumeValidator: Equatable, Sendable {
+    case entityTag(String)
+    case lastModified(String)
+
+    /// The best that a response offers. Weak tags tell nothing about bytes, and so does a date less than a second
+    /// before the response was made (RFC 9110 §8.8.2.2).
+    package init?(_ fields: HTTPFields, now: HTTPDate) {
+        if let tag = fields[values: .eTag].first.flatMap({ EntityTag($0) }), !tag.isWeak {
+            self = .entityTag(tag.fieldValue)
+            return
+        }
+        guard let line = fields[values: .lastModified].first, let modified = HTTPDate(line, now: now) else {
+            return nil
+        }
+        let date = fields[values: .date].first.flatMap { HTTPDate($0, now: now) } ?? now
+        guard modified < date else { return nil }
+        self = .lastModified(line.trimmingBlanks)
+    }
+
+    /// The value of `If-Range`.
+    package var fieldValue: String {
+        switch self {
+        case .entityTag(let value), .lastModified(let value): value
+        }
+    }
+
+    /// Whether what a response says does not speak against this; a response need not repeat it.
+    func isCompatible(with fields: HTTPFields) -> Bool {
+        switch self {
+        case .entityTag(let value):
+            guard let told = fields[values: .eTag].first.flatMap({ EntityTag($0) }) else { return true }
+            return told.fieldValue == value
+        case .lastModified(let value):
+            guard let told = fields[values: .lastModified].first else { return true }
+            return told.trimmingBlanks == value
+        }
+    }
+}
+
+/// `Content-Range` in bytes (RFC 9110 §14.4).
+package struct ContentRange: Equatable, Sendable {
+    /// The bytes that the content holds; `nil` for a 416, where it holds none.
+    package let bytes: ClosedRange<Int64>?
+    /// Of the whole; `nil` where the server does not know it.
+    package let total: Int64?
+
+    package init?(_ text: String) {
+        guard text.utf8.count <= 128 else { return nil }
+        var scanner = FieldScanner(text)
+        scanner.skipBlanks()
+        guard let unit = scanner.token(), unit.matchesIgnoringCase("bytes") else { return nil }
+        scanner.skipBlanks()
+        let range = scanner.rawText(to: UInt8(ascii: "/")).trimmingBlanks
+        guard scanner.skip(UInt8(ascii: "/")) else { return nil }
+        let total = scanner.text { _ in true }.trimmingBlanks
+        self.total = Self.number(total)
+        guard self.total != nil || total == "*" else { return nil }
+        if range == "*" {
+            guard self.total != nil else { return nil }
+            self.bytes = nil
+            return
+        }
+        let ends = range.split(separator: "-", omittingEmptySubsequences: false)
+        guard ends.count == 2, let first = Self.number(ends[0]), let last = Self.number(ends[1]), first <= last,
+            self.total.map({ last < $0 }) ?? true
+        else { return nil }
+        self.bytes = first...last
+    }
+
+    private static func number(_ digits: some StringProtocol) -> Int64? {
+        digits.utf8.count <= 18 ? digits.clampedDecimal(limit: .max) : nil
+    }
+}

@@ -71,3 +71,85 @@ package enum RedirectRule {
         one.host == other.host && one.port == other.port && one.isSecure == other.isSecure
     }
 }
+
+/// Where a response sends its request (RFC 9110 §15.4, §10.2.2).
+package enum RedirectReference: Equatable, Sendable {
+    /// The response is itself the result: its status redirects nothing, or it does not say where to.
+    case none
+    /// A reference to be resolved against the request's URL.
+    case reference(String)
+    /// There are several places, or what is there is no reference: whoever added the second is not to be followed.
+    case malformed
+
+    /// Longer references are not followed.
+    package static let limit = 65_536
+
+    /// 300 and 304 are results, whatever they name.
+    package init(status: Int, fields: HTTPFields) {
+        guard RedirectRule.isRedirect(status) else {
+            self = .none
+            return
+        }
+        let lines = Set(fields[values: .location].map(\.trimmingBlanks))
+        guard let line = lines.first, !line.isEmpty else {
+            self = .none
+            return
+        }
+        guard lines.count == 1, line.utf8.count <= Self.limit else {
+            self = .malformed
+            return
+        }
+        // Servers write names as people do: what no reference may hold is encoded, what is encoded stays.
+        self = .reference(PercentCoding.encoded(line, allowing: Self.isAllowed))
+    }
+
+    /// `reference` with the fragment of the request's URL, where it has none of its own (RFC 9110 §10.2.2).
+    package static func inheritingFragment(_ reference: String, from fragment: String?) -> String {
+        guard let fragment, !reference.utf8.contains(UInt8(ascii: "#")) else { return reference }
+        return reference + "#" + fragment
+    }
+
+    private static func isAllowed(_ byte: UInt8) -> Bool {
+        byte > 0x20 && byte < 0x7F && !"\"<>\\^`{|}".utf8.contains(byte)
+    }
+}
+
+/// What is left of a request when it goes on to where it was redirected.
+package struct RedirectedRequest: Equatable, Sendable {
+    package let method: HTTPRequest.Method
+    /// Without those that may not go along. Cookies and the host are put in anew for the target.
+    package let fields: HTTPFields
+    /// Whether the content goes along: a stream must then be asked for again.
+    package let keepsContent: Bool
+}
+
+/// Scheme, host and port: what two addresses must share for one to be trusted with the other's secrets
+/// (RFC 9110 §4.3.1).
+package struct Origin: Hashable, Sendable {
+    /// In lower case.
+    package let scheme: String
+    /// In lower case, an IPv6 address without its brackets.
+    package let host: String
+    /// That of the scheme where none was named; 0 where the scheme has none.
+    package let port: Int
+
+    package init(scheme: String, host: String, port: Int? = nil) {
+        self.scheme = scheme.loweredASCII
+        self.host = CookieDomain.canonical(host)
+        self.port = port ?? Self.standardPort(of: self.scheme)
+    }
+
+    package var isSecure: Bool { self.scheme == "https" || self.scheme == "wss" }
+
+    /// `ws` stands for `http` here and `wss` for `https`: a handshake is a request like any other.
+    package var isHTTP: Bool { ["http", "https", "ws", "wss"].contains(self.scheme) }
+
+    private static func standardPort(of scheme: String) -> Int {
+        switch scheme {
+        case "http", "ws": 80
+        case "https", "wss": 443
+        case "ftp": 21
+        default: 0
+        }
+    }
+}

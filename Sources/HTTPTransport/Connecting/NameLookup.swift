@@ -90,3 +90,72 @@ final class NameLookup: Resolver, @unchecked Sendable {
         }
     }
 }
+
+extension NIOCore.SocketAddress {
+    /// - Returns: `nil` for a Unix socket.
+    init?(_ address: StreamTransport.SocketAddress) {
+        var bytes = ByteBuffer()
+        let port: UInt16
+        switch address {
+        case .ipv4(let number, let given):
+            bytes.writeInteger(number)
+            port = given
+        case .ipv6(let high, let low, _, let given):
+            bytes.writeInteger(high)
+            bytes.writeInteger(low)
+            port = given
+        case .unix: return nil
+        }
+        guard let made = try? NIOCore.SocketAddress(packedIPAddress: bytes, port: Int(port)) else { return nil }
+        self = made
+    }
+}
+
+extension StreamTransport.SocketAddress {
+    init?(_ address: NIOCore.SocketAddress) {
+        guard let text = address.ipAddress, let port = address.port else { return nil }
+        self.init(literal: text, port: UInt16(clamping: port))
+    }
+}
+
+extension TimeAmount {
+    /// At most a year, so that no deadline is beyond what a clock can say.
+    static func bounded(_ duration: Duration) -> TimeAmount {
+        TimeAmount(min(max(duration, .zero), .seconds(365 * 86_400)))
+    }
+}
+
+extension TransportFailure {
+    /// What an error of an open channel means.
+    init(_ error: any Error) {
+        switch error {
+        case let failure as TransportFailure: self = failure
+        case let error as IOError:
+            let system = SystemError(error.errnoCode)
+            switch system {
+            case .reset, .brokenPipe: self = .reset
+            case .timedOut: self = .peerUnresponsive
+            default: self = .system(system)
+            }
+        default: self = .system(.notConnected)
+        }
+    }
+
+    /// What ended an attempt to connect. Of several addresses that all failed, the last is told.
+    init(connecting error: any Error, isSocketFile: Bool) {
+        switch error {
+        case let failure as TransportFailure: self = failure
+        case let error as IOError: self.init(connecting: SystemError(error.errnoCode), isSocketFile: isSocketFile)
+        case let error as NIOConnectionError:
+            if let last = error.connectionErrors.last {
+                self.init(connecting: last.error, isSocketFile: false)
+            } else if let failure = (error.dnsAError ?? error.dnsAAAAError) as? ResolutionFailure {
+                self = .nameResolution(failure)
+            } else {
+                self = .nameResolution(.nameNotFound)
+            }
+        case ChannelError.connectTimeout: self = .deadlinePassed(.connecting)
+        default: self = .system(.notConnected)
+        }
+    }
+}

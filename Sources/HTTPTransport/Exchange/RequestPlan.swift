@@ -1,3 +1,5 @@
+import TLSEngine
+
 /// A request as it will be sent: its fields complete, and how the end of its body is told.
 package struct RequestPlan: Equatable {
     package enum Framing: Equatable {
@@ -71,5 +73,66 @@ package struct RequestPlan: Equatable {
         case "POST", "PUT", "PATCH": .length(0)
         default: said == nil ? .none : .length(0)
         }
+    }
+}
+
+/// The server that a request goes to (RFC 9110 §4.3.1).
+package struct Origin: Sendable, Hashable {
+    package enum Scheme: String, Sendable, Hashable {
+        case http
+        case https
+    }
+
+    package var scheme: Scheme
+    /// A name (A-labels, in small letters) or an address; IPv6 without brackets.
+    package var host: String
+    package var port: UInt16
+    /// Of the Unix socket where the server is reached; host and port then only name it. `nil`: there is none.
+    package var socketPath: String?
+
+    /// - Parameter port: `nil` means the scheme's own.
+    package init(_ scheme: Scheme, host: String, port: UInt16? = nil) {
+        self.scheme = scheme
+        self.host = host
+        self.port = port ?? scheme.defaultPort
+    }
+
+    /// The value of the Host field: without the port where it is the scheme's own.
+    package var authority: String {
+        let host = self.host.utf8.contains(0x3A) ? "[\(self.host)]" : self.host
+        return self.port == self.scheme.defaultPort ? host : "\(host):\(self.port)"
+    }
+}
+
+extension Origin.Scheme {
+    package var defaultPort: UInt16 {
+        switch self {
+        case .http: 80
+        case .https: 443
+        }
+    }
+}
+
+/// A proxy between us and the server. Part of what makes two connections interchangeable; not spoken to yet.
+package enum ProxyHop: Sendable, Hashable {
+    /// HTTP: absolute targets for `http`, CONNECT for `https` (RFC 9110 §9.3.6).
+    case http(host: String, port: UInt16)
+    /// SOCKS 5 (RFC 1928).
+    case socks(host: String, port: UInt16)
+}
+
+/// How a connection is secured. Connections of the same context are interchangeable.
+package struct SecureOrder: Sendable {
+    /// What it asks for is answered by the consumer of the exchange that opens the connection.
+    package var context: TLSContext
+    /// The name to ask for and to verify; `nil` takes the origin's host.
+    package var serverName: String?
+    /// Sessions are resumed under this key; `nil` resumes none.
+    package var resumptionKey: String?
+    /// For the handshake, without the time in which we are asked. Default: 30 seconds.
+    package var timeout: Duration = .seconds(30)
+
+    package init(context: TLSContext) {
+        self.context = context
     }
 }

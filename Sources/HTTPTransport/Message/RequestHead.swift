@@ -1,3 +1,6 @@
+import ByteKernels
+import NIOCore
+
 /// What a request says before its body (RFC 9112 §3).
 package struct RequestHead: Sendable, Hashable {
     /// A token; case matters.
@@ -47,4 +50,47 @@ extension String {
         let bytes = self.utf8
         return bytes.withContiguousStorageIfAvailable { $0.allSatisfy(isAllowed) } ?? bytes.allSatisfy(isAllowed)
     }
+}
+
+extension RequestHead {
+    /// The head as it goes on the wire (RFC 9112 §3). The plan has seen to it that no part of it holds a line break.
+    var bytes: ByteBuffer {
+        let line = self.method.utf8.count + self.target.utf8.count + " ".utf8.count + " HTTP/1.1\r\n".utf8.count
+        let fields = self.fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + ": \r\n".utf8.count }
+        var buffer = ByteBuffer(repeating: 0, count: line + fields + "\r\n".utf8.count)
+        var room = buffer.mutableReadableBytesSpan
+        var offset = 0
+        Self.put(self.method, at: &offset, in: &room)
+        Self.put(" ", at: &offset, in: &room)
+        Self.put(self.target, at: &offset, in: &room)
+        Self.put(" HTTP/1.1\r\n", at: &offset, in: &room)
+        for field in self.fields {
+            Self.put(field.name, at: &offset, in: &room)
+            Self.put(": ", at: &offset, in: &room)
+            Self.put(field.value, at: &offset, in: &room)
+            Self.put("\r\n", at: &offset, in: &room)
+        }
+        Self.put("\r\n", at: &offset, in: &room)
+        return buffer
+    }
+
+    private static func put(_ text: String, at offset: inout Int, in room: inout MutableRawSpan) {
+        room.copy(text.utf8.span.bytes, at: offset)
+        offset += text.utf8.count
+    }
+}
+
+/// Why a request cannot be sent: the caller's fault.
+package enum RequestFault: Error, Sendable, Hashable {
+    /// Not a token.
+    case method
+    /// Empty, or with a blank or control character in it.
+    case target
+    case fieldName
+    /// A control character, as a line break is, in a value.
+    case fieldValue
+    /// The fields say something else about the body's length than the body does.
+    case bodyLength
+    /// A port of 0, an empty host, or `https` without `ExchangeOrder.secure`.
+    case origin
 }

@@ -1,4 +1,6 @@
 import NIOCore
+import NIOPosix
+import StreamTransport
 import TLSEngine
 
 /// The connections of one session, all on one event loop, so that nothing here is locked.
@@ -240,5 +242,81 @@ package final class ConnectionPool: @unchecked Sendable {
         for connection in self.idle where connection.idleSince + timeout <= now { self.discard(connection) }
         guard let oldest = self.idle.map(\.idleSince).min() else { return }
         self.scheduleSweep(at: oldest + timeout)
+    }
+}
+
+/// What two connections must have in common to be interchangeable.
+struct PoolKey: Sendable, Hashable {
+    let origin: Origin
+    /// Held, so that no other context can come to stand at its address.
+    let context: TLSContext?
+    let serverName: String?
+    let proxy: ProxyHop?
+
+    init(_ order: ExchangeOrder) {
+        self.origin = order.origin
+        self.context = order.origin.scheme == .https ? order.secure?.context : nil
+        self.serverName = self.context == nil ? nil : order.secure?.serverName
+        self.proxy = order.proxy
+    }
+
+    static func == (left: PoolKey, right: PoolKey) -> Bool {
+        left.origin == right.origin && left.context === right.context && left.serverName == right.serverName
+            && left.proxy == right.proxy
+    }
+
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(self.origin)
+        hasher.combine(self.context.map { ObjectIdentifier($0) })
+    }
+}
+
+/// The terms of a pool.
+package struct PoolSettings: Sendable {
+    package typealias Resolve =
+        @Sendable (
+            String, UInt16, @escaping @Sendable (Result<[StreamTransport.SocketAddress], ResolutionFailure>) -> Void
+        ) -> Void
+
+    /// Connections to one server at a time, those being opened included; upgraded ones do not count. At least 1.
+    /// Default: 6.
+    package var connectionsPerHost = 6
+    /// How long a connection rests before it is closed. Default: 60 seconds.
+    package var idleTimeout: Duration = .seconds(60)
+    /// Connections that rest, in all; the one that rested longest makes room. Default: 64.
+    package var idleLimit = 64
+    package var limits = MessageLimits()
+    /// Looks a name up; answers once, from any thread. Default: the system's resolver, on threads of its own.
+    package var resolve: Resolve = { ResolverThreads.shared.resolve($0, port: $1, answer: $2) }
+    /// Whether an address may be connected to on behalf of a host, as it stands in the URL; asked for each address before
+    /// it is tried, whether it was looked up or given in digits. From any thread. Default: all of them.
+    package var admits: @Sendable (StreamTransport.SocketAddress, _ host: String) -> Bool = { _, _ in true }
+
+    package init() {}
+}
+
+/// Work that a pool's event loop does later, unless it is cancelled before.
+package struct PoolTimer: Sendable {
+    private let scheduled: Scheduled<Void>
+
+    init(_ scheduled: Scheduled<Void>) {
+        self.scheduled = scheduled
+    }
+
+    /// From any thread; nothing happens if the work was done.
+    package func cancel() {
+        self.scheduled.cancel()
+    }
+}
+
+/// The event loops of all HTTP transfers of the process. Their threads start when the first is asked for, and stay.
+enum TransferLoops {
+    /// More would only move packets between caches.
+    static let limit = 4
+
+    private static let group = MultiThreadedEventLoopGroup(numberOfThreads: min(System.coreCount, TransferLoops.limit))
+
+    static func next() -> any EventLoop {
+        self.group.next()
     }
 }

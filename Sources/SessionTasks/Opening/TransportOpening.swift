@@ -1,5 +1,6 @@
 import ByteKernels
 import StreamTransport
+import TLSEngine
 
 /// Connects, sends the preamble, secures: gives a transport that is ready for the task's own bytes, paused.
 final class TransportOpening {
@@ -59,5 +60,39 @@ final class TransportOpening {
         self.attempt = nil
         self.securing?.reset()
         self.securing = nil
+    }
+}
+
+/// How far an opening came: for who measures it, and who tells failures apart by more than their words.
+package enum OpeningStep: Sendable {
+    /// The connection stands. `resolvedAt`: when the name was known; `nil` where an address was given.
+    case connected(resolvedAt: MonotonicInstant?, local: SocketAddress?, peer: SocketAddress?)
+    /// The TLS handshake begins, and is done.
+    case securing
+    case secured(TLSFacts)
+    /// The opening request is on its way: so many bytes.
+    case requested(bytes: Int)
+    /// The head of the answer is there: so many bytes, those of interim heads included.
+    case answered(bytes: Int)
+    case failed(TransportFailure)
+}
+
+/// Where a task connects to, and what happens before its own first byte.
+package struct OpeningTarget: Sendable {
+    package var place: ConnectTarget
+    package var socket = SocketOptions()
+    /// For name resolution and connecting together.
+    package var connectTimeout: Duration = .seconds(10)
+    /// Sent in the clear before everything else, such as a PROXY header.
+    package var preamble: [UInt8] = []
+    /// TLS from the first byte (after the preamble); `nil` for none.
+    package var secure: SecureSettings?
+    /// Asked of each address before it is tried; `nil` permits all.
+    package var permits: ConnectAttempt.Permission?
+    /// Told of each step, on the loop, before who opens learns of it.
+    package var watch: (@Sendable (OpeningStep) -> Void)?
+
+    package init(_ place: ConnectTarget) {
+        self.place = place
     }
 }

@@ -388,3 +388,113 @@ extension SecureTransport: TurnEndTarget {
         self.lower.resumeReading()
     }
 }
+
+/// What the handshake asks the connection's owner: whether a certificate is good, and which to show.
+extension SecureTransport {
+    func askForDecision(_ request: VerificationRequest) {
+        guard let decide = self.settings.decide else { return self.decided(.reject) }
+        self.waitForAnswer()
+        let loop = self.loop
+        let reference = LoopBound(self)
+        decide(request) { decision in
+            loop.execute { reference.value.decided(decision) }
+        }
+    }
+
+    private func decided(_ decision: VerificationDecision) {
+        guard self.phase == .handshaking else { return }
+        self.connection.resolveVerification(decision)
+        self.goOnAnswered()
+    }
+
+    /// A peer must not fill our memory while somebody thinks, nor be blamed for the time that takes.
+    private func waitForAnswer() {
+        self.awaitsAnswer = true
+        self.loop.disarm(self.timer)
+        self.lower.pauseReading()
+    }
+
+    private func goOnAnswered() {
+        if self.awaitsAnswer {
+            self.lower.resumeReading()
+            self.loop.arm(self.timer, after: self.settings.timeout, target: self)
+        }
+        self.awaitsAnswer = false
+        self.workLater()
+    }
+
+    func askForIdentity(_ issuers: [[UInt8]]) {
+        guard let choose = self.settings.chooseIdentity else { return self.chose(nil) }
+        self.waitForAnswer()
+        let loop = self.loop
+        let reference = LoopBound(self)
+        choose(issuers) { identity in
+            loop.execute { reference.value.chose(identity) }
+        }
+    }
+
+    private func chose(_ identity: TLSIdentity?) {
+        guard self.phase == .handshaking else { return }
+        self.connection.provideClientCertificate(identity)
+        self.goOnAnswered()
+    }
+}
+
+extension SecureTransport: TimerTarget {
+    package func timerFired(_ timer: LoopTimer) {
+        self.fail(.deadlinePassed(.securing))
+    }
+}
+
+/// How one connection is secured: the context with its certificates and rules, and what is special to this connection.
+package struct SecureSettings: Sendable {
+    package typealias Decide =
+        @Sendable (VerificationRequest, @escaping @Sendable (VerificationDecision) -> Void) -> Void
+    package typealias ChooseIdentity = @Sendable ([[UInt8]], @escaping @Sendable (TLSIdentity?) -> Void) -> Void
+
+    package var context: TLSContext
+    /// Client: the name or address to ask for and to verify.
+    package var serverName: String?
+    /// Client: sessions are kept and resumed under this key; `nil` resumes none. Equal keys must mean the same server
+    /// and purpose.
+    package var resumptionKey: String?
+    /// For the handshake, without the time that `decide` and `chooseIdentity` take.
+    package var timeout: Duration = .seconds(10)
+    /// Bytes that the peer may send before the handshake is over, counted after each read; `nil` leaves it to OpenSSL,
+    /// which bounds each message.
+    package var handshakeByteLimit: Int?
+    /// Asked when the context's configuration says `asksForDecision`; may answer at any time, from any thread. `nil`
+    /// rejects.
+    package var decide: Decide?
+    /// Asked for a client certificate when the configuration says `asksForClientCertificate`; `nil` gives none.
+    package var chooseIdentity: ChooseIdentity?
+
+    package init(context: TLSContext, serverName: String? = nil) {
+        self.context = context
+        self.serverName = serverName
+    }
+}
+
+/// The buffer that a loop's secure connections decrypt into: one for all, since none of them keeps anything in it.
+final class PlaintextBuffer {
+    /// Four full TLS records.
+    static let capacity = 64 << 10
+
+    private var bytes = [UInt8](repeating: 0, count: PlaintextBuffer.capacity)
+
+    /// Lends the buffer. A second lending inside the first gets an array of its own.
+    func lend<R>(_ body: (inout MutableRawSpan) -> R) -> R {
+        var taken: [UInt8] = []
+        swap(&taken, &self.bytes)
+        if taken.isEmpty { taken = [UInt8](repeating: 0, count: Self.capacity) }
+        defer { self.bytes = taken }
+        return taken.withMutableRawSpan(body)
+    }
+}
+
+extension TransportEnd {
+    /// What failed; `nil` when we ended it ourselves.
+    package var transportFailure: TransportFailure? {
+        if case .failed(let failure) = self { failure } else { nil }
+    }
+}

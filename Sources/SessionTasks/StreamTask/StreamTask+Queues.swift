@@ -1,4 +1,5 @@
 import ByteKernels
+import DequeModule
 import StreamTransport
 
 extension StreamTask {
@@ -226,4 +227,48 @@ extension StreamTask: TransportConsumer {
         }
         relay?.transportEnded(end)
     }
+}
+
+/// What a stream task needs only where reads and writes are queued; a relayed one never makes it.
+final class StreamQueues {
+    var reads = ReadQueue()
+    var sends = SendQueue()
+    var barriers: [UInt64: StreamTask.Barrier] = [:]
+    /// Bytes taken from the transport at most while nobody reads; 0 leaves all in the kernel.
+    var readAhead = 0
+    /// Told that a direction was shut in order: reading by either end, writing by ours.
+    var inputObserver: (() -> Void)?
+    var outputObserver: (() -> Void)?
+
+    func forgetObservers() {
+        self.inputObserver = nil
+        self.outputObserver = nil
+    }
+}
+
+/// The end of a queue behind an operation whose deadline passed: everything in it, and everything that comes later,
+/// fails alike.
+struct DoomedOperations<Operation> {
+    var operations: Deque<Operation> = []
+    private(set) var failure: TaskFailure?
+
+    /// Whether newcomers belong here.
+    var isOpen: Bool {
+        self.failure != nil
+    }
+
+    /// Moves the operations from `index` on here, in front of what is here already.
+    mutating func take(_ queue: inout Deque<Operation>, from index: Int, _ failure: TaskFailure) {
+        self.operations.prepend(contentsOf: queue[index...])
+        queue.removeSubrange(index...)
+        self.failure = self.failure ?? failure
+    }
+}
+
+/// TLS that is being started on a stream task's connection.
+struct SecuringStep {
+    let number: UInt64
+    let completion: (Result<Void, TaskFailure>) -> Void
+    /// `nil` until the handshake has begun.
+    var transport: SecureTransport?
 }

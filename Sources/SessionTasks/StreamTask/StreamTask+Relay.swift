@@ -98,3 +98,66 @@ extension StreamTask {
         self.transport?.readLimit = bytes
     }
 }
+
+extension StreamTask {
+    /// From now on `tap` sees what is carried. On the loop.
+    package func add(_ tap: TaskTap) {
+        guard !self.ended else { return }
+        LoopTally.shared(on: self.loop).add(tap, to: self.record)
+        self.isTapped = true
+    }
+
+    package func remove(_ tap: TaskTap) {
+        self.isTapped = LoopTally.shared(on: self.loop).remove(tap, from: self.record)
+    }
+
+    /// Whether nobody looks on, or who does has no room for more: what goes by then is counted as left out.
+    var mayPassUnseen: Bool {
+        !self.isTapped || LoopTally.shared(on: self.loop).areTapsFull(at: self.record)
+    }
+
+    func wentUnseen() {
+        if self.isTapped { LoopTally.shared(on: self.loop).passedUnseen(self.record) }
+    }
+
+    func show(_ way: TapPiece.Way, _ bytes: RawSpan) {
+        LoopTally.shared(on: self.loop).passed(self.record, way, .stream, bytes)
+    }
+}
+
+/// What the control plane shows of a task beside its record, on the loop.
+extension StreamTask {
+    package var stage: TaskStage {
+        if self.ended { return .closed }
+        guard self.transport != nil || self.securing != nil || self.outlivesTransport else { return .opening }
+        return self.inputWasClosed || self.writingIsOver ? .closing : .open
+    }
+
+    /// Whether bytes are passed on instead of queued for `read`.
+    package var isRelayed: Bool {
+        self.relay != nil
+    }
+
+    package var isInputClosed: Bool {
+        self.inputWasClosed || self.readingIsOver
+    }
+
+    package var isOutputClosed: Bool {
+        self.writingIsOver
+    }
+
+    package var isSecure: Bool {
+        self.transport is SecureTransport
+    }
+
+    /// Writes that wait here for their turn.
+    package var waitingWrites: Int {
+        self.queuesIfMade?.sends.operations.count ?? 0
+    }
+
+    /// Bytes for the peer that the transport was not given yet: of writes that wait here for their turn, and what a relay
+    /// keeps.
+    package var waitingBytes: Int {
+        (self.queuesIfMade?.sends.waitingBytes ?? 0) + (self.relay?.heldBytes ?? 0)
+    }
+}

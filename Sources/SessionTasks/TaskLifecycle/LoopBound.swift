@@ -6,3 +6,21 @@ struct LoopBound<Value>: @unchecked Sendable {
         self.value = value
     }
 }
+
+/// A value kept apart from its owner, whom it costs eight bytes however large it is; copies share it until one changes.
+package indirect enum Apart<Value> {
+    case value(Value)
+
+    @inlinable package var value: Value {
+        get {
+            switch self {
+            case .value(let value): value
+            }
+        }
+        set { self = .value(newValue) }
+    }
+}
+
+extension Apart: Sendable where Value: Sendable {}
+extension Apart: Equatable where Value: Equatable {}
+extension Apart: Hashable where Value: Hashable {}

@@ -192,3 +192,24 @@ package final class TaskRecord: Sendable {
         self.details.withLock { body(&$0) }
     }
 }
+
+/// Where a task's connection is in its life, as it is shown to people.
+package enum TaskStage: String, Sendable, Hashable, CaseIterable {
+    /// Being connected, secured or upgraded.
+    case opening
+    case open
+    /// One of the two ends has begun to end it.
+    case closing
+    case closed
+}
+
+/// Where a task is in its life; the order of the URL loading system's `URLSessionTask.State`.
+public enum TaskState: UInt8, Sendable, Hashable {
+    /// Made, or suspended: nothing is read, nothing is begun, no timer runs.
+    case suspended
+    case running
+    /// Asked to end; what waits is being answered.
+    case canceling
+    /// Over. `error` says how, if not well.
+    case completed
+}

@@ -138,3 +138,99 @@ extension ForwardingEvent {
         return run.frameCount * TurnBudget.forwardedFrame + run.range.count
     }
 }
+
+/// What a task needs that passes data frames on as they come: who takes its peer's, and what of our own waits while a
+/// frame from the other WebSocket is under way to its peer. At most one control frame of each kind waits.
+final class FrameForwarding {
+    let relay: any FrameRelay
+    var input: FrameForwarder
+    /// A frame went out in part: until its rest has, whatever else were written would become its payload.
+    var isInsideFrame = false
+    /// The answer to the latest Ping alone: a peer need not be answered more than that one (RFC 6455 §5.5.3).
+    private(set) var pong: [UInt8]?
+    private(set) var ping: [UInt8]?
+    private(set) var close: [UInt8]?
+    /// Whether any of the three waits, in one look.
+    private(set) var holdsSome = false
+
+    init(_ relay: any FrameRelay, input: FrameForwarder) {
+        self.relay = relay
+        self.input = input
+    }
+
+    /// - Returns: whether the frame must wait; else it is to be written now.
+    func holds(_ opcode: Opcode, _ payload: [UInt8]) -> Bool {
+        guard self.isInsideFrame, opcode.isControl else { return false }
+        self.holdsSome = true
+        switch opcode {
+        case .pong: self.pong = payload
+        case .ping: self.ping = payload
+        case .close: self.close = payload
+        case .continuation, .text, .binary: return false
+        }
+        return true
+    }
+
+    /// What has waited, in the order to be sent; the Close last, as nothing may follow it (RFC 6455 §5.5.1).
+    func popHeld() -> (opcode: Opcode, payload: [UInt8])? {
+        if let payload = self.pong.take() { return (.pong, payload) }
+        if let payload = self.ping.take() { return (.ping, payload) }
+        self.holdsSome = false
+        return self.close.take().map { (.close, $0) }
+    }
+}
+
+/// A relay between two WebSockets that takes data frames as they are, head and payload, once the task was told to
+/// forward them. Everything else it is told as any relay.
+package protocol FrameRelay: WebSocketRelay {
+    /// Frames to be written to the other WebSocket as they stand. `bytes` are those of the run, valid only during the
+    /// call.
+    func received(_ run: FrameRun, _ bytes: RawSpan)
+}
+
+/// Where a piece of payload stands in its message.
+package struct FrameMark: Hashable, Sendable {
+    package var kind: MessageKind
+    /// The first piece of its message.
+    package var startsMessage: Bool
+    /// The last piece of its frame.
+    package var endsFrame: Bool
+    /// The last piece of its message.
+    package var endsMessage: Bool
+
+    package init(_ kind: MessageKind, startsMessage: Bool, endsFrame: Bool, endsMessage: Bool) {
+        self.kind = kind
+        self.startsMessage = startsMessage
+        self.endsFrame = endsFrame
+        self.endsMessage = endsMessage
+    }
+}
+
+/// Payload goes on as it comes.
+struct RelayedPayload: PayloadTaker {
+    let relay: any WebSocketRelay
+    let transport: any Transport
+
+    @inline(__always)
+    func take(_ mark: FrameMark, _ payload: RawSpan, by task: WebSocketTask) {
+        self.relay.received(mark, payload, by: task, over: self.transport)
+    }
+}
+
+/// Takes a WebSocket's frames as they come, on its loop, in place of the task's queue of messages: no message is
+/// assembled.
+package protocol WebSocketRelay: OutputSource {
+    /// The opening handshake is done; frames may be sent from now on.
+    func webSocketOpened()
+    /// Payload of a data frame, or a part of it, come by `task` over `transport`, which are given so that an answer need
+    /// not look them up anew for each. `bytes` are valid only during the call.
+    func received(_ mark: FrameMark, _ bytes: RawSpan, by task: WebSocketTask, over transport: any Transport)
+    /// The peer's Close frame came.
+    /// - Returns: whether the task is to answer it at once (unless our Close had gone out before). A relay that says no
+    ///   answers later with `answerClose`, or ends the task another way.
+    func peerClosed(_ code: CloseCode?, reason: [UInt8]) -> Bool
+    /// The kernel took queued bytes.
+    func outputProgressed()
+    /// Called once, last.
+    func webSocketEnded(_ end: WebSocketEnd)
+}

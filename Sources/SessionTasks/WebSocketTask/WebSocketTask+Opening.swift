@@ -162,3 +162,75 @@ extension WebSocketTask {
         self.finish()
     }
 }
+
+/// What a client's task needs only until it is open; apart, so that an open one does not carry it.
+final class OpeningState {
+    let opening: ClientOpening
+    var connecting: TransportOpening?
+    /// `nil` once the response's head was read.
+    var parser: ResponseParser? = ResponseParser()
+    /// The 16 bytes that the server must answer.
+    var nonce: [UInt8] = []
+    /// Of the answer's heads, so far.
+    var headBytes = 0
+    /// The answer is being judged: nothing more is read of it.
+    var isJudged = false
+
+    init(_ opening: ClientOpening) {
+        self.opening = opening
+    }
+}
+
+/// How a client's WebSocket comes about: where to connect to, and what to ask for there.
+package struct ClientOpening: Sendable {
+    /// Decides about an answer that is no 101: with another opening the task goes on there, its queues untouched; with
+    /// `nil` the refusal stands. To be answered once, from any thread.
+    package typealias Judge = @Sendable (ResponseHead, @escaping @Sendable (ClientOpening?) -> Void) -> Void
+
+    package var target: OpeningTarget
+    package var handshake: ClientHandshake
+    /// How our messages are compressed if the server agrees to one of the handshake's offers.
+    package var deflate: DeflatePolicy?
+    /// `nil`: every refusal stands.
+    package var judge: Judge?
+
+    package init(target: OpeningTarget, handshake: ClientHandshake, deflate: DeflatePolicy? = nil) {
+        self.target = target
+        self.handshake = handshake
+        self.deflate = deflate
+    }
+}
+
+/// permessage-deflate as the opening handshake agreed on it, with our own way of compressing.
+package struct NegotiatedDeflate: Sendable {
+    package let parameters: PermessageDeflateParameters
+    package let policy: DeflatePolicy
+
+    package init(_ parameters: PermessageDeflateParameters, policy: DeflatePolicy) {
+        self.parameters = parameters
+        self.policy = policy
+    }
+}
+
+extension MaskingKeys {
+    /// The loop's keys, 64 at a time from the kernel's generator: a system call per key would cost more than the frame.
+    static func shared(on loop: Loop) -> MaskingKeys {
+        let system = loop.system
+        return loop.local(MaskingKeys.self) {
+            MaskingKeys { Self.keys(of: system.randomWords(32)) }
+        }
+    }
+
+    /// Two keys of each word. A system that gave no words would leave keys that anybody knows: then one comes from the
+    /// standard library's generator, which is cryptographic too.
+    package static func keys(of words: [UInt64]) -> (first: UInt32, more: [UInt32]) {
+        var keys: [UInt32] = []
+        keys.reserveCapacity(words.count * 2)
+        for word in words {
+            keys.append(UInt32(truncatingIfNeeded: word))
+            keys.append(UInt32(truncatingIfNeeded: word >> 32))
+        }
+        let first = keys.popLast() ?? UInt32.random(in: .min ... .max)
+        return (first, keys)
+    }
+}

@@ -1,4 +1,5 @@
 import ByteKernels
+import DequeModule
 import StreamTransport
 import WebSocketProtocol
 
@@ -237,4 +238,112 @@ extension WebSocketTask: TransportConsumer {
         if self.phase != .draining, self.failure == nil { self.failure = TaskFailure(end) }
         self.finish()
     }
+}
+
+/// Messages that came and receivers that wait, first come first served. Never both at once.
+struct MessageInbox {
+    typealias Completion = (Result<WebSocketTask.Message, TaskFailure>) -> Void
+
+    struct Receiver {
+        let number: UInt64
+        let completion: Completion
+    }
+
+    enum Order {
+        case deliver(Completion, Result<WebSocketTask.Message, TaskFailure>)
+    }
+
+    /// Messages kept for nobody before reading stops; their bytes are held to the limit as well.
+    static let messageLimit = 64
+
+    private var messages: Deque<WebSocketTask.Message> = []
+    private var receivers: Deque<Receiver> = []
+    private(set) var bytes = 0
+    /// The last message was given out, and nobody has asked for the next one since.
+    private var isInHand = false
+    private var failure: TaskFailure?
+
+    var messageCount: Int {
+        self.messages.count
+    }
+
+    /// Whether the peer should wait: nobody takes what is here.
+    func isFull(limit: Int) -> Bool {
+        self.messages.count >= Self.messageLimit || self.bytes >= limit
+    }
+
+    mutating func append(_ message: WebSocketTask.Message) {
+        self.messages.append(message)
+        self.bytes += message.count
+    }
+
+    /// Whether somebody has yet to come to the end of what arrived: messages wait, or the last one is being looked at.
+    var isBehind: Bool {
+        !self.messages.isEmpty || self.isInHand
+    }
+
+    mutating func append(_ receiver: Receiver) {
+        self.isInHand = false
+        self.receivers.append(receiver)
+    }
+
+    /// Fails those who wait and all who come later; messages that are here are still given out first.
+    mutating func fail(_ failure: TaskFailure) {
+        if self.failure == nil { self.failure = failure }
+    }
+
+    mutating func nextOrder() -> Order? {
+        guard let receiver = self.receivers.first else { return nil }
+        if let message = self.messages.popFirst() {
+            self.bytes -= message.count
+            self.receivers.removeFirst()
+            self.isInHand = self.receivers.isEmpty
+            return .deliver(receiver.completion, .success(message))
+        }
+        guard let failure = self.failure else { return nil }
+        self.receivers.removeFirst()
+        return .deliver(receiver.completion, .failure(failure))
+    }
+
+    mutating func withdraw(_ number: UInt64) -> Completion? {
+        guard let index = self.receivers.firstIndex(where: { $0.number == number }) else { return nil }
+        return self.receivers.remove(at: index).completion
+    }
+}
+
+/// The queues of a WebSocket task that is used message by message.
+final class MessageQueues {
+    var inbox = MessageInbox()
+    var outgoing = OutgoingMessages()
+    var pings = PingLedger()
+    var pongs: [UInt64: AwaitedPong] = [:]
+    /// The message that is being received.
+    var gathered: [UInt8] = []
+    var heldEnd: HeldEnd?
+    /// Told that the peer's Close frame came, before the end.
+    var closeObserver: ((CloseCode?, [UInt8]) -> Void)?
+
+    func takeMessage(_ kind: MessageKind) -> WebSocketTask.Message {
+        var bytes: [UInt8] = []
+        swap(&bytes, &self.gathered)
+        switch kind {
+        case .binary: return .data(bytes)
+        // The engine has checked every byte.
+        case .text: return .string(String(decoding: bytes, as: UTF8.self))
+        }
+    }
+}
+
+/// Payload is gathered to messages, for whoever receives them.
+struct GatheredPayload: PayloadTaker {
+    @inline(__always)
+    func take(_ mark: FrameMark, _ payload: RawSpan, by task: WebSocketTask) {
+        task.gather(mark, payload)
+    }
+}
+
+/// Who takes the payload of the frames of a read: settled once for all of them, and known where the frames are read, so
+/// that it costs nothing for each.
+protocol PayloadTaker {
+    func take(_ mark: FrameMark, _ payload: RawSpan, by task: WebSocketTask)
 }

@@ -286,3 +286,291 @@ public final class WebSocketTask: @unchecked Sendable {
         observer?(end)
     }
 }
+
+/// The task from any thread.
+extension WebSocketTask {
+    /// Sends one message behind those before it; returns when the kernel has taken every byte.
+    ///
+    /// Cancelling the awaiting Swift task withdraws the message if it had not begun; one that has begun goes out whole.
+    /// - Throws: `TaskFailure`.
+    public func send(_ message: Message) async throws(TaskFailure) {
+        try await self.perform { task, completion in
+            task.send(message, completion)
+        } withdraw: { task, number in
+            task.withdrawSend(number)
+        }
+    }
+
+    /// The next whole message, in the order of arrival; those who ask first are served first.
+    ///
+    /// A Close frame, or what breaks the protocol, takes effect when the messages before it were received and the next
+    /// one is asked for, but after a second at the latest: until then the last message can still be answered.
+    ///
+    /// Cancelling the awaiting Swift task loses no message: one that had not been given out goes to the next who asks.
+    /// - Throws: `TaskFailure`; `.closed` after a clean end.
+    public func receive() async throws(TaskFailure) -> Message {
+        try await self.perform { task, completion in
+            task.receive(completion)
+        } withdraw: { task, number in
+            task.withdrawReceive(number)
+        }
+    }
+
+    /// Sends a Ping and returns when its Pong is there. Pings are answered in their order.
+    ///
+    /// Cancelling the awaiting Swift task ends the wait; a Ping that has gone out is not taken back.
+    /// - Throws: `TaskFailure`, if the connection ends first.
+    public func sendPing() async throws(TaskFailure) {
+        try await self.perform { task, completion in
+            task.sendPing([], completion)
+        } withdraw: { task, number in
+            task.withdrawSend(number)
+        }
+    }
+
+    /// Begins the closing handshake behind what was sent. Waiting receives fail once the peer's Close frame is there.
+    /// - Parameters:
+    ///   - code: one that may not go over the wire is sent as 1000.
+    ///   - reason: UTF-8; cut at a character to 123 bytes.
+    public func cancel(with code: CloseCode, reason: [UInt8] = []) {
+        self.loop.execute { self.close(code, reason: reason) }
+    }
+
+    /// Ends the task without waiting for the peer: a Close frame without a code if the handshake was done, and
+    /// everything that waits fails with `.cancelled`.
+    public func cancel() {
+        self.record.state = .canceling
+        self.loop.execute { self.cancelOnLoop() }
+    }
+
+    /// Lets the task rest: until it is resumed nothing is read, and messages and pings wait.
+    public func suspend() {
+        self.loop.execute { self.suspendOnLoop() }
+    }
+
+    /// Starts the task, which connects and shakes hands; or ends its rest.
+    public func resume() {
+        self.loop.execute { self.resumeOnLoop() }
+    }
+
+    /// The code of the first Close frame, ours or the peer's (1005 for one without a code); `nil` while there was none.
+    public var closeCode: CloseCode? { self.published { $0.closeCode } }
+    /// The reason in that Close frame; `nil` for none.
+    public var closeReason: [UInt8]? { self.published { $0.closeReason } }
+    /// The subprotocol that was chosen.
+    public var subprotocol: String? { self.published { $0.subprotocol } }
+    /// The server's answer to the opening handshake, a refusal too; `nil` before, and on a server.
+    public var response: ResponseHead? { self.published { $0.response } }
+    /// The first bytes of a refusal's body, at most 16 KiB.
+    public var responseBody: [UInt8] { self.published { $0.responseBody } }
+
+    private func perform<R: Sendable>(
+        _ begin: @escaping @Sendable (WebSocketTask, @escaping (Result<R, TaskFailure>) -> Void) -> UInt64,
+        withdraw: @escaping @Sendable (WebSocketTask, UInt64) -> Void
+    ) async throws(TaskFailure) -> R {
+        let operation = AwaitedOperation()
+        let result: Result<R, TaskFailure> = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                self.loop.execute {
+                    guard operation.mayBegin() else { return continuation.resume(returning: .failure(.cancelled)) }
+                    let number = begin(self) { continuation.resume(returning: $0) }
+                    operation.began(number)
+                }
+            }
+        } onCancel: {
+            self.loop.execute {
+                guard let number = operation.cancel() else { return }
+                withdraw(self, number)
+            }
+        }
+        return try result.get()
+    }
+}
+
+/// A task that rests, on the loop.
+extension WebSocketTask {
+    /// Until the task is resumed nothing is read, messages and pings of its user wait in its queue, no keep-alive Ping is
+    /// sent, and no timer runs; frames of a relay are still sent. Not counted. An opening handshake that is under way begins
+    /// anew then. A task that is closing does not rest.
+    package func suspendOnLoop() {
+        guard !self.suspended, self.phase == .opening || self.phase == .open else { return }
+        // A refusal whose body is still on its way is an end.
+        if self.phase == .opening, let failure = self.failure { return self.endOpening(failure) }
+        self.suspended = true
+        self.record.state = .suspended
+        self.loop.disarm(self.timer)
+        if self.phase == .open {
+            self.transport?.pauseReading()
+        } else if let client = self.client, !client.isJudged {
+            client.connecting?.cancel()
+            self.client = OpeningState(client.opening)
+            self.leaveTransport()
+        }
+    }
+
+    func endSuspension() {
+        guard self.suspended else { return }
+        self.suspended = false
+        self.record.state = .running
+        guard self.phase == .open else { return }
+        if self.holdsEnd {
+            self.waitForReceivers()
+        } else if var state = self.keepAlive {
+            // The peer was not heard because nobody listened.
+            state.heard()
+            self.keepAlive = state
+            self.loop.arm(self.timer, at: state.deadline(timeout: self.options.pongTimeout), target: self)
+        }
+        self.updateReading()
+        self.sendWaiting()
+    }
+}
+
+/// What the control plane shows of a task beside its record, and what it does to one, on the loop.
+extension WebSocketTask {
+    /// Where the connection is in its life.
+    package var stage: TaskStage {
+        switch self.phase {
+        case .opening: .opening
+        case .open: .open
+        case .closing, .draining: .closing
+        case .ended: .closed
+        }
+    }
+
+    /// Whether messages are passed on instead of queued for `receive`.
+    package var isRelayed: Bool {
+        self.relay != nil
+    }
+
+    package var usesDeflate: Bool {
+        self.share != nil
+    }
+
+    /// Messages and pings that wait here for their turn.
+    package var waitingMessages: Int {
+        self.queuesIfMade?.outgoing.waitingCount ?? 0
+    }
+
+    /// Bytes for the peer that the transport was not given yet: of messages that wait here for their turn, and what a
+    /// relay keeps.
+    package var waitingBytes: Int {
+        (self.queuesIfMade?.outgoing.waitingBytes ?? 0) + (self.relay?.heldBytes ?? 0)
+    }
+
+    /// Messages that came and that nobody has asked for.
+    package var unreadMessages: Int {
+        self.queuesIfMade?.inbox.messageCount ?? 0
+    }
+
+    package var unreadBytes: Int {
+        self.queuesIfMade?.inbox.bytes ?? 0
+    }
+}
+
+extension WebSocketTask {
+    /// How the connection ended or is ending, and what was agreed on in the opening handshake.
+    package struct Facts: Sendable, Hashable {
+        package let closeCode: CloseCode?
+        package let closeReason: [UInt8]?
+        package let subprotocol: String?
+        package let responseStatus: Int?
+    }
+
+    /// From any thread.
+    package var facts: Facts {
+        self.published {
+            Facts(
+                closeCode: $0.closeCode, closeReason: $0.closeReason, subprotocol: $0.subprotocol,
+                responseStatus: $0.response?.status)
+        }
+    }
+}
+
+extension WebSocketTask {
+    /// From now on `tap` sees what is carried. On the loop.
+    package func add(_ tap: TaskTap) {
+        guard self.phase != .ended else { return }
+        self.tally.add(tap, to: self.record)
+        self.isTapped = true
+    }
+
+    package func remove(_ tap: TaskTap) {
+        self.isTapped = self.tally.remove(tap, from: self.record)
+    }
+
+    func show(
+        _ way: TapPiece.Way, _ kind: MessageKind, _ bytes: RawSpan, startsMessage: Bool, endsMessage: Bool
+    ) {
+        self.tally.passed(
+            self.record, way, kind == .text ? .text : .binary, bytes, startsMessage: startsMessage,
+            endsMessage: endsMessage)
+    }
+}
+
+/// What may be set on a WebSocket task before it opens. Copies share their memory until one is changed, so that many
+/// connections under the same options hold them once.
+public struct WebSocketOptions: Sendable, Hashable {
+    private struct Values: Sendable, Hashable {
+        var maximumMessageSize: Int? = 1 << 20
+        var pingInterval: Duration?
+        var pongTimeout: Duration = .seconds(20)
+        var handshakeTimeout: Duration = .seconds(10)
+        var closeTimeout: Duration = .seconds(5)
+    }
+
+    private static let defaults = Apart.value(Values())
+
+    private var kept = Self.defaults
+
+    public init() {}
+
+    /// Longest message accepted, in bytes, summed over its fragments after inflation; a longer one fails the connection
+    /// with 1009. `nil`: no limit, only sensible where messages are not assembled. Default: 1 MiB.
+    public var maximumMessageSize: Int? {
+        get { self.kept.value.maximumMessageSize }
+        set { self.kept.value.maximumMessageSize = newValue }
+    }
+
+    /// Between keep-alive pings; `nil` sends none. Default: none.
+    public var pingInterval: Duration? {
+        get { self.kept.value.pingInterval }
+        set { self.kept.value.pingInterval = newValue }
+    }
+
+    /// How long the peer may stay silent after a keep-alive ping before it counts as gone. Default: 20 s.
+    public var pongTimeout: Duration {
+        get { self.kept.value.pongTimeout }
+        set { self.kept.value.pongTimeout = newValue }
+    }
+
+    /// From the connection's being ready to the end of the opening handshake. Default: 10 s.
+    public var handshakeTimeout: Duration {
+        get { self.kept.value.handshakeTimeout }
+        set { self.kept.value.handshakeTimeout = newValue }
+    }
+
+    /// How long to wait for the peer's Close frame and the end of the connection after our own Close. Default: 5 s.
+    public var closeTimeout: Duration {
+        get { self.kept.value.closeTimeout }
+        set { self.kept.value.closeTimeout = newValue }
+    }
+}
+
+/// How a WebSocket ended.
+public struct WebSocketEnd: Sendable, Hashable {
+    /// Whether both Close frames were exchanged (RFC 6455 §7.1.4).
+    public let isClean: Bool
+    /// The code of the peer's Close frame; `nil` if none came, or it had none.
+    public let code: CloseCode?
+    /// The reason in the peer's Close frame: UTF-8, at most 123 bytes.
+    public let reason: [UInt8]
+    /// What went wrong; `nil` when the end was clean.
+    public let failure: TaskFailure?
+}
+
+/// What ends a connection and came behind a message that somebody still has in hand.
+enum HeldEnd {
+    case close(CloseCode?, reason: [UInt8])
+    case violation(PeerViolation)
+}

@@ -158,3 +158,179 @@ extension ConnectAttempt: TurnEndTarget {
         self.tryNext()
     }
 }
+
+/// Where to connect to.
+package enum ConnectTarget: Hashable, Sendable {
+    /// A name to look up, or an address in digits.
+    case host(String, port: UInt16)
+    case address(SocketAddress)
+}
+
+/// The steps of opening a connection, in order.
+package enum ConnectPhase: String, Hashable, Sendable {
+    case resolving
+    case connecting
+    case securing
+}
+
+/// One socket of a connect attempt, until the system has decided.
+final class ConnectingSocket {
+    let address: SocketAddress
+    private let loop: Loop
+    private let descriptor: Descriptor
+    private var attempt: ConnectAttempt?
+    private var token: UInt64 = 0
+
+    /// - Throws: when the loop cannot watch the descriptor, which is then closed.
+    init(_ descriptor: Descriptor, to address: SocketAddress, attempt: ConnectAttempt) throws(SystemError) {
+        self.address = address
+        self.loop = attempt.loop
+        self.descriptor = descriptor
+        self.attempt = attempt
+        switch self.loop.watch(descriptor, for: .writable, self) {
+        case .success(let token): self.token = token
+        case .failure(let error):
+            self.loop.system.close(descriptor)
+            throw error
+        }
+    }
+
+    func surrender() -> Descriptor {
+        self.attempt = nil
+        self.loop.unwatch(self.descriptor, token: self.token)
+        return self.descriptor
+    }
+
+    /// With a reset: if the connection stands already on the other side, its end must not look like a peer that had
+    /// nothing to say.
+    func abandon() {
+        self.loop.system.reset(self.surrender())
+    }
+}
+
+extension ConnectingSocket: Watchable {
+    func ready(_ events: Interest) {
+        guard !events.isDisjoint(with: [.writable, .hangUp]) else { return }
+        self.attempt?.decided(self, error: self.loop.system.connectError(self.descriptor))
+    }
+}
+
+/// The order in which addresses are tried (RFC 8305 §4): the resolver's own order, with the families taking turns from
+/// the first on.
+package enum AddressOrder {
+    package static func interleaved(_ addresses: [SocketAddress]) -> [SocketAddress] {
+        guard let first = addresses.first else { return [] }
+        let leading = addresses.filter { $0.isSameFamily(as: first) }
+        let others = addresses.filter { !$0.isSameFamily(as: first) }
+        var order: [SocketAddress] = []
+        for index in 0..<max(leading.count, others.count) {
+            if index < leading.count { order.append(leading[index]) }
+            if index < others.count { order.append(others[index]) }
+        }
+        return order
+    }
+}
+
+extension SocketAddress {
+    func isSameFamily(as other: SocketAddress) -> Bool {
+        switch (self, other) {
+        case (.ipv4, .ipv4), (.ipv6, .ipv6), (.unix, .unix): true
+        case (.ipv4, _), (.ipv6, _), (.unix, _): false
+        }
+    }
+}
+
+/// Names one lookup under way, so that it can be given up.
+package struct ResolutionTicket: Hashable, Sendable {
+    package let number: UInt64
+
+    package init(number: UInt64) {
+        self.number = number
+    }
+}
+
+/// Why a name gave no address.
+package enum ResolutionFailure: Error, Hashable, Sendable {
+    /// The name does not exist, or has no address.
+    case nameNotFound
+    /// The name service did not answer, or asked to try again.
+    case temporarilyUnavailable
+    /// Too many lookups wait already; try again later.
+    case tooManyLookups
+    /// Anything else, in the resolver's words.
+    case failed(String)
+}
+
+extension TransportFailure {
+    /// What an error number means while a connection is being opened.
+    /// - Parameter isSocketFile: whether the address is that of a Unix socket.
+    package init(connecting error: SystemError, isSocketFile: Bool) {
+        switch error {
+        case .refused: self = .refused
+        case .noSuchFile: self = .noSuchFile
+        case .timedOut, .hostUnreachable, .networkUnreachable, .networkDown: self = .unreachable(error)
+        case .reset: self = .reset
+        // A Unix socket says so when its queue is full; of TCP it is our system that lacks routing entries (connect(2)).
+        case .wouldBlock: self = isSocketFile ? .unusableEndpoint(error) : .ownResources(error)
+        case .addressNotAvailable: self = .ownResources(error)
+        case _ where error.isExhaustion: self = .ownResources(error)
+        default: self = .unusableEndpoint(error)
+        }
+    }
+
+    /// Whether this process or this machine, and not the endpoint, is why no connection came about.
+    package var isOwnLack: Bool {
+        switch self {
+        case .ownResources, .nameResolution(.tooManyLookups): true
+        case .reset, .peerUnresponsive, .truncated, .deadlinePassed, .nameResolution, .refused, .noSuchFile,
+            .notPermitted, .unreachable, .unusableEndpoint, .tls, .system:
+            false
+        }
+    }
+
+    /// The error number of the system; `nil` where none was given.
+    package var systemError: SystemError? {
+        switch self {
+        case .reset: .reset
+        case .refused: .refused
+        case .noSuchFile: .noSuchFile
+        case .peerUnresponsive: .timedOut
+        case .unreachable(let error), .unusableEndpoint(let error), .ownResources(let error), .system(let error): error
+        case .truncated, .deadlinePassed, .nameResolution, .notPermitted, .tls: nil
+        }
+    }
+}
+
+extension TransportFailure: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .reset: "connection reset by the peer"
+        case .peerUnresponsive: "the peer stopped answering"
+        case .truncated: "the connection was cut without close_notify"
+        case .deadlinePassed(let phase): "timed out while \(phase.rawValue)"
+        case .nameResolution(.nameNotFound): "the name has no address"
+        case .nameResolution(.temporarilyUnavailable): "the name service does not answer"
+        case .nameResolution(.tooManyLookups): "too many names are being looked up"
+        case .nameResolution(.failed(let text)): "the name could not be looked up: \(text)"
+        case .refused: "connection refused"
+        case .noSuchFile: "no such file"
+        case .notPermitted(let address): "\(address) is none of the permitted targets"
+        case .unreachable(let error): "unreachable: \(error)"
+        case .unusableEndpoint(let error): Self.text(ofEndpoint: error)
+        case .ownResources(.addressNotAvailable): "no local port is free"
+        case .ownResources(let error): "this machine lacks resources for a connection: \(error)"
+        case .tls(let failure): "TLS failed: \(failure)"
+        case .system(let error): error.description
+        }
+    }
+
+    private static func text(ofEndpoint error: SystemError) -> String {
+        switch error {
+        case .wouldBlock: "the socket's queue of connections is full"
+        case .accessDenied: "permission denied: connecting needs write permission on the socket's file"
+        case .wrongSocketType: "the socket is not a stream socket"
+        case .notSocket: "the file is not a socket"
+        default: error.description
+        }
+    }
+}

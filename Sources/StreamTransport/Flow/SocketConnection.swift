@@ -1,3 +1,5 @@
+import ByteKernels
+
 /// A connected socket on a loop.
 ///
 /// An idle connection owns no buffer: reads land in the loop's, writes are gathered in the loop's and leave at the end
@@ -313,5 +315,246 @@ extension SocketConnection: TimerTarget {
         guard case .closing = self.life else { return }
         // Unsent bytes mean that the peer did not get everything: not a clean end.
         self.end(self.waiting == 0 ? .closed : .abandoned)
+    }
+}
+
+extension SocketConnection {
+    package func pauseReading() {
+        self.paused = true
+    }
+
+    package func resumeReading() {
+        guard self.paused, self.life == .open else { return }
+        self.paused = false
+        self.resumedWhileOffering = true
+        if self.keptCount > 0 { self.offerKeptLater() }
+        self.updateInterest()
+    }
+
+    func offerKeptLater() {
+        self.owesKept = true
+        guard !self.awaitsNextTurn else { return }
+        self.awaitsNextTurn = true
+        self.loop.inNextTurn(self)
+    }
+
+    func offerKept() {
+        self.owesKept = false
+        guard self.life == .open, !self.paused, self.keptCount > 0 else { return }
+        let count = self.keptCount
+        var bytes = self.takeKept()
+        let total = bytes.count
+        self.isOffering = true
+        defer { self.isOffering = false }
+        self.resumedWhileOffering = false
+        let used = bytes.withMutableRawSpan {
+            var offered = $0._mutatingExtracting((total - count)..<total)
+            return self.told?.bytesReceived(&offered) ?? count
+        }
+        guard used < count, self.life == .open else { return }
+        self.keep(bytes, last: count - max(0, used))
+        self.offerLeftLater()
+    }
+
+    /// What a consumer left because its share of the turn was used up, or before a new owner resumed, comes again
+    /// unasked; else it waits for what the consumer wants more of.
+    private func offerLeftLater() {
+        if self.resumedWhileOffering || self.loop.budgetIsSpent, !self.paused { self.offerKeptLater() }
+    }
+
+    func readOnce() {
+        // What was left comes before what is new, and before the end: there may be no room beside it, and nothing comes
+        // after the end. It is offered when all who are ready have had their turn.
+        if self.owesKept { return }
+        let start = self.keptCount
+        let room = min(max(self.mostRead, 1), Loop.receiveCapacity - start)
+        if self.readLong, self.passOn(atMost: room) { return }
+        guard room > 0 else {
+            // A consumer that neither takes nor pauses at a full buffer can never go on.
+            assertionFailure("consumer left \(start) bytes without pausing")
+            return self.end(.failed(.system(.noBuffers)))
+        }
+        let count = self.loop.receive(self.descriptor, at: start..<(start + room))
+        if count > 0 {
+            self.readLong = count >= self.loop.passesFrom
+            self.offer(start + count, kept: start)
+        } else if count == 0 {
+            self.inputEnded()
+        } else {
+            self.readFailed(SystemError(Int32(truncatingIfNeeded: -count)))
+        }
+    }
+
+    func offer(_ total: Int, kept start: Int) {
+        if case .closing = self.life { return }
+        if start > 0 { self.putKeptInFront() }
+        self.resumedWhileOffering = false
+        self.isOffering = true
+        let used = self.loop.offer(total, to: self.told)
+        self.isOffering = false
+        guard used < total, self.life == .open else { return }
+        self.keep(self.loop.receiveBuffer.read(max(0, used)..<total) { [UInt8]($0) })
+        self.offerLeftLater()
+    }
+
+    private func putKeptInFront() {
+        let count = self.keptCount
+        let before = self.takeKept()
+        self.loop.receiveBuffer.lend(0..<count) { buffer in
+            before.withRawSpan { buffer.copy($0.extracting((before.count - count)..<before.count), at: 0) }
+        }
+    }
+
+    func inputEnded() {
+        self.inputOpen = false
+        if self.sawReset { return self.end(.failed(.reset)) }
+        self.updateInterest()
+        switch self.life {
+        case .open: self.told?.inputClosed()
+        case .closing: self.closeIfDone()
+        case .ended, .told, .surrendered: break
+        }
+    }
+
+    func readFailed(_ error: SystemError) {
+        switch error {
+        case .wouldBlock, .interrupted: break
+        case .reset, .brokenPipe: self.end(.failed(.reset))
+        case .timedOut: self.end(.failed(.peerUnresponsive))
+        case .hostUnreachable, .networkUnreachable: self.end(.failed(.unreachable(error)))
+        default: self.end(.failed(.system(error)))
+        }
+    }
+
+    package func shutdownInput() {
+        guard self.isLive, self.inputOpen, !self.refusesInput else { return }
+        self.refusesInput = true
+        self.keep([])
+        // TCP cannot tell the peer (RFC 9293 §3.6), and would hide its FIN from us; on a Unix socket its writes fail.
+        if case .unix = self.peerAddress { _ = self.loop.system.shutdownInput(self.descriptor) }
+        self.updateInterest()
+    }
+
+    /// Whether what arrives is to be read.
+    var reads: Bool {
+        self.inputOpen && !self.paused && !(self.refusesInput && self.life == .open)
+    }
+}
+
+/// Bulk that goes from one socket to another without coming into the process, where nobody wants to see it.
+extension SocketConnection {
+    /// In place of a read.
+    /// - Returns: whether it was one; else nothing happened.
+    func passOn(atMost room: Int) -> Bool {
+        guard self.life == .open, self.keptCount == 0, let consumer = self.told, let target = consumer.unseenTarget,
+            target.mayTakePassed(on: self.loop)
+        else { return false }
+        guard let passed = self.loop.system.pass(self.descriptor, to: target.descriptor, atMost: room) else {
+            return false
+        }
+        self.readLong = passed.received >= self.loop.passesFrom
+        if passed.received > 0 {
+            target.took(passed)
+            consumer.passedUnseen(passed.received, queued: target.queuedBytes)
+        } else if passed.received == 0 {
+            self.inputEnded()
+        } else {
+            self.readFailed(SystemError(Int32(truncatingIfNeeded: -passed.received)))
+        }
+        return true
+    }
+
+    /// Nothing may stand before what passes, neither in the queue nor in the loop's scratch.
+    private func mayTakePassed(on loop: Loop) -> Bool {
+        guard self.loop === loop else { return false }
+        if loop.scratch.owner === self { self.flushScratch() }
+        return self.waiting == 0 && self.takesOutput
+    }
+
+    /// Counts what passed, and queues what the kernel did not take.
+    private func took(_ passed: PassedBytes) {
+        self.written &+= UInt64(passed.received)
+        self.countSent(max(0, passed.sent))
+        guard passed.sent < passed.received else { return }
+        let mayRetry = passed.sent >= 0 || self.mayRetry(passed.sent)
+        var rest = passed.received - max(0, passed.sent)
+        while rest > 0 {
+            let count = self.loop.takePassed(atMost: rest)
+            guard count > 0 else { break }
+            rest -= count
+            if mayRetry { self.queuePassed(count) }
+        }
+        // The system keeps what it was given; were that ever untrue, the peer must not take what follows for the whole.
+        if rest > 0 { self.end(.failed(.system(.noBuffers))) }
+        self.updateInterest()
+    }
+
+    private func queuePassed(_ count: Int) {
+        self.loop.receiveBuffer.read(0..<count) { bytes in self.changeQueue { $0.append(bytes) } }
+    }
+}
+
+extension SocketConnection {
+    package func close(linger: Duration) {
+        guard self.life == .open else { return }
+        self.life = .closing(linger: linger)
+        self.keep([])
+        self.paused = false
+        if self.output == .open { self.output = .finishing }
+        self.armCloseTimer(linger)
+        self.updateInterest()
+        self.endTurnLater()
+    }
+
+    func armCloseTimer(_ linger: Duration) {
+        let timer = self.closeTimer ?? LoopTimer()
+        self.closeTimer = timer
+        self.loop.arm(timer, after: linger, target: self)
+    }
+
+    func closeIfDone() {
+        guard case .closing = self.life, self.waiting == 0, self.output == .finished || self.output == .broken else {
+            return
+        }
+        if !self.inputOpen || self.output == .broken { self.end(.closed) }
+    }
+
+    package func reset() {
+        guard self.isLive else { return }
+        self.end(.abandoned)
+    }
+
+    /// Gives the descriptor back and leaves the telling to the end of the turn.
+    func end(_ end: TransportEnd) {
+        guard self.isLive else { return }
+        if self.loop.scratch.owner === self {
+            self.loop.scratch.owner = nil
+            self.loop.scratch.count = 0
+        }
+        self.life = .ended(end)
+        self.keep([])
+        self.changeQueue { $0.removeAll() }
+        if let timer = self.closeTimer { self.loop.disarm(timer) }
+        self.rest = .untouched
+        self.loop.restingOutputs.remove(self)
+        self.unwatch()
+        switch end {
+        case .closed: self.loop.system.close(self.descriptor)
+        case .abandoned, .failed: self.loop.system.reset(self.descriptor)
+        }
+        self.endTurnLater()
+    }
+
+    package func surrender() -> SurrenderedSocket? {
+        guard !self.isOffering else { return nil }
+        if self.loop.scratch.owner === self { self.flushScratch() }
+        guard self.life == .open, self.waiting == 0, self.output == .open else { return nil }
+        self.unwatch()
+        // The new owner gets the options as they were asked for.
+        self.stopResting()
+        self.life = .surrendered
+        self.told = nil
+        let count = self.keptCount
+        return SurrenderedSocket(descriptor: self.descriptor, unread: Array(self.takeKept().suffix(count)))
     }
 }

@@ -119,3 +119,119 @@ package struct OutputDelivery: Equatable, Sendable {
         self.window = window
     }
 }
+
+/// Something that writes to a connection, and may keep bytes for its peer until the connection takes them.
+package protocol OutputSource: AnyObject {
+    /// Bytes that are kept so.
+    var heldBytes: Int { get }
+}
+
+extension OutputSource {
+    package var heldBytes: Int { 0 }
+}
+
+/// The owner of a transport: told what happens on it, always on the loop, never from inside one of its own calls to the
+/// transport.
+package protocol TransportConsumer: OutputSource {
+    /// Offers all bytes that wait, in the loop's shared buffer: they may be changed in place and must be copied to be
+    /// kept.
+    ///
+    /// A consumer counts its work with `Loop.spend`, and leaves the rest when `Loop.budgetIsSpent`.
+    /// - Returns: how many were used. The rest is kept aside as it is then and offered again, in front of what comes
+    ///   next: with the next bytes that arrive, after `resumeReading` if reading was paused meanwhile, or in the next turn
+    ///   if the consumer's share of this one is used up.
+    func bytesReceived(_ bytes: inout MutableRawSpan) -> Int
+
+    /// Asked before a read that is likely a long one: whereto bytes may go without being offered; `nil` where they are
+    /// wanted here. What goes there is told by `passedUnseen`.
+    var unseenTarget: SocketConnection? { get }
+
+    /// Instead of `bytesReceived`: so many bytes went to the `unseenTarget`, where `queued` wait now.
+    func passedUnseen(_ count: Int, queued: Int)
+
+    /// The peer finished sending, cleanly (FIN; under TLS a close_notify). All bytes before it were offered. Output is
+    /// still open.
+    func inputClosed()
+
+    /// The kernel took queued bytes. Called only after a turn that left some waiting, or when `awaitProgress` asked for
+    /// it.
+    func outputProgressed()
+
+    /// The connection is over. Called exactly once, last.
+    func transportEnded(_ end: TransportEnd)
+}
+
+extension TransportConsumer {
+    package var unseenTarget: SocketConnection? { nil }
+    package func passedUnseen(_ count: Int, queued: Int) {}
+}
+
+/// How a connection ended.
+package enum TransportEnd: Hashable, Sendable {
+    /// We closed it, after everything was sent and FIN came or the linger time was over.
+    case closed
+    /// We reset it.
+    case abandoned
+    case failed(TransportFailure)
+}
+
+/// The world failed us: neither the peer's bytes nor our caller are to blame.
+package enum TransportFailure: Error, Hashable, Sendable {
+    /// The peer reset the connection (`ECONNRESET`, or `EPIPE` on a write).
+    case reset
+    /// The peer stopped answering: keep-alive or user timeout (`ETIMEDOUT`).
+    case peerUnresponsive
+    /// The peer vanished without close_notify: bytes may be missing (RFC 8446 §6.1).
+    case truncated
+    /// A deadline of ours passed in the named phase.
+    case deadlinePassed(ConnectPhase)
+    case nameResolution(ResolutionFailure)
+    /// No process listens at the address.
+    case refused
+    /// No Unix socket has this path.
+    case noSuchFile
+    /// The address is none that we may connect to; nothing was sent.
+    case notPermitted(SocketAddress)
+    case unreachable(SystemError)
+    /// The endpoint takes no connection as it is: its queue is full, its file forbids it, its socket is of another kind.
+    case unusableEndpoint(SystemError)
+    /// This process or this machine lacks what a connection needs: descriptors, memory, local ports.
+    case ownResources(SystemError)
+    /// TLS failed.
+    indirect case tls(LayerFailure)
+    case system(SystemError)
+}
+
+/// The failure of a layer between the socket and its consumer, such as TLS. This module knows none of these layers: the
+/// failure keeps its own type for those who do.
+package struct LayerFailure: Error, Hashable, Sendable, CustomStringConvertible {
+    package typealias Cause = Error & Hashable & Sendable & CustomStringConvertible
+
+    package let cause: any Cause
+
+    package init(_ cause: any Cause) {
+        self.cause = cause
+    }
+
+    package static func == (left: LayerFailure, right: LayerFailure) -> Bool {
+        AnyHashable(left.cause) == AnyHashable(right.cause)
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        self.cause.hash(into: &hasher)
+    }
+
+    package var description: String { self.cause.description }
+}
+
+/// A connection taken off its loop: the receiver now owns the descriptor.
+package struct SurrenderedSocket: Sendable {
+    package let descriptor: Descriptor
+    /// Read from the descriptor already, and the first thing the new owner must look at.
+    package let unread: [UInt8]
+
+    package init(descriptor: Descriptor, unread: [UInt8]) {
+        self.descriptor = descriptor
+        self.unread = unread
+    }
+}

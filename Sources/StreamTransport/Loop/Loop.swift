@@ -1,3 +1,4 @@
+import ByteKernels
 import DequeModule
 import Synchronization
 
@@ -250,5 +251,194 @@ package final class Loop: @unchecked Sendable {
     /// Descriptors watched at the moment.
     package var watchedCount: Int {
         self.table.count
+    }
+}
+
+/// The calls of the hot path, made from here because a loop's own parts need no reference counting during a call.
+extension Loop {
+    @inline(never)
+    func receive(_ descriptor: Descriptor, at range: Range<Int>) -> Int {
+        self.receiveBuffer.lend(range) { self.system.receive(descriptor, into: &$0) }
+    }
+
+    /// Shows `consumer` the first `total` bytes of the receive buffer.
+    /// - Returns: how many of them it used; all where there is nobody.
+    @inline(never)
+    func offer(_ total: Int, to consumer: (any TransportConsumer)?) -> Int {
+        self.receiveBuffer.lend(0..<total) { consumer?.bytesReceived(&$0) ?? total }
+    }
+
+    /// Into the beginning of the receive buffer.
+    func takePassed(atMost count: Int) -> Int {
+        self.receiveBuffer.lend(0..<min(count, Self.receiveCapacity)) { self.system.takePassed(into: &$0) }
+    }
+
+    @inline(never)
+    func send(_ descriptor: Descriptor, _ bytes: RawSpan) -> Int {
+        self.system.send(descriptor, bytes)
+    }
+
+    @inline(never)
+    func send(_ descriptor: Descriptor, _ head: LeadingBytes, _ bytes: RawSpan) -> Int {
+        self.system.send(descriptor, head, bytes)
+    }
+
+    @inline(never)
+    func gather(upTo count: Int, _ fill: (inout MutableRawSpan) -> Int) -> Int {
+        self.scratch.add(upTo: count, fill)
+    }
+
+    @inline(never)
+    func gather(_ head: LeadingBytes, _ bytes: RawSpan) -> Int {
+        self.scratch.add(head, bytes)
+    }
+}
+
+/// The loops of a process, each on a thread of its own.
+package final class LoopGroup: Sendable {
+    package let loops: [Loop]
+
+    /// Starts `count` loops (at least one).
+    /// - Parameter lend: gives the first loop a thread that is there already, on which it is to `run`; `nil` starts one for it.
+    /// - Throws: `SystemError` when there are not enough descriptors or threads.
+    package init(count: Int, lend: ((Loop) -> Void)? = nil) throws(SystemError) {
+        var loops: [Loop] = []
+        for _ in 0..<max(1, count) {
+            loops.append(Loop(system: try LinuxSystem()))
+        }
+        self.loops = loops
+        for (index, loop) in loops.enumerated() {
+            if index == 0, let lend {
+                lend(loop)
+                continue
+            }
+            guard SystemThread.start(named: "loop-\(index)", { loop.run() }) else {
+                for loop in loops { loop.stop() }
+                throw SystemError.wouldBlock
+            }
+        }
+    }
+
+    /// Ends all loops after their current turn. What is still connected is left to the end of the process.
+    package func stop() {
+        for loop in self.loops { loop.stop() }
+    }
+}
+
+/// Work that other threads hand to a loop, in the order of the calls.
+///
+/// Work cannot be refused here, since much of it answers somebody who waits: who hands over more than one piece for each
+/// call of its own, connection or channel bounds it before.
+final class LoopInbox: Sendable {
+    enum Work: Sendable {
+        case closure(@Sendable () -> Void)
+        case job(UnownedJob)
+    }
+
+    private let waiting = Mutex<Deque<Work>>([])
+    /// Read without the lock once a turn.
+    private let filled = Atomic<Bool>(false)
+
+    var isEmpty: Bool {
+        !self.filled.load(ordering: .acquiring)
+    }
+
+    /// - Returns: whether the inbox was empty: only then must the loop be woken.
+    func add(_ work: Work) -> Bool {
+        self.waiting.withLock { list in
+            list.append(work)
+            return !self.filled.exchange(true, ordering: .acquiringAndReleasing)
+        }
+    }
+
+    /// Takes the first `limit` pieces of work at most.
+    func take(atMost limit: Int) -> [Work] {
+        guard !self.isEmpty else { return [] }
+        return self.waiting.withLock { list in
+            guard list.count > limit else {
+                self.filled.store(false, ordering: .releasing)
+                defer { list = [] }
+                return Array(list)
+            }
+            defer { list.removeFirst(limit) }
+            return Array(list.prefix(limit))
+        }
+    }
+}
+
+/// Objects that all connections of one loop share: pools, scratch buffers, a generator. Asked for once, when a
+/// connection is made.
+struct LoopLocals {
+    private var objects: [ObjectIdentifier: AnyObject] = [:]
+
+    mutating func object<T: AnyObject>(_ type: T.Type, make: () -> T) -> T {
+        if let found = self.objects[ObjectIdentifier(type)] as? T { return found }
+        let made = make()
+        self.objects[ObjectIdentifier(type)] = made
+        return made
+    }
+}
+
+/// Something with work left for the end of the turn: flushing what was written, telling what must not be told from
+/// inside a call.
+package protocol TurnEndTarget: AnyObject {
+    func turnEnded()
+    /// Called after `Loop.inNextTurn`. Does the same as `turnEnded` unless said otherwise.
+    func nextTurnCame()
+}
+
+extension TurnEndTarget {
+    package func nextTurnCame() {
+        self.turnEnded()
+    }
+}
+
+/// Something with a descriptor on a loop.
+package protocol Watchable: AnyObject {
+    /// The descriptor is ready. Called on the loop, once a turn at most; what is not taken is reported again in the
+    /// next turn.
+    func ready(_ events: Interest)
+}
+
+/// Who watches what: tokens carry a slot and its generation, so an event that was found before its descriptor was
+/// closed and reused meets an older generation and is dropped.
+struct WatchTable {
+    private struct Slot {
+        var generation: UInt32 = 0
+        var watcher: (any Watchable)?
+    }
+
+    private var slots: [Slot] = []
+    private var free: [UInt32] = []
+
+    var count: Int {
+        self.slots.count - self.free.count
+    }
+
+    mutating func add(_ watcher: any Watchable) -> UInt64 {
+        let index = self.free.popLast() ?? self.grow()
+        self.slots[Int(index)].watcher = watcher
+        return UInt64(self.slots[Int(index)].generation) << 32 | UInt64(index)
+    }
+
+    private mutating func grow() -> UInt32 {
+        self.slots.append(Slot())
+        return UInt32(truncatingIfNeeded: self.slots.count - 1)
+    }
+
+    mutating func remove(_ token: UInt64) {
+        let index = Int(token & 0xffff_ffff)
+        guard index < self.slots.count, self.slots[index].generation == UInt32(token >> 32) else { return }
+        self.slots[index].watcher = nil
+        self.slots[index].generation &+= 1
+        self.free.append(UInt32(truncatingIfNeeded: index))
+    }
+
+    func watcher(_ token: UInt64) -> (any Watchable)? {
+        let index = Int(token & 0xffff_ffff)
+        guard index < self.slots.count, self.slots[index].generation == UInt32(truncatingIfNeeded: token >> 32) else {
+            return nil
+        }
+        return self.slots[index].watcher
     }
 }

@@ -59,3 +59,95 @@ final class SimulatedListener {
         self.network.note(.closed, self.number, 0)
     }
 }
+
+/// Who listens where on the simulated network.
+struct ListenerTable {
+    /// A Unix socket's file stays when its listener is closed, and then refuses.
+    private struct SocketFile {
+        var listener: SimulatedListener?
+        var mode: UInt32
+    }
+
+    private var byPort: [UInt16: [SimulatedListener]] = [:]
+    private var files: [String: SocketFile] = [:]
+
+    /// - Throws: `EADDRINUSE`. A file that nobody listens on any more is taken over, as the real system does.
+    mutating func add(_ listener: SimulatedListener) throws(SystemError) {
+        switch listener.address {
+        case .unix(let path):
+            guard self.files[path]?.listener == nil else { throw .addressInUse }
+            self.files[path] = SocketFile(listener: listener, mode: listener.options.mode)
+        case .ipv4(_, let port), .ipv6(_, _, _, let port):
+            let others = self.byPort[port, default: []]
+            guard !others.contains(where: { $0.conflicts(with: listener) }) else { throw .addressInUse }
+            self.byPort[port] = others + [listener]
+        }
+    }
+
+    mutating func remove(_ listener: SimulatedListener) {
+        switch listener.address {
+        case .unix(let path):
+            // The file may be another's by now.
+            guard self.files[path]?.listener === listener else { return }
+            self.files[path]?.listener = nil
+            if path.hasPrefix("@") { self.files[path] = nil }
+        case .ipv4(_, let port), .ipv6(_, _, _, let port): self.byPort[port]?.removeAll { $0 === listener }
+        }
+    }
+
+    /// Listeners that take TCP connections to `address`: those on exactly it, else those on every address.
+    func listeners(for address: SocketAddress) -> [SimulatedListener] {
+        guard let port = address.port, let candidates = self.byPort[port] else { return [] }
+        let exact = candidates.filter { $0.address == address }
+        return exact.isEmpty ? candidates.filter { $0.covers(address) } : exact
+    }
+
+    func isFree(_ port: UInt16) -> Bool {
+        self.byPort[port, default: []].isEmpty
+    }
+
+    /// - Throws: `ENOENT` without a file, `EACCES` without write permission, `ECONNREFUSED` where nobody listens any more.
+    func unixListener(_ path: String) throws(SystemError) -> SimulatedListener {
+        guard let file = self.files[path] else { throw path.hasPrefix("@") ? .refused : .noSuchFile }
+        guard file.mode & 0o200 != 0 else { throw .accessDenied }
+        guard let listener = file.listener else { throw .refused }
+        return listener
+    }
+
+    /// Nobody reaches a listener by its path any more.
+    mutating func removeFile(_ path: String) {
+        guard !path.hasPrefix("@") else { return }
+        self.files[path] = nil
+    }
+
+    mutating func setMode(_ mode: UInt32, ofFileAt path: String) {
+        self.files[path]?.mode = mode
+    }
+
+    /// Permission bits of a Unix socket's file; `nil` without one.
+    func mode(ofFileAt path: String) -> UInt32? {
+        self.files[path]?.mode
+    }
+}
+
+extension SimulatedListener {
+    fileprivate var isWildcard: Bool {
+        switch self.address {
+        case .ipv4(0, _), .ipv6(0, 0, _, _): true
+        default: false
+        }
+    }
+
+    fileprivate func covers(_ target: SocketAddress) -> Bool {
+        switch (self.address, target) {
+        case (.ipv4(0, _), .ipv4), (.ipv6(0, 0, _, _), .ipv6): true
+        case (.ipv6(0, 0, _, _), .ipv4): self.options.dualStack
+        default: false
+        }
+    }
+
+    fileprivate func conflicts(with other: SimulatedListener) -> Bool {
+        guard self.options.portSharing == .none || other.options.portSharing != .join else { return false }
+        return self.address == other.address || self.covers(other.address) || other.covers(self.address)
+    }
+}

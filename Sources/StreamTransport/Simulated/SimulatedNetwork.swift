@@ -110,3 +110,285 @@ package final class SimulatedNetwork {
         self.misuses.append(text)
     }
 }
+
+/// Letting time pass.
+extension SimulatedNetwork {
+    /// Turns that loops may take at one instant before they count as spinning.
+    private static let turnsPerInstant = 20_000
+
+    /// Runs for exactly `duration` of virtual time, through idle stretches too.
+    /// - Returns: `.timeOver`, `.spinning` or `.stepsUsedUp`.
+    @discardableResult
+    package func run(for duration: Duration) -> RunOutcome {
+        let end = self.now.advanced(by: duration)
+        let outcome = self.advance(to: end, by: { $0.nextInstant }, until: { false })
+        guard outcome == .idle else { return outcome }
+        self.timeline.now = max(self.now, end)
+        return .timeOver
+    }
+
+    /// Runs until `condition` holds, which is looked at before the first step and after each.
+    @discardableResult
+    package func run(until condition: () -> Bool, atMost limit: Duration = .seconds(60)) -> RunOutcome {
+        self.advance(to: self.now.advanced(by: limit), by: { $0.nextInstant }, until: condition)
+    }
+
+    /// Runs until nothing is under way and no loop waits for a deadline.
+    @discardableResult
+    package func runUntilIdle(atMost limit: Duration = .seconds(3600)) -> RunOutcome {
+        self.advance(to: self.now.advanced(by: limit), by: { $0.nextInstant }, until: { false })
+    }
+
+    /// Runs until everything under way has arrived and the loops have acted on it, without waiting for anybody's
+    /// timeout.
+    @discardableResult
+    package func settle(atMost limit: Duration = .seconds(60)) -> RunOutcome {
+        self.advance(to: self.now.advanced(by: limit), by: { $0.nextTrafficInstant }, until: { false })
+    }
+
+    private func advance(
+        to end: MonotonicInstant, by next: (SimulatedNetwork) -> MonotonicInstant?, until condition: () -> Bool
+    ) -> RunOutcome {
+        // Whoever called may have used the loops directly since they last waited.
+        for system in self.systems { system.system?.unpark() }
+        var turns = 0
+        var before = self.now
+        while true {
+            if condition() { return .conditionMet }
+            // Turns cost time, so a busy loop may run over.
+            guard self.now <= end else { return .timeOver }
+            guard self.stepsTaken < self.stepLimit else { return .stepsUsedUp }
+            self.stepsTaken += 1
+            if let action = self.timeline.popDue() {
+                action()
+            } else if let system = self.drawRunnable() {
+                turns = self.now == before ? turns + 1 : 1
+                before = self.now
+                guard turns <= Self.turnsPerInstant else { return .spinning }
+                self.giveTurn(to: system)
+            } else {
+                guard let instant = next(self) else { return .idle }
+                guard instant <= end else {
+                    self.timeline.now = max(self.now, end)
+                    return .timeOver
+                }
+                self.timeline.now = max(self.now, instant)
+            }
+        }
+    }
+
+    private func drawRunnable() -> SimulatedSystem? {
+        let runnable = self.systems.compactMap { $0.system }.filter { $0.isRunnable }
+        return runnable.count > 1 ? runnable.randomElement(using: &self.chance) : runnable.first
+    }
+
+    private func giveTurn(to system: SimulatedSystem) {
+        self.note(.turn, system.number, 0)
+        system.takeTurn()
+        let cost = self.chance.duration(in: self.faults.turnCost)
+        self.timeline.now = self.now.advanced(by: cost)
+    }
+
+    private var nextInstant: MonotonicInstant? {
+        let deadline = self.systems.compactMap { $0.system?.parkedUntil }.min()
+        guard let next = self.timeline.next else { return deadline }
+        return deadline.map { min($0, next) } ?? next
+    }
+
+    /// Deadlines of loops count here only if they come before something that is under way.
+    private var nextTrafficInstant: MonotonicInstant? {
+        guard let traffic = self.timeline.nextTraffic, let next = self.nextInstant else { return nil }
+        return min(traffic, next)
+    }
+}
+
+/// How connections come about.
+extension SimulatedNetwork {
+    /// Repetitions of a connection request that nobody answers, after 1, 2, 4… s (`tcp_syn_retries`).
+    private static let connectRetries = 6
+
+    func listen(_ address: SocketAddress, options: ListenOptions) throws(SystemError) -> SimulatedListener {
+        let bound = try self.bind(address)
+        let listener = SimulatedListener(bound, options: options, on: self)
+        try self.listeners.add(listener)
+        self.note(.listening, listener.number, Int(bound.port ?? 0))
+        return listener
+    }
+
+    private func bind(_ address: SocketAddress) throws(SystemError) -> SocketAddress {
+        if case .unix(let path) = address, path.isEmpty || path.utf8.count > 107 { throw .nameTooLong }
+        guard address.port == 0 else { return address }
+        guard let port = self.nextListenPort() else { throw .addressInUse }
+        return address.with(port: port)
+    }
+
+    func connect(_ address: SocketAddress, from source: UInt32) throws(SystemError) -> SimulatedStream {
+        if case .unix(let path) = address { return try self.connectUnix(path) }
+        let script = self.connectScripts[address] ?? self.drawConnectFault()
+        if script == .noRoute { throw .networkUnreachable }
+        if script == .noLocalPort { throw .addressNotAvailable }
+        let remote = address.reachable
+        let client = SimulatedStream(
+            .tcp, local: remote.source(source).with(port: self.nextClientPort()), remote: remote, life: .connecting,
+            on: self, latency: self.chance.duration(in: self.faults.latency))
+        self.note(.connecting, client.number, Int(remote.port ?? 0))
+        self.begin(client, script)
+        return client
+    }
+
+    private func drawConnectFault() -> ConnectScript? {
+        if self.chance.happens(self.faults.refusedConnect) { return .refused }
+        if self.chance.happens(self.faults.hangingConnect) { return .hangs }
+        if self.chance.happens(self.faults.unreachableConnect) { return .unreachable }
+        return nil
+    }
+
+    private func begin(_ client: SimulatedStream, _ script: ConnectScript?) {
+        let oneWay = client.latency
+        switch script {
+        case .refused: self.plan(after: oneWay * 2) { client.refuseConnect(.refused) }
+        case .unreachable: self.plan(after: oneWay * 2) { client.refuseConnect(.hostUnreachable) }
+        case .hangs: self.hang(client)
+        case .delayed(let delay): self.plan(after: oneWay + delay) { self.requestArrived(client, retry: 0) }
+        case .noRoute, .noLocalPort, nil: self.plan(after: oneWay) { self.requestArrived(client, retry: 0) }
+        }
+    }
+
+    private func hang(_ client: SimulatedStream) {
+        self.note(.connectHangs, client.number, 0)
+        self.planPatiently(at: self.now.advanced(by: .seconds(127))) { client.refuseConnect(.timedOut) }
+    }
+
+    /// A connection request reached the address: somebody listens, or a reset goes back, or the queue is full and
+    /// nothing does.
+    private func requestArrived(_ client: SimulatedStream, retry: Int) {
+        guard client.life == .connecting else { return }
+        let candidates = self.listeners.listeners(for: client.remoteAddress)
+        let chosen = candidates.count > 1 ? candidates.randomElement(using: &self.chance) : candidates.first
+        guard let listener = chosen else {
+            return self.plan(after: client.latency) { client.refuseConnect(.refused) }
+        }
+        guard !listener.isFull else {
+            self.note(.queueFull, listener.number, retry)
+            guard retry < Self.connectRetries else { return client.refuseConnect(.timedOut) }
+            return self.planPatiently(at: self.now.advanced(by: .seconds(1 << retry))) {
+                self.requestArrived(client, retry: retry + 1)
+            }
+        }
+        listener.promise()
+        self.plan(after: client.latency) { self.answerArrived(client, listener) }
+    }
+
+    /// The listener's answer is back: the client is connected, and its confirmation puts the other end into the queue.
+    private func answerArrived(_ client: SimulatedStream, _ listener: SimulatedListener) {
+        guard client.life == .connecting else { return listener.withdrawPromise() }
+        let server = SimulatedStream(
+            .tcp, local: client.remoteAddress, remote: client.localAddress, life: .established, on: self,
+            latency: client.latency)
+        client.join(server)
+        client.life = .established
+        self.drawReset(client, server)
+        self.note(.established, client.number, server.number)
+        client.watchers.notify()
+        let confirmed = self.now.advanced(by: client.latency)
+        client.lastArrival = confirmed
+        self.plan(at: confirmed) {
+            listener.withdrawPromise()
+            guard !listener.isClosed else { return server.reset() }
+            listener.enqueue(server)
+        }
+    }
+
+    private func drawReset(_ client: SimulatedStream, _ server: SimulatedStream) {
+        guard self.chance.happens(self.faults.reset) else { return }
+        let budget = self.chance.count(in: self.faults.resetAfter)
+        let end = Bool.random(using: &self.chance) ? client : server
+        end.bytesUntilReset = budget
+    }
+
+    /// Unix sockets connect at once or not at all.
+    private func connectUnix(_ path: String) throws(SystemError) -> SimulatedStream {
+        let listener = try self.listeners.unixListener(path)
+        guard !listener.isFull else { throw .wouldBlock }
+        let client = SimulatedStream(
+            .unix, local: .unix(path: ""), remote: listener.address, life: .established, on: self, latency: .zero)
+        let server = SimulatedStream(
+            .unix, local: listener.address, remote: .unix(path: ""), life: .established, on: self, latency: .zero)
+        client.join(server)
+        self.note(.established, client.number, server.number)
+        listener.enqueue(server)
+        return client
+    }
+}
+
+extension SimulatedStream {
+    fileprivate func join(_ other: SimulatedStream) {
+        self.peer = other
+        other.peer = self
+    }
+
+    fileprivate func refuseConnect(_ error: SystemError) {
+        guard self.life == .connecting else { return }
+        self.network.note(error == .refused ? .connectRefused : .connectFailed, self.number, Int(error.number))
+        self.fail(error)
+    }
+}
+
+extension SimulatedNetwork {
+    /// - Returns: the answer and when it comes; `nil` when none ever will.
+    func lookUp(_ host: String, port: UInt16) -> (Result<[SocketAddress], ResolutionFailure>, Duration)? {
+        if let literal = SocketAddress(literal: host, port: port) { return (.success([literal]), .zero) }
+        if self.chance.happens(self.faults.lookupFailure) {
+            return (.failure(.temporarilyUnavailable), self.drawLookupDelay())
+        }
+        switch self.names[host] {
+        case .addresses(let addresses, let delay): return (.success(addresses.map { $0.with(port: port) }), delay)
+        case .failure(let failure, let delay): return (.failure(failure), delay)
+        case .silence: return nil
+        case nil: return (.failure(.nameNotFound), self.drawLookupDelay())
+        }
+    }
+
+    private func drawLookupDelay() -> Duration {
+        self.chance.duration(in: self.faults.lookupDelay)
+    }
+}
+
+/// What a simulated name service says about a name.
+package enum NameScript: Hashable, Sendable {
+    /// These addresses, in this order; their ports are replaced by the one asked for.
+    case addresses([SocketAddress], after: Duration = .milliseconds(1))
+    case failure(ResolutionFailure, after: Duration = .milliseconds(1))
+    /// No answer ever comes.
+    case silence
+}
+
+/// What a connection attempt to an address meets, before any listener is asked.
+package enum ConnectScript: Hashable, Sendable {
+    /// Takes this much longer than the network's latency, then goes on as usual.
+    case delayed(Duration)
+    /// A reset comes back, though somebody may be listening.
+    case refused
+    /// Nothing ever comes back; the kernel gives up after 127 s (`ETIMEDOUT`).
+    case hangs
+    /// A router says that there is no way (`EHOSTUNREACH`), after a round trip.
+    case unreachable
+    /// The kernel itself has no route (`ENETUNREACH`): `connect` fails at once.
+    case noRoute
+    /// The kernel has no local port left for it (`EADDRNOTAVAIL`): `connect` fails at once.
+    case noLocalPort
+}
+
+/// Why a run of the simulation came back.
+package enum RunOutcome: Hashable, Sendable {
+    /// What was waited for is so.
+    case conditionMet
+    /// Nothing is under way and no loop waits for a deadline: without a push from outside nothing will ever happen.
+    case idle
+    /// The time given is over.
+    case timeOver
+    /// A loop takes turn after turn without letting time pass: an event that it never acts on.
+    case spinning
+    /// As many steps were taken as this network may take: something goes on and on.
+    case stepsUsedUp
+}

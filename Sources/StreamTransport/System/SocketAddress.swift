@@ -1,3 +1,6 @@
+import ByteKernels
+import CLinux
+
 /// Where a socket is: an IPv4 or IPv6 address with its port, or the path of a Unix socket.
 package enum SocketAddress: Hashable, Sendable {
     /// - Parameter address: the four bytes, the first on the wire highest.
@@ -38,5 +41,130 @@ package enum SocketAddress: Hashable, Sendable {
         case .ipv4(_, let port), .ipv6(_, _, _, let port): port
         case .unix: nil
         }
+    }
+}
+
+extension SocketAddress: CustomStringConvertible {
+    /// The bytes of the longest IPv4 address with its port.
+    package static let ipv4Room = 21
+
+    /// `192.0.2.1:80`, `[2001:db8::1]:443`, or `unix:/run/app.sock` (`unix:` alone for a socket without a name).
+    package var description: String {
+        switch self {
+        case .ipv4(let address, let port):
+            Self.text { Self.write(ipv4: address, port: port, to: &$0) }
+        case .ipv6(_, _, _, let port): "[\(self.host)]:\(port)"
+        case .unix(let path): "unix:\(path)"
+        }
+    }
+
+    /// The address without its port; a Unix socket's path.
+    package var host: String {
+        switch self {
+        case .ipv4(let address, _): return Self.text { Self.write(ipv4: address, to: &$0) }
+        case .ipv6: break
+        case .unix(let path): return path
+        }
+        var text: [CChar] = Array(repeating: 0, count: 64)
+        let formatted = unsafe self.withSockaddr { target, _ in unsafe sluice_format_host(target, &text, 64) }
+        guard formatted == 1 else { return "?" }
+        return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    /// Writes an IPv4 address with its port, as `description` has it: lists of thousands of connections show two each.
+    package static func write(ipv4 address: UInt32, port: UInt16, to output: inout OutputSpan<UInt8>) {
+        self.write(ipv4: address, to: &output)
+        output.append(UInt8(ascii: ":"))
+        output.append(decimal: UInt64(port))
+    }
+
+    private static func write(ipv4 address: UInt32, to output: inout OutputSpan<UInt8>) {
+        output.append(decimal: UInt64(address >> 24))
+        for shift: UInt32 in [16, 8, 0] {
+            output.append(UInt8(ascii: "."))
+            output.append(decimal: UInt64(address >> shift & 0xFF))
+        }
+    }
+
+    private static func text(_ write: (inout OutputSpan<UInt8>) -> Void) -> String {
+        String(decoding: [UInt8](capacity: Self.ipv4Room, initializingWith: write), as: UTF8.self)
+    }
+}
+
+extension SocketAddress {
+    var family: Int32 {
+        switch self {
+        case .ipv4: AF_INET
+        case .ipv6: AF_INET6
+        case .unix: AF_UNIX
+        }
+    }
+
+    /// Lends the address in the kernel's form; `nil` when a Unix path is too long for it.
+    func withSockaddr<R>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> R) -> R? {
+        var storage = sockaddr_storage()
+        let length: socklen_t
+        switch self {
+        case .ipv4(let address, let port):
+            length = unsafe sluice_fill_ipv4(&storage, address, port)
+        case .ipv6(let high, let low, let scope, let port):
+            length = unsafe sluice_fill_ipv6(&storage, high, low, scope, port)
+        case .unix(let path):
+            length = unsafe sluice_fill_unix(&storage, path, path.utf8.count)
+        }
+        guard length > 0 else { return nil }
+        return unsafe withUnsafePointer(to: &storage) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { unsafe body($0, length) }
+        }
+    }
+
+    /// What the kernel tells. A socket for both families names IPv4 peers as mapped addresses; they are IPv4 here.
+    init?(_ storage: sockaddr_storage, length: socklen_t) {
+        var storage = storage
+        switch Int32(storage.ss_family) {
+        case AF_INET:
+            self = unsafe .ipv4(address: sluice_ipv4_address(&storage), port: sluice_port(&storage))
+        case AF_INET6:
+            let address = unsafe SocketAddress.ipv6(
+                high: sluice_ipv6_half(&storage, 0), low: sluice_ipv6_half(&storage, 1),
+                scope: sluice_ipv6_scope(&storage), port: sluice_port(&storage))
+            self = address.unmapped
+        case AF_UNIX:
+            var path: [CChar] = Array(repeating: 0, count: 128)
+            unsafe sluice_unix_path(&storage, length, &path)
+            let bytes = path.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+            self = .unix(path: String(decoding: bytes, as: UTF8.self))
+        default:
+            return nil
+        }
+    }
+
+    /// An IPv4 or IPv6 address written in digits (`192.0.2.1`, `2001:db8::1`, `fe80::1%eth0`); `nil` for anything else,
+    /// names included.
+    package init?(literal host: String, port: UInt16) {
+        var storage = sockaddr_storage()
+        guard unsafe sluice_parse_literal(host, &storage) == 1 else { return nil }
+        switch Int32(storage.ss_family) {
+        case AF_INET:
+            self = unsafe .ipv4(address: sluice_ipv4_address(&storage), port: port)
+        default:
+            self = unsafe .ipv6(
+                high: sluice_ipv6_half(&storage, 0), low: sluice_ipv6_half(&storage, 1),
+                scope: sluice_ipv6_scope(&storage), port: port)
+        }
+    }
+}
+
+/// The file of a Unix socket.
+package enum SocketFile {
+    /// Whether a process listens at `path`, as far as can be told: only a refusal says that none does.
+    package static func isServed(_ path: String) -> Bool {
+        let isFile = unsafe sluice_is_socket_file(path) == 1
+        guard isFile || path.hasPrefix("@") else { return false }
+        let probe = sluice_stream_socket(AF_UNIX)
+        guard probe >= 0 else { return true }
+        defer { _ = CLinux.close(probe) }
+        let answer = unsafe SocketAddress.unix(path: path).withSockaddr { unsafe sluice_connect(probe, $0, $1) }
+        return answer != -1 || sluice_errno() != ECONNREFUSED
     }
 }

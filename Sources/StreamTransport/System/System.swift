@@ -100,3 +100,130 @@ package protocol System: AnyObject {
     /// Random words, 1 to 32 of them, fit for masking keys: from the kernel's generator unless a system says otherwise.
     func randomWords(_ count: Int) -> [UInt64]
 }
+
+extension System {
+    /// Reads once, at most `limit` bytes.
+    package func receive(_ descriptor: Descriptor, atMost limit: Int) -> ReceivedBytes {
+        var bytes = [UInt8](repeating: 0, count: max(1, limit))
+        let result = bytes.withMutableRawSpan { self.receive(descriptor, into: &$0) }
+        if result == 0 { return .end }
+        guard result > 0 else { return .failed(SystemError(Int32(truncatingIfNeeded: -result))) }
+        bytes.removeLast(bytes.count - result)
+        return .bytes(bytes)
+    }
+
+    /// Writes once.
+    /// - Returns: how many bytes, from the first on, the kernel took.
+    package func send(_ descriptor: Descriptor, _ bytes: ArraySlice<UInt8>) -> Result<Int, SystemError> {
+        let taken = Array(bytes).withRawSpan { self.send(descriptor, $0) }
+        return taken >= 0 ? .success(taken) : .failure(SystemError(Int32(truncatingIfNeeded: -taken)))
+    }
+}
+
+/// What to be told about a descriptor.
+package struct Interest: OptionSet, Hashable, Sendable {
+    package let rawValue: UInt8
+
+    @inlinable
+    package init(rawValue: UInt8) {
+        self.rawValue = rawValue
+    }
+
+    package static let readable = Interest(rawValue: 1)
+    package static let writable = Interest(rawValue: 2)
+    /// Reported whether asked for or not: both directions are over, or the connection failed.
+    package static let hangUp = Interest(rawValue: 4)
+}
+
+/// What one `wait` found: tokens of ready descriptors with what they are ready for. Made once per loop and reused.
+package struct ReadyEvents {
+    package struct Event: Hashable, Sendable {
+        package let token: UInt64
+        package let ready: Interest
+
+        @inlinable
+        package init(token: UInt64, ready: Interest) {
+            self.token = token
+            self.ready = ready
+        }
+    }
+
+    /// Most events taken in one turn; more stay ready and are taken in the next.
+    package static let capacity = 256
+
+    private var slots = [Event](repeating: Event(token: 0, ready: []), count: ReadyEvents.capacity)
+    package private(set) var count = 0
+
+    package init() {}
+
+    package subscript(index: Int) -> Event {
+        self.slots[index]
+    }
+
+    /// The events themselves, in their order.
+    package var events: ArraySlice<Event> {
+        self.slots[..<self.count]
+    }
+
+    package mutating func removeAll() {
+        self.count = 0
+    }
+
+    /// Adds an event; one beyond the capacity is dropped, and stays ready.
+    package mutating func append(_ event: Event) {
+        guard self.count < Self.capacity else { return }
+        self.slots[self.count] = event
+        self.count += 1
+    }
+
+    /// Changes their order.
+    package mutating func shuffle(using generator: inout some RandomNumberGenerator) {
+        self.slots[..<self.count].shuffle(using: &generator)
+    }
+}
+
+/// What one read gave, in owned bytes: for the slow paths that are not worth a lent buffer.
+package enum ReceivedBytes: Hashable, Sendable {
+    case bytes([UInt8])
+    /// The end of input.
+    case end
+    case failed(SystemError)
+}
+
+/// What came of passing bytes from one connection to another within the kernel.
+package struct PassedBytes: Equatable, Sendable {
+    /// Bytes taken from the source; 0 at its end of input; a negated error number.
+    package let received: Int
+    /// Of these the bytes that the target took, or a negated error number if it took none. The rest is held by the system
+    /// and waits to be fetched by `takePassed`.
+    package let sent: Int
+
+    package init(received: Int, sent: Int) {
+        self.received = received
+        self.sent = sent
+    }
+}
+
+/// A connection taken off a listener.
+package struct AcceptedSocket: Hashable, Sendable {
+    package let descriptor: Descriptor
+    package let peer: SocketAddress
+    /// Where the peer reached us, if that is known without asking the system.
+    package internal(set) var local: SocketAddress?
+
+    @inlinable
+    package init(descriptor: Descriptor, peer: SocketAddress) {
+        self.descriptor = descriptor
+        self.peer = peer
+    }
+}
+
+/// A file descriptor. Who holds it says who closes it: the type itself owns nothing.
+package struct Descriptor: Hashable, Sendable {
+    package let number: Int32
+
+    @inlinable
+    package init(_ number: Int32) {
+        self.number = number
+    }
+}

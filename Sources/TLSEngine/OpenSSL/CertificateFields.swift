@@ -59,3 +59,112 @@ enum CertificateFields {
         return unsafe Array(UnsafeBufferPointer(start: start, count: Int(count)))
     }
 }
+
+extension CertificateNames {
+    static let subjectLimit = 4096
+
+    /// - Parameter der: one certificate.
+    /// - Returns: `nil` for what is none, and for a subject of more than 4096 bytes.
+    public init?(der: [UInt8]) {
+        let parsed = unsafe der.withUnsafeBufferPointer { bytes -> OpaquePointer? in
+            var position = bytes.baseAddress
+            return unsafe d2i_X509(nil, &position, bytes.count)
+        }
+        guard let certificate = unsafe parsed else {
+            ERR_clear_error()
+            return nil
+        }
+        defer { unsafe X509_free(certificate) }
+        guard let pin = unsafe CertificateFields.pin(of: certificate),
+            let subject = unsafe CertificateFields.subject(of: certificate)
+        else { return nil }
+        self.init(
+            subject: subject, alternativeNames: unsafe CertificateFields.alternativeNames(of: certificate), pin: pin)
+    }
+}
+
+extension CertificateFields {
+    fileprivate static func subject(of certificate: OpaquePointer) -> String? {
+        let limit = CertificateNames.subjectLimit
+        return unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: limit) { buffer in
+            let count = unsafe sluice_subject_text(certificate, buffer.baseAddress, Int32(limit))
+            guard count >= 0 else { return nil }
+            let bytes = unsafe buffer.prefix(Int(count)).map { UInt8(bitPattern: $0) }
+            return String(decoding: bytes, as: UTF8.self)
+        }
+    }
+
+    fileprivate static func alternativeNames(of certificate: OpaquePointer) -> [String] {
+        var names: [String] = []
+        unsafe withUnsafeMutablePointer(to: &names) { pointer in
+            unsafe sluice_each_alternative_name(certificate, pointer) { context, bytes, count in
+                let names = unsafe context?.assumingMemoryBound(to: [String].self)
+                let text = unsafe UnsafeBufferPointer(start: bytes, count: Int(count))
+                unsafe names?.pointee.append(String(decoding: text, as: UTF8.self))
+            }
+        }
+        return names
+    }
+}
+
+/// A verification apart from any connection.
+extension VerificationRequest {
+    /// What the chain is worth by other roots than the connection's own: whether it leads to one of them, is valid today,
+    /// and is a server's for the name that was asked for. Pins and revocation lists do not count.
+    ///
+    /// May be called at any time, from any thread.
+    /// - Throws: `.unreadableMaterial` for roots that cannot be read, where the system's are asked for and there are none,
+    ///   and for a chain that holds anything but certificates; `.configuration` for a name that no server can have.
+    public func verdict(by trust: TrustAnchors) throws(TLSFailure) -> VerificationVerdict {
+        var configuration = TLSConfiguration.client()
+        configuration.trust = trust
+        configuration.checksServerName = self.serverName != nil
+        let name = try ConnectionName.checked(self.serverName, in: configuration)
+        let store = try TrustStore(configuration)
+        ErrorQueue.clear()
+        guard let context = unsafe X509_STORE_CTX_new() else { throw ErrorQueue.failure(.engine, "no memory") }
+        defer { unsafe X509_STORE_CTX_free(context) }
+        guard let chain = unsafe sluice_x509_stack() else { throw ErrorQueue.failure(.engine, "no memory") }
+        defer { unsafe sluice_x509_stack_free(chain) }
+        unsafe try self.fill(chain)
+        guard unsafe X509_STORE_CTX_init(context, store.handle, sluice_x509_at(chain, 0), chain) == 1,
+            unsafe X509_STORE_CTX_set_default(context, "ssl_server") == 1
+        else { throw ErrorQueue.failure(.engine, "the verification cannot begin") }
+        let parameters = unsafe X509_STORE_CTX_get0_param(context)
+        unsafe X509_VERIFY_PARAM_set_auth_level(parameters, Int32(configuration.securityLevel))
+        // What the caller names as a root is one, whether it signed itself or not.
+        if !trust.extra.isEmpty { unsafe X509_VERIFY_PARAM_set_flags(parameters, UInt(X509_V_FLAG_PARTIAL_CHAIN)) }
+        unsafe try name?.require(in: parameters)
+        return unsafe Self.outcome(of: X509_verify_cert(context), context)
+    }
+
+    private func fill(_ chain: OpaquePointer) throws(TLSFailure) {
+        for der in self.peerChain {
+            let parsed = unsafe der.withUnsafeBufferPointer { bytes -> OpaquePointer? in
+                var position = bytes.baseAddress
+                return unsafe d2i_X509(nil, &position, bytes.count)
+            }
+            guard let certificate = unsafe parsed else {
+                throw ErrorQueue.failure(.unreadableMaterial, "the chain holds what is no certificate")
+            }
+            guard unsafe sluice_x509_push(chain, certificate) != 0 else {
+                unsafe X509_free(certificate)
+                throw ErrorQueue.failure(.engine, "no memory")
+            }
+        }
+        guard !self.peerChain.isEmpty else {
+            throw TLSFailure(.unreadableMaterial, reasons: ["the chain holds no certificate"])
+        }
+    }
+
+    private static func outcome(of result: Int32, _ context: OpaquePointer) -> VerificationVerdict {
+        let found = unsafe X509_STORE_CTX_get_error(context)
+        ErrorQueue.clear()
+        guard result != 1 else { return VerificationVerdict(code: X509_V_OK, text: "ok", depth: 0) }
+        // A verification that could not be done has failed, whatever the code says.
+        let code = found == X509_V_OK ? X509_V_ERR_UNSPECIFIED : found
+        return VerificationVerdict(
+            code: code, text: unsafe String(cString: X509_verify_cert_error_string(Int(code))),
+            depth: Int(unsafe X509_STORE_CTX_get_error_depth(context)))
+    }
+}

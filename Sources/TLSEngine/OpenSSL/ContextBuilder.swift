@@ -1,4 +1,5 @@
 import COpenSSL
+import Synchronization
 
 /// Writes a configuration into a new SSL_CTX.
 @safe
@@ -146,4 +147,186 @@ struct ContextBuilder {
             unsafe sluice_ctx_use_tickets(self.handle, 0)
         }
     }
+}
+
+// What OpenSSL calls while a connection is inside one of its functions. Each finds its connection and asks it.
+
+private func connection(of ssl: OpaquePointer?) -> SecureConnection? {
+    guard let ssl = unsafe ssl, let pointer = unsafe SSL_get_ex_data(ssl, 0) else { return nil }
+    return unsafe Unmanaged<SecureConnection>.fromOpaque(pointer).takeUnretainedValue()
+}
+
+func judgePeer(_ store: OpaquePointer?, _: UnsafeMutableRawPointer?) -> Int32 {
+    let ssl = unsafe X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx())
+    guard let store = unsafe store, let connection = unsafe connection(of: OpaquePointer(ssl)) else { return 0 }
+    return unsafe connection.judgePeer(store) ? 1 : 0
+}
+
+/// Answers 1 to go on, 0 to fail, -1 to be asked again later.
+func chooseIdentity(_ ssl: OpaquePointer?, _: UnsafeMutableRawPointer?) -> Int32 {
+    guard let connection = unsafe connection(of: ssl) else { return 0 }
+    return connection.chooseIdentity()
+}
+
+func judgeServerName(
+    _ ssl: OpaquePointer?, _ alert: UnsafeMutablePointer<Int32>?, _: UnsafeMutableRawPointer?
+) -> Int32 {
+    guard let connection = unsafe connection(of: ssl), let name = connection.requestedName else {
+        return SSL_TLSEXT_ERR_NOACK
+    }
+    guard connection.material.configuration.refusesUnknownServerNames,
+        connection.material.identities(for: name).isEmpty
+    else { return SSL_TLSEXT_ERR_OK }
+    unsafe alert?.pointee = SSL_AD_UNRECOGNIZED_NAME
+    return SSL_TLSEXT_ERR_ALERT_FATAL
+}
+
+func chooseProtocol(
+    _ ssl: OpaquePointer?, _ chosen: UnsafeMutablePointer<UnsafePointer<UInt8>?>?,
+    _ chosenCount: UnsafeMutablePointer<UInt8>?, _ offered: UnsafePointer<UInt8>?, _ offeredCount: UInt32,
+    _: UnsafeMutableRawPointer?
+) -> Int32 {
+    guard let connection = unsafe connection(of: ssl), let offered = unsafe offered else { return SSL_TLSEXT_ERR_NOACK }
+    let list = unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(start: offered, count: Int(offeredCount)))
+    guard let range = ApplicationProtocols.choose(from: list, wanted: connection.material.wantedProtocols) else {
+        return SSL_TLSEXT_ERR_ALERT_FATAL
+    }
+    unsafe chosen?.pointee = offered + range.lowerBound
+    unsafe chosenCount?.pointee = UInt8(truncatingIfNeeded: range.count)
+    return SSL_TLSEXT_ERR_OK
+}
+
+/// Answers whether the reference was taken over.
+func keepSession(_ ssl: OpaquePointer?, _ session: OpaquePointer?) -> Int32 {
+    guard let session = unsafe session, let connection = unsafe connection(of: ssl) else { return 0 }
+    return unsafe connection.keep(session) ? 1 : 0
+}
+
+func logKey(_ ssl: OpaquePointer?, _ line: UnsafePointer<CChar>?) {
+    guard let line = unsafe line, let connection = unsafe connection(of: ssl) else { return }
+    unsafe connection.dialogue?.secrets.noteKey(line)
+    connection.material.keyLog?.write(unsafe String(cString: line))
+}
+
+/// Called for what is written and read, in parts: headers of records, and each message of the handshake behind them.
+func noteMessage(
+    _ written: Int32, _ version: Int32, _ kind: Int32, _ bytes: UnsafeRawPointer?, _ count: Int, _ ssl: OpaquePointer?,
+    _: UnsafeMutableRawPointer?
+) {
+    guard kind == SSL3_RT_HANDSHAKE || (kind == SSL3_RT_HEADER && written == 1),
+        let connection = unsafe connection(of: ssl)
+    else { return }
+    guard let dialogue = connection.dialogue else {
+        if written == 0 { connection.noteMessageReceived() }
+        return
+    }
+    guard written == 1 else { return }
+    if kind == SSL3_RT_HEADER {
+        dialogue.secrets.noteRecord()
+    } else if let first = unsafe bytes?.load(as: UInt8.self), first == SSL3_MT_FINISHED {
+        dialogue.secrets.noteFinished()
+    }
+}
+
+func noteProgress(_ ssl: OpaquePointer?, _ event: Int32, _ value: Int32) {
+    guard event & SSL_CB_ALERT != 0, let connection = unsafe connection(of: ssl) else { return }
+    let code = UInt8(truncatingIfNeeded: value)
+    // These end nothing, or one direction only; below TLS 1.3 a warning ends nothing either.
+    let harmless = [SSL_AD_CLOSE_NOTIFY, SSL_AD_USER_CANCELLED, SSL_AD_NO_RENEGOTIATION].contains(Int32(code))
+    let warning = unsafe value >> 8 == SSL3_AL_WARNING && SSL_version(ssl) != TLS1_3_VERSION
+    guard !harmless, !warning else { return }
+    connection.alert = TLSAlert(code: code, origin: event & SSL_CB_READ != 0 ? .peer : .ours)
+}
+
+/// One SSL_CTX and what its callbacks need. Never changes once made; connections keep the one that they began with.
+@safe
+final class ContextMaterial: @unchecked Sendable {
+    let configuration: TLSConfiguration
+    let handle: OpaquePointer
+    let identities: ServerNameTable<TLSIdentity>
+    /// The server's ALPN names, the most wanted first.
+    let wantedProtocols: [[UInt8]]
+    let sessions: ClientSessionCache
+    let keyLog: KeyLogWriter?
+    private let resumptionDigest: [UInt8]
+
+    init(_ configuration: TLSConfiguration, replacing old: ContextMaterial?) throws(TLSFailure) {
+        let trust = try TrustStore(configuration)
+        let shown = configuration.role == .client ? configuration.identities.first : nil
+        let certificate = shown.map { unsafe CertificateFields.derBytes(of: $0.certificate) } ?? []
+        let digest = CertificateFields.sha256(trust.digest + certificate)
+        let continued = old.flatMap { $0.resumptionDigest == digest ? $0 : nil }
+        self.keyLog = try configuration.keyLog.map { keyLog throws(TLSFailure) in try KeyLogWriter(keyLog) }
+        unsafe self.handle = try Self.makeHandle(configuration, trust: trust, sessionContext: digest)
+        self.configuration = configuration
+        self.wantedProtocols = configuration.applicationProtocols.map { Array($0.utf8) }
+        self.identities = Self.table(of: configuration.identities)
+        self.resumptionDigest = digest
+        self.sessions = continued?.sessions ?? ClientSessionCache(limit: configuration.clientSessionLimit)
+        if let continued { unsafe _ = sluice_ctx_copy_ticket_keys(continued.handle, self.handle) }
+    }
+
+    private static func makeHandle(
+        _ configuration: TLSConfiguration, trust: TrustStore, sessionContext: [UInt8]
+    ) throws(TLSFailure) -> OpaquePointer {
+        let method = unsafe configuration.role == .client ? TLS_client_method() : TLS_server_method()
+        ErrorQueue.clear()
+        guard let handle = unsafe SSL_CTX_new(method) else { throw ErrorQueue.failure(.engine, "no TLS context") }
+        do throws(TLSFailure) {
+            let builder = unsafe ContextBuilder(handle: handle, configuration: configuration)
+            try builder.build(trust: trust, sessionContext: sessionContext)
+            return unsafe handle
+        } catch {
+            unsafe SSL_CTX_free(handle)
+            throw error
+        }
+    }
+
+    deinit {
+        unsafe SSL_CTX_free(self.handle)
+    }
+
+    /// The identities to show for `name`, of each key kind the first; empty if none is for it.
+    func identities(for name: String) -> [TLSIdentity] {
+        var chosen: [TLSIdentity] = []
+        for identity in self.identities.values(for: name)
+        where !chosen.contains(where: { $0.keyKind == identity.keyKind }) {
+            chosen.append(identity)
+        }
+        return chosen
+    }
+
+    private static func table(of identities: [TLSIdentity]) -> ServerNameTable<TLSIdentity> {
+        var table = ServerNameTable<TLSIdentity>()
+        for identity in identities {
+            for name in identity.serverNames { table.add(identity, for: name) }
+        }
+        return table
+    }
+}
+
+/// What many connections of one role have in common: certificates, trust, sessions. May be used from any thread.
+public final class TLSContext: Sendable {
+    private let current: Mutex<ContextMaterial>
+
+    /// Reads everything that the configuration names.
+    /// - Throws: `.configuration` or what reading certificates throws; the failure names the file at fault.
+    public init(_ configuration: TLSConfiguration) throws(TLSFailure) {
+        self.current = Mutex(try ContextMaterial(configuration, replacing: nil))
+    }
+
+    /// Replaces everything at once, files read anew. Handshakes that begin later use the new material; connections that
+    /// exist are not touched. Tickets given out earlier are honoured unless what is asked of peers changed.
+    /// - Throws: as `init`; the old material then stays in use.
+    public func reload(_ configuration: TLSConfiguration) throws(TLSFailure) {
+        let material = try ContextMaterial(configuration, replacing: self.material)
+        self.current.withLock { $0 = material }
+    }
+
+    public var configuration: TLSConfiguration { self.material.configuration }
+
+    /// Sessions that a client keeps now.
+    public var keptSessions: Int { self.material.sessions.count }
+
+    var material: ContextMaterial { self.current.withLock { $0 } }
 }

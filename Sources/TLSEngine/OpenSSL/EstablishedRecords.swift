@@ -1,3 +1,5 @@
+import COpenSSL
+
 /// The record protocol of a TLS 1.3 server behind the handshake (RFC 8446 §5): everything that such a connection still
 /// needs, in a fraction of the memory that OpenSSL keeps for it.
 ///
@@ -205,5 +207,321 @@ package final class EstablishedRecords {
     private func countOverhead() throws(RecordViolation) {
         self.overhead += 1
         guard self.overhead <= Self.overheadLimit else { throw .nothingButOverhead }
+    }
+}
+
+/// What the connection sends.
+extension EstablishedRecords {
+    /// Encrypts `plaintext` into `output`, in as few records as it fits.
+    /// - Returns: whether it worked; only memory may lack.
+    package func write(_ plaintext: RawSpan, to output: CiphertextBuffer) -> Bool {
+        self.overhead = 0
+        var start = 0
+        while start < plaintext.byteCount {
+            let end = min(start + RecordSize.content, plaintext.byteCount)
+            if self.owesKeyUpdate || self.writing.sequence >= self.recordsPerKey {
+                guard self.updateWritingKey(output) else { return false }
+            }
+            let content = plaintext.extracting(start..<end)
+            guard self.writing.seal(ContentType.applicationData.rawValue, content, to: output) else { return false }
+            start = end
+        }
+        return true
+    }
+
+    /// Says close_notify: we send no more.
+    package func writeCloseNotify(to output: CiphertextBuffer) -> Bool {
+        self.write(.alert, [1, Alert.closeNotify], output)
+    }
+
+    /// Says why the connection is over.
+    package func writeAlert(_ code: UInt8, to output: CiphertextBuffer) -> Bool {
+        self.write(.alert, [2, code], output)
+    }
+
+    /// KeyUpdate is the last record under the old key, and asks for nothing in return (RFC 8446 §4.6.3).
+    private func updateWritingKey(_ output: CiphertextBuffer) -> Bool {
+        self.owesKeyUpdate = false
+        return self.write(.handshake, [24, 0, 0, 1, 0], output) && self.writing.update()
+    }
+
+    private func write(_ type: ContentType, _ content: [UInt8], _ output: CiphertextBuffer) -> Bool {
+        unsafe self.writing.seal(type.rawValue, content.span.bytes, to: output)
+    }
+}
+
+/// The key of one direction: what it makes of records, and the count of them that is in each nonce (RFC 8446 §5.2 and
+/// §5.3).
+@safe
+package struct RecordKey: ~Copyable {
+    package enum Use: Int32, Sendable {
+        case opening = 0
+        case sealing = 1
+    }
+
+    private static let nonceLength = 12
+    /// Where the parts of `secrets` begin: the traffic secret, the IV, and room for the nonce that is made of it.
+    private static let ivOffset = 48
+    private static let nonceOffset = Self.ivOffset + Self.nonceLength
+
+    let suite: RecordSuite
+    private let use: Use
+    private let context: OpaquePointer
+    private let secrets: SecretBytes
+    /// Records that this key was used for.
+    package private(set) var sequence: UInt64
+
+    /// - Parameter sequence: records that were protected with this key elsewhere.
+    /// - Returns: `nil` if the secret is not as long as the suite's hash, or memory lacks.
+    package static func make(
+        _ suite: RecordSuite, secret: borrowing SecretBytes, use: Use, sequence: UInt64 = 0
+    ) -> RecordKey? {
+        guard secret.count == suite.secretLength, let context = unsafe EVP_CIPHER_CTX_new() else { return nil }
+        let key = unsafe RecordKey(suite, secret, use, context, sequence)
+        let cipher =
+            switch suite {
+            case .aes128GCM: unsafe EVP_aes_128_gcm()
+            case .aes256GCM: unsafe EVP_aes_256_gcm()
+            case .chaCha20Poly1305: unsafe EVP_chacha20_poly1305()
+            }
+        guard unsafe EVP_CipherInit_ex(context, cipher, nil, nil, nil, use.rawValue) == 1, key.install() else {
+            return nil
+        }
+        return key
+    }
+
+    private init(
+        _ suite: RecordSuite, _ secret: borrowing SecretBytes, _ use: Use, _ context: OpaquePointer, _ sequence: UInt64
+    ) {
+        self.suite = suite
+        self.use = use
+        unsafe self.context = context
+        self.secrets = SecretBytes(count: Self.nonceOffset + Self.nonceLength)
+        self.sequence = sequence
+        unsafe self.secrets.start.copyMemory(from: secret.start, byteCount: min(secret.count, Self.ivOffset))
+    }
+
+    deinit {
+        unsafe EVP_CIPHER_CTX_free(self.context)
+    }
+
+    /// Makes key and IV of the secret.
+    private func install() -> Bool {
+        let start = unsafe self.secrets.start
+        let key = SecretBytes(count: self.suite.keyLength)
+        let iv = unsafe start + Self.ivOffset
+        guard unsafe KeySchedule.expand(start, self.suite, label: "key", into: key.start, count: key.count),
+            unsafe KeySchedule.expand(start, self.suite, label: "iv", into: iv, count: Self.nonceLength)
+        else { return false }
+        unsafe (start + Self.nonceOffset).copyMemory(from: iv, byteCount: Self.nonceLength)
+        let bytes = unsafe key.start.assumingMemoryBound(to: UInt8.self)
+        return unsafe EVP_CipherInit_ex(self.context, nil, nil, bytes, nil, self.use.rawValue) == 1
+    }
+
+    /// Goes on to the next secret and the key that it gives (RFC 8446 §7.2).
+    /// - Returns: whether it worked; if not, the key is of no use any more.
+    package mutating func update() -> Bool {
+        let start = unsafe self.secrets.start
+        self.sequence = 0
+        return unsafe KeySchedule.expand(
+            start, self.suite, label: "traffic upd", into: start, count: self.suite.secretLength) && self.install()
+    }
+
+    /// Begins the next record: its nonce, and its header as what is authenticated beside the content.
+    private mutating func begin(_ header: UnsafePointer<UInt8>) -> Bool {
+        let start = unsafe self.secrets.start
+        let low = unsafe start.loadUnaligned(fromByteOffset: Self.ivOffset + 4, as: UInt64.self)
+        unsafe start.storeBytes(of: low ^ self.sequence.bigEndian, toByteOffset: Self.nonceOffset + 4, as: UInt64.self)
+        self.sequence &+= 1
+        let nonce = unsafe (start + Self.nonceOffset).assumingMemoryBound(to: UInt8.self)
+        var count: Int32 = 0
+        return unsafe EVP_CipherInit_ex(self.context, nil, nil, nil, nonce, self.use.rawValue) == 1
+            && EVP_CipherUpdate(self.context, nil, &count, header, Int32(RecordSize.header)) == 1
+    }
+
+    /// Writes one record of at most 2^14 + 238 bytes of content.
+    /// - Parameter type: of the content; 0 makes the last zeros of the content padding, and what is before them the
+    ///   type (RFC 8446 §5.4).
+    /// - Returns: whether it worked; only memory may lack.
+    package mutating func seal(_ type: UInt8, _ content: RawSpan, to output: CiphertextBuffer) -> Bool {
+        let length = content.byteCount + 1 + RecordSize.tag
+        guard length <= RecordSize.fragment else { return false }
+        return unsafe output.extend(by: RecordSize.header + length) { target in
+            unsafe content.withUnsafeBytes { unsafe self.seal(type, $0, into: target) }
+        }
+    }
+
+    /// Writes one record. `target` has room for `content`, the header, the type and the tag.
+    private mutating func seal(
+        _ type: UInt8, _ content: UnsafeRawBufferPointer, into target: UnsafeMutableRawPointer
+    ) -> Bool {
+        let record = unsafe target.assumingMemoryBound(to: UInt8.self)
+        let length = content.count + 1 + RecordSize.tag
+        unsafe record[0] = ContentType.applicationData.rawValue
+        unsafe record[1] = 3
+        unsafe record[2] = 3
+        unsafe record[3] = UInt8(truncatingIfNeeded: length >> 8)
+        unsafe record[4] = UInt8(truncatingIfNeeded: length)
+        guard unsafe self.begin(record) else { return false }
+        var end = unsafe record + RecordSize.header
+        var count: Int32 = 0
+        if let bytes = content.baseAddress, content.count > 0 {
+            let source = unsafe bytes.assumingMemoryBound(to: UInt8.self)
+            guard unsafe EVP_CipherUpdate(self.context, end, &count, source, Int32(content.count)) == 1 else {
+                return false
+            }
+            unsafe end += Int(count)
+        }
+        var last = type
+        guard unsafe EVP_CipherUpdate(self.context, end, &count, &last, 1) == 1 else { return false }
+        unsafe end += Int(count)
+        guard unsafe EVP_CipherFinal_ex(self.context, end, &count) == 1 else { return false }
+        return unsafe EVP_CIPHER_CTX_ctrl(self.context, EVP_CTRL_AEAD_GET_TAG, Int32(RecordSize.tag), end) == 1
+    }
+
+    /// Decrypts one whole record into `target`, which has room for all but header and tag, and may hold anything
+    /// afterwards if this throws.
+    /// - Parameter record: header, at least a tag, at most 2^14 + 256 bytes.
+    /// - Returns: how many bytes there are now, content, type and padding.
+    mutating func open(
+        _ record: UnsafeRawBufferPointer, into target: UnsafeMutableRawPointer
+    ) throws(RecordFault) -> Int {
+        guard let start = record.baseAddress, record.count >= RecordSize.header + RecordSize.tag else { throw .engine }
+        let bytes = unsafe start.assumingMemoryBound(to: UInt8.self)
+        let inner = record.count - RecordSize.header - RecordSize.tag
+        let content = unsafe bytes + RecordSize.header
+        let tag = unsafe UnsafeMutableRawPointer(mutating: content + inner)
+        let output = unsafe target.assumingMemoryBound(to: UInt8.self)
+        var count: Int32 = 0
+        guard unsafe self.begin(bytes),
+            unsafe EVP_CIPHER_CTX_ctrl(self.context, EVP_CTRL_AEAD_SET_TAG, Int32(RecordSize.tag), tag) == 1,
+            unsafe inner == 0 || EVP_CipherUpdate(self.context, output, &count, content, Int32(inner)) == 1
+        else { throw .engine }
+        guard unsafe EVP_CipherFinal_ex(self.context, output + inner, &count) == 1 else { throw .peer(.badRecordMAC) }
+        return inner
+    }
+}
+
+/// What is noted of a server's handshake so that its records can be protected without OpenSSL afterwards. Gone, wiped,
+/// with the handshake.
+struct TrafficSecrets: ~Copyable {
+    private static let fromClient: StaticString = "CLIENT_TRAFFIC_SECRET_0 "
+    private static let fromServer: StaticString = "SERVER_TRAFFIC_SECRET_0 "
+
+    private var client = SecretBytes?.none
+    private var server = SecretBytes?.none
+    /// Records that OpenSSL wrote under the application key, which are tickets; `nil` until our Finished was written.
+    private var written: UInt64?
+
+    /// Takes a line of the key log, if it holds one of the two secrets.
+    mutating func noteKey(_ line: UnsafePointer<CChar>) {
+        if let secret = unsafe Self.secret(in: line, behind: Self.fromClient) {
+            self.client = consume secret
+        } else if let secret = unsafe Self.secret(in: line, behind: Self.fromServer) {
+            self.server = consume secret
+        }
+    }
+
+    /// Counts a record whose header was written.
+    mutating func noteRecord() {
+        self.written? += 1
+    }
+
+    /// From here on records are under the application key (RFC 8446 §4.4.4).
+    mutating func noteFinished() {
+        self.written = 0
+    }
+
+    /// - Returns: `nil` if something of it is not known, or memory lacks.
+    mutating func makeRecords(_ suite: RecordSuite) -> EstablishedRecords? {
+        let client = self.client.take()
+        let server = self.server.take()
+        guard let client, let server, let written = self.written,
+            let reading = RecordKey.make(suite, secret: client, use: .opening),
+            let writing = RecordKey.make(suite, secret: server, use: .sealing, sequence: written)
+        else { return nil }
+        return EstablishedRecords(reading: reading, writing: writing)
+    }
+
+    /// The secret in a line "LABEL random secret", both in hexadecimal; `nil` if the label is another.
+    private static func secret(in line: UnsafePointer<CChar>, behind label: StaticString) -> SecretBytes? {
+        let text = unsafe UnsafeBufferPointer(start: line, count: strlen(line))
+        let labelCount = label.utf8CodeUnitCount
+        let start = labelCount + 2 * Int(SSL3_RANDOM_SIZE) + 1
+        guard text.count > start, unsafe memcmp(line, label.utf8Start, labelCount) == 0 else { return nil }
+        let secret = SecretBytes(count: (text.count - start) / 2)
+        for index in 0..<secret.count {
+            let offset = start + 2 * index
+            guard let high = unsafe Self.digit(text[offset]), let low = unsafe Self.digit(text[offset + 1]) else {
+                return nil
+            }
+            unsafe secret.start.storeBytes(of: high << 4 | low, toByteOffset: index, as: UInt8.self)
+        }
+        return secret
+    }
+
+    private static func digit(_ character: CChar) -> UInt8? {
+        switch UInt8(bitPattern: character) {
+        case let byte where (0x30...0x39).contains(byte): byte - 0x30
+        case let byte where (0x61...0x66).contains(byte): byte - 0x61 + 10
+        case let byte where (0x41...0x46).contains(byte): byte - 0x41 + 10
+        default: nil
+        }
+    }
+}
+
+/// The part of TLS 1.3's key schedule that lies behind the traffic secrets (RFC 8446 §7.1 to §7.3).
+package enum KeySchedule {
+    /// HKDF-Expand-Label without a context, for results no longer than the suite's hash: one block of HMAC.
+    /// - Parameter target: takes `count` bytes; may be the secret itself.
+    /// - Returns: whether it worked; only memory may lack.
+    static func expand(
+        _ secret: UnsafeRawPointer, _ suite: RecordSuite, label: StaticString, into target: UnsafeMutableRawPointer,
+        count: Int
+    ) -> Bool {
+        guard count <= suite.secretLength else { return false }
+        let hash = unsafe suite == .aes256GCM ? EVP_sha384() : EVP_sha256()
+        return unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Int(EVP_MAX_MD_SIZE)) { block in
+            let worked = unsafe Self.withDescription(of: label, count: count) { description in
+                unsafe HMAC(
+                    hash, secret, Int32(suite.secretLength), description.baseAddress, description.count,
+                    block.baseAddress, nil) != nil
+            }
+            if worked, let start = block.baseAddress { unsafe target.copyMemory(from: start, byteCount: count) }
+            unsafe OPENSSL_cleanse(block.baseAddress, block.count)
+            return worked
+        }
+    }
+
+    /// The HkdfLabel of §7.1, and behind it the number of HKDF's first and only block (RFC 5869 §2.3).
+    private static func withDescription<R>(
+        of label: StaticString, count: Int, _ body: (UnsafeMutableBufferPointer<UInt8>) -> R
+    ) -> R {
+        let prefix: StaticString = "tls13 "
+        let length = prefix.utf8CodeUnitCount + label.utf8CodeUnitCount
+        return unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: length + 5) { bytes in
+            unsafe bytes[0] = 0
+            unsafe bytes[1] = UInt8(truncatingIfNeeded: count)
+            unsafe bytes[2] = UInt8(truncatingIfNeeded: length)
+            var end = 3
+            for text in [prefix, label] {
+                text.withUTF8Buffer { units in
+                    for index in 0..<units.count { unsafe bytes[end + index] = unsafe units[index] }
+                }
+                end += text.utf8CodeUnitCount
+            }
+            unsafe bytes[end] = 0
+            unsafe bytes[end + 1] = 1
+            return unsafe body(bytes)
+        }
+    }
+
+    /// For checks against published values.
+    package static func expand(_ secret: [UInt8], _ suite: RecordSuite, label: StaticString, count: Int) -> [UInt8]? {
+        guard secret.count == suite.secretLength, count >= 0, count <= suite.secretLength else { return nil }
+        let from = SecretBytes(secret)
+        let to = SecretBytes(count: count)
+        guard unsafe Self.expand(from.start, suite, label: label, into: to.start, count: count) else { return nil }
+        return unsafe [UInt8](UnsafeRawBufferPointer(start: to.start, count: count))
     }
 }

@@ -235,3 +235,288 @@ public final class SecureConnection {
         dialogue.chosenIdentity = identity.map { .given($0) } ?? .without
     }
 }
+
+/// The handshake, with the two questions that may interrupt it.
+extension SecureConnection {
+    /// Whether the server's caller decides over client certificates.
+    ///
+    /// OpenSSL can suspend a client's verification but not a server's. So a server goes on provisionally, and OpenSSL
+    /// sees no further input: the handshake cannot proceed past the next record, no application data passes in either
+    /// direction, and no ticket is issued, before the caller has answered.
+    var decidesLate: Bool {
+        let configuration = self.material.configuration
+        return configuration.role == .server && configuration.asksForDecision && configuration.peerVerification != .none
+    }
+
+    func handshake(_ dialogue: HandshakeDialogue) -> SecureEvent? {
+        if self.decidesLate, dialogue.decision == .reject { return self.refuseClient(dialogue) }
+        ErrorQueue.clear()
+        let result = unsafe SSL_do_handshake(self.ssl)
+        if let request = dialogue.request {
+            dialogue.request = nil
+            dialogue.question = .verification
+            return .verificationRequested(request)
+        }
+        if result == 1 { return self.completeHandshake(dialogue) }
+        switch unsafe SSL_get_error(self.ssl, result) {
+        case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE:
+            return nil
+        case SSL_ERROR_WANT_X509_LOOKUP:
+            dialogue.question = .clientCertificate
+            return .clientCertificateRequested(issuers: self.acceptedIssuers())
+        case SSL_ERROR_ZERO_RETURN:
+            self.fail(.closedDuringHandshake, "the peer closed during the handshake")
+        default:
+            self.fail(ErrorQueue.saysNotTLS ? .notTLS : .handshake, "the handshake failed")
+        }
+        return self.tellFailure()
+    }
+
+    private func completeHandshake(_ dialogue: HandshakeDialogue) -> SecureEvent? {
+        guard let facts = self.facts() else {
+            self.fail(.engine, "the handshake has no facts")
+            return self.tellFailure()
+        }
+        if self.decidesLate, dialogue.decision == .accept { self.issueWithheldTickets(facts.version) }
+        self.takeRecordsOver(dialogue, facts)
+        self.phase = .open
+        self.flushOutput()
+        return .handshakeCompleted(facts)
+    }
+
+    private func issueWithheldTickets(_ version: TLSVersion) {
+        guard version == .tls13, self.material.configuration.resumption != .off else { return }
+        unsafe SSL_new_session_ticket(self.ssl)
+        unsafe SSL_do_handshake(self.ssl)
+        ErrorQueue.clear()
+    }
+
+    /// Ends the handshake of a client that was rejected after OpenSSL had gone on.
+    private func refuseClient(_ dialogue: HandshakeDialogue) -> SecureEvent? {
+        ErrorQueue.clear()
+        if unsafe SSL_version(self.ssl) == TLS1_2_VERSION {
+            // Held before the client's ChangeCipherSpec, so both directions are still in the clear: bad_certificate.
+            self.write(record: [0x15, 0x03, 0x03, 0x00, 0x02, 0x02, 0x2A])
+            self.alert = TLSAlert(code: 42, origin: .ours)
+        } else {
+            self.refuseSignature()
+        }
+        dialogue.refusal = .rejected
+        self.fail(.rejected, "rejected")
+        return self.tellFailure()
+    }
+
+    private func write(record: [UInt8]) {
+        unsafe record.withUnsafeBytes { bytes in
+            guard let start = bytes.baseAddress else { return }
+            unsafe self.channel.pointee.output.append(start, count: bytes.count)
+        }
+    }
+
+    /// OpenSSL sends an encrypted alert only where it finds a fault itself: in the client's signature if that is here
+    /// (handshake_failure), else in a record that no peer may send (unexpected_message).
+    private func refuseSignature() {
+        unsafe sluice_refuse_signatures(self.ssl)
+        unsafe SSL_do_handshake(self.ssl)
+        if self.alert == nil { self.provokeAlert() }
+    }
+
+    /// Has OpenSSL send unexpected_message, by showing it a record that no peer may send.
+    func provokeAlert() {
+        let impossible: [UInt8] = [0x16, 0x03, 0x03, 0xFF, 0xFF]
+        unsafe impossible.withUnsafeBytes { bytes in
+            unsafe self.channel.pointee.input = bytes
+            var byte: UInt8 = 0
+            var count = 0
+            unsafe SSL_read_ex(self.ssl, &byte, 1, &count)
+            unsafe self.channel.pointee.input = UnsafeRawBufferPointer(start: nil, count: 0)
+        }
+        ErrorQueue.clear()
+    }
+
+    private func acceptedIssuers() -> [[UInt8]] {
+        let names = unsafe SSL_get0_peer_CA_list(self.ssl)
+        return (0..<(unsafe sluice_name_count(names))).map { index in
+            unsafe CertificateFields.derBytes(ofName: sluice_name_at(names, index))
+        }
+    }
+
+    func offerSession() {
+        guard let key = self.resumptionKey, self.material.configuration.resumption != .off else { return }
+        unsafe self.material.sessions.session(for: key)?.offer(on: self.ssl)
+    }
+}
+
+/// What OpenSSL asks in the middle of a handshake.
+extension SecureConnection {
+    /// Verifies the peer's chain, or begins to wait for the caller's decision over it.
+    /// - Returns: whether the handshake goes on.
+    func judgePeer(_ store: OpaquePointer) -> Bool {
+        guard let dialogue = self.dialogue else { return false }
+        if let decision = dialogue.decision { return unsafe self.apply(decision, dialogue, store) }
+        let verdict = unsafe self.verdict(store)
+        let configuration = self.material.configuration
+        // OpenSSL would keep the verified chain for as long as the connection lives; nobody asks for it.
+        defer { unsafe X509_STORE_CTX_set0_verified_chain(store, nil) }
+        guard configuration.asksForDecision else {
+            if verdict.isValid { return true }
+            let pinned = verdict.code == X509_V_ERR_APPLICATION_VERIFICATION
+            dialogue.refusal = pinned ? .pinMismatch : .verification(verdict)
+            return false
+        }
+        let chain = unsafe Self.derChain(X509_STORE_CTX_get0_untrusted(store))
+        dialogue.request = VerificationRequest(
+            peerChain: chain, verdict: verdict, serverName: self.serverName ?? self.requestedName)
+        // Until the caller answers, provisionally: the server's input is held, the client is suspended.
+        unsafe X509_STORE_CTX_set_error(store, X509_V_OK)
+        if configuration.role == .server {
+            unsafe self.channel.pointee.inputHeld = true
+        } else {
+            unsafe sluice_suspend_verification(self.ssl)
+        }
+        return true
+    }
+
+    private func apply(
+        _ decision: VerificationDecision, _ dialogue: HandshakeDialogue, _ store: OpaquePointer
+    ) -> Bool {
+        switch decision {
+        case .accept:
+            unsafe X509_STORE_CTX_set_error(store, X509_V_OK)
+            return true
+        case .reject:
+            dialogue.refusal = .rejected
+            unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_CERT_REJECTED)
+            return false
+        }
+    }
+
+    private func verdict(_ store: OpaquePointer) -> VerificationVerdict {
+        let configuration = self.material.configuration
+        if configuration.peerVerification != .none {
+            let valid = unsafe X509_verify_cert(store) == 1
+            let code = unsafe X509_STORE_CTX_get_error(store)
+            guard valid, code == X509_V_OK else { return unsafe self.verdict(store, code) }
+        }
+        if !configuration.pins.isEmpty, unsafe !self.matchesPin(store, configuration.pins) {
+            unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_APPLICATION_VERIFICATION)
+            return VerificationVerdict(
+                code: X509_V_ERR_APPLICATION_VERIFICATION, text: "no pinned key in the chain", depth: 0)
+        }
+        return VerificationVerdict(code: X509_V_OK, text: "ok", depth: 0)
+    }
+
+    private func verdict(_ store: OpaquePointer, _ found: Int32) -> VerificationVerdict {
+        // A verification that could not be done has failed, whatever the code says.
+        let code = found == X509_V_OK ? X509_V_ERR_UNSPECIFIED : found
+        unsafe X509_STORE_CTX_set_error(store, code)
+        return VerificationVerdict(
+            code: code, text: unsafe String(cString: X509_verify_cert_error_string(Int(code))),
+            depth: Int(unsafe X509_STORE_CTX_get_error_depth(store)))
+    }
+
+    /// Without verification the chain that the peer sent proves nothing, so only its own key counts.
+    private func matchesPin(_ store: OpaquePointer, _ pins: Set<PublicKeyPin>) -> Bool {
+        let chain = unsafe X509_STORE_CTX_get0_chain(store)
+        let count = unsafe sluice_x509_count(chain)
+        guard count > 0 else {
+            return unsafe CertificateFields.pin(of: X509_STORE_CTX_get0_cert(store)).map(pins.contains) ?? false
+        }
+        return (0..<count).contains { index in
+            unsafe CertificateFields.pin(of: sluice_x509_at(chain, index)).map(pins.contains) ?? false
+        }
+    }
+
+    /// Server: shows the identities for the name that was asked for; the default ones are in place already. Client:
+    /// shows what the caller gave, or begins to wait for it.
+    /// - Returns: 1 to go on, 0 to fail, -1 to be asked again.
+    func chooseIdentity() -> Int32 {
+        if self.material.configuration.role == .server { return self.showRequestedIdentity() ? 1 : 0 }
+        switch self.dialogue?.chosenIdentity ?? .without {
+        case .undecided: return -1
+        case .without: return 1
+        case .given(let identity): return unsafe identity.install(on: self.ssl) ? 1 : 0
+        }
+    }
+
+    private func showRequestedIdentity() -> Bool {
+        guard let name = self.requestedName else { return true }
+        let wanted = self.material.identities(for: name)
+        guard let first = wanted.first, first !== self.material.configuration.identities.first else { return true }
+        unsafe SSL_certs_clear(self.ssl)
+        return wanted.allSatisfy { unsafe $0.install(on: self.ssl) }
+    }
+
+    /// Takes over the reference to a session that the server lets us resume.
+    func keep(_ session: OpaquePointer) -> Bool {
+        guard let key = self.resumptionKey else { return false }
+        self.material.sessions.store(unsafe KeptSession(owning: session), for: key)
+        return true
+    }
+}
+
+/// What the handshake agreed on, read from OpenSSL.
+extension SecureConnection {
+    func facts() -> TLSFacts? {
+        guard let version = TLSVersion(rawValue: UInt16(truncatingIfNeeded: unsafe SSL_version(self.ssl))),
+            let cipher = unsafe SSL_get_current_cipher(self.ssl)
+        else { return nil }
+        let identifier = unsafe SSL_CIPHER_get_protocol_id(cipher)
+        // A literal costs each connection nothing.
+        let name =
+            RecordSuite(rawValue: identifier)?.name
+            ?? (unsafe SSL_CIPHER_standard_name(cipher).map { unsafe String(cString: $0) })
+        return TLSFacts(
+            version: version, cipherName: name ?? "unknown", cipherIdentifier: identifier,
+            applicationProtocol: self.applicationProtocol(), serverName: self.requestedName,
+            peerChain: self.peerChain(), resumed: unsafe SSL_session_reused(self.ssl) == 1)
+    }
+
+    /// The name in the ClientHello, ours or the peer's.
+    var requestedName: String? {
+        guard let name = unsafe SSL_get_servername(self.ssl, TLSEXT_NAMETYPE_host_name) else { return nil }
+        return unsafe String(cString: name)
+    }
+
+    private func applicationProtocol() -> String? {
+        var start: UnsafePointer<UInt8>?
+        var count: UInt32 = 0
+        unsafe SSL_get0_alpn_selected(self.ssl, &start, &count)
+        guard let start = unsafe start, count > 0 else { return nil }
+        return unsafe String(decoding: UnsafeBufferPointer(start: start, count: Int(count)), as: UTF8.self)
+    }
+
+    private func peerChain() -> [[UInt8]] {
+        guard let own = unsafe SSL_get0_peer_certificate(self.ssl) else { return [] }
+        let chain = unsafe Self.derChain(SSL_get_peer_cert_chain(self.ssl))
+        let first = unsafe CertificateFields.derBytes(of: own)
+        // A server's view of the chain leaves the peer's own certificate out, a client's does not.
+        return chain.first == first ? chain : [first] + chain
+    }
+
+    static func derChain(_ stack: OpaquePointer?) -> [[UInt8]] {
+        (0..<(unsafe sluice_x509_count(stack))).map { index in
+            unsafe CertificateFields.derBytes(of: sluice_x509_at(stack, index))
+        }
+    }
+}
+
+/// What passes between the caller and a handshake; gone when the handshake is over.
+final class HandshakeDialogue {
+    /// What the caller was asked and has not answered.
+    enum Question {
+        case none
+        case verification
+        case clientCertificate
+    }
+
+    var question = Question.none
+    /// Put here in the middle of OpenSSL's work, asked when that returns.
+    var request: VerificationRequest?
+    var decision: VerificationDecision?
+    var chosenIdentity = ChosenIdentity.undecided
+    /// Why the peer was refused, to tell it better than OpenSSL's "certificate verify failed" does.
+    var refusal: TLSFailure.Kind?
+    /// Server: what its records will need.
+    var secrets = TrafficSecrets()
+}

@@ -133,3 +133,11 @@ public final class TLSIdentity: @unchecked Sendable {
         unsafe SSL_CTX_use_cert_and_key(context, self.certificate, self.key, self.chain, 1) == 1
     }
 }
+
+/// What a client shows of itself when it is asked.
+enum ChosenIdentity {
+    /// The caller was not asked or has not answered.
+    case undecided
+    case without
+    case given(TLSIdentity)
+}

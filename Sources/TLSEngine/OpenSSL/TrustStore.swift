@@ -65,3 +65,56 @@ extension CertificateSource {
         }
     }
 }
+
+/// Where this system keeps the roots that it trusts. OpenSSL knows one place, fixed when it was built; a program that
+/// carries its own OpenSSL may run on another distribution than the one that place is right for.
+enum SystemRoots {
+    /// Bundles: Debian and Alpine, Fedora, openSUSE, RHEL, BSD and macOS.
+    private static let files = [
+        "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
+        "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/cert.pem", "/usr/local/etc/ssl/cert.pem",
+    ]
+    private static let directories = ["/etc/ssl/certs", "/etc/pki/tls/certs", "/system/etc/security/cacerts"]
+
+    /// Makes `store` look in the first place there is.
+    /// - Returns: whether there is any.
+    static func add(to store: OpaquePointer) -> Bool {
+        if let chosen = Self.chosenByEnvironment() {
+            return chosen.isEmpty ? false : unsafe Self.load(chosen, into: store)
+        }
+        let ownFile = unsafe X509_get_default_cert_file().map { unsafe String(cString: $0) }
+        let ownDirectory = unsafe X509_get_default_cert_dir().map { unsafe String(cString: $0) }
+        let own = [ownFile, ownDirectory].compactMap(\.self).filter(Self.exists)
+        if !own.isEmpty, unsafe Self.load(own, into: store) { return true }
+        for path in Self.files + Self.directories where Self.exists(path) {
+            if unsafe Self.load([path], into: store) { return true }
+        }
+        return false
+    }
+
+    /// The paths that SSL_CERT_FILE and SSL_CERT_DIR name, those of them that exist; `nil` if neither is set.
+    private static func chosenByEnvironment() -> [String]? {
+        let names = unsafe [X509_get_default_cert_file_env(), X509_get_default_cert_dir_env()]
+        let values = unsafe names.compactMap { name in
+            unsafe sluice_environment(name).map { unsafe String(cString: $0) }
+        }
+        guard !values.isEmpty else { return nil }
+        return values.flatMap { $0.split(separator: ":").map(String.init) }.filter(Self.exists)
+    }
+
+    private static func exists(_ path: String) -> Bool {
+        unsafe sluice_path_exists(path) != 0
+    }
+
+    private static func load(_ paths: [String], into store: OpaquePointer) -> Bool {
+        var loaded = false
+        for path in paths {
+            let done =
+                unsafe sluice_path_is_directory(path) != 0
+                ? unsafe X509_STORE_load_path(store, path) : unsafe X509_STORE_load_file(store, path)
+            loaded = loaded || done == 1
+        }
+        ErrorQueue.clear()
+        return loaded
+    }
+}

@@ -1,5 +1,6 @@
 import ByteKernels
 import Foundation
+import HTTPTransport
 import Synchronization
 
 /// Bytes on their way from a loader to whoever awaits them, in bounded number. The loader's side of it; usable from any
@@ -129,5 +130,96 @@ package final class ByteChannel: Sendable {
         }
         waiter?.resume(throwing: URLError(.cancelled))
         if isNews { self.abandoned() }
+    }
+}
+
+/// The reader's side of a channel before anybody reads: when it goes away unread, the channel is abandoned.
+package final class ByteConsumer: Sendable {
+    let channel: ByteChannel
+
+    package init(_ channel: ByteChannel) {
+        self.channel = channel
+    }
+
+    deinit {
+        self.channel.abandon()
+    }
+}
+
+/// Lets more of a content come when whoever reads its bytes has room for it again.
+final class ByteWindow: Sendable {
+    private let waiting: AwaitedTask
+
+    init(_ waiting: AwaitedTask) {
+        self.waiting = waiting
+    }
+
+    func wanted() {
+        guard let transfer = (self.waiting.task as? URLSessionDataTask)?.transfer else { return }
+        transfer.core.pool.execute { transfer.channelHasRoom() }
+    }
+}
+
+/// Who reads a channel: when it goes away, the channel is abandoned. What two readers of one channel get is shared out
+/// between them, and the first to go ends it for both.
+@usableFromInline
+package final class ByteReader: Sendable {
+    private let consumer: ByteConsumer
+
+    package init(_ consumer: ByteConsumer) {
+        self.consumer = consumer
+    }
+
+    deinit {
+        self.consumer.channel.abandon()
+    }
+
+    /// The next bytes, at least one; `nil` at the end.
+    ///
+    /// Cancelling the awaiting task abandons the channel.
+    /// - Throws: what the loader ended with; `URLError.cancelled` after a cancellation.
+    package func nextRun(isolation actor: isolated (any Actor)? = #isolation) async throws -> [UInt8]? {
+        let channel = self.consumer.channel
+        if Task.isCancelled { channel.abandon() }
+        switch channel.take() {
+        case .run(let run): return run
+        case .ended(let error):
+            if let error { throw error }
+            return nil
+        case .later: break
+        }
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation(isolation: actor) { channel.wait($0) }
+        } onCancel: {
+            channel.abandon()
+        }
+    }
+}
+
+/// Byte by byte through the runs of a channel; suspends only between them.
+@usableFromInline
+package struct ByteIterator: AsyncIteratorProtocol {
+    @usableFromInline var run: [UInt8] = []
+    @usableFromInline var position = 0
+    @usableFromInline let reader: ByteReader
+
+    package init(_ reader: ByteReader) {
+        self.reader = reader
+    }
+
+    @inlinable
+    package mutating func next(isolation actor: isolated (any Actor)?) async throws -> UInt8? {
+        if self.position == self.run.count, try await !self.loadRun(isolation: actor) { return nil }
+        defer { self.position += 1 }
+        return self.run[self.position]
+    }
+
+    /// - Returns: whether there is another byte.
+    @usableFromInline
+    package mutating func loadRun(isolation actor: isolated (any Actor)?) async throws -> Bool {
+        let run = try await self.reader.nextRun(isolation: actor)
+        self.run = run ?? []
+        self.position = 0
+        return run != nil
     }
 }

@@ -140,3 +140,109 @@ struct DiskStore: Sendable {
         return hasher.finalize() + self.ending
     }
 }
+
+/// The form of a stored response's file: eight bytes that name the form, the lengths of the record and of the content
+/// as eight bytes each with the lowest first, the record as a property list, the content.
+///
+/// A file that another form, another length or a broken record shows to be none of these holds nothing.
+enum DiskEntry {
+    private static let mark = Array("SLUICEC1".utf8)
+    private static let headerLength = 24
+
+    static func written(_ record: DiskRecord, content: Data) -> Data? {
+        let encoder = PropertyListEncoder()
+        encoder.outputFormat = .binary
+        guard let head = try? encoder.encode(record) else { return nil }
+        var file = Data(capacity: self.headerLength + head.count + content.count)
+        file.append(contentsOf: self.mark)
+        file.append(contentsOf: self.bytes(head.count))
+        file.append(contentsOf: self.bytes(content.count))
+        file.append(head)
+        file.append(content)
+        return file
+    }
+
+    static func read(_ file: Data) -> (record: DiskRecord, content: Data)? {
+        let header = [UInt8](file.prefix(self.headerLength))
+        guard header.count == self.headerLength, header.prefix(8).elementsEqual(self.mark),
+            let headLength = self.length(header[8..<16]), let contentLength = self.length(header[16..<24]),
+            headLength <= file.count, contentLength <= file.count,
+            self.headerLength + headLength + contentLength == file.count
+        else { return nil }
+        let start = file.startIndex + self.headerLength
+        let head = file[start..<start + headLength]
+        guard let record = try? PropertyListDecoder().decode(DiskRecord.self, from: head) else { return nil }
+        return (record, Data(file[(start + headLength)...]))
+    }
+
+    private static func bytes(_ length: Int) -> [UInt8] {
+        (0..<8).map { UInt8(truncatingIfNeeded: length >> ($0 * 8)) }
+    }
+
+    private static func length(_ bytes: ArraySlice<UInt8>) -> Int? {
+        Int(exactly: bytes.reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
+    }
+}
+
+/// What the file of a stored response says before the content.
+struct DiskRecord: Codable {
+    /// Which response this is: two keys may want the same file.
+    let key: String
+    let stored: Date
+    let url: URL?
+    let mimeType: String?
+    let expectedContentLength: Int64
+    let textEncodingName: String?
+    let suggestedFilename: String
+    /// These three are of a response over HTTP.
+    let status: Int?
+    let httpVersion: String?
+    let fields: [String: String]?
+    /// A property list.
+    let userInfo: Data?
+    let exchange: CachedExchange?
+
+    init(_ cached: CachedURLResponse, key: String, stored: Date, exchange: CachedExchange) {
+        let facts = cached.response.facts
+        let http = cached.response as? HTTPURLResponse
+        self.key = key
+        self.stored = stored
+        self.url = facts.url
+        self.mimeType = facts.mimeType
+        self.expectedContentLength = facts.expectedContentLength
+        self.textEncodingName = facts.textEncodingName
+        self.suggestedFilename = facts.suggestedFilename
+        self.status = http?.statusCode
+        self.httpVersion = http?.httpVersion
+        self.fields = http?.fields
+        self.userInfo = cached.userInfo.flatMap(Self.list)
+        self.exchange = exchange
+    }
+
+    func response(with content: Data) -> CachedURLResponse {
+        let facts = ResponseFacts(
+            url: self.url, mimeType: self.mimeType, expectedContentLength: self.expectedContentLength,
+            textEncodingName: self.textEncodingName,
+            suggestedFilename: SuggestedFilename.fit(self.suggestedFilename) ?? SuggestedFilename.unknown)
+        let response = self.status.map {
+            HTTPURLResponse(facts, statusCode: $0, httpVersion: self.httpVersion, fields: self.fields ?? [:])
+        }
+        let notes = self.userInfo.flatMap {
+            try? PropertyListSerialization.propertyList(from: $0, format: nil) as? [String: Any]
+        }
+        return CachedURLResponse(
+            response: response ?? URLResponse(facts), data: content, userInfo: notes, storagePolicy: .allowed,
+            exchange: self.exchange)
+    }
+
+    /// - Returns: `nil` for what no property list holds.
+    private static func list(_ notes: [AnyHashable: Any]) -> Data? {
+        var list: [String: Any] = [:]
+        for (key, value) in notes {
+            guard let key = key as? String else { return nil }
+            list[key] = value
+        }
+        guard PropertyListSerialization.propertyList(list, isValidFor: .binary) else { return nil }
+        return try? PropertyListSerialization.data(fromPropertyList: list, format: .binary, options: 0)
+    }
+}

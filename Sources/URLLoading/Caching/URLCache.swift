@@ -1,4 +1,7 @@
 import Foundation
+import HTTPSemantics
+import HTTPTransport
+import HTTPTypes
 import Synchronization
 
 /// A store of responses to GET, in memory and on disk, for any number of threads: one for each URL.
@@ -169,5 +172,179 @@ open class URLCache: NSObject, @unchecked Sendable {
     private static func key(for request: URLRequest) -> String? {
         guard request.httpMethod == "GET", let url = request.url?.absoluteString else { return nil }
         return String(url.prefix { $0 != "#" })
+    }
+}
+
+extension URLCache {
+    /// Where a response may be kept.
+    public enum StoragePolicy: UInt, Sendable {
+        case allowed = 0
+        case allowedInMemoryOnly = 1
+        case notAllowed = 2
+    }
+}
+
+extension URLCache {
+    /// As `getCachedResponse(for:completionHandler:)`.
+    public func cachedResponse(for dataTask: URLSessionDataTask) async -> CachedURLResponse? {
+        await withCheckedContinuation { continuation in
+            self.getCachedResponse(for: dataTask) { continuation.resume(returning: $0) }
+        }
+    }
+}
+
+/// A response with its content, as a cache keeps it. It does not change once made.
+open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
+    private let answer: URLResponse
+    private let content: Data
+    private let notes: [AnyHashable: Any]?
+    private let policy: URLCache.StoragePolicy
+    /// `nil` for a response that the program made: its age counts from when it is stored, or from its own `Date`.
+    package private(set) var exchange: CachedExchange?
+
+    open class var supportsSecureCoding: Bool { true }
+
+    /// May be kept in memory and on disk.
+    public init(response: URLResponse, data: Data) {
+        self.answer = response
+        self.content = data
+        self.notes = nil
+        self.policy = .allowed
+        super.init()
+    }
+
+    /// - Parameter userInfo: goes to disk where it consists of what property lists hold, under keys that are texts.
+    public init(
+        response: URLResponse, data: Data, userInfo: [AnyHashable: Any]? = nil, storagePolicy: URLCache.StoragePolicy
+    ) {
+        self.answer = response
+        self.content = data
+        self.notes = userInfo
+        self.policy = storagePolicy
+        super.init()
+    }
+
+    package convenience init(
+        response: URLResponse, data: Data, userInfo: [AnyHashable: Any]?, storagePolicy: URLCache.StoragePolicy,
+        exchange: CachedExchange?
+    ) {
+        self.init(response: response, data: data, userInfo: userInfo, storagePolicy: storagePolicy)
+        self.exchange = exchange
+    }
+
+    /// Inherited by a subclass that overrides both designated initializers.
+    public required convenience init?(coder: NSCoder) {
+        guard coder.allowsKeyedCoding,
+            let response = coder.decodeObject(of: [URLResponse.self, HTTPURLResponse.self], forKey: "response")
+                as? URLResponse,
+            let data = coder.decodeObject(of: NSData.self, forKey: "data")
+        else { return nil }
+        let policy = UInt(exactly: coder.decodeInt64(forKey: "storagePolicy"))
+        self.init(
+            response: response, data: Data(referencing: data), userInfo: nil,
+            storagePolicy: policy.flatMap(URLCache.StoragePolicy.init) ?? .notAllowed)
+    }
+
+    open func encode(with coder: NSCoder) {
+        coder.encode(self.answer, forKey: "response")
+        coder.encode(NSData(data: self.content), forKey: "data")
+        coder.encode(Int64(self.policy.rawValue), forKey: "storagePolicy")
+    }
+
+    open override func copy() -> Any { self.copy(with: nil) }
+    open func copy(with zone: NSZone?) -> Any { self }
+
+    open var response: URLResponse { self.answer }
+    /// Decoded of its content codings.
+    open var data: Data { self.content }
+    open var userInfo: [AnyHashable: Any]? { self.notes }
+    open var storagePolicy: URLCache.StoragePolicy { self.policy }
+
+    /// `userInfo` does not count: what is in it need not be comparable.
+    open override func isEqual(_ object: Any?) -> Bool {
+        guard let other = object as? CachedURLResponse else { return false }
+        return other === self
+            || other.answer == self.answer && other.content == self.content && other.policy == self.policy
+    }
+
+    open override var hash: Int {
+        var hasher = Hasher()
+        hasher.combine(self.answer)
+        hasher.combine(self.content)
+        hasher.combine(self.policy)
+        return hasher.finalize()
+    }
+}
+
+extension CachedURLResponse {
+    /// A response that came over HTTP, with what the rules of caches ask about it.
+    package convenience init(
+        response: HTTPURLResponse, data: Data, userInfo: [AnyHashable: Any]? = nil,
+        storagePolicy: URLCache.StoragePolicy, entry: CacheEntry
+    ) {
+        let exchange = CachedExchange(
+            requestTime: entry.requestTime.seconds, responseTime: entry.responseTime.seconds,
+            selection: entry.selection.values)
+        self.init(
+            response: response, data: data, userInfo: userInfo, storagePolicy: storagePolicy, exchange: exchange)
+    }
+
+    /// The same response, as one that came by `exchange`.
+    func with(_ exchange: CachedExchange) -> CachedURLResponse {
+        CachedURLResponse(
+            response: self.response, data: self.data, userInfo: self.userInfo, storagePolicy: self.storagePolicy,
+            exchange: exchange)
+    }
+
+    /// What the rules of caches ask about the response; `nil` where nothing is known of its age, or where it did not
+    /// come over HTTP.
+    package var entry: CacheEntry? {
+        guard let exchange, let response = self.response as? HTTPURLResponse else { return nil }
+        return CacheEntry(
+            status: response.statusCode, fields: response.httpFields,
+            selection: VarySelection(values: exchange.selection),
+            requestTime: HTTPDate(seconds: exchange.requestTime),
+            responseTime: HTTPDate(seconds: exchange.responseTime))
+    }
+}
+
+extension NSURLRequest.CachePolicy {
+    /// The policy by its meaning.
+    package var meaning: HTTPSemantics.CachePolicy {
+        switch self {
+        case .useProtocolCachePolicy: .protocolDecides
+        case .reloadIgnoringLocalCacheData: .reload
+        case .reloadIgnoringLocalAndRemoteCacheData: .reloadEverywhere
+        case .returnCacheDataElseLoad: .storedElseLoad
+        case .returnCacheDataDontLoad: .storedOnly
+        case .reloadRevalidatingCacheData: .revalidate
+        }
+    }
+}
+
+/// What a cache must know of the exchange that brought a response, beyond the response itself (RFC 9111 §4.1, §4.2.3).
+package struct CachedExchange: Codable, Hashable, Sendable {
+    /// Seconds since 1970, by the clock of this machine.
+    package var requestTime: Int64
+    package var responseTime: Int64
+    /// What the request said in the fields that `Vary` names; `nil` for a response that is an answer to no other request.
+    package var selection: [String: String?]?
+
+    package init(requestTime: Int64, responseTime: Int64, selection: [String: String?]?) {
+        self.requestTime = requestTime
+        self.responseTime = responseTime
+        self.selection = selection
+    }
+}
+
+extension CachedExchange {
+    /// Of a response that the program stores itself: as if it came at that time. Of the fields that it varies by only
+    /// those count that `request` itself says: what a session adds is not known here, and the program means it for the URL.
+    init(storing response: URLResponse, for request: URLRequest, at time: Date) {
+        let seconds = HTTPDate(time).seconds
+        let fields = (response as? HTTPURLResponse)?.httpFields ?? [:]
+        let selection = VarySelection(response: fields, request: HTTPFields(request.allHTTPHeaderFields)).values ?? [:]
+        self.init(
+            requestTime: seconds, responseTime: seconds, selection: selection.filter { $0.value != nil })
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// A server, a proxy or a TLS handshake asks for something. It does not change once made.
 open class URLAuthenticationChallenge: NSObject, @unchecked Sendable {
@@ -45,4 +46,64 @@ open class URLAuthenticationChallenge: NSObject, @unchecked Sendable {
     open var failureResponse: URLResponse? { self.response }
     open var error: (any Error)? { self.cause }
     open var sender: (any URLAuthenticationChallengeSender)? { self.asker }
+}
+
+/// Who asks for a credential, and takes the answer: once, from any thread.
+public protocol URLAuthenticationChallengeSender: NSObjectProtocol, Sendable {
+    func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge)
+    func continueWithoutCredential(for challenge: URLAuthenticationChallenge)
+    func cancel(_ challenge: URLAuthenticationChallenge)
+    func performDefaultHandling(for challenge: URLAuthenticationChallenge)
+    func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge)
+}
+
+extension URLAuthenticationChallengeSender {
+    /// Goes on without a credential, where the sender knows no better.
+    public func performDefaultHandling(for challenge: URLAuthenticationChallenge) {
+        self.continueWithoutCredential(for: challenge)
+    }
+
+    /// Goes on without a credential, where the sender knows no better.
+    public func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge) {
+        self.continueWithoutCredential(for: challenge)
+    }
+}
+
+/// The sender of a challenge that a session asks: whoever tells it what to do has answered, as by the completion handler;
+/// the first answer counts.
+final class ChallengeSender: NSObject, URLAuthenticationChallengeSender, Sendable {
+    private let receiver = Mutex<OnceAnswer<ChallengeAnswer>?>(nil)
+
+    /// - Parameter answer: takes what the sender is told.
+    func answers(to answer: OnceAnswer<ChallengeAnswer>) { self.receiver.withLock { $0 = answer } }
+
+    func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {
+        self.answer(.useCredential, credential)
+    }
+
+    func continueWithoutCredential(for challenge: URLAuthenticationChallenge) { self.answer(.useCredential, nil) }
+
+    func cancel(_ challenge: URLAuthenticationChallenge) { self.answer(.cancelAuthenticationChallenge, nil) }
+
+    func performDefaultHandling(for challenge: URLAuthenticationChallenge) {
+        self.answer(.performDefaultHandling, nil)
+    }
+
+    func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge) {
+        self.answer(.rejectProtectionSpace, nil)
+    }
+
+    private func answer(_ disposition: URLSession.AuthChallengeDisposition, _ credential: URLCredential?) {
+        let receiver = self.receiver.withLock { $0 }
+        receiver?(ChallengeAnswer(disposition: disposition, credential: credential))
+    }
+}
+
+/// What a delegate says to a challenge.
+struct ChallengeAnswer: Sendable {
+    let disposition: URLSession.AuthChallengeDisposition
+    let credential: URLCredential?
+
+    /// Where nobody is asked.
+    static let none = ChallengeAnswer(disposition: .performDefaultHandling, credential: nil)
 }

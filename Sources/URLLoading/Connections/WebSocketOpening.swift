@@ -170,3 +170,150 @@ extension URL {
         return parts?.url ?? self
     }
 }
+
+extension WebSocketOpening {
+    /// The value of `Authorization` for the request that is about to be sent; `nil` for none.
+    func authorizationField(_ url: URL) -> String? {
+        guard let origin = HTTPSemantics.Origin(url) else { return nil }
+        let path = url.path(percentEncoded: true)
+        self.authorization = self.authorization ?? self.core.authorizations.value.find(origin, path: path)
+        // Of no content.
+        let hash = self.authorization?.contentHasher.map { $0.finalize() }
+        return self.authorization?.fieldValue(method: "GET", target: url.requestTarget, contentHash: hash)
+    }
+
+    /// What an accepting server told for the next request.
+    func accepted(_ lines: [HeaderField]) {
+        self.authorization?.received(
+            authenticationLines: lines.filter { $0.isNamed("authentication-info") }.map(\.value))
+    }
+
+    /// - Returns: whether the answer is taken care of.
+    func authenticate(
+        _ response: HTTPURLResponse, _ lines: [HeaderField], _ answer: @escaping @Sendable (Judgement) -> Void
+    ) -> Bool {
+        let wanted = lines.filter { $0.isNamed("www-authenticate") }.map(\.value)
+        let challenges = Challenge.asked(wanted)
+        guard !challenges.isEmpty else { return false }
+        if let authorization = self.authorization {
+            if challenges.contains(where: authorization.answersAgain) {
+                self.next(answer)
+                return true
+            }
+            self.core.authorizations.value.forget(authorization)
+            self.lastCredential = authorization.credential
+            self.refusedCredentials += 1
+            self.authorization = nil
+        }
+        self.ask(challenges[...], response, answer)
+        return true
+    }
+
+    private func ask(
+        _ challenges: ArraySlice<Challenge>, _ response: HTTPURLResponse,
+        _ answer: @escaping @Sendable (Judgement) -> Void
+    ) {
+        guard let challenge = challenges.first, let url = self.request.url else { return answer(.refused) }
+        let space = URLProtectionSpace(challenge, at: url)
+        let proposed = self.proposedCredential(space, url)
+        let question = URLAuthenticationChallenge(
+            protectionSpace: space, proposedCredential: proposed, previousFailureCount: self.refusedCredentials,
+            failureResponse: response, error: nil, sender: ChallengeSender())
+        self.core.ask(question, about: self.task, of: self.session) { told in
+            self.core.pool.execute {
+                switch told.disposition {
+                case .useCredential: self.use(told.credential, for: challenge, space, answer)
+                case .performDefaultHandling:
+                    self.use(self.refusedCredentials == 0 ? proposed : nil, for: challenge, space, answer)
+                case .cancelAuthenticationChallenge: answer(.failed(LoadFailure.error(.cancelled, url: url)))
+                case .rejectProtectionSpace: self.ask(challenges.dropFirst(), response, answer)
+                }
+            }
+        }
+    }
+
+    /// From the URL, else from the store; after a refusal, what was refused.
+    private func proposedCredential(_ space: URLProtectionSpace, _ url: URL) -> URLCredential? {
+        if let last = self.lastCredential { return last }
+        if let user = url.user(percentEncoded: false), let password = url.password(percentEncoded: false) {
+            return URLCredential(user: user, password: password, persistence: .forSession)
+        }
+        return self.core.configuration.urlCredentialStorage?.defaultCredential(for: space)
+    }
+
+    private func use(
+        _ credential: URLCredential?, for challenge: Challenge, _ space: URLProtectionSpace,
+        _ answer: @escaping @Sendable (Judgement) -> Void
+    ) {
+        if credential != nil, let refusal = Authorization.refusal(of: challenge, at: self.request.url) {
+            return answer(.failed(refusal))
+        }
+        guard let credential, let url = self.request.url, let origin = HTTPSemantics.Origin(url),
+            let authorization = Authorization(
+                challenge, credential: credential, space: space, url: url, origin: origin)
+        else { return answer(.refused) }
+        if credential.persistence != .none {
+            self.core.configuration.urlCredentialStorage?.set(credential, for: space)
+        }
+        self.core.authorizations.value.keep(authorization)
+        self.authorization = authorization
+        self.next(answer)
+    }
+}
+
+/// Measures one opening handshake after the other, by the steps that are told of it.
+struct HandshakeMeter {
+    /// Of the handshake under way.
+    private(set) var metrics: ExchangeMetrics?
+
+    init(_ place: ConnectTarget) {
+        let now = ContinuousClock.now
+        var metrics = ExchangeMetrics(fetchStart: now)
+        if case .host(let name, let port) = place, SocketAddress(literal: name, port: port) == nil {
+            metrics.timings.lookupStart = now
+        } else {
+            metrics.timings.connectStart = now
+        }
+        self.metrics = metrics
+    }
+
+    /// - Parameter age: of a moment on the loop's clock.
+    mutating func note(_ step: OpeningStep, _ age: (MonotonicInstant) -> Duration) {
+        let now = ContinuousClock.now
+        switch step {
+        case .connected(let resolvedAt, let local, let peer):
+            if let resolvedAt {
+                self.metrics?.timings.lookupEnd = now - age(resolvedAt)
+                self.metrics?.timings.connectStart = now - age(resolvedAt)
+            }
+            self.metrics?.timings.connectEnd = now
+            var facts = ConnectionFacts()
+            facts.localAddress = local
+            facts.peerAddress = peer
+            self.metrics?.connection = facts
+        case .securing:
+            self.metrics?.timings.connectEnd = nil
+            self.metrics?.timings.secureStart = now
+        case .secured(let facts):
+            self.metrics?.timings.secureEnd = now
+            self.metrics?.timings.connectEnd = now
+            self.metrics?.connection?.tls = facts
+        case .requested(let bytes):
+            self.metrics?.requestStart = now
+            self.metrics?.requestEnd = now
+            self.metrics?.requestHeadBytes = Int64(bytes)
+        case .answered(let bytes):
+            self.metrics?.responseStart = now
+            self.metrics?.responseEnd = now
+            self.metrics?.responseHeadBytes = Int64(bytes)
+        case .failed: break
+        }
+        if let timings = self.metrics?.timings { self.metrics?.connection?.timings = timings }
+    }
+
+    /// What was measured, once.
+    mutating func take() -> ExchangeMetrics? {
+        defer { self.metrics = nil }
+        return self.metrics
+    }
+}

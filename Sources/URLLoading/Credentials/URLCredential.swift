@@ -1,4 +1,5 @@
 import Foundation
+import TLSEngine
 
 /// What answers a challenge: a user's name and password, an identity, or the acceptance of a server. It does not change
 /// once made.
@@ -111,4 +112,88 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
 
     /// Never tells the password.
     open override var description: String { "<URLCredential: \(self.user ?? "without a user")>" }
+}
+
+/// The stand-in for `SecIdentity`.
+public typealias SecIdentity = ClientIdentity
+
+/// The stand-in for `SecTrust`.
+public typealias SecTrust = ServerTrust
+
+/// A certificate with its chain and private key, to be shown to servers that ask: the role of `SecIdentity`.
+public final class ClientIdentity: Sendable {
+    package let identity: TLSIdentity
+
+    /// - Parameters:
+    ///   - certificates: PEM text, our certificate first, then its chain; or DER of one certificate.
+    ///   - key: PEM or DER.
+    ///   - password: for an encrypted key.
+    /// - Throws: a `TLSFailure` when the material cannot be read or the key is not the certificate's.
+    public init(certificates: Data, key: Data, password: String? = nil) throws {
+        self.identity = try TLSIdentity(certificates: [UInt8](certificates), key: [UInt8](key), password: password)
+    }
+
+    /// - Parameter pkcs12: a container with the certificate, its chain and its key.
+    /// - Throws: a `TLSFailure` when the container cannot be read or the password is wrong.
+    public init(pkcs12: Data, password: String? = nil) throws {
+        self.identity = try TLSIdentity(pkcs12: [UInt8](pkcs12), password: password)
+    }
+}
+
+/// What a server showed to prove who it is, and what the configured roots make of it: the role of `SecTrust`.
+///
+/// Answer a challenge with `URLCredential(trust:)` to accept the server whatever `evaluate()` says. A program with roots of
+/// its own asks `evaluate(anchors:)` first.
+public final class ServerTrust: Sendable {
+    /// The name or address that was asked for.
+    public let host: String?
+    /// The chain as the server sent it, each certificate as DER, its own first.
+    public let certificates: [Data]
+    private let request: VerificationRequest
+
+    package init(_ request: VerificationRequest) {
+        self.host = request.serverName
+        self.certificates = request.peerChain.map { Data($0) }
+        self.request = request
+    }
+
+    /// Whether the chain leads to a trusted root, is valid today, and is for the host; pins count too where they are set.
+    public var isTrusted: Bool { self.request.verdict.isValid }
+
+    /// The verdict as an error.
+    /// - Throws: a `URLError` with the code that the load would fail with; its description tells what is wrong.
+    public func evaluate() throws { try Self.require(self.request.verdict) }
+
+    /// Whether the chain leads to one of these roots, is valid today, and is for the host. Pins do not count, nor does
+    /// what the session made of the chain.
+    ///
+    /// From any thread, as often as wanted: nothing is remembered.
+    /// - Parameters:
+    ///   - anchors: certificates, each as PEM text with one or more of them, or as DER of one. An intermediate, or the
+    ///     server's own certificate, is one as good as a root.
+    ///   - andSystemRoots: whether the system's roots count as well.
+    /// - Throws: a `URLError` with the code that a load would fail with; a `TLSFailure` for anchors that cannot be read,
+    ///   or of which there are none.
+    public func evaluate(anchors: [Data], andSystemRoots: Bool = false) throws {
+        guard andSystemRoots || !anchors.isEmpty else {
+            throw TLSFailure(.unreadableMaterial, reasons: ["there are no anchors to verify by: give at least one"])
+        }
+        let sources = anchors.map { CertificateSource.pem([UInt8]($0)) }
+        try Self.require(self.request.verdict(by: andSystemRoots ? .systemAnd(sources) : .only(sources)))
+    }
+
+    private static func require(_ verdict: VerificationVerdict) throws {
+        guard !verdict.isValid else { return }
+        throw URLError(self.failure(verdict.code), userInfo: [NSLocalizedDescriptionKey: verdict.description])
+    }
+
+    /// The codes are those of `X509_verify_cert_error_string`.
+    package static func failure(_ code: Int32) -> URLError.Code {
+        switch code {
+        case 9: .serverCertificateNotYetValid
+        case 10: .serverCertificateHasBadDate
+        case 2, 18, 19, 20, 21, 27: .serverCertificateHasUnknownRoot
+        default: .serverCertificateUntrusted
+        }
+    }
 }

@@ -109,3 +109,143 @@ extension Notification.Name {
     /// A storage of credentials, the notification's object, has others than before.
     public static let NSURLCredentialStorageChanged = Notification.Name("NSURLCredentialStorageChangedNotification")
 }
+
+/// The same for every task: a storage does not tell them apart. Completion handlers are called before the method
+/// returns.
+extension URLCredentialStorage {
+    public func getCredentials(
+        for protectionSpace: URLProtectionSpace, task: URLSessionTask,
+        completionHandler: @escaping @Sendable ([String: URLCredential]?) -> Void
+    ) {
+        completionHandler(self.credentials(for: protectionSpace))
+    }
+
+    public func credentials(
+        for protectionSpace: URLProtectionSpace, task: URLSessionTask
+    ) async -> [String: URLCredential]? {
+        self.credentials(for: protectionSpace)
+    }
+
+    public func set(_ credential: URLCredential, for protectionSpace: URLProtectionSpace, task: URLSessionTask) {
+        self.set(credential, for: protectionSpace)
+    }
+
+    public func remove(
+        _ credential: URLCredential, for protectionSpace: URLProtectionSpace, options: [String: Any]? = [:],
+        task: URLSessionTask
+    ) {
+        self.remove(credential, for: protectionSpace, options: options)
+    }
+
+    public func getDefaultCredential(
+        for space: URLProtectionSpace, task: URLSessionTask,
+        completionHandler: @escaping @Sendable (URLCredential?) -> Void
+    ) {
+        completionHandler(self.defaultCredential(for: space))
+    }
+
+    public func defaultCredential(for space: URLProtectionSpace, task: URLSessionTask) async -> URLCredential? {
+        self.defaultCredential(for: space)
+    }
+
+    public func setDefaultCredential(
+        _ credential: URLCredential, for protectionSpace: URLProtectionSpace, task: URLSessionTask
+    ) {
+        self.setDefaultCredential(credential, for: protectionSpace)
+    }
+}
+
+/// A credential in the file of a storage.
+struct CredentialRecord: Codable {
+    let host: String
+    let port: Int
+    let `protocol`: String?
+    let proxyType: String?
+    let realm: String?
+    let method: String
+    let user: String
+    let password: String
+    let persistence: UInt
+    let isDefault: Bool
+
+    /// - Returns: `nil` for one that is not to outlive the process.
+    init?(_ credential: URLCredential, for space: URLProtectionSpace, isDefault: Bool) {
+        guard [.permanent, .synchronizable].contains(credential.persistence), let user = credential.user,
+            let password = credential.password
+        else { return nil }
+        self.host = space.host
+        self.port = space.port
+        self.protocol = space.protocol
+        self.proxyType = space.proxyType
+        self.realm = space.realm
+        self.method = space.authenticationMethod
+        self.user = user
+        self.password = password
+        self.persistence = credential.persistence.rawValue
+        self.isDefault = isDefault
+    }
+
+    var space: URLProtectionSpace {
+        URLProtectionSpace(
+            URLProtectionSpace.Facts(
+                host: self.host, port: self.port, protocol: self.protocol, proxyType: self.proxyType,
+                realm: self.realm, method: self.method))
+    }
+
+    var credential: URLCredential {
+        URLCredential(
+            user: self.user, password: self.password,
+            persistence: URLCredential.Persistence(rawValue: self.persistence) ?? .permanent)
+    }
+}
+
+/// The credentials of a storage, by the space that they are for and by the user.
+struct CredentialShelf: Sendable {
+    private var spaces: [URLProtectionSpace: [String: URLCredential]] = [:]
+    private var defaults: [URLProtectionSpace: URLCredential] = [:]
+
+    var all: [URLProtectionSpace: [String: URLCredential]] { self.spaces }
+
+    func credentials(for space: URLProtectionSpace) -> [String: URLCredential]? { self.spaces[space] }
+
+    func defaultCredential(for space: URLProtectionSpace) -> URLCredential? { self.defaults[space] }
+
+    /// The first of a space becomes its default. One that is not to be kept, or has no user, is left out.
+    /// - Returns: whether anything changed.
+    mutating func set(_ credential: URLCredential, for space: URLProtectionSpace) -> Bool {
+        guard let user = credential.user, credential.persistence != .none else { return false }
+        let changed = self.spaces[space]?[user] != credential
+        self.spaces[space, default: [:]][user] = credential
+        if self.defaults[space] == nil || self.defaults[space]?.user == user { self.defaults[space] = credential }
+        return changed
+    }
+
+    /// One without a user may be a default too.
+    mutating func setDefault(_ credential: URLCredential, for space: URLProtectionSpace) -> Bool {
+        guard credential.persistence != .none else { return false }
+        let changed = self.defaults[space] != credential
+        let added = self.set(credential, for: space)
+        self.defaults[space] = credential
+        return changed || added
+    }
+
+    /// The default goes with it; no other takes its place.
+    mutating func remove(_ credential: URLCredential, for space: URLProtectionSpace) -> Bool {
+        var changed = false
+        if let user = credential.user, self.spaces[space]?[user] == credential {
+            self.spaces[space]?[user] = nil
+            if self.spaces[space]?.isEmpty == true { self.spaces[space] = nil }
+            changed = true
+        }
+        if self.defaults[space] == credential {
+            self.defaults[space] = nil
+            changed = true
+        }
+        return changed
+    }
+
+    mutating func removeAll() -> Bool {
+        defer { self = CredentialShelf() }
+        return !self.spaces.isEmpty || !self.defaults.isEmpty
+    }
+}

@@ -1,6 +1,8 @@
 import ByteKernels
+import DequeModule
 import Dispatch
 import Foundation
+import StreamTransport
 import Synchronization
 
 /// The file that a download goes to until it is whole: written on a queue of its own, while as much as `queueLimit`
@@ -156,5 +158,173 @@ package final class DownloadFile: Sendable {
             return (state.finish, state.observer)
         }
         if let finish { finish(.failure(failure)) } else { observer?(.failed(failure)) }
+    }
+}
+
+extension DownloadFile {
+    /// A new and empty file among the temporary ones, for its owner's eyes only (mode 0600).
+    package convenience init() throws(DownloadFileFailure) {
+        var number = EEXIST
+        // A name that is taken is rare, and not taken ten times in a row unless somebody means it.
+        for _ in 0..<10 where number == EEXIST {
+            let url = DownloadFileName.random().url
+            let descriptor = open(url.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+            if descriptor >= 0 {
+                guard DescriptorReserve.process.admits(descriptor) else {
+                    _ = Foundation.close(descriptor)
+                    unlink(url.path)
+                    throw DownloadFileFailure(step: .creating, number: EMFILE)
+                }
+                self.init(descriptor, url: url, offset: 0)
+                return
+            }
+            number = errno
+        }
+        throw DownloadFileFailure(step: .creating, number: number)
+    }
+
+    /// What a former attempt left, to be written on from `offset`; what is behind is cut off.
+    /// - Throws: also when the file is shorter, is not ours alone, or is a link.
+    package convenience init(resuming name: DownloadFileName, at offset: Int64) throws(DownloadFileFailure) {
+        let descriptor = open(name.url.path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        guard descriptor >= 0 else { throw DownloadFileFailure(step: .reopening, number: errno) }
+        guard DescriptorReserve.process.admits(descriptor) else {
+            _ = Foundation.close(descriptor)
+            throw DownloadFileFailure(step: .reopening, number: EMFILE)
+        }
+        var facts = stat()
+        guard fstat(descriptor, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG, facts.st_uid == geteuid(),
+            facts.st_nlink == 1, offset >= 0, Int64(facts.st_size) >= offset, ftruncate(descriptor, off_t(offset)) == 0
+        else {
+            _ = Foundation.close(descriptor)
+            throw DownloadFileFailure(step: .reopening, number: 0)
+        }
+        self.init(descriptor, url: name.url, offset: offset)
+    }
+
+    package var name: DownloadFileName? { DownloadFileName(self.url.lastPathComponent) }
+}
+
+/// The name of a download's file, which is directly in the folder for temporary files: whoever makes up a name cannot
+/// lead us anywhere else.
+package struct DownloadFileName: Hashable, Sendable {
+    private static let beginning = "URLLoadingDownload_"
+    private static let ending = ".tmp"
+    private static let letters = Array("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ".utf8)
+    private static let letterCount = 12
+
+    package let text: String
+
+    /// - Returns: `nil` for a name that we would not give.
+    package init?(_ text: String) {
+        guard text.hasPrefix(Self.beginning), text.hasSuffix(Self.ending) else { return nil }
+        let middle = text.utf8.dropFirst(Self.beginning.utf8.count).dropLast(Self.ending.utf8.count)
+        guard middle.count == Self.letterCount, middle.allSatisfy(Self.letters.contains) else { return nil }
+        self.text = text
+    }
+
+    private init(middle: [UInt8]) {
+        self.text = Self.beginning + String(decoding: middle, as: UTF8.self) + Self.ending
+    }
+
+    /// One that nobody can guess.
+    static func random() -> DownloadFileName {
+        Self(middle: (0..<Self.letterCount).map { _ in Self.letters.randomElement() ?? Self.letters[0] })
+    }
+
+    package var url: URL { FileManager.default.temporaryDirectory.appendingPathComponent(self.text) }
+}
+
+/// Why the file of a download cannot be had or written.
+package struct DownloadFileFailure: Error, Equatable, Sendable {
+    package enum Step: Sendable {
+        case creating
+        /// What a former attempt left.
+        case reopening
+        case writing
+    }
+
+    package let step: Step
+    /// Of the system; 0 where a file is there that is not what was left.
+    package let number: Int32
+
+    package init(step: Step, number: Int32) {
+        self.step = step
+        self.number = number
+    }
+
+    package var code: URLError.Code {
+        switch self.step {
+        case .creating: .cannotCreateFile
+        case .reopening: .cannotOpenFile
+        case .writing: .cannotWriteToFile
+        }
+    }
+
+    /// What the system said, for `NSUnderlyingErrorKey`.
+    package var underlying: NSError? {
+        self.number == 0 ? nil : NSError(domain: NSPOSIXErrorDomain, code: Int(self.number))
+    }
+}
+
+extension DownloadFileFailure: CustomStringConvertible {
+    package var description: String {
+        let text = self.number == 0 ? "it is not the one that was left" : "\(SystemError(self.number))"
+        return switch self.step {
+        case .creating: "the file of the download cannot be made: \(text)"
+        case .reopening: "the file of the download cannot be gone on with: \(text)"
+        case .writing: "the file of the download cannot be written: \(text)"
+        }
+    }
+}
+
+/// Bytes that are to be written, in blocks of one size that are used again: however much passes through, no more memory
+/// is taken than was once needed at a time.
+package struct WriteQueue {
+    /// Bytes in a block.
+    package static let blockSize = 256 << 10
+    /// Empty blocks that are kept.
+    private static let spareLimit = 8
+
+    /// None is empty, and all but the last are full.
+    private var blocks: Deque<[UInt8]> = []
+    private var spare: [[UInt8]] = []
+    /// Bytes in all.
+    package private(set) var count = 0
+
+    package init() {}
+
+    package mutating func append(_ bytes: RawSpan) {
+        self.count += bytes.byteCount
+        var taken = 0
+        while taken < bytes.byteCount {
+            let last = self.blocks.count - 1
+            let room = last < 0 ? 0 : Self.blockSize - self.blocks[last].count
+            guard room > 0 else {
+                self.blocks.append(self.emptyBlock(for: bytes.byteCount - taken))
+                continue
+            }
+            let count = min(room, bytes.byteCount - taken)
+            self.blocks[last].append(bytes.extracting(taken..<(taken + count)))
+            taken += count
+        }
+    }
+
+    /// - Parameter count: bytes that are there for it; a small content needs no whole block.
+    private mutating func emptyBlock(for count: Int) -> [UInt8] {
+        if let block = self.spare.popLast() { return block }
+        var block: [UInt8] = []
+        block.reserveCapacity(self.blocks.isEmpty ? min(count, Self.blockSize) : Self.blockSize)
+        return block
+    }
+
+    /// Takes back a block that was written, and gives the next; an empty one where there is none.
+    package mutating func exchange(_ block: inout [UInt8]) {
+        if block.capacity > 0, self.spare.count < Self.spareLimit {
+            block.removeAll(keepingCapacity: true)
+            self.spare.append(block)
+        }
+        block = self.blocks.popFirst() ?? []
+        self.count -= block.count
     }
 }

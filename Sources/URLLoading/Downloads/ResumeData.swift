@@ -56,3 +56,87 @@ package struct ResumeData: Sendable {
         return data
     }
 }
+
+/// Resume data as it is written.
+struct ResumeRecord: Codable {
+    static let version = 1
+
+    var version = Self.version
+    let originalRequest: StoredRequest
+    let currentRequest: StoredRequest
+    let entityTag: String?
+    let lastModified: String?
+    let bytesReceived: Int64
+    let total: Int64?
+    let file: String
+
+    init(_ data: ResumeData, _ original: StoredRequest, _ current: StoredRequest) {
+        self.originalRequest = original
+        self.currentRequest = current
+        switch data.validator {
+        case .entityTag(let value): (self.entityTag, self.lastModified) = (value, nil)
+        case .lastModified(let value): (self.entityTag, self.lastModified) = (nil, value)
+        }
+        self.bytesReceived = data.bytesReceived
+        self.total = data.total
+        self.file = data.file.text
+    }
+
+    var resumeValidator: ResumeValidator? {
+        if let tag = self.entityTag { return Self.isFieldValue(tag) ? .entityTag(tag) : nil }
+        guard let date = self.lastModified, Self.isFieldValue(date) else { return nil }
+        return .lastModified(date)
+    }
+
+    /// It becomes the value of `If-Range`.
+    private static func isFieldValue(_ text: String) -> Bool {
+        !text.isEmpty && text.utf8.count <= 1024 && text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
+    }
+}
+
+/// A request of HTTP as resume data keeps it: without a body, since only what was got by GET can be resumed.
+struct StoredRequest: Codable {
+    let url: String
+    let mainDocumentURL: String?
+    let method: String
+    let fields: [String: String]
+    let timeout: Double?
+    let cachePolicy: UInt
+    let networkServiceType: UInt
+    let handlesCookies: Bool
+
+    /// - Returns: `nil` for a request that is not of HTTP.
+    init?(_ request: URLRequest) {
+        guard let url = request.url, Self.isOfHTTP(url) else { return nil }
+        self.url = url.absoluteString
+        self.mainDocumentURL = request.mainDocumentURL?.absoluteString
+        self.method = request.httpMethod ?? "GET"
+        self.fields = request.allHTTPHeaderFields ?? [:]
+        self.timeout = request.chosenTimeout
+        self.cachePolicy = request.cachePolicy.rawValue
+        self.networkServiceType = request.networkServiceType.rawValue
+        self.handlesCookies = request.httpShouldHandleCookies
+    }
+
+    /// The request again; `nil` for what no request was.
+    var request: URLRequest? {
+        guard let url = URL(string: self.url), Self.isOfHTTP(url), self.method == "GET" else { return nil }
+        var request = URLRequest(url: url)
+        request.mainDocumentURL = self.mainDocumentURL.flatMap { URL(string: $0) }
+        if !self.fields.isEmpty {
+            request.allHTTPHeaderFields = self.fields
+            // A request holds no field that cannot be sent, and none twice.
+            guard request.allHTTPHeaderFields?.count == self.fields.count else { return nil }
+        }
+        if let timeout = self.timeout, timeout.isFinite { request.timeoutInterval = timeout }
+        request.cachePolicy = .init(rawValue: self.cachePolicy) ?? .useProtocolCachePolicy
+        request.networkServiceType = .init(rawValue: self.networkServiceType) ?? .default
+        request.httpShouldHandleCookies = self.handlesCookies
+        return request
+    }
+
+    private static func isOfHTTP(_ url: URL) -> Bool {
+        guard let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https" else { return false }
+        return url.host?.isEmpty == false
+    }
+}

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTransport
+import SessionTasks
 import StreamTransport
 import TLSEngine
 
@@ -197,4 +198,110 @@ enum LoadFailure {
         guard let code = failure.systemError.flatMap({ POSIXErrorCode(rawValue: $0.number) }) else { return failure }
         return POSIXError(code)
     }
+}
+
+/// What the tasks of connections tell, in the codes of the URL loading system.
+extension LoadFailure {
+    static func error(of failure: TaskFailure, url: URL?) -> URLError {
+        switch failure {
+        case .cancelled: self.error(.cancelled, url: url)
+        case .timedOut: self.error(.timedOut, url: url, cause: POSIXError(.ETIMEDOUT), text: "The request timed out.")
+        case .peerUnresponsive:
+            self.error(.timedOut, url: url, cause: POSIXError(.ETIMEDOUT), text: "The server stopped answering.")
+        case .directionClosed:
+            self.error(
+                .networkConnectionLost, url: url, cause: POSIXError(.ESHUTDOWN),
+                text: "This direction of the connection was closed.")
+        case .usage(let text): self.error(.unknown, url: url, cause: POSIXError(.EINVAL), text: text)
+        case .ended, .closed:
+            self.error(
+                .networkConnectionLost, url: url, cause: POSIXError(.ENOTCONN), text: "The connection is closed.")
+        case .connectionLost(let fault):
+            self.error(
+                .networkConnectionLost, url: url,
+                cause: fault.transportFailure.map(self.cause) ?? POSIXError(.ECONNRESET), text: fault.description)
+        case .cannotConnect(let fault):
+            fault.transportFailure.map { self.error($0, url: url) }
+                ?? self.error(.cannotConnectToHost, url: url, cause: failure, text: fault.description)
+        case .secureConnectionFailed(let failure):
+            self.error(self.code(failure), url: url, cause: failure, text: failure.description)
+        case .handshakeRefused, .protocolViolation, .messageTooLong: self.webSocketError(failure, url: url)
+        }
+    }
+
+    private static func webSocketError(_ failure: TaskFailure, url: URL?) -> URLError {
+        switch failure {
+        case .handshakeRefused(let status):
+            self.error(
+                .badServerResponse, url: url, cause: failure,
+                text: "The server answered the opening handshake with status \(status).",
+                more: [URLErrorHandshakeStatusCodeKey: status])
+        case .messageTooLong(let limit):
+            self.error(
+                .dataLengthExceedsMaximum, url: url, cause: POSIXError(.EMSGSIZE),
+                text: "A message is longer than maximumMessageSize, which is \(limit) bytes.")
+        default:
+            self.error(
+                .networkConnectionLost, url: url, cause: POSIXError(.EPROTO),
+                text: "The server broke the WebSocket protocol: \(failure).")
+        }
+    }
+
+    /// The opening handshake came to no end that opens a WebSocket.
+    static func handshakeError(_ failure: TaskFailure, url: URL?) -> URLError {
+        switch failure {
+        case .connectionLost(let fault):
+            self.error(.badServerResponse, url: url, cause: failure, text: fault.description)
+        case .protocolViolation(_, let text):
+            self.error(.badServerResponse, url: url, cause: failure, text: text)
+        default: self.error(of: failure, url: url)
+        }
+    }
+}
+
+extension URLError {
+    /// The status with which a server refused the opening handshake of a WebSocket. Ours: `URLErrorHandshakeStatusCodeKey`
+    /// in the `userInfo`.
+    public var handshakeStatusCode: Int? { self.userInfo[URLErrorHandshakeStatusCodeKey] as? Int }
+}
+
+/// In the `userInfo` of an error: the status with which a server refused the opening handshake of a WebSocket, an `Int`.
+public let URLErrorHandshakeStatusCodeKey = "URLErrorHandshakeStatusCode"
+
+/// In the `userInfo` of an error: why the network may not be used.
+public let NSURLErrorNetworkUnavailableReasonKey = "NSURLErrorNetworkUnavailableReasonKey"
+/// The number of the error about a file outside of where the program may look. `URLError.Code` cannot hold it on Linux.
+public let NSURLErrorFileOutsideSafeArea = -1104
+
+extension URLError {
+    /// Why the system cancelled a task of a background session.
+    public enum BackgroundTaskCancelledReason: Int, Sendable {
+        case userForceQuitApplication = 0
+        case backgroundUpdatesDisabled = 1
+        case insufficientSystemResources = 2
+    }
+
+    /// Why the network may not be used.
+    public enum NetworkUnavailableReason: Int, Sendable {
+        case cellular = 0
+        case expensive = 1
+        case constrained = 2
+    }
+
+    public var backgroundTaskCancelledReason: BackgroundTaskCancelledReason? {
+        (self.userInfo[NSURLErrorBackgroundTaskCancelledReasonKey] as? Int).flatMap(BackgroundTaskCancelledReason.init)
+    }
+
+    public var networkUnavailableReason: NetworkUnavailableReason? {
+        (self.userInfo[NSURLErrorNetworkUnavailableReasonKey] as? Int).flatMap(NetworkUnavailableReason.init)
+    }
+
+    /// What goes on with the download that failed.
+    public var downloadTaskResumeData: Data? { self.userInfo[NSURLSessionDownloadTaskResumeData] as? Data }
+
+    /// What goes on with the upload that failed.
+    public var uploadTaskResumeData: Data? { self.userInfo[NSURLSessionUploadTaskResumeData] as? Data }
+
+    /// What the server showed that was not trusted.
+    public var failureURLPeerTrust: SecTrust? { self.userInfo[NSURLErrorFailingURLPeerTrustErrorKey] as? ServerTrust }
 }

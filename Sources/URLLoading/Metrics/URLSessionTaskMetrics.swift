@@ -1,4 +1,6 @@
 import Foundation
+import HTTPTransport
+import TLSEngine
 
 /// What a task took, from its creation to its completion. It does not change once made.
 open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
@@ -34,4 +36,158 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
         let transactions = self.transactions.map { "\n  \($0)" }.joined()
         return "<\(type(of: self))> { \(self.interval.duration) s, redirects: \(self.redirects) }\(transactions)"
     }
+}
+
+extension URLSessionTaskMetrics {
+    /// Where a resource came from.
+    public enum ResourceFetchType: Int, Sendable {
+        /// A `data` or `file` URL, or a `URLProtocol`.
+        case unknown = 0
+        case networkLoad = 1
+        /// Never the case here.
+        case serverPush = 2
+        case localCache = 3
+    }
+
+    /// How a name was looked up.
+    public enum DomainResolutionProtocol: Int, Sendable {
+        /// Always the case here: names are looked up by the system, which does not tell.
+        case unknown = 0
+        case udp = 1
+        case tcp = 2
+        case tls = 3
+        case https = 4
+    }
+}
+
+/// What one request with its response took. It does not change once made.
+///
+/// A date is `nil` where its step was not taken: nothing is looked up, connected or secured for a connection that is
+/// used again, nor for what comes from the cache. Of a step that began and did not end, the end is `nil`, and so are all
+/// dates that would come behind it.
+open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
+    private let record: TransactionRecord
+    private let dates: TransactionDates
+
+    init(_ record: TransactionRecord, _ anchor: WallClockAnchor) {
+        self.record = record
+        self.dates = record.dates(anchor)
+        super.init()
+    }
+
+    /// Metrics of nothing.
+    @available(*, deprecated, message: "Metrics are made by sessions.")
+    public override init() {
+        let request = URLRequest(url: URL(fileURLWithPath: "/dev/null", isDirectory: false))
+        let nothing = TransactionRecord.Source.other(LocalTimings(fetchStart: .now))
+        self.record = TransactionRecord(request: request, response: nil, source: nothing, decodedBytes: 0)
+        self.dates = TransactionDates()
+        super.init()
+    }
+
+    private var exchange: ExchangeMetrics? { self.record.exchange }
+    private var connection: ConnectionFacts? { self.record.exchange?.connection }
+
+    /// As it was sent.
+    open var request: URLRequest { self.record.request }
+    /// `nil` if none came.
+    open var response: URLResponse? { self.record.response }
+
+    /// When the resource was asked for, wherever it came from.
+    open var fetchStartDate: Date? { self.dates.fetchStart }
+    open var domainLookupStartDate: Date? { self.dates.lookupStart }
+    open var domainLookupEndDate: Date? { self.dates.lookupEnd }
+    open var connectStartDate: Date? { self.dates.connectStart }
+    /// `nil` without TLS, as the end is.
+    open var secureConnectionStartDate: Date? { self.dates.secureStart }
+    open var secureConnectionEndDate: Date? { self.dates.secureEnd }
+    /// With TLS, after its handshake.
+    open var connectEndDate: Date? { self.dates.connectEnd }
+    open var requestStartDate: Date? { self.dates.requestStart }
+    /// When the last byte was handed to the system; where a whole response came before that, when it began.
+    open var requestEndDate: Date? { self.dates.requestEnd }
+    /// When the head was there.
+    open var responseStartDate: Date? { self.dates.responseStart }
+    /// When the last byte was there.
+    open var responseEndDate: Date? { self.dates.responseEnd }
+
+    /// By its ALPN name, as `http/1.1`; `nil` without a connection.
+    open var networkProtocolName: String? { self.connection?.networkProtocol }
+    open var isProxyConnection: Bool { false }
+    /// Whether the connection served a request before.
+    open var isReusedConnection: Bool { self.connection?.isReused ?? false }
+    open var resourceFetchType: URLSessionTaskMetrics.ResourceFetchType { self.record.fetchType }
+    open var domainResolutionProtocol: URLSessionTaskMetrics.DomainResolutionProtocol { .unknown }
+
+    /// Bytes on the wire, above TLS, as in all counts up to `countOfResponseBodyBytesReceived`.
+    open var countOfRequestHeaderBytesSent: Int64 { self.exchange?.requestHeadBytes ?? 0 }
+    /// With the framing of chunks.
+    open var countOfRequestBodyBytesSent: Int64 { self.exchange?.requestBodyBytes ?? 0 }
+    /// Without framing.
+    open var countOfRequestBodyBytesBeforeEncoding: Int64 { self.exchange?.requestContentBytes ?? 0 }
+    /// Of all heads, the informational ones included.
+    open var countOfResponseHeaderBytesReceived: Int64 { self.exchange?.responseHeadBytes ?? 0 }
+    /// With the framing of chunks, and as the server coded it.
+    open var countOfResponseBodyBytesReceived: Int64 { self.exchange?.responseBodyBytes ?? 0 }
+    /// Without framing and content coding; also of what comes from the cache.
+    open var countOfResponseBodyBytesAfterDecoding: Int64 { self.record.decodedBytes }
+
+    /// In digits; `nil` without a connection, as the next three are.
+    open var localAddress: String? { self.connection?.localHost }
+    open var localPort: Int? { self.connection?.localPort }
+    open var remoteAddress: String? { self.connection?.peerHost }
+    open var remotePort: Int? { self.connection?.peerPort }
+
+    /// `nil` without TLS.
+    open var negotiatedTLSProtocolVersion: tls_protocol_version_t? {
+        self.connection?.tls.flatMap { tls_protocol_version_t(rawValue: $0.version.rawValue) }
+    }
+
+    /// `nil` without TLS, and where the suite is one that `tls_ciphersuite_t` does not name.
+    open var negotiatedTLSCipherSuite: tls_ciphersuite_t? {
+        self.connection?.tls.flatMap { tls_ciphersuite_t(rawValue: $0.cipherIdentifier) }
+    }
+
+    /// What kind of network it is does not become known here, so the next three are always `false`.
+    open var isCellular: Bool { false }
+    open var isExpensive: Bool { false }
+    open var isConstrained: Bool { false }
+    /// Whether several paths were used at once; never here.
+    open var isMultipath: Bool { false }
+
+    open override var description: String {
+        let status = (self.response as? HTTPURLResponse).map { " \($0.statusCode)" } ?? ""
+        let text = "\(self.request.httpMethod ?? "GET") \(self.request.url?.absoluteString ?? "(null)")\(status)"
+        return "<\(type(of: self))> { \(text), \(self.countOfResponseBodyBytesAfterDecoding) bytes }"
+    }
+}
+
+/// Cipher suites of TLS by their numbers on the wire, which are IANA's.
+public enum tls_ciphersuite_t: UInt16, Sendable {
+    case RSA_WITH_3DES_EDE_CBC_SHA = 0x000A
+    case RSA_WITH_AES_128_CBC_SHA = 0x002F
+    case RSA_WITH_AES_256_CBC_SHA = 0x0035
+    case RSA_WITH_AES_128_CBC_SHA256 = 0x003C
+    case RSA_WITH_AES_256_CBC_SHA256 = 0x003D
+    case RSA_WITH_AES_128_GCM_SHA256 = 0x009C
+    case RSA_WITH_AES_256_GCM_SHA384 = 0x009D
+    case AES_128_GCM_SHA256 = 0x1301
+    case AES_256_GCM_SHA384 = 0x1302
+    case CHACHA20_POLY1305_SHA256 = 0x1303
+    case ECDHE_ECDSA_WITH_3DES_EDE_CBC_SHA = 0xC008
+    case ECDHE_ECDSA_WITH_AES_128_CBC_SHA = 0xC009
+    case ECDHE_ECDSA_WITH_AES_256_CBC_SHA = 0xC00A
+    case ECDHE_RSA_WITH_3DES_EDE_CBC_SHA = 0xC012
+    case ECDHE_RSA_WITH_AES_128_CBC_SHA = 0xC013
+    case ECDHE_RSA_WITH_AES_256_CBC_SHA = 0xC014
+    case ECDHE_ECDSA_WITH_AES_128_CBC_SHA256 = 0xC023
+    case ECDHE_ECDSA_WITH_AES_256_CBC_SHA384 = 0xC024
+    case ECDHE_RSA_WITH_AES_128_CBC_SHA256 = 0xC027
+    case ECDHE_RSA_WITH_AES_256_CBC_SHA384 = 0xC028
+    case ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 = 0xC02B
+    case ECDHE_ECDSA_WITH_AES_256_GCM_SHA384 = 0xC02C
+    case ECDHE_RSA_WITH_AES_128_GCM_SHA256 = 0xC02F
+    case ECDHE_RSA_WITH_AES_256_GCM_SHA384 = 0xC030
+    case ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256 = 0xCCA8
+    case ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256 = 0xCCA9
 }

@@ -73,3 +73,130 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
 /// As in Foundation: subclasses may have state that changes.
 @available(*, unavailable)
 extension NSURLRequest: @unchecked Sendable {}
+
+extension NSURLRequest {
+    /// How a request uses the answers that caches keep.
+    public enum CachePolicy: UInt, Sendable {
+        /// What RFC 9111 says.
+        case useProtocolCachePolicy = 0
+        /// As if nothing were kept here.
+        case reloadIgnoringLocalCacheData = 1
+        /// What is kept here, however old; else from the server.
+        case returnCacheDataElseLoad = 2
+        /// What is kept here, however old; else `URLError.resourceUnavailable`.
+        case returnCacheDataDontLoad = 3
+        /// As if nothing were kept here, and caches on the way are told so too.
+        case reloadIgnoringLocalAndRemoteCacheData = 4
+        /// What is kept here, once the server has said that it still holds.
+        case reloadRevalidatingCacheData = 5
+
+        public static let reloadIgnoringCacheData = CachePolicy.reloadIgnoringLocalCacheData
+    }
+
+    /// What the traffic is for: a hint, by which packets are marked (RFC 4594).
+    public enum NetworkServiceType: UInt, Sendable {
+        case `default` = 0
+        case voip = 1
+        case video = 2
+        case background = 3
+        case voice = 4
+        case responsiveData = 6
+        case avStreaming = 8
+        case responsiveAV = 9
+        case callSignaling = 11
+
+        public static let networkServiceTypeCallSignaling = NetworkServiceType.callSignaling
+    }
+
+    /// Who caused the request.
+    public enum Attribution: UInt, Sendable {
+        case developer = 0
+        case user = 1
+    }
+}
+
+/// `URLRequest` as an object that can be changed. Not to be changed by several threads at a time.
+open class NSMutableURLRequest: NSURLRequest {
+    open override var url: URL? {
+        get { self.value.url }
+        set { self.value.url = newValue }
+    }
+
+    open override var mainDocumentURL: URL? {
+        get { self.value.mainDocumentURL }
+        set { self.value.mainDocumentURL = newValue }
+    }
+
+    open override var cachePolicy: CachePolicy {
+        get { self.value.cachePolicy }
+        set { self.value.cachePolicy = newValue }
+    }
+
+    open override var timeoutInterval: TimeInterval {
+        get { self.value.timeoutInterval }
+        set { self.value.timeoutInterval = newValue }
+    }
+
+    open override var networkServiceType: NetworkServiceType {
+        get { self.value.networkServiceType }
+        set { self.value.networkServiceType = newValue }
+    }
+
+    open override var allowsCellularAccess: Bool {
+        get { self.value.allowsCellularAccess }
+        set { self.value.allowsCellularAccess = newValue }
+    }
+
+    open override var allowsExpensiveNetworkAccess: Bool {
+        get { self.value.allowsExpensiveNetworkAccess }
+        set { self.value.allowsExpensiveNetworkAccess = newValue }
+    }
+
+    open override var allowsConstrainedNetworkAccess: Bool {
+        get { self.value.allowsConstrainedNetworkAccess }
+        set { self.value.allowsConstrainedNetworkAccess = newValue }
+    }
+
+    open override var attribution: Attribution {
+        get { self.value.attribution }
+        set { self.value.attribution = newValue }
+    }
+
+    open override var httpMethod: String? {
+        get { self.value.httpMethod }
+        set { self.value.httpMethod = newValue }
+    }
+
+    open override var allHTTPHeaderFields: [String: String]? {
+        get { self.value.allHTTPHeaderFields }
+        set { self.value.allHTTPHeaderFields = newValue }
+    }
+
+    open override var httpBody: Data? {
+        get { self.value.httpBody }
+        set { self.value.httpBody = newValue }
+    }
+
+    open override var httpBodyStream: InputStream? {
+        get { self.value.httpBodyStream }
+        set { self.value.httpBodyStream = newValue }
+    }
+
+    open override var httpShouldHandleCookies: Bool {
+        get { self.value.httpShouldHandleCookies }
+        set { self.value.httpShouldHandleCookies = newValue }
+    }
+
+    open override var httpShouldUsePipelining: Bool {
+        get { self.value.httpShouldUsePipelining }
+        set { self.value.httpShouldUsePipelining = newValue }
+    }
+
+    open func setValue(_ value: String?, forHTTPHeaderField field: String) {
+        self.value.setValue(value, forHTTPHeaderField: field)
+    }
+
+    open func addValue(_ value: String, forHTTPHeaderField field: String) {
+        self.value.addValue(value, forHTTPHeaderField: field)
+    }
+}

@@ -1,6 +1,7 @@
 import Foundation
 import HTTPSemantics
 import HTTPTransport
+import HTTPTypes
 import Synchronization
 
 /// The head of an answer over HTTP.
@@ -156,5 +157,84 @@ extension HTTPURLResponse {
             url: url, contentType: self.value(of: "Content-Type", in: lines),
             expectedContentLength: contentIsEncoded ? -1 : self.length(lines),
             disposition: self.value(of: "Content-Disposition", in: lines))
+    }
+}
+
+extension HTTPURLResponse {
+    /// - Parameter contentIsEncoded: then its length once decoded is not known.
+    package convenience init(
+        url: URL, statusCode: Int, httpVersion: String, fields: HTTPFields, contentIsEncoded: Bool
+    ) {
+        self.init(
+            url: url, statusCode: statusCode, httpVersion: httpVersion,
+            lines: fields.map { (name: $0.name.rawName, value: $0.value) }, contentIsEncoded: contentIsEncoded)
+    }
+
+    /// The fields as the rules of HTTP take them. Repeated ones are one, as they are in `allHeaderFields`.
+    package var httpFields: HTTPFields {
+        var fields = HTTPFields()
+        for (name, value) in self.fields.sorted(by: { $0.key < $1.key }) {
+            guard let name = HTTPField.Name(name) else { continue }
+            fields.append(HTTPField(name: name, value: value))
+        }
+        return fields
+    }
+}
+
+/// Names of fields in the spelling that everybody writes.
+enum StandardFieldNames {
+    private static let names = [
+        "Accept", "Accept-Charset", "Accept-Encoding", "Accept-Language", "Accept-Ranges", "Age", "Allow",
+        "Alt-Svc", "Authorization", "Cache-Control", "Connection", "Content-Disposition", "Content-Encoding",
+        "Content-Language", "Content-Length", "Content-Location", "Content-MD5", "Content-Range", "Content-Type",
+        "Cookie", "Date", "ETag", "Expect", "Expires", "From", "Host", "If-Match", "If-Modified-Since",
+        "If-None-Match", "If-Range", "If-Unmodified-Since", "Keep-Alive", "Last-Modified", "Link", "Location",
+        "Max-Forwards", "P3P", "Pragma", "Proxy-Authenticate", "Proxy-Authorization", "Range", "Referer",
+        "Retry-After", "Server", "Set-Cookie", "Strict-Transport-Security", "TE", "Trailer", "Transfer-Encoding",
+        "Upgrade", "User-Agent", "Vary", "Via", "WWW-Authenticate", "Warning",
+    ]
+    private static let spellings = Dictionary(names.map { ($0.withLoweredLetters, $0) }) { first, _ in first }
+
+    private static let usual = Set(names)
+
+    /// `name` in the usual spelling if it is known, else as it is.
+    static func spelling(of name: String) -> String {
+        self.usual.contains(name) ? name : self.spellings[name.withLoweredLetters] ?? name
+    }
+
+    /// - Parameter name: as `spelling` gives it.
+    static func isKnown(_ name: String) -> Bool { self.usual.contains(name) }
+}
+
+/// What status codes are called (RFC 9110 §15 and the register of status codes).
+enum StatusPhrase {
+    private static let phrases: [Int: String] = [
+        100: "Continue", 101: "Switching Protocols", 102: "Processing", 103: "Early Hints", 200: "OK",
+        201: "Created", 202: "Accepted", 203: "Non-Authoritative Information", 204: "No Content",
+        205: "Reset Content", 206: "Partial Content", 207: "Multi-Status", 208: "Already Reported", 226: "IM Used",
+        300: "Multiple Choices", 301: "Moved Permanently", 302: "Found", 303: "See Other", 304: "Not Modified",
+        305: "Use Proxy", 307: "Temporary Redirect", 308: "Permanent Redirect", 400: "Bad Request",
+        401: "Unauthorized", 402: "Payment Required", 403: "Forbidden", 404: "Not Found",
+        405: "Method Not Allowed", 406: "Not Acceptable", 407: "Proxy Authentication Required",
+        408: "Request Timeout", 409: "Conflict", 410: "Gone", 411: "Length Required", 412: "Precondition Failed",
+        413: "Payload Too Large", 414: "URI Too Long", 415: "Unsupported Media Type", 416: "Range Not Satisfiable",
+        417: "Expectation Failed", 421: "Misdirected Request", 422: "Unprocessable Entity", 423: "Locked",
+        424: "Failed Dependency", 425: "Too Early", 426: "Upgrade Required", 428: "Precondition Required",
+        429: "Too Many Requests", 431: "Request Header Fields Too Large", 451: "Unavailable For Legal Reasons",
+        500: "Internal Server Error", 501: "Not Implemented", 502: "Bad Gateway", 503: "Service Unavailable",
+        504: "Gateway Timeout", 505: "HTTP Version Not Supported", 506: "Variant Also Negotiates",
+        507: "Insufficient Storage", 508: "Loop Detected", 511: "Network Authentication Required",
+    ]
+
+    /// Of a code that nobody registered, what its class is called.
+    static func phrase(for status: Int) -> String {
+        if let phrase = self.phrases[status] { return phrase }
+        return switch status {
+        case 100..<200: "Informational"
+        case 200..<300: "Success"
+        case 300..<400: "Redirection"
+        case 400..<500: "Client Error"
+        default: "Server Error"
+        }
     }
 }

@@ -1,3 +1,4 @@
+import ByteKernels
 import Foundation
 import HTTPSemantics
 
@@ -53,5 +54,143 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
 
     open override var description: String {
         "<\(type(of: self))> { URL: \(self.url?.absoluteString ?? "(null)") }"
+    }
+}
+
+/// What is known of a response of any kind.
+struct ResponseFacts: Sendable {
+    private enum Kind: Sendable {
+        case given(mimeType: String?, textEncodingName: String?)
+        /// Taken apart when it is asked for.
+        case said(contentType: String?)
+    }
+
+    private enum Name: Sendable {
+        case given(String)
+        /// Made when it is asked for: few ever do.
+        case wished(disposition: String?)
+    }
+
+    var url: URL?
+    /// In bytes; -1 where it is not known.
+    var expectedContentLength: Int64
+    private let kind: Kind
+    private let name: Name
+
+    init(
+        url: URL?, mimeType: String?, expectedContentLength: Int64, textEncodingName: String?, suggestedFilename: String
+    ) {
+        self.init(
+            url, .given(mimeType: mimeType, textEncodingName: textEncodingName), expectedContentLength,
+            .given(suggestedFilename))
+    }
+
+    /// - Parameter disposition: the value of Content-Disposition.
+    init(
+        url: URL, mimeType: String?, expectedContentLength: Int64, textEncodingName: String?, disposition: String?
+    ) {
+        self.init(
+            url, .given(mimeType: mimeType, textEncodingName: textEncodingName), expectedContentLength,
+            .wished(disposition: disposition))
+    }
+
+    /// - Parameter contentType: the value of Content-Type.
+    init(url: URL, contentType: String?, expectedContentLength: Int64, disposition: String?) {
+        self.init(url, .said(contentType: contentType), expectedContentLength, .wished(disposition: disposition))
+    }
+
+    private init(_ url: URL?, _ kind: Kind, _ length: Int64, _ name: Name) {
+        self.url = url
+        self.expectedContentLength = length
+        self.kind = kind
+        self.name = name
+    }
+
+    var mimeType: String? {
+        switch self.kind {
+        case .given(let type, _): type
+        case .said(let type): type.flatMap { ContentType($0) }?.mediaType
+        }
+    }
+
+    var textEncodingName: String? {
+        switch self.kind {
+        case .given(_, let name): name
+        case .said(let type): type.flatMap { ContentType($0) }?.charset
+        }
+    }
+
+    var suggestedFilename: String {
+        switch self.name {
+        case .given(let name): name
+        case .wished(let disposition):
+            SuggestedFilename.choose(disposition: disposition, path: self.url?.path(percentEncoded: true) ?? "")
+        }
+    }
+}
+
+extension ResponseFacts: Hashable {
+    static func == (left: Self, right: Self) -> Bool {
+        left.url == right.url && left.mimeType == right.mimeType
+            && left.expectedContentLength == right.expectedContentLength
+            && left.textEncodingName == right.textEncodingName && left.suggestedFilename == right.suggestedFilename
+    }
+
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(self.url)
+        hasher.combine(self.mimeType)
+        hasher.combine(self.expectedContentLength)
+    }
+}
+
+/// A response in an archive.
+enum ResponseArchive {
+    static func write(_ facts: ResponseFacts, to coder: NSCoder) {
+        coder.encode(facts.url.flatMap { NSURL(string: $0.absoluteString) }, forKey: "url")
+        coder.encode(facts.mimeType.map { NSString(string: $0) }, forKey: "mimeType")
+        coder.encode(facts.expectedContentLength, forKey: "expectedContentLength")
+        coder.encode(facts.textEncodingName.map { NSString(string: $0) }, forKey: "textEncodingName")
+        coder.encode(NSString(string: facts.suggestedFilename), forKey: "suggestedFilename")
+    }
+
+    static func facts(_ coder: NSCoder) -> ResponseFacts? {
+        guard coder.allowsKeyedCoding else { return nil }
+        let url = coder.decodeObject(of: NSURL.self, forKey: "url").flatMap(\.absoluteString)
+        let name = self.text("suggestedFilename", in: coder) ?? ""
+        return ResponseFacts(
+            url: url.flatMap { URL(string: $0) }, mimeType: self.text("mimeType", in: coder),
+            expectedContentLength: max(-1, coder.decodeInt64(forKey: "expectedContentLength")),
+            textEncodingName: self.text("textEncodingName", in: coder),
+            // An archive may have been tampered with: of a path, only the last part is a name.
+            suggestedFilename: name.split(separator: "/").last.flatMap { SuggestedFilename.fit(String($0)) }
+                ?? SuggestedFilename.unknown)
+    }
+
+    static func text(_ key: String, in coder: NSCoder) -> String? {
+        coder.decodeObject(of: NSString.self, forKey: key).map { "\($0)" }
+    }
+
+    static func write(_ fields: [String: String], to coder: NSCoder) {
+        let pairs = fields.sorted { $0.key < $1.key }.flatMap {
+            [NSString(string: $0.key), NSString(string: $0.value)]
+        }
+        coder.encode(NSArray(array: pairs), forKey: "fields")
+    }
+
+    static func fields(_ coder: NSCoder) -> [String: String] {
+        guard coder.containsValue(forKey: "fields") else { return [:] }
+        let list = coder.decodeObject(of: [NSArray.self, NSString.self], forKey: "fields") as? [String] ?? []
+        var fields: [String: String] = [:]
+        for index in stride(from: 0, to: list.count - 1, by: 2) { fields[list[index]] = list[index + 1] }
+        return fields
+    }
+}
+
+extension Data {
+    /// A copy of `bytes`.
+    init(copying bytes: RawSpan) {
+        self.init(count: bytes.byteCount)
+        var room = self.mutableBytes
+        room.copy(bytes, at: 0)
     }
 }

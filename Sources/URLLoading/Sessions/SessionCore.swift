@@ -1,5 +1,7 @@
 import Foundation
+import HTTPSemantics
 import HTTPTransport
+import SessionTasks
 import StreamTransport
 import Synchronization
 import TLSEngine
@@ -131,5 +133,381 @@ extension TLSConfiguration {
         result.asksForDecision = true
         result.asksForClientCertificate = true
         return result
+    }
+}
+
+extension SessionCore {
+    /// - Returns: whether the task may load; it is kept until `ended`.
+    func register(_ task: URLSessionTask) -> Bool {
+        self.state.withLock { state in
+            guard case .open = state.phase else { return false }
+            state.tasks[task.taskIdentifier] = task
+            return true
+        }
+    }
+
+    func nextIdentifier() -> Int {
+        self.state.withLock { state in
+            state.lastIdentifier += 1
+            return state.lastIdentifier
+        }
+    }
+
+    /// Puts another task in the place of one that it goes on with.
+    func replace(with task: URLSessionTask) {
+        self.state.withLock { $0.tasks[task.taskIdentifier] = task }
+    }
+
+    /// The last message of the task is behind us.
+    func ended(_ task: URLSessionTask, of session: URLSession) {
+        let isLast = self.state.withLock { state in
+            state.tasks[task.taskIdentifier] = nil
+            return state.phase == .finishing && state.tasks.isEmpty
+        }
+        if isLast { self.becomeInvalid(session) }
+    }
+
+    var liveTasks: [URLSessionTask] {
+        let tasks = self.state.withLock { $0.tasks.values.sorted { $0.taskIdentifier < $1.taskIdentifier } }
+        return tasks.filter { $0.facts.withLock { $0.state == .running || $0.state == .suspended } }
+    }
+
+    /// - Parameter cancels: whether tasks that live are cancelled.
+    func invalidate(_ session: URLSession, cancels: Bool) {
+        guard !self.isShared else { return }
+        let (tasks, isLast) = self.state.withLock { state in
+            guard state.phase != .invalid else { return ([URLSessionTask](), false) }
+            let isFirst = state.phase == .open
+            state.phase = .finishing
+            return (Array(state.tasks.values), isFirst && state.tasks.isEmpty)
+        }
+        if isLast { return self.becomeInvalid(session) }
+        if cancels { for task in tasks { task.cancel() } }
+    }
+
+    private func becomeInvalid(_ session: URLSession) {
+        let isFirst = self.state.withLock { state in
+            defer { state.phase = .invalid }
+            return state.phase != .invalid
+        }
+        guard isFirst else { return }
+        self.pool.close()
+        self.line.add {
+            if let face = self.delegate {
+                _ = face.tell(.becameInvalid) { face.delegate.urlSession(session, didBecomeInvalidWithError: nil) }
+            }
+            self.state.withLock { $0.delegate = nil }
+        }
+    }
+}
+
+/// Who is asked about a challenge: what concerns the session goes to its own method first and to the task's after it;
+/// what concerns a request to the task's alone.
+extension SessionCore {
+    private static let sessionWide: Set<String> = [
+        NSURLAuthenticationMethodServerTrust, NSURLAuthenticationMethodClientCertificate,
+        NSURLAuthenticationMethodNTLM, NSURLAuthenticationMethodNegotiate,
+    ]
+
+    /// - Parameter answer: called once, on any thread; at once where nobody can be asked.
+    func ask(
+        _ challenge: URLAuthenticationChallenge, about task: URLSessionTask, of session: URLSession,
+        _ answer: @escaping @Sendable (ChallengeAnswer) -> Void
+    ) {
+        let faces = self.faces(for: task)
+        var questions: [DelegateQuestion<ChallengeAnswer>] = []
+        if Self.sessionWide.contains(challenge.protectionSpace.authenticationMethod) {
+            questions = faces.map { Self.sessionQuestion($0, challenge, session) }
+        }
+        questions += faces.map { Self.taskQuestion($0, challenge, task, session) }
+        let once = OnceAnswer(answer)
+        (challenge.sender as? ChallengeSender)?.answers(to: once)
+        self.line.ask(questions) { once($0 ?? .none) }
+    }
+
+    private static func sessionQuestion(
+        _ face: DelegateFace, _ challenge: URLAuthenticationChallenge, _ session: URLSession
+    ) -> DelegateQuestion<ChallengeAnswer> {
+        DelegateQuestion(
+            face: face, method: .sessionChallenge, asyncMethod: .sessionChallengeAsync,
+            call: { face, once in
+                face.delegate.urlSession(session, didReceive: challenge) { disposition, credential in
+                    once(ChallengeAnswer(disposition: disposition, credential: credential))
+                }
+            },
+            callAsync: { face in
+                let (disposition, credential) = await face.delegate.urlSession(session, didReceive: challenge)
+                return ChallengeAnswer(disposition: disposition, credential: credential)
+            })
+    }
+
+    private static func taskQuestion(
+        _ face: DelegateFace, _ challenge: URLAuthenticationChallenge, _ task: URLSessionTask, _ session: URLSession
+    ) -> DelegateQuestion<ChallengeAnswer> {
+        DelegateQuestion(
+            face: face, method: .taskChallenge, asyncMethod: .taskChallengeAsync,
+            call: { face, once in
+                face.task?.urlSession(session, task: task, didReceive: challenge) { disposition, credential in
+                    once(ChallengeAnswer(disposition: disposition, credential: credential))
+                }
+            },
+            callAsync: { face in
+                guard let delegate = face.task else { return .none }
+                let (disposition, credential) = await delegate.urlSession(session, task: task, didReceive: challenge)
+                return ChallengeAnswer(disposition: disposition, credential: credential)
+            })
+    }
+
+    // MARK: TLS
+
+    /// - Parameter answer: with a rejection goes the error that the load ends with.
+    func askTrust(
+        _ request: VerificationRequest, at url: URL, for task: URLSessionTask, of session: URLSession,
+        _ answer: @escaping @Sendable (VerificationDecision, URLError?) -> Void
+    ) {
+        let (host, port) = Self.place(url)
+        let trust = ServerTrust(request)
+        let space = URLProtectionSpace(host: host, port: port, protocol: NSURLProtectionSpaceHTTPS, trust: trust)
+        let refusal = Self.refusal(trust, request, url)
+        self.ask(Self.challenge(space), about: task, of: session) { told in
+            switch told.disposition {
+            case .useCredential where told.credential?.trust != nil: answer(.accept, nil)
+            // A credential that is no trust says nothing about the server.
+            case .useCredential, .performDefaultHandling:
+                request.verdict.isValid ? answer(.accept, nil) : answer(.reject, refusal)
+            case .cancelAuthenticationChallenge: answer(.reject, LoadFailure.error(.cancelled, url: url))
+            case .rejectProtectionSpace: answer(.reject, refusal)
+            }
+        }
+    }
+
+    private static func refusal(_ trust: ServerTrust, _ request: VerificationRequest, _ url: URL) -> URLError {
+        let isValid = request.verdict.isValid
+        return LoadFailure.error(
+            isValid ? .serverCertificateUntrusted : ServerTrust.failure(request.verdict.code), url: url,
+            cause: isValid ? nil : TLSFailure(.verification(request.verdict), reasons: [request.verdict.description]),
+            text: "The certificate of the server is not trusted: "
+                + (isValid ? "the delegate rejected it." : "\(request.verdict)."),
+            more: [NSURLErrorFailingURLPeerTrustErrorKey: trust])
+    }
+
+    /// - Parameter issuers: of whom the server accepts certificates, as DER names.
+    func askIdentity(
+        _ issuers: [[UInt8]], at url: URL, for task: URLSessionTask, of session: URLSession,
+        _ answer: @escaping @Sendable (TLSIdentity?, URLError?) -> Void
+    ) {
+        let (host, port) = Self.place(url)
+        let space = URLProtectionSpace(
+            host: host, port: port, protocol: NSURLProtectionSpaceHTTPS, issuers: issuers.map { Data($0) })
+        let stored = self.configuration.urlCredentialStorage?.defaultCredential(for: space)
+        self.ask(Self.challenge(space, proposing: stored), about: task, of: session) { told in
+            switch told.disposition {
+            case .useCredential: answer(told.credential?.identity?.identity, nil)
+            case .performDefaultHandling: answer(stored?.identity?.identity, nil)
+            case .rejectProtectionSpace: answer(nil, nil)
+            case .cancelAuthenticationChallenge: answer(nil, LoadFailure.error(.cancelled, url: url))
+            }
+        }
+    }
+
+    private static func place(_ url: URL) -> (host: String, port: Int) {
+        (url.serverName ?? "", url.port ?? 443)
+    }
+
+    private static func challenge(
+        _ space: URLProtectionSpace, proposing credential: URLCredential? = nil
+    ) -> URLAuthenticationChallenge {
+        URLAuthenticationChallenge(
+            protectionSpace: space, proposedCredential: credential, previousFailureCount: 0, failureResponse: nil,
+            error: nil, sender: ChallengeSender())
+    }
+}
+
+/// A cookie storage of a class of the program's own is asked for each task: it may take its time over the answer.
+extension SessionCore {
+    private var askedStorage: HTTPCookieStorage? {
+        guard let storage = self.configuration.httpCookieStorage, type(of: storage) != HTTPCookieStorage.self
+        else { return nil }
+        return storage
+    }
+
+    /// Whether the cookies of a request are asked for; else they are taken from the storage.
+    func asksForCookies(of request: URLRequest) -> Bool {
+        self.askedStorage != nil && request.httpShouldHandleCookies && self.configuration.httpShouldSetCookies
+    }
+
+    /// - Parameters:
+    ///   - task: whose current request is the one to be sent.
+    ///   - answer: called once, on any thread.
+    func askForCookies(of task: URLSessionTask, _ answer: @escaping @Sendable ([HTTPCookie]) -> Void) {
+        let once = OnceAnswer<[HTTPCookie]?> { answer($0 ?? []) }
+        guard let storage = self.askedStorage else { return once(nil) }
+        storage.getCookiesFor(task) { once($0) }
+    }
+
+    /// Keeps the cookies of an answer, if the request, the session and the rules allow it.
+    func keepCookies(_ lines: [HeaderField], from url: URL, request: URLRequest, of task: URLSessionTask) {
+        guard lines.contains(where: { $0.isNamed("set-cookie") }) else { return }
+        guard let storage = self.askedStorage else {
+            return RequestDressing.keepCookies(lines, from: url, request: request, configuration: self.configuration)
+        }
+        let policy = self.configuration.httpCookieAcceptPolicy
+        let asks = CookieRequest(url, mainDocumentURL: request.mainDocumentURL)
+        guard request.httpShouldHandleCookies, policy != .never, policy == .always || asks?.isSameSite == true
+        else { return }
+        let cookies = RequestDressing.cookies(lines, from: url)
+        if !cookies.isEmpty { storage.storeCookies(cookies, for: task) }
+    }
+}
+
+extension SessionCore {
+    /// Whether the request of a task still goes to the origin that the program named. Looked at only where something
+    /// hangs on it: an `Authorization` of the session's own.
+    func isAtFirstOrigin(_ request: URLRequest, of task: URLSessionTask) -> Bool {
+        guard self.hasOwnAuthorization else { return true }
+        guard let first = task.facts.withLock({ $0.originalRequest?.url }).flatMap({ HTTPSemantics.Origin($0) }),
+            let origin = request.url.flatMap({ HTTPSemantics.Origin($0) })
+        else { return false }
+        return RedirectRule.isSameOrigin(first, origin)
+    }
+
+    /// Whether a redirect is followed, and by which request; it is where nobody is asked.
+    /// - Parameter answer: called once, on any thread.
+    func askRedirect(
+        _ response: HTTPURLResponse, to request: URLRequest, about task: URLSessionTask, of session: URLSession,
+        _ answer: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+        let questions = self.faces(for: task).map { face in
+            DelegateQuestion<URLRequest?>(
+                face: face, method: .redirection, asyncMethod: .redirectionAsync,
+                call: { face, once in
+                    face.task?.urlSession(
+                        session, task: task, willPerformHTTPRedirection: response, newRequest: request
+                    ) { once($0) }
+                },
+                callAsync: { face in
+                    await face.task?.urlSession(
+                        session, task: task, willPerformHTTPRedirection: response, newRequest: request)
+                })
+        }
+        self.line.ask(questions) { answer($0 ?? request) }
+    }
+}
+
+/// What a configuration or a request asks for that is still to come, and that must not be passed over in silence.
+extension SessionCore {
+    /// Why a session cannot load at all.
+    func refusal(of url: URL?) -> URLError? {
+        guard self.configuration.identifier != nil else { return nil }
+        return LoadFailure.error(
+            .unsupportedURL, url: url, text: "Background sessions are not there yet: use another configuration.")
+    }
+
+    /// Why no connection is made for a request: asked anew for where a redirect leads to.
+    func refusal(of request: URLRequest) -> URLError? {
+        guard let url = request.url, let scheme = url.scheme?.withLoweredLetters else { return nil }
+        return self.refusal(
+            ofConnectionFor: url, scheme: scheme, requiresDNSSECValidation: request.requiresDNSSECValidation)
+    }
+
+    /// - Parameter scheme: as `ProxyChoice` takes it.
+    func refusal(ofConnectionFor url: URL, scheme: String, requiresDNSSECValidation: Bool = false) -> URLError? {
+        if requiresDNSSECValidation || self.configuration.requiresDNSSECValidation {
+            return LoadFailure.error(
+                .unsupportedURL, url: url,
+                text: "Names are not validated by DNSSEC here: leave requiresDNSSECValidation false.")
+        }
+        return self.proxies.refusal(of: url, scheme: scheme)
+    }
+}
+
+extension SessionCore {
+    /// For connections whose protocol is the program's own: no protocol is offered in the handshake.
+    func streamContext() -> Result<TLSContext, TLSFailure> {
+        self.state.withLock { state in
+            if let made = state.streamContext { return made }
+            let made = Result { () throws(TLSFailure) in
+                var configuration = try TLSConfiguration.of(self.configuration)
+                configuration.applicationProtocols = []
+                return try TLSContext(configuration)
+            }
+            state.streamContext = made
+            return made
+        }
+    }
+}
+
+extension ConnectionDriving {
+    /// How the connection is secured: the delegate is asked about the server, and for a certificate. From any thread.
+    /// - Parameters:
+    ///   - url: of the server, for the challenges.
+    ///   - timeout: for the handshake, without the time that the delegate takes.
+    func secureSettings(
+        _ context: TLSContext, at url: URL, for task: URLSessionTask, timeout: Duration
+    ) -> SecureSettings {
+        var settings = SecureSettings(context: context, serverName: url.serverName)
+        settings.timeout = timeout
+        settings.resumptionKey = "\(url.serverName ?? ""):\(url.port ?? 443)"
+        let life = self.life
+        settings.decide = { request, answer in
+            life.core.askTrust(request, at: url, for: task, of: life.session) { decision, refusal in
+                // Before the handshake fails by it.
+                life.loop.execute { life.verdict = life.verdict ?? refusal }
+                answer(decision)
+            }
+        }
+        settings.chooseIdentity = { issuers, answer in
+            life.core.askIdentity(issuers, at: url, for: task, of: life.session) { identity, refusal in
+                guard let refusal else { return answer(identity) }
+                life.loop.execute { self.fail(refusal) }
+            }
+        }
+        return settings
+    }
+}
+
+extension SessionCore {
+    /// The last messages of a task with a connection of its own: metrics, then the end.
+    func tellEnd(
+        of task: URLSessionTask, _ error: URLError?, _ record: TaskMetricsRecord, session: URLSession
+    ) {
+        let endedAt = ContinuousClock.now
+        self.line.add {
+            task.change(\.error) { $0.error = error }
+            task.change(\.state) { $0.state = .completed }
+            if error == nil { task.facts.withLock { $0.progress }?.finish() }
+            let faces = self.faces(for: task)
+            for face in faces where face.mayAnswer(.metrics) {
+                let metrics = record.metrics(completedAt: endedAt)
+                if face.tell(.metrics, { face.task?.urlSession(session, task: task, didFinishCollecting: metrics) }) {
+                    break
+                }
+            }
+            for face in faces where face.mayAnswer(.completion) {
+                if face.tell(.completion, { face.task?.urlSession(session, task: task, didCompleteWithError: error) }) {
+                    break
+                }
+            }
+            task.facts.withLock { $0.delegate = nil }
+            self.ended(task, of: session)
+        }
+    }
+
+    /// The end of a task that goes without a last message.
+    func endSilently(_ task: URLSessionTask, session: URLSession) {
+        self.line.add {
+            task.change(\.state) { $0.state = .completed }
+            task.facts.withLock { $0.delegate = nil }
+            self.ended(task, of: session)
+        }
+    }
+}
+
+/// Something that belongs to the event loop of a session, and is touched only there.
+final class LoopState<Value>: @unchecked Sendable {
+    var value: Value
+
+    init(_ value: Value) {
+        self.value = value
     }
 }

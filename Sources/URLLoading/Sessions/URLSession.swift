@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTransport
+import StreamTransport
 import Synchronization
 
 /// Loads what URLs stand for, and holds what its tasks share: connections, cookies, cache, credentials, a delegate.
@@ -246,4 +247,315 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
 extension URLSessionConfiguration {
     /// A copy of this one.
     var independent: URLSessionConfiguration { self.copy(with: nil) as? URLSessionConfiguration ?? self }
+}
+
+extension URLSession {
+    func dataTask(
+        _ request: URLRequest, result: TransferResult, delegate: (any URLSessionTaskDelegate)? = nil
+    ) -> URLSessionDataTask {
+        let task = URLSessionDataTask(self.facts(request), of: self)
+        self.begin(task, body: TaskBody(request), result: result, delegate)
+        return task
+    }
+
+    func uploadTask(
+        _ request: URLRequest, body: TaskBody, result: TransferResult, delegate: (any URLSessionTaskDelegate)? = nil
+    ) -> URLSessionUploadTask {
+        let task = URLSessionUploadTask(self.facts(request), of: self)
+        self.begin(task, body: body, result: result, delegate)
+        return task
+    }
+
+    func downloadTask(
+        _ request: URLRequest, result: TransferResult, delegate: (any URLSessionTaskDelegate)? = nil
+    ) -> URLSessionDownloadTask {
+        let task = URLSessionDownloadTask(self.facts(request), of: self)
+        self.begin(task, body: TaskBody(request), result: result, delegate)
+        return task
+    }
+
+    func downloadTask(
+        resuming data: Data, result: TransferResult, delegate: (any URLSessionTaskDelegate)? = nil
+    ) -> URLSessionDownloadTask {
+        let resumption = DownloadResumption(data)
+        let task = URLSessionDownloadTask(self.facts(resumption?.originalRequest), of: self)
+        let transfer = self.begin(task, body: .none, result: result, delegate)
+        if let resumption {
+            transfer.resumption = resumption
+        } else {
+            transfer.flaw = LoadFailure.error(
+                .unsupportedURL, url: nil, text: "The resume data cannot be read, or its file is gone.")
+        }
+        return task
+    }
+
+    func unsupportedUpload(
+        _ result: TransferResult, delegate: (any URLSessionTaskDelegate)? = nil
+    ) -> URLSessionUploadTask {
+        let task = URLSessionUploadTask(self.facts(nil), of: self)
+        self.begin(task, body: .none, result: result, delegate).flaw = LoadFailure.error(
+            .unsupportedURL, url: nil, text: "Uploads cannot be resumed yet: send the whole body again.")
+        return task
+    }
+
+    func facts(_ request: URLRequest?) -> TaskFacts {
+        TaskFacts(identifier: self.core.nextIdentifier(), request: request)
+    }
+
+    @discardableResult
+    private func begin(
+        _ task: URLSessionTask, body: TaskBody, result: TransferResult, _ delegate: (any URLSessionTaskDelegate)?
+    ) -> Transfer {
+        let face = delegate.map { DelegateFace($0) }
+        task.facts.withLock { facts in
+            facts.expectedToSend = body.length(for: facts.originalRequest)
+            facts.delegate = face
+            facts.prefersIncrementalDelivery = result.isDelegate && !(task is URLSessionDownloadTask)
+        }
+        let transfer = Transfer(task, of: self, body: body, result: result)
+        task.use(transfer)
+        self.admit(task) { error in
+            RefusedTask(task, error) { task, error in
+                let transfer = Transfer(task, of: self, body: .none, result: result)
+                task.use(transfer)
+                transfer.core.pool.execute { transfer.failed(error) }
+            }
+        }
+        return transfer
+    }
+
+    /// Registers a task, and tells the delegate of it.
+    /// - Parameter refused: makes what drives the task where the session is invalid.
+    func admit(_ task: URLSessionTask, refused: (URLError) -> RefusedTask) {
+        if !self.core.register(task) {
+            task.use(
+                refused(
+                    LoadFailure.error(
+                        .cancelled, url: task.originalRequest?.url, text: "The session is invalid: make another one.")))
+        }
+        for face in self.core.faces(for: task) where face.mayAnswer(.createdTask) {
+            if face.tell(.createdTask, { face.task?.urlSession(self, didCreateTask: task) }) { return }
+        }
+    }
+}
+
+extension URLSession {
+    /// A connection over a Unix socket, opened when the task is resumed; else as `streamTask(withHostName:port:)`. Ours:
+    /// other platforms do not have it.
+    /// - Parameter path: of the socket, at most 107 bytes; a leading `@` stands for the abstract name space.
+    public func streamTask(withSocketPath path: String) -> URLSessionStreamTask {
+        self.streamTask(to: .unix(path: path))
+    }
+
+    func streamTask(to place: StreamPlace) -> URLSessionStreamTask {
+        let task = URLSessionStreamTask(self.facts(nil), of: self)
+        let refusal = place.proxiedURL.flatMap { self.core.refusal(ofConnectionFor: $0, scheme: "stream") }
+        self.drive(task, at: place.url, unless: place.flaw ?? refusal) { life in
+            StreamConnection(life, to: place.target, at: place.url)
+        }
+        self.admit(task) { RefusedTask(task, of: self, $0) }
+        return task
+    }
+
+    func webSocketTask(_ request: URLRequest, protocols: [String]) -> URLSessionWebSocketTask {
+        var request = request
+        if !protocols.isEmpty {
+            request.setValue(protocols.joined(separator: ", "), forHTTPHeaderField: "Sec-WebSocket-Protocol")
+        }
+        let task = URLSessionWebSocketTask(self.facts(request), of: self)
+        let flaw = WebSocketOpening.flaw(of: request)
+        self.drive(task, at: request.url, unless: flaw) { WebSocketConnection($0) }
+        self.admit(task) { RefusedTask(task, of: self, $0) }
+        return task
+    }
+
+    /// The connection of a data task that left HTTP becomes a stream task's, with the same number. On the loop of the
+    /// session.
+    func becomeStream(_ old: URLSessionDataTask, _ connection: UpgradedConnection) {
+        guard let loop = ConnectionLoops.next() else {
+            connection.close()
+            let record = old.transfer?.record ?? TaskMetricsRecord()
+            old.use(nil)
+            return self.core.tellEnd(of: old, Self.exhaustion(old.currentRequest?.url), record, session: self)
+        }
+        let task = URLSessionStreamTask(old.facts.withLock { $0 }, of: self)
+        let life = ConnectionLife(task, of: self, on: loop)
+        life.stage = .running
+        if let record = old.transfer?.record { life.record = record }
+        let driver = StreamConnection(life, at: old.currentRequest?.url)
+        task.use(driver)
+        self.core.replace(with: task)
+        old.change(\.state) { $0.state = .completed }
+        // The new task has it; and what drove the old one holds that in turn.
+        old.facts.withLock { $0.delegate = nil }
+        old.use(nil)
+        loop.execute {
+            // Before anything of the new task is told, and before anything can be asked of it.
+            life.tell(.becameStream) { $0.data?.urlSession(self, dataTask: old, didBecome: task) }
+            driver.adopt(connection)
+        }
+    }
+
+    // MARK: Making
+
+    /// Gives a task its driver.
+    private func drive(
+        _ task: URLSessionTask, at url: URL?, unless flaw: URLError?,
+        _ make: (ConnectionLife) -> any ConnectionDriving
+    ) {
+        let flaw = flaw ?? self.core.refusal(of: url)
+        guard flaw == nil, let loop = ConnectionLoops.next() else {
+            return task.use(RefusedTask(task, of: self, flaw ?? Self.exhaustion(task.originalRequest?.url)))
+        }
+        task.use(make(ConnectionLife(task, of: self, on: loop)))
+    }
+
+    private static func exhaustion(_ url: URL?) -> URLError {
+        LoadFailure.error(
+            .cannotConnectToHost, url: url, cause: POSIXError(.EMFILE),
+            text: "There are too few descriptors or threads left in this process.")
+    }
+}
+
+/// Cancelling the Swift task that waits cancels the session's task: what is thrown is `URLError.cancelled` then.
+///
+/// A delegate that is given here is asked before the session's. It alone hears of the response, which it may refuse, of
+/// the data as they come, and of the growth of a file; as in FoundationNetworking, and unlike other platforms.
+extension URLSession {
+    /// Loads the request into memory.
+    public func data(
+        for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
+    ) async throws -> (Data, URLResponse) {
+        try await self.awaitResult { self.dataTask(request, result: .awaitedData($0), delegate: delegate) }
+    }
+
+    /// Loads the URL into memory.
+    public func data(
+        from url: URL, delegate: (any URLSessionTaskDelegate)? = nil
+    ) async throws -> (Data, URLResponse) {
+        try await self.data(for: URLRequest(url: url), delegate: delegate)
+    }
+
+    /// Sends the file, and loads the answer into memory.
+    public func upload(
+        for request: URLRequest, fromFile fileURL: URL, delegate: (any URLSessionTaskDelegate)? = nil
+    ) async throws -> (Data, URLResponse) {
+        try await self.awaitResult {
+            self.uploadTask(request, body: .file(fileURL), result: .awaitedData($0), delegate: delegate)
+        }
+    }
+
+    /// Sends the data, and loads the answer into memory.
+    public func upload(
+        for request: URLRequest, from bodyData: Data, delegate: (any URLSessionTaskDelegate)? = nil
+    ) async throws -> (Data, URLResponse) {
+        try await self.awaitResult {
+            self.uploadTask(request, body: .data(bodyData), result: .awaitedData($0), delegate: delegate)
+        }
+    }
+
+    /// Uploads that can be resumed are still to come: this throws `URLError.unsupportedURL`.
+    public func upload(
+        resumeFrom resumeData: Data, delegate: (any URLSessionTaskDelegate)? = nil
+    ) async throws -> (Data, URLResponse) {
+        try await self.awaitResult { self.unsupportedUpload(.awaitedData($0), delegate: delegate) }
+    }
+
+    /// Loads the request into a file, which stays: it is the caller's.
+    public func download(
+        for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
+    ) async throws -> (URL, URLResponse) {
+        try await self.awaitResult { self.downloadTask(request, result: .lastingFile($0), delegate: delegate) }
+    }
+
+    /// Loads the URL into a file, which stays: it is the caller's.
+    public func download(
+        from url: URL, delegate: (any URLSessionTaskDelegate)? = nil
+    ) async throws -> (URL, URLResponse) {
+        try await self.download(for: URLRequest(url: url), delegate: delegate)
+    }
+
+    /// Goes on with a download.
+    public func download(
+        resumeFrom resumeData: Data, delegate: (any URLSessionTaskDelegate)? = nil
+    ) async throws -> (URL, URLResponse) {
+        try await self.awaitResult {
+            self.downloadTask(resuming: resumeData, result: .lastingFile($0), delegate: delegate)
+        }
+    }
+
+    private func awaitResult<Value: Sendable>(
+        _ make: (@escaping @Sendable (Value?, URLResponse?, (any Error)?) -> Void) -> URLSessionTask
+    ) async throws -> (Value, URLResponse) {
+        let waiting = AwaitedTask()
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let task = make { value, response, error in
+                    if let value, let response, error == nil {
+                        continuation.resume(returning: (value, response))
+                    } else {
+                        continuation.resume(throwing: error ?? URLError(.badServerResponse))
+                    }
+                }
+                waiting.start(task)
+            }
+        } onCancel: {
+            waiting.cancel()
+        }
+    }
+}
+
+/// The session's task of a Swift task that waits for it, which may be cancelled before it is there.
+final class AwaitedTask: Sendable {
+    private struct State {
+        var task: URLSessionTask?
+        var isCancelled = false
+    }
+    private let state = Mutex(State())
+
+    /// Resumes the task; cancelled ones end without having begun.
+    func start(_ task: URLSessionTask) {
+        let isCancelled = self.state.withLock { state in
+            state.task = task
+            return state.isCancelled
+        }
+        isCancelled ? task.cancel() : task.resume()
+    }
+
+    /// Once it is there.
+    var task: URLSessionTask? { self.state.withLock { $0.task } }
+
+    func cancel() {
+        let task = self.state.withLock { state in
+            state.isCancelled = true
+            return state.task
+        }
+        task?.cancel()
+    }
+}
+
+extension URLSession {
+    /// As `reset(completionHandler:)`.
+    public func reset() async {
+        await withCheckedContinuation { continuation in self.reset { continuation.resume() } }
+    }
+
+    /// As `flush(completionHandler:)`.
+    public func flush() async {
+        await withCheckedContinuation { continuation in self.flush { continuation.resume() } }
+    }
+
+    /// As `getTasksWithCompletionHandler`.
+    public var tasks: ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]) {
+        get async {
+            await withCheckedContinuation { continuation in
+                self.getTasksWithCompletionHandler { continuation.resume(returning: ($0, $1, $2)) }
+            }
+        }
+    }
+
+    /// As `getAllTasks(completionHandler:)`.
+    public var allTasks: [URLSessionTask] {
+        get async { self.core.liveTasks }
+    }
 }

@@ -133,3 +133,158 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         return copy
     }
 }
+
+extension URLSessionConfiguration {
+    func copyLoading(to copy: URLSessionConfiguration) {
+        copy.requestCachePolicy = self.requestCachePolicy
+        copy.timeoutIntervalForRequest = self.timeoutIntervalForRequest
+        copy.timeoutIntervalForResource = self.timeoutIntervalForResource
+        copy.tlsMinimumSupportedProtocolVersion = self.tlsMinimumSupportedProtocolVersion
+        copy.tlsMaximumSupportedProtocolVersion = self.tlsMaximumSupportedProtocolVersion
+        copy.enablesEarlyData = self.enablesEarlyData
+        copy.httpShouldUsePipelining = self.httpShouldUsePipelining
+        copy.httpShouldSetCookies = self.httpShouldSetCookies
+        copy.httpCookieAcceptPolicy = self.httpCookieAcceptPolicy
+        copy.httpAdditionalHeaders = self.httpAdditionalHeaders
+        copy.httpMaximumConnectionsPerHost = self.httpMaximumConnectionsPerHost
+        copy.protocolClasses = self.protocolClasses
+        copy.usesClassicLoadingMode = self.usesClassicLoadingMode
+    }
+
+    func copyAccess(to copy: URLSessionConfiguration) {
+        copy.networkServiceType = self.networkServiceType
+        copy.allowsCellularAccess = self.allowsCellularAccess
+        copy.allowsExpensiveNetworkAccess = self.allowsExpensiveNetworkAccess
+        copy.allowsConstrainedNetworkAccess = self.allowsConstrainedNetworkAccess
+        copy.allowsUltraConstrainedNetworkAccess = self.allowsUltraConstrainedNetworkAccess
+        copy.requiresDNSSECValidation = self.requiresDNSSECValidation
+        copy.waitsForConnectivity = self.waitsForConnectivity
+        copy.isDiscretionary = self.isDiscretionary
+        copy.sharedContainerIdentifier = self.sharedContainerIdentifier
+        copy.sessionSendsLaunchEvents = self.sessionSendsLaunchEvents
+        copy.connectionProxyDictionary = self.connectionProxyDictionary
+        copy.shouldUseExtendedBackgroundIdleMode = self.shouldUseExtendedBackgroundIdleMode
+        copy.multipathServiceType = self.multipathServiceType
+        copy.unixSocketPath = self.unixSocketPath
+        copy.certificateAuthorities = self.certificateAuthorities
+        copy.permitsAddress = self.permitsAddress
+        copy.resolve = self.resolve
+    }
+}
+
+extension URLSessionConfiguration {
+    /// How several networks are used at a time.
+    public enum MultipathServiceType: Int, Sendable {
+        case none = 0
+        case handover = 1
+        case interactive = 2
+        case aggregate = 3
+    }
+
+    /// `tlsMinimumSupportedProtocolVersion` in older words; an unknown version changes nothing.
+    @available(*, deprecated, renamed: "tlsMinimumSupportedProtocolVersion")
+    public var tlsMinimumSupportedProtocol: SSLProtocol {
+        get { SSLProtocol(self.tlsMinimumSupportedProtocolVersion) }
+        set { self.tlsMinimumSupportedProtocolVersion = newValue.version ?? self.tlsMinimumSupportedProtocolVersion }
+    }
+
+    /// `tlsMaximumSupportedProtocolVersion` in older words; an unknown version changes nothing.
+    @available(*, deprecated, renamed: "tlsMaximumSupportedProtocolVersion")
+    public var tlsMaximumSupportedProtocol: SSLProtocol {
+        get { SSLProtocol(self.tlsMaximumSupportedProtocolVersion) }
+        set { self.tlsMaximumSupportedProtocolVersion = newValue.version ?? self.tlsMaximumSupportedProtocolVersion }
+    }
+}
+
+extension URLSessionConfiguration {
+    /// An address that a connection may be made to, before it is made.
+    public struct ServerAddress: Sendable, Hashable, CustomStringConvertible {
+        package let socketAddress: SocketAddress
+
+        package init(_ address: SocketAddress) {
+            self.socketAddress = address
+        }
+
+        /// 4 bytes of an IPv4 address, 16 of an IPv6 address, in the order of the wire. An IPv4 address that is mapped into
+        /// IPv6 (`::ffff:192.0.2.1`) has 4.
+        public var bytes: [UInt8] {
+            switch self.socketAddress {
+            case .ipv4(let address, _): return Self.bytes(address)
+            case .ipv6(0, let low, _, _) where low >> 32 == 0xFFFF:
+                return Self.bytes(UInt32(truncatingIfNeeded: low))
+            case .ipv6(let high, let low, _, _): return Self.bytes(high) + Self.bytes(low)
+            case .unix: return []
+            }
+        }
+
+        public var port: Int { Int(self.socketAddress.port ?? 0) }
+
+        /// This machine: 127.0.0.0/8, ::1, and the unspecified address, by which Linux reaches it too.
+        public var isLoopback: Bool {
+            let bytes = self.bytes
+            if bytes.count == 4 { return bytes[0] == 127 || bytes.allSatisfy { $0 == 0 } }
+            return bytes.dropLast().allSatisfy { $0 == 0 } && (bytes.last ?? 2) < 2
+        }
+
+        /// Inside of one network: 169.254.0.0/16 and fe80::/10, where clouds have their metadata services.
+        public var isLinkLocal: Bool {
+            let bytes = self.bytes
+            return bytes.count == 4
+                ? bytes[0] == 169 && bytes[1] == 254 : bytes.count == 16 && bytes[0] == 0xFE && bytes[1] & 0xC0 == 0x80
+        }
+
+        /// For private networks: 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 (RFC 1918) and fc00::/7 (RFC 4193).
+        public var isPrivate: Bool {
+            let bytes = self.bytes
+            guard bytes.count == 4 else { return bytes.count == 16 && bytes[0] & 0xFE == 0xFC }
+            return bytes[0] == 10 || bytes[0] == 172 && bytes[1] & 0xF0 == 16 || bytes[0] == 192 && bytes[1] == 168
+        }
+
+        /// `192.0.2.1:443` or `[2001:db8::1]:443`.
+        public var description: String { self.socketAddress.description }
+
+        private static func bytes(_ number: some FixedWidthInteger) -> [UInt8] {
+            (1...number.bitWidth / 8).map { UInt8(truncatingIfNeeded: number >> (number.bitWidth - $0 * 8)) }
+        }
+    }
+}
+
+/// Versions of TLS as older programs name them.
+public enum SSLProtocol: Int32, Sendable {
+    case sslProtocolUnknown = 0
+    case tlsProtocol1 = 4
+    case tlsProtocol11 = 7
+    case tlsProtocol12 = 8
+    case tlsProtocol13 = 10
+
+    init(_ version: tls_protocol_version_t) {
+        self =
+            switch version {
+            case .TLSv10: .tlsProtocol1
+            case .TLSv11: .tlsProtocol11
+            case .TLSv12: .tlsProtocol12
+            case .TLSv13: .tlsProtocol13
+            case .DTLSv10, .DTLSv12: .sslProtocolUnknown
+            }
+    }
+
+    var version: tls_protocol_version_t? {
+        switch self {
+        case .sslProtocolUnknown: nil
+        case .tlsProtocol1: .TLSv10
+        case .tlsProtocol11: .TLSv11
+        case .tlsProtocol12: .TLSv12
+        case .tlsProtocol13: .TLSv13
+        }
+    }
+}
+
+/// Versions of TLS by their numbers on the wire.
+public enum tls_protocol_version_t: UInt16, Sendable {
+    case TLSv10 = 0x0301
+    case TLSv11 = 0x0302
+    case TLSv12 = 0x0303
+    case TLSv13 = 0x0304
+    case DTLSv10 = 0xFEFF
+    case DTLSv12 = 0xFEFD
+}

@@ -231,3 +231,39 @@ extension CapturedConnection: TransportConsumer {
         for tell in tells { tell?() }
     }
 }
+
+/// The two streams that a connection becomes when it is taken out of its task. Neither is open.
+///
+/// Closing the output tells the peer that this was all; when both are closed, or gone, the connection ends.
+package struct CapturedStreamPair: @unchecked Sendable {
+    package let input: InputStream
+    package let output: OutputStream
+
+    /// On the loop of the connection, within the completion of `StreamTask.captureStreams`.
+    package init(_ captured: CapturedStreams) {
+        let connection = CapturedConnection(captured)
+        self.input = CapturedInputStream(connection)
+        self.output = CapturedOutputStream(connection)
+    }
+}
+
+/// What a stream says went wrong with its connection, in the terms of the system, as streams of sockets do.
+enum StreamFailure {
+    static func error(_ failure: TransportFailure) -> NSError {
+        NSError(
+            domain: NSPOSIXErrorDomain, code: Int(self.number(failure)),
+            userInfo: [NSLocalizedDescriptionKey: failure.description])
+    }
+
+    private static func number(_ failure: TransportFailure) -> Int32 {
+        switch failure {
+        case .truncated: ECONNRESET
+        case .deadlinePassed: ETIMEDOUT
+        case .notPermitted: EACCES
+        case .nameResolution: EHOSTUNREACH
+        case .tls: EPROTO
+        case .reset, .peerUnresponsive, .refused, .noSuchFile, .unreachable, .unusableEndpoint, .ownResources, .system:
+            failure.systemError?.number ?? EIO
+        }
+    }
+}

@@ -1,5 +1,7 @@
 import Foundation
+import HTTPSemantics
 import HTTPTransport
+import HTTPTypes
 import Synchronization
 
 extension Transfer {
@@ -211,6 +213,150 @@ extension Transfer {
         let (task, session) = (self.task, self.session)
         self.core.line.tell(self.faces, .informationalResponse) { face in
             face.task?.urlSession(session, task: task, didReceiveInformationalResponse: response)
+        }
+    }
+}
+
+/// The parts of a `multipart/x-mixed-replace`, each a response with its content.
+///
+/// Each is told and answered like a response of its own: until then what comes waits, and no more is pulled.
+final class PartsSplitting {
+    private var splitter: MultipartSplitter
+    private let response: URLResponse
+    /// The first answer is about the whole.
+    private var isAnswered = false
+    private var isAtEnd = false
+
+    /// - Returns: `nil` for a response that is not of parts.
+    init?(_ response: URLResponse) {
+        guard let http = response as? HTTPURLResponse, http.mimeType == "multipart/x-mixed-replace",
+            let type = http.value(forHTTPHeaderField: "Content-Type").flatMap({ ContentType($0) }),
+            let boundary = type.parameter("boundary"), let splitter = MultipartSplitter(boundary: boundary)
+        else { return nil }
+        self.splitter = splitter
+        self.response = response
+    }
+
+    /// The response that was shown is allowed.
+    /// - Returns: whether more may be pulled.
+    func goOn(_ transfer: Transfer) -> Bool {
+        self.isAnswered = true
+        return self.give(transfer)
+    }
+
+    /// - Returns: whether the bytes were taken, which they always are.
+    func received(_ data: Data, _ transfer: Transfer) -> Bool {
+        self.splitter.bytesReceived(data)
+        if self.isAnswered, self.give(transfer) { transfer.loader?.pull(data.count) }
+        return true
+    }
+
+    func ended(_ transfer: Transfer) {
+        self.isAtEnd = true
+        self.splitter.ended()
+        _ = self.give(transfer)
+    }
+
+    /// Tells what is there, up to the next response that must be answered.
+    private func give(_ transfer: Transfer) -> Bool {
+        while let event = self.splitter.nextEvent() {
+            switch event {
+            case .partBegan(let fields):
+                guard !self.isAtEnd else { continue }
+                self.isAnswered = false
+                transfer.show(self.part(fields))
+                if !self.isAnswered { return false }
+            case .content(let bytes): transfer.give(Data(bytes), wireBytes: bytes.count)
+            case .partEnded, .finished: break
+            // Cameras just stop: what came was fine.
+            case .violation: break
+            }
+        }
+        return true
+    }
+
+    private func part(_ fields: HTTPFields) -> URLResponse {
+        guard let whole = self.response as? HTTPURLResponse, let url = whole.url else { return self.response }
+        return HTTPURLResponse(
+            url: url, statusCode: whole.statusCode, httpVersion: whole.httpVersion ?? "HTTP/1.1", fields: fields,
+            contentIsEncoded: false)
+    }
+}
+
+/// Content on its way to the delegate queue: gathered while the queue is busy, and counted, so that no more comes from
+/// the network than somebody takes.
+final class DeliveryWindow: Sendable {
+    /// Bytes that are asked for in advance, and bytes below which more are.
+    static let limit = 512 << 10
+    static let watermark = 256 << 10
+
+    /// What is told at once.
+    struct Piece: Sendable {
+        var data: Data
+        /// That it was before it was decoded.
+        var wireBytes: Int
+    }
+
+    private struct State {
+        var waiting: [Piece] = []
+        var isScheduled = false
+        /// Given to the delegate since more was asked for.
+        var taken = 0
+    }
+    private let state = Mutex(State())
+
+    /// - Parameter joins: whether it may be told together with what waits.
+    /// - Returns: whether a message is to be scheduled that takes what waits.
+    func add(_ data: Data, wireBytes: Int, joins: Bool) -> Bool {
+        self.state.withLock { state in
+            if joins, !state.waiting.isEmpty {
+                state.waiting[state.waiting.count - 1].data.append(data)
+                state.waiting[state.waiting.count - 1].wireBytes += wireBytes
+            } else {
+                state.waiting.append(Piece(data: data, wireBytes: wireBytes))
+            }
+            defer { state.isScheduled = true }
+            return !state.isScheduled
+        }
+    }
+
+    func take() -> [Piece] {
+        self.state.withLock { state in
+            defer {
+                state.waiting = []
+                state.isScheduled = false
+            }
+            return state.waiting
+        }
+    }
+
+    /// The delegate has had so many bytes.
+    /// - Returns: how many more may come; 0 while that is not worth a word.
+    func done(_ count: Int) -> Int {
+        self.state.withLock { state in
+            state.taken += count
+            guard state.taken >= Self.limit - Self.watermark else { return 0 }
+            defer { state.taken = 0 }
+            return state.taken
+        }
+    }
+}
+
+/// Where the content of a response goes.
+enum ContentSink {
+    case none
+    /// To the delegate, through the window.
+    case delegate
+    /// Into memory, whole.
+    case memory(Data)
+    case file(DownloadSink)
+    case channel(ByteChannel)
+
+    /// Calls `done`, on any thread, when nothing waits to be written any more.
+    func finish(_ done: @escaping @Sendable (SinkFailure?) -> Void) {
+        switch self {
+        case .file(let file): file.finish(done)
+        case .none, .delegate, .memory, .channel: done(nil)
         }
     }
 }

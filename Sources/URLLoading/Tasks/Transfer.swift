@@ -231,3 +231,254 @@ extension Duration {
         self = .seconds(timeout > 0 && timeout < year ? timeout : year)
     }
 }
+
+extension Transfer {
+    /// What becomes of the load once its response is known; `allow` where nobody is asked.
+    func ask(_ response: URLResponse, _ answer: @escaping @Sendable (Transfer, URLSession.ResponseDisposition) -> Void)
+    {
+        guard let task = self.task as? URLSessionDataTask else { return answer(self, .allow) }
+        let session = self.session
+        let questions = self.contentFaces.map { face in
+            DelegateQuestion<URLSession.ResponseDisposition>(
+                face: face, method: .response, asyncMethod: .responseAsync,
+                call: { face, once in
+                    face.data?.urlSession(session, dataTask: task, didReceive: response) { once($0) }
+                },
+                callAsync: { await $0.data?.urlSession(session, dataTask: task, didReceive: response) ?? .allow })
+        }
+        self.core.line.ask(questions, self.awaiting { answer($0, $1 ?? .allow) })
+    }
+
+    /// Whether a redirect is followed, and by which request; it is where nobody is asked.
+    func askRedirect(
+        _ response: HTTPURLResponse, to request: URLRequest, _ answer: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+        self.core.askRedirect(response, to: request, about: self.task, of: self.session, answer)
+    }
+
+    /// A body that can be read from its beginning; `nil` where nobody has one.
+    func askBodyStream(_ answer: @escaping @Sendable (Carried<InputStream?>) -> Void) {
+        let (task, session) = (self.task, self.session)
+        let questions = self.faces.map { face in
+            DelegateQuestion<Carried<InputStream?>>(
+                face: face, method: .newBodyStream, asyncMethod: .newBodyStreamAsync,
+                call: { face, once in
+                    face.task?.urlSession(session, task: task) { stream in once(Carried(stream)) }
+                },
+                callAsync: { face in
+                    Carried(await face.task?.urlSession(session, needNewBodyStreamForTask: task))
+                })
+        }
+        self.core.line.ask(questions) { answer($0 ?? Carried(nil)) }
+    }
+
+    func askChallenge(_ challenge: URLAuthenticationChallenge, _ answer: @escaping @Sendable (ChallengeAnswer) -> Void)
+    {
+        self.core.ask(challenge, about: self.task, of: self.session, answer)
+    }
+
+    func askTrust(
+        _ request: VerificationRequest, at url: URL,
+        _ answer: @escaping @Sendable (VerificationDecision, URLError?) -> Void
+    ) {
+        self.core.askTrust(request, at: url, for: self.task, of: self.session, answer)
+    }
+
+    func askIdentity(
+        _ issuers: [[UInt8]], at url: URL,
+        _ answer: @escaping @Sendable (TLSIdentity?, URLError?) -> Void
+    ) {
+        self.core.askIdentity(issuers, at: url, for: self.task, of: self.session, answer)
+    }
+
+    /// Whether a response may be kept, and how; only who hears of its content is asked.
+    func askToKeep(_ proposal: CachedURLResponse, _ answer: @escaping @Sendable (CachedURLResponse?) -> Void) {
+        guard self.result.isDelegate, let task = self.task as? URLSessionDataTask else { return answer(proposal) }
+        let session = self.session
+        let questions = self.faces.map { face in
+            DelegateQuestion<CachedURLResponse?>(
+                face: face, method: .cacheProposal, asyncMethod: .cacheProposalAsync,
+                call: { face, once in
+                    face.data?.urlSession(session, dataTask: task, willCacheResponse: proposal) { once($0) }
+                },
+                callAsync: { await $0.data?.urlSession(session, dataTask: task, willCacheResponse: proposal) })
+        }
+        self.core.line.ask(questions) { answer($0 ?? proposal) }
+    }
+}
+
+extension Transfer {
+    /// The content of a data task goes to a file from here on.
+    func becomeDownload(_ response: URLResponse) {
+        guard let old = self.task as? URLSessionDataTask else { return }
+        let facts = old.facts.withLock { $0 }
+        let new = URLSessionDownloadTask(facts, of: self.session)
+        new.use(self)
+        self.become(new)
+        // The new task has it.
+        old.facts.withLock { $0.delegate = nil }
+        let session = self.session
+        self.core.line.tell(self.faces, .becameDownload) { face in
+            face.data?.urlSession(session, dataTask: old, didBecome: new)
+        }
+        self.beginFile(response)
+        if self.finishWaits { self.finished() }
+    }
+
+    /// The connection becomes a stream task's, once it has left HTTP.
+    func becomeStream() {
+        self.becomesStream = true
+        guard (self.task.response as? HTTPURLResponse)?.statusCode != 101 else { return self.settleUpgrade() }
+        self.failed(
+            LoadFailure.error(
+                .unsupportedURL, url: self.task.currentRequest?.url,
+                text: "Only a connection that the server upgraded (101) can become a stream."))
+    }
+
+    /// The server switched protocols.
+    func upgraded(_ connection: UpgradedConnection) {
+        guard self.stage == .loading else { return connection.close() }
+        self.upgradedConnection = connection
+        if !self.awaitsAnswer { self.settleUpgrade() }
+    }
+
+    /// Gives the connection to whom the answer names, once both are there.
+    func settleUpgrade() {
+        guard let connection = self.upgradedConnection else { return }
+        self.upgradedConnection = nil
+        guard self.becomesStream, let old = self.task as? URLSessionDataTask else {
+            connection.close()
+            return self.finished()
+        }
+        self.stop()
+        self.session.becomeStream(old, connection)
+    }
+
+    func noteLocal(_ response: URLResponse, bytes: Int) {
+        let now = ContinuousClock.now
+        guard let request = self.task.currentRequest else { return }
+        self.note(
+            TransactionRecord(
+                request: request, response: response,
+                source: .other(LocalTimings(fetchStart: now, responseStart: now, responseEnd: now)),
+                decodedBytes: Int64(bytes)))
+    }
+}
+
+extension Transfer {
+    /// The last messages, in their order: metrics, then the end. On the loop, once.
+    func tellEnd(_ error: (any Error)?) {
+        let (task, session, core, result) = (self.task, self.session, self.core, self.result)
+        let record = self.record
+        let endedAt = ContinuousClock.now
+        let sink = self.sink
+        self.sink = .none
+        if case .awaitedData(let handler) = result, !self.tellsAwaitedContent {
+            // Nobody but a delegate could want these on its queue.
+            self.complete(task, error)
+            handler(error == nil ? sink.data : nil, self.response, error)
+            self.tellMetrics(record, endedAt)
+            return core.line.add {
+                task.facts.withLock { $0.delegate = nil }
+                core.ended(task, of: session)
+                task.use(nil)
+            }
+        }
+        core.line.add {
+            // Behind `cancel()` and all that it could be asked in: `completed` is what its handlers see.
+            if error == nil { self.tellFile(sink) }
+            // Its delegate has had the file, and hears of the end when that is gone.
+            if result.isDelegate { sink.discard() }
+            self.complete(task, error)
+            let faces = self.faces
+            for face in faces where face.mayAnswer(.metrics) {
+                let metrics = record.metrics(completedAt: endedAt)
+                if face.tell(.metrics, { face.task?.urlSession(session, task: task, didFinishCollecting: metrics) }) {
+                    break
+                }
+            }
+            // The task is over: its delegate hears of it, and is let go.
+            task.facts.withLock { $0.delegate = nil }
+            self.tellResult(result, sink, error, faces)
+            if !result.isDelegate { sink.discard() }
+            core.ended(task, of: session)
+            task.use(nil)
+        }
+    }
+
+    private func tellMetrics(_ record: TaskMetricsRecord, _ endedAt: ContinuousClock.Instant) {
+        let (task, session) = (self.task, self.session)
+        self.core.line.tell(self.faces, .metrics) { face in
+            let metrics = record.metrics(completedAt: endedAt)
+            face.task?.urlSession(session, task: task, didFinishCollecting: metrics)
+        }
+    }
+
+    private func complete(_ task: URLSessionTask, _ error: (any Error)?) {
+        let isUnseen = task.changeUnseen {
+            $0.error = error
+            $0.state = .completed
+        }
+        guard !isUnseen else { return }
+        task.change(\.error) { $0.error = error }
+        task.change(\.state) { $0.state = .completed }
+        if error == nil { task.facts.withLock { $0.progress }?.finish() }
+    }
+
+    private func tellFile(_ sink: ContentSink) {
+        guard self.result.isDelegate, case .file(let file) = sink, let task = self.task as? URLSessionDownloadTask
+        else { return }
+        let session = self.session
+        for face in self.faces where face.mayAnswer(.finishedDownload) {
+            let told = face.tell(.finishedDownload) {
+                face.download?.urlSession(session, downloadTask: task, didFinishDownloadingTo: file.url)
+            }
+            if told { return }
+        }
+    }
+
+    private func tellResult(
+        _ result: TransferResult, _ sink: ContentSink, _ error: (any Error)?, _ faces: [DelegateFace]
+    ) {
+        let response = self.response
+        switch result {
+        case .delegate:
+            let (task, session) = (self.task, self.session)
+            for face in faces where face.mayAnswer(.completion) {
+                if face.tell(.completion, { face.task?.urlSession(session, task: task, didCompleteWithError: error) }) {
+                    return
+                }
+            }
+        // Beside a failure there is the response that had come, but none of its content.
+        case .data(let handler), .awaitedData(let handler): handler(error == nil ? sink.data : nil, response, error)
+        case .file(let handler): handler(error == nil ? sink.fileURL : nil, response, error)
+        case .lastingFile(let handler):
+            if error == nil { sink.keep() }
+            handler(error == nil ? sink.fileURL : nil, response, error)
+        case .bytes(let channel, let answer):
+            if let error { answer(.failure(error)) }
+            channel.finish(error)
+        }
+    }
+}
+
+extension ContentSink {
+    /// Empty rather than missing: a response without content was a success.
+    var data: Data {
+        if case .memory(let data) = self { data } else { Data() }
+    }
+
+    var fileURL: URL? {
+        if case .file(let file) = self { file.url } else { nil }
+    }
+
+    /// The file stays where it is.
+    func keep() {
+        if case .file(let file) = self { file.keep() }
+    }
+
+    /// Takes the file away, unless somebody moved it or it is to stay.
+    func discard() {
+        if case .file(let file) = self { file.discard() }
+    }
+}

@@ -1,5 +1,6 @@
 import Foundation
 import SessionTasks
+import StreamTransport
 
 /// A byte stream over TCP, or a Unix socket: reads and writes that queue, each kind in its order.
 ///
@@ -88,4 +89,78 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
     /// that goes on.
     @available(*, deprecated, message: "TLS cannot be taken off a connection: this closes it.")
     open func stopSecureConnection() { self.connection?.close() }
+}
+
+extension URLSessionStreamTask {
+    /// As `readData(ofMinLength:maxLength:timeout:completionHandler:)`, without the delegate queue between.
+    ///
+    /// Cancelling the Swift task withdraws the read: bytes that had come for it go to the next.
+    /// - Throws: `URLError`.
+    public func readData(
+        ofMinLength minBytes: Int, maxLength maxBytes: Int, timeout: TimeInterval
+    ) async throws -> (Data?, Bool) {
+        guard let connection else { throw self.refusal }
+        let chunk = try await connection.read(minBytes, maxBytes, timeout: timeout)
+        return (Data(chunk.bytes), chunk.isAtEnd)
+    }
+
+    /// As `write(_:timeout:completionHandler:)`, without the delegate queue between.
+    ///
+    /// Cancelling the Swift task withdraws the write if it had not begun; one that has begun runs to its end.
+    /// - Throws: `URLError`.
+    public func write(_ data: Data, timeout: TimeInterval) async throws {
+        guard let connection else { throw self.refusal }
+        try await connection.write(data, timeout: timeout)
+    }
+}
+
+/// Where a stream task connects to.
+enum StreamPlace: Sendable {
+    case host(String, port: Int)
+    case unix(path: String)
+
+    /// Why there can be no connection.
+    var flaw: URLError? {
+        switch self {
+        case .host(let name, let port):
+            if name.isEmpty { return Self.flaw("There is no host name.") }
+            guard port > 0, port <= 65_535 else { return Self.flaw("There is no port \(port): 1 to 65535.") }
+            return nil
+        case .unix(let path):
+            guard !path.isEmpty, path.utf8.count <= 107, !path.utf8.contains(0) else {
+                return Self.flaw("The path of a Unix socket has 1 to 107 bytes, and no NUL.")
+            }
+            return nil
+        }
+    }
+
+    private static func flaw(_ text: String) -> URLError {
+        LoadFailure.error(.badURL, url: nil, cause: POSIXError(.EINVAL), text: text)
+    }
+
+    /// Only where there is no flaw.
+    var target: ConnectTarget {
+        switch self {
+        case .host(let name, let port): .host(name, port: UInt16(clamping: port))
+        case .unix(let path): .address(.unix(path: path))
+        }
+    }
+
+    /// What a proxy might be asked for; `nil` where there is nothing of the kind.
+    var proxiedURL: URL? {
+        if case .host = self, self.flaw == nil { self.url } else { nil }
+    }
+
+    /// Names the server in challenges. Behind a Unix socket it is `localhost`. `nil` where the name cannot stand in a URL.
+    var url: URL? {
+        switch self {
+        // As text: what URLComponents cannot take ends the process.
+        case .host(let name, let port):
+            let host = name.contains(":") && !name.hasPrefix("[") ? "[\(name)]" : name
+            let encoded =
+                host.hasPrefix("[") ? host : host.addingPercentEncoding(withAllowedCharacters: .urlHostAllowed)
+            return encoded.flatMap { URL(string: "https://\($0):\(port)") }
+        case .unix: return URL(string: "https://localhost")
+        }
+    }
 }

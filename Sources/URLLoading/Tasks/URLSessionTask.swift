@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTransport
 import Observation
 import Synchronization
 
@@ -219,3 +220,155 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 }
 
 extension URLSessionTask: Observable {}
+
+/// Does what a task is told, by the kind of task. Called from any thread.
+protocol TaskDriving: AnyObject, Sendable {
+    /// The task may go on, or begin.
+    func resumed()
+    /// Nothing more is to happen until `resumed`.
+    func suspended()
+    /// The task is to end with `URLError.cancelled`.
+    func cancelled()
+    /// 0 to 1.
+    func priorityChanged(_ priority: Float)
+}
+
+/// What a task tells of itself; read and written under the task's lock.
+struct TaskFacts {
+    let identifier: Int
+    var originalRequest: URLRequest?
+    var currentRequest: URLRequest?
+    var response: URLResponse?
+    var error: (any Error)?
+    var state = URLSessionTaskState.suspended
+    /// Calls of `suspend` that no `resume` has undone; a new task has one.
+    var suspensions = 1
+    var sent: Int64 = 0
+    var received: Int64 = 0
+    var expectedToSend: Int64 = 0
+    var expectedToReceive: Int64 = NSURLSessionTransferSizeUnknown
+    var clientExpectsToSend: Int64 = NSURLSessionTransferSizeUnknown
+    var clientExpectsToReceive: Int64 = NSURLSessionTransferSizeUnknown
+    var description: String?
+    var priority = NSURLSessionTaskPriorityDefault
+    var earliestBeginDate: Date?
+    var prefersIncrementalDelivery = true
+    /// Whether it was resumed at some time.
+    var hasBegun = false
+    var delegate: DelegateFace?
+    var progress: TaskProgress?
+    /// Made for who first looks at a property that can be observed.
+    var registrar: ObservationRegistrar?
+
+    init(identifier: Int, request: URLRequest?) {
+        self.identifier = identifier
+        self.originalRequest = request
+        self.currentRequest = request
+    }
+}
+
+/// A task's progress as a tree: a whole of 100 parts, of which sending and receiving have theirs.
+final class TaskProgress: @unchecked Sendable {
+    let whole: Progress
+    private let sending: Progress?
+    private let receiving: Progress
+
+    init(_ facts: borrowing TaskFacts, of task: URLSessionTask) {
+        self.whole = Progress(totalUnitCount: 100)
+        self.whole.kind = .file
+        let sends = facts.expectedToSend != 0
+        self.sending = sends ? Progress(totalUnitCount: -1, parent: self.whole, pendingUnitCount: 50) : nil
+        self.receiving = Progress(totalUnitCount: -1, parent: self.whole, pendingUnitCount: sends ? 50 : 100)
+        self.whole.isCancellable = true
+        self.whole.isPausable = true
+        self.whole.cancellationHandler = { [weak task] in task?.cancel() }
+        self.whole.pausingHandler = { [weak task] in task?.suspend() }
+        self.whole.resumingHandler = { [weak task] in task?.resume() }
+        self.show(facts)
+    }
+
+    /// Not under the lock of the task: handlers of the program may run.
+    func show(_ facts: borrowing TaskFacts) {
+        if let sending {
+            Self.set(
+                sending, done: facts.sent,
+                of: facts.expectedToSend >= 0 ? facts.expectedToSend : facts.clientExpectsToSend)
+        }
+        Self.set(
+            self.receiving, done: facts.received,
+            of: facts.expectedToReceive >= 0 ? facts.expectedToReceive : facts.clientExpectsToReceive)
+    }
+
+    /// Everything that was to come has come.
+    func finish() {
+        for part in [self.sending, self.receiving] {
+            guard let part else { continue }
+            let done = max(1, part.completedUnitCount)
+            part.totalUnitCount = done
+            part.completedUnitCount = done
+        }
+    }
+
+    private static func set(_ part: Progress, done: Int64, of total: Int64) {
+        if part.totalUnitCount != total { part.totalUnitCount = total >= 0 ? max(total, done) : -1 }
+        part.completedUnitCount = done
+    }
+}
+
+/// Ends the transfers of one session that take longer than they may. One timer serves them all, since nearly every one
+/// ends long before: it rings for the first, and looks then who else there is.
+///
+/// On the session's event loop.
+final class ResourceClock: @unchecked Sendable {
+    private var timer: (rings: ContinuousClock.Instant, timer: PoolTimer)?
+
+    deinit { self.timer?.timer.cancel() }
+
+    /// Rings at `deadline`, if not before.
+    func watch(until deadline: ContinuousClock.Instant, for core: SessionCore) {
+        if let timer = self.timer, timer.rings <= deadline { return }
+        self.timer?.timer.cancel()
+        let delay = max(.zero, ContinuousClock.now.duration(to: deadline))
+        self.timer = (
+            deadline,
+            core.pool.schedule(after: delay) { [weak self, weak core] in
+                if let self, let core { self.ring(core) }
+            }
+        )
+    }
+
+    private func ring(_ core: SessionCore) {
+        self.timer = nil
+        let now = ContinuousClock.now
+        var next: ContinuousClock.Instant?
+        for task in core.state.withLock({ Array($0.tasks.values) }) {
+            guard let transfer = task.driver as? Transfer, let deadline = transfer.resourceDeadline else { continue }
+            if deadline <= now {
+                transfer.tookTooLong()
+            } else {
+                next = min(next ?? deadline, deadline)
+            }
+        }
+        if let next { self.watch(until: next, for: core) }
+    }
+}
+
+/// Who gets what a transfer brings.
+enum TransferResult: Sendable {
+    /// The delegate, message by message.
+    case delegate
+    /// A completion handler of a data or upload task.
+    case data(@Sendable (Data?, URLResponse?, (any Error)?) -> Void)
+    /// A completion handler of a download task.
+    case file(@Sendable (URL?, URLResponse?, (any Error)?) -> Void)
+    /// Who awaits a download: the file stays.
+    case lastingFile(@Sendable (URL?, URLResponse?, (any Error)?) -> Void)
+    /// Who awaits the data: told on the loop, without the delegate queue between, unless a delegate is told the content.
+    case awaitedData(@Sendable (Data?, URLResponse?, (any Error)?) -> Void)
+    /// Who reads byte by byte: the response when it is there, then the content.
+    case bytes(ByteChannel, @Sendable (Result<URLResponse, any Error>) -> Void)
+
+    var isDelegate: Bool {
+        if case .delegate = self { true } else { false }
+    }
+}

@@ -89,3 +89,158 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
         set { self.connection?.set { $0.maximumMessageSize = newValue } }
     }
 }
+
+/// For Swift tasks that wait; without the delegate queue between.
+extension URLSessionWebSocketTask {
+    /// Sends one message; returns when the system has taken all of it.
+    ///
+    /// Cancelling the Swift task withdraws the message if it had not begun; one that has begun goes out whole.
+    /// - Throws: `URLError`.
+    public func send(_ message: Message) async throws {
+        guard let connection else { throw self.refusal }
+        try await connection.send(message)
+    }
+
+    /// The next whole message.
+    ///
+    /// Cancelling the Swift task ends the wait with `URLError.cancelled`, and loses no message.
+    /// - Throws: `URLError`.
+    public func receive() async throws -> Message {
+        guard let connection else { throw self.refusal }
+        guard let message = try await connection.receive() else {
+            throw LoadFailure.error(of: .closed, url: self.currentRequest?.url)
+        }
+        return message
+    }
+
+    /// Sends a Ping; returns when its Pong is there.
+    ///
+    /// Cancelling the Swift task ends the wait. As in Foundation on Linux; other platforms have the form with a handler
+    /// alone.
+    /// - Throws: `URLError`.
+    public func sendPing() async throws {
+        guard let connection else { throw self.refusal }
+        try await connection.ping()
+    }
+}
+
+extension URLSessionWebSocketTask {
+    /// Why a WebSocket is closed (RFC 6455 §7.4). Any number can be one: programs have 3000 to 4999 for themselves.
+    public struct CloseCode: RawRepresentable, Hashable, Sendable {
+        public let rawValue: Int
+
+        /// Never `nil`: that it could be is what programs expect.
+        public init?(rawValue: Int) { self.rawValue = rawValue }
+
+        init(number: Int) { self.rawValue = number }
+
+        /// There is none.
+        public static let invalid = CloseCode(number: 0)
+        public static let normalClosure = CloseCode(number: 1000)
+        public static let goingAway = CloseCode(number: 1001)
+        public static let protocolError = CloseCode(number: 1002)
+        public static let unsupportedData = CloseCode(number: 1003)
+        public static let noStatusReceived = CloseCode(number: 1005)
+        public static let abnormalClosure = CloseCode(number: 1006)
+        public static let invalidFramePayloadData = CloseCode(number: 1007)
+        public static let policyViolation = CloseCode(number: 1008)
+        public static let messageTooBig = CloseCode(number: 1009)
+        public static let mandatoryExtensionMissing = CloseCode(number: 1010)
+        public static let internalServerError = CloseCode(number: 1011)
+        public static let tlsHandshakeFailure = CloseCode(number: 1015)
+    }
+
+    /// One whole message.
+    public enum Message: Sendable {
+        case data(Data)
+        case string(String)
+    }
+}
+
+/// Ours: other platforms do not have these.
+extension URLSessionWebSocketTask {
+    /// Seconds between Pings that keep the connection alive and find out whether it is; 0, the default, sends none. To be
+    /// set before the task is first resumed.
+    public var pingInterval: TimeInterval {
+        get { self.connection?.settings.pingInterval ?? 0 }
+        set { self.connection?.set { $0.pingInterval = newValue } }
+    }
+
+    /// Seconds for which the server may be silent after such a Ping; 20 by default. Then the task ends with
+    /// `URLError.timedOut`.
+    public var pongTimeout: TimeInterval {
+        get { self.connection?.settings.pongTimeout ?? 0 }
+        set { self.connection?.set { $0.pongTimeout = newValue } }
+    }
+
+    /// Whether the server is offered to compress messages (permessage-deflate, RFC 7692); `false` by default. To be set
+    /// before the task is first resumed. Whether it accepted is in the response's `Sec-WebSocket-Extensions`.
+    public var offersCompression: Bool {
+        get { self.connection?.settings.offersCompression ?? false }
+        set { self.connection?.set { $0.offersCompression = newValue } }
+    }
+
+    /// The messages that come, until the WebSocket is closed in order; another end is thrown. For one reader at a time:
+    /// several share the messages.
+    public var messages: Messages { Messages(task: self) }
+
+    /// Messages in the order in which they come.
+    public struct Messages: AsyncSequence, Sendable {
+        public typealias Element = Message
+
+        let task: URLSessionWebSocketTask
+
+        public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(task: self.task) }
+
+        public struct AsyncIterator: AsyncIteratorProtocol {
+            let task: URLSessionWebSocketTask
+
+            /// - Returns: `nil` once both ends have closed.
+            /// - Throws: `URLError`; `cancelled` when the Swift task is.
+            public mutating func next() async throws -> Message? {
+                guard let connection = self.task.connection else { throw self.task.refusal }
+                return try await connection.receive()
+            }
+        }
+    }
+}
+
+/// One whole message, as an object. `URLSessionWebSocketTask.Message` is what tasks take and give.
+open class NSURLSessionWebSocketMessage: NSObject, @unchecked Sendable {
+    /// One of the two that is asked for; the other is `nil`.
+    public let data: Data?
+    public let string: String?
+
+    public init(data: Data) {
+        self.data = data
+        self.string = nil
+        super.init()
+    }
+
+    public init(string: String) {
+        self.data = nil
+        self.string = string
+        super.init()
+    }
+
+    public convenience init(_ message: URLSessionWebSocketTask.Message) {
+        switch message {
+        case .data(let data): self.init(data: data)
+        case .string(let text): self.init(string: text)
+        }
+    }
+
+    open var type: NSURLSessionWebSocketMessageType { self.string == nil ? .data : .string }
+}
+
+extension URLSessionWebSocketTask.Message {
+    public init(_ message: NSURLSessionWebSocketMessage) {
+        self = message.string.map { .string($0) } ?? .data(message.data ?? Data())
+    }
+}
+
+/// What a WebSocket's message holds.
+public enum NSURLSessionWebSocketMessageType: Int, Sendable {
+    case data = 0
+    case string = 1
+}

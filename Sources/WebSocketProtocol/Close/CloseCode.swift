@@ -1,3 +1,5 @@
+import ByteKernels
+
 /// Why a WebSocket was closed (RFC 6455 §7.4). Open: any number can be a value, whether or not it may go over the
 /// wire.
 public struct CloseCode: RawRepresentable, Hashable, Sendable {
@@ -32,5 +34,46 @@ public struct CloseCode: RawRepresentable, Hashable, Sendable {
         case 1000...1003, 1007...1014, 3000...4999: true
         default: false
         }
+    }
+}
+
+/// What a Close frame carries: nothing, or a code with a reason (RFC 6455 §5.5.1).
+public enum ClosePayload {
+    /// Longest reason in bytes: the frame's 125 less the code's 2.
+    public static let reasonLimit = 123
+
+    /// The payload for our own Close frame.
+    ///
+    /// - Parameters:
+    ///   - code: `nil` for an empty payload. One that may not be sent becomes 1000.
+    ///   - reason: cut at a character to at most 123 bytes; left out where it is not UTF-8, or without a code.
+    public static func bytes(_ code: CloseCode?, reason: [UInt8]) -> [UInt8] {
+        guard let code, code != .noStatusReceived else { return [] }
+        let number = code.isAllowedOnWire ? code.rawValue : CloseCode.normalClosure.rawValue
+        return [UInt8(number >> 8), UInt8(truncatingIfNeeded: number)] + Self.cut(reason)
+    }
+
+    private static func cut(_ reason: [UInt8]) -> [UInt8] {
+        var end = min(reason.count, Self.reasonLimit)
+        // Not inside a character: what follows may not be a continuation byte.
+        while end > 0, end < reason.count, reason[end] & 0xC0 == 0x80 { end -= 1 }
+        let kept = Array(reason[..<end])
+        var validator = UTF8Validator()
+        let isText = kept.withRawSpan { validator.validate($0) } == nil && validator.isComplete
+        return isText ? kept : []
+    }
+
+    /// Reads a peer's Close frame.
+    static func read(_ payload: [UInt8]) throws(PeerViolation) -> (code: CloseCode?, reason: [UInt8]) {
+        guard !payload.isEmpty else { return (nil, []) }
+        guard payload.count >= 2 else { throw PeerViolation(.invalidCloseFrame) }
+        let code = CloseCode(rawValue: UInt16(payload[0]) << 8 | UInt16(payload[1]))
+        guard code.isAllowedOnWire else { throw PeerViolation(.invalidCloseCode) }
+        let reason = Array(payload.dropFirst(2))
+        var validator = UTF8Validator()
+        guard reason.withRawSpan({ validator.validate($0) }) == nil, validator.isComplete else {
+            throw PeerViolation(.invalidUTF8)
+        }
+        return (code, reason)
     }
 }

@@ -222,3 +222,233 @@ public struct WebSocketEngine: ~Copyable {
         return good
     }
 }
+
+extension WebSocketEngine {
+    /// Takes what nearly every message is, faster than `nextEvent`, with which it may alternate: one plain frame of at
+    /// most 65535 bytes that breaks no rule and has come whole.
+    ///
+    /// - Parameter position: moved past the message.
+    /// - Returns: `nil`, with nothing changed, where anything else stands at `position`.
+    package mutating func nextWholeMessage(_ buffer: inout MutableRawSpan, at position: inout Int) -> WholeMessage? {
+        guard !self.inFrame, self.messageKind == nil, self.deflate == nil, self.course == .open else { return nil }
+        let sender: Role = self.role == .server ? .client : .server
+        guard let frame = PlainFrame(buffer.bytes, at: position, from: sender, limit: self.messageLimit) else {
+            return nil
+        }
+        let key = sender == .client ? frame.maskingKey(in: buffer.bytes) : 0
+        if sender == .client { frame.mask(&buffer, key) }
+        if frame.isText, !frame.isValidText(in: buffer.bytes) {
+            // Where it is bad is told by who reads it again, as it came.
+            if sender == .client { frame.mask(&buffer, key) }
+            return nil
+        }
+        position = frame.payload.upperBound
+        return WholeMessage(kind: frame.isText ? .text : .binary, payload: frame.payload)
+    }
+}
+
+extension WebSocketEngine {
+    /// Inflates what is here of the current frame into the scratch. What there is no room for comes again, unmasked: each
+    /// byte is looked at once, however often what inflates to much is offered.
+    /// - Returns: `nil` when the input gave nothing (yet).
+    mutating func inflateNext(
+        _ buffer: inout MutableRawSpan, at position: inout Int
+    ) throws(PeerViolation) -> WebSocketEvent? {
+        guard let deflate = self.deflate else { throw PeerViolation(.reservedBits) }
+        let start = position + (self.holdsByteBack ? 1 : 0)
+        let count = min(self.frameLeft, buffer.byteCount - start, Self.mostInflatedAtOnce)
+        guard count > 0 || count == 0 && (self.frameLeft == 0 || self.holdsByteBack) else { return nil }
+        let range = start..<(start + count)
+        self.mask(&buffer, (start + min(Int(self.unmaskedAhead), count))..<range.upperBound)
+        var used = 0
+        var written = 0
+        var stop = deflate.inflate(buffer.bytes.extracting(range), used: &used, written: &written)
+        self.unmaskedAhead = UInt32(truncatingIfNeeded: count - used)
+        self.frameLeft -= used
+        if stop == .needsInput, self.frameLeft == 0, self.frameIsFinal {
+            var given = Int(self.tailGiven)
+            stop = deflate.finishMessage(tailGiven: &given, written: &written)
+            self.tailGiven = UInt8(truncatingIfNeeded: given)
+        }
+        self.move(&position, to: start + used, of: buffer.byteCount, stop)
+        return try self.inflated(written, deflate.share, stop)
+    }
+
+    /// Bytes of input, so that they can be counted in four bytes; a buffer never holds so many.
+    private static let mostInflatedAtOnce = 1 << 30
+
+    /// Where more is to come out, but nothing is left over to be offered again, one byte stays behind for it.
+    private mutating func move(_ position: inout Int, to end: Int, of count: Int, _ stop: InflateStop) {
+        self.holdsByteBack = stop == .outputFull && end == count && end > position
+        position = self.holdsByteBack ? end - 1 : end
+    }
+
+    private mutating func inflated(
+        _ written: Int, _ share: DeflateShare, _ stop: InflateStop
+    ) throws(PeerViolation) -> WebSocketEvent? {
+        let room = self.messageLimit - self.messageLength
+        let count = min(written, room)
+        let fault: PeerViolation.Rule? =
+            written > room ? .messageTooLong : stop == .corrupt ? .invalidCompressedData : nil
+        let endsFrame = stop == .needsInput && self.frameLeft == 0 && fault == nil
+        self.messageLength += count
+        guard count > 0 || endsFrame || fault != nil else { return nil }
+        let result = share.output.withRawSpan { bytes -> Result<DataChunk, PeerViolation> in
+            do throws(PeerViolation) {
+                let text = bytes.extracting(0..<count)
+                return .success(try self.chunk(.inflated(count), text, endsFrame: endsFrame, fault: fault))
+            } catch {
+                return .failure(error)
+            }
+        }
+        return .data(try result.get())
+    }
+}
+
+extension WebSocketEngine {
+    /// Bytes that a frame with this payload takes on the wire.
+    public func frameSize(payloadCount: Int) -> Int {
+        self.role.frameSize(payloadCount: payloadCount)
+    }
+
+    /// Writes a frame to the front of `target`, which has room for `frameSize`: the header, and the payload masked on
+    /// its way if we are a client.
+    /// - Returns: the bytes written.
+    @discardableResult
+    public func encodeFrame(
+        _ opcode: Opcode, isFinal: Bool, isCompressed: Bool = false, _ payload: RawSpan, keys: MaskingKeys,
+        into target: inout MutableRawSpan
+    ) -> Int {
+        self.role.encodeFrame(
+            opcode, isFinal: isFinal, isCompressed: isCompressed, payload, keys: keys, into: &target)
+    }
+
+    /// Compresses the payload of one data frame where that was agreed and pays.
+    ///
+    /// - Returns: where the compressed payload is, to be sent in the given one's place with RSV1 on a message's first
+    ///   frame; `nil` to send it as it is.
+    package mutating func compress(startsMessage: Bool, endsMessage: Bool, _ payload: RawSpan) -> DeflateShare? {
+        guard let deflate = self.deflate else { return nil }
+        if startsMessage {
+            self.sendsCompressed = deflate.isWorthIt(count: payload.byteCount, isWhole: endsMessage)
+        }
+        guard self.sendsCompressed else { return nil }
+        guard deflate.deflate(payload, endsMessage: endsMessage) else {
+            // Only the first frame can find no memory; those behind it then go as they are, too.
+            self.sendsCompressed = false
+            return nil
+        }
+        return deflate.share
+    }
+}
+
+/// What the engine found in the bytes it was given.
+public enum WebSocketEvent: Equatable, Sendable {
+    case data(DataChunk)
+    /// To be answered with a Pong of the same payload (RFC 6455 §5.5.2).
+    case ping([UInt8])
+    case pong([UInt8])
+    /// The peer sends no more. `nil`: its Close frame was empty.
+    case close(CloseCode?, reason: [UInt8])
+    /// The peer broke a rule; nothing is decoded any more.
+    case violation(PeerViolation)
+}
+
+/// A data message that came in one frame and stands whole in the buffer that was lent, unmasked in place; if text, it is
+/// UTF-8.
+package struct WholeMessage: Equatable, Sendable {
+    package let kind: MessageKind
+    package let payload: Range<Int>
+
+    init(kind: MessageKind, payload: Range<Int>) {
+        self.kind = kind
+        self.payload = payload
+    }
+}
+
+/// The two kinds of WebSocket message (RFC 6455 §5.6).
+@frozen
+public enum MessageKind: Sendable, Hashable {
+    case text
+    case binary
+
+    /// The opcode of such a message's first frame.
+    package var opcode: Opcode {
+        switch self {
+        case .text: .text
+        case .binary: .binary
+        }
+    }
+}
+
+/// A piece of a data message's payload, as much as has arrived: unmasked, inflated, and if text checked to be UTF-8
+/// so far.
+public struct DataChunk: Equatable, Sendable {
+    public enum Payload: Equatable, Sendable {
+        /// In the buffer that was lent, in place.
+        case received(Range<Int>)
+        /// So many bytes in the scratch that was given with the agreement on compression, until the next event.
+        case inflated(Int)
+    }
+
+    public var kind: MessageKind
+    public var payload: Payload
+    /// The first piece of its message.
+    public var startsMessage: Bool
+    /// The last piece of its frame.
+    public var endsFrame: Bool
+    /// The last piece of its message.
+    public var endsMessage: Bool
+
+    /// Bytes of payload.
+    public var count: Int {
+        switch self.payload {
+        case .received(let range): range.count
+        case .inflated(let count): count
+        }
+    }
+}
+
+/// Why inflating stopped.
+enum InflateStop: Equatable {
+    /// Everything that the input gives was written.
+    case needsInput
+    /// There may be more to come, even without further input.
+    case outputFull
+    /// What was written until then is good.
+    case corrupt
+}
+
+/// Pings that wait for their Pongs, in the order in which they went out.
+///
+/// A Pong answers the ping whose payload it repeats (of several alike, the earliest), and every one before it: a peer
+/// may answer only the most recent (RFC 6455 §5.5.3). A Pong that repeats nothing waiting is unsolicited and means
+/// nothing.
+public struct PingLedger: Sendable {
+    /// Pings that may wait at once.
+    public static let limit = 1024
+
+    private struct Entry: Sendable {
+        let number: UInt64
+        let payload: [UInt8]
+    }
+
+    private var waiting: [Entry] = []
+
+    public init() {}
+
+    /// - Returns: whether there was room: a peer that answers none is not asked without end.
+    public mutating func sent(_ number: UInt64, payload: [UInt8]) -> Bool {
+        guard self.waiting.count < Self.limit else { return false }
+        self.waiting.append(Entry(number: number, payload: payload))
+        return true
+    }
+
+    /// - Returns: the pings that this Pong answers, the earliest first.
+    public mutating func received(_ payload: [UInt8]) -> [UInt64] {
+        guard let index = self.waiting.firstIndex(where: { $0.payload == payload }) else { return [] }
+        let answered = self.waiting[...index].map(\.number)
+        self.waiting.removeFirst(index + 1)
+        return answered
+    }
+}

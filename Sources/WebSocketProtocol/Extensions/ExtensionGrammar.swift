@@ -53,3 +53,51 @@ public enum ExtensionGrammar {
         return ExtensionParameter(name, value)
     }
 }
+
+/// One parameter of an extension, as `server_max_window_bits=10`.
+public struct ExtensionParameter: Equatable, Sendable {
+    /// As it was written; names of parameters are compared exactly.
+    public let name: String
+    /// `nil` where there is no `=`; a quoted value without its quotes and escapes.
+    public let value: String?
+
+    /// - Parameter value: a token, or `nil` for a parameter that needs none.
+    public init(_ name: String, _ value: String? = nil) {
+        self.name = name
+        self.value = value
+    }
+}
+
+/// An extension with its parameters: one element of `Sec-WebSocket-Extensions` (RFC 6455 §9.1).
+public struct NamedExtension: Equatable, Sendable {
+    /// The registered name, such as `permessage-deflate`.
+    public let name: String
+    /// In the order written, repetitions included.
+    public let parameters: [ExtensionParameter]
+
+    public init(_ name: String, _ parameters: [ExtensionParameter] = []) {
+        self.name = name
+        self.parameters = parameters
+    }
+
+    /// The element as it goes into the header field.
+    public var rendered: String {
+        self.parameters.reduce(into: self.name) { text, parameter in
+            text += "; " + parameter.name
+            if let value = parameter.value { text += "=" + value }
+        }
+    }
+}
+
+/// `Sec-WebSocket-Extensions` does not follow the grammar of RFC 6455 §9.1.
+public struct ExtensionSyntaxViolation: Error, Equatable, Sendable {
+    /// The value of the header field at fault.
+    public let value: String
+    /// Where the grammar was left, in bytes from the start of `value`.
+    public let offset: Int
+
+    public init(value: String, offset: Int) {
+        self.value = value
+        self.offset = offset
+    }
+}

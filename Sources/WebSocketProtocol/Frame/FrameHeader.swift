@@ -1,3 +1,5 @@
+import ByteKernels
+
 /// What stands before a frame's payload (RFC 6455 §5.2).
 public struct FrameHeader: Sendable, Hashable {
     /// Bytes of the longest header.
@@ -55,5 +57,165 @@ public struct FrameHeader: Sendable, Hashable {
         guard let key = self.maskingKey else { return offset }
         target.storeBytes(of: key.littleEndian, toByteOffset: offset, as: UInt32.self)
         return offset + 4
+    }
+}
+
+extension FrameHeader {
+    /// Reads the header at `offset`.
+    ///
+    /// - Returns: the header, or `nil` until all of its 2 to 14 bytes are there.
+    /// - Throws: what is wrong with the header by itself, whatever came before it. A bit or opcode that is wrong is
+    ///   told as soon as its byte is there.
+    /// - Source: RFC 6455 §5.2.
+    static func decode(
+        _ bytes: RawSpan, at offset: Int, from sender: Role, reservedBits: ReservedBits
+    ) throws(PeerViolation) -> FrameHeader? {
+        let available = bytes.byteCount - offset
+        guard available >= 1 else { return nil }
+        let first = bytes[byte: offset]
+        guard first & 0x70 & ~reservedBits.rawValue == 0 else { throw PeerViolation(.reservedBits) }
+        guard let opcode = Opcode(rawValue: first & 0x0F) else { throw PeerViolation(.reservedOpcode) }
+        let isCompressed = first & 0x40 != 0
+        // RSV1 belongs to the first frame of a data message alone (RFC 7692 §6).
+        if isCompressed, opcode.isControl || opcode == .continuation { throw PeerViolation(.reservedBits) }
+        if opcode.isControl, first & 0x80 == 0 { throw PeerViolation(.fragmentedControlFrame) }
+        guard available >= 2 else { return nil }
+        let second = bytes[byte: offset + 1]
+        let isMasked = second & 0x80 != 0
+        guard isMasked == (sender == .client) else {
+            throw PeerViolation(isMasked ? .maskedServerFrame : .unmaskedClientFrame)
+        }
+        let short = Int(second & 0x7F)
+        if opcode.isControl, short > Self.controlPayloadLimit { throw PeerViolation(.longControlFrame) }
+        let lengthSize = short < 126 ? 0 : short == 126 ? 2 : 8
+        guard available >= 2 + lengthSize + (isMasked ? 4 : 0) else { return nil }
+        let length = try Self.length(bytes, at: offset + 2, short: short)
+        var header = FrameHeader(
+            isFinal: first & 0x80 != 0, isCompressed: isCompressed, opcode: opcode, payloadLength: length)
+        if isMasked {
+            header.maskingKey = UInt32(
+                littleEndian: bytes.unaligned(offset + 2 + lengthSize, as: UInt32.self))
+        }
+        return header
+    }
+
+    /// The length must be written in the fewest bytes, and its highest bit must be 0.
+    private static func length(_ bytes: RawSpan, at offset: Int, short: Int) throws(PeerViolation) -> Int {
+        switch short {
+        case 126:
+            let length = UInt16(bigEndian: bytes.unaligned(offset, as: UInt16.self))
+            guard length >= 126 else { throw PeerViolation(.lengthNotMinimal) }
+            return Int(length)
+        case 127:
+            let length = UInt64(bigEndian: bytes.unaligned(offset, as: UInt64.self))
+            guard length <= UInt64(Int64.max) else { throw PeerViolation(.lengthTooLarge) }
+            guard length > 0xFFFF else { throw PeerViolation(.lengthNotMinimal) }
+            return Int(length)
+        default:
+            return short
+        }
+    }
+
+    /// The payload of the control frame whose header stands at `offset`, unmasked in a copy; `nil` until all is there.
+    func controlPayload(_ bytes: RawSpan, at offset: Int) -> [UInt8]? {
+        let start = offset + self.size
+        guard bytes.byteCount - start >= self.payloadLength else { return nil }
+        var payload = [UInt8](bytes.extracting(start..<(start + self.payloadLength)))
+        if let key = self.maskingKey {
+            payload.withMutableRawSpan { _ = applyMask(&$0, key: key, phase: 0) }
+        }
+        return payload
+    }
+}
+
+/// What a frame is for (RFC 6455 §5.2).
+public enum Opcode: UInt8, Sendable, Hashable {
+    case continuation = 0x0
+    case text = 0x1
+    case binary = 0x2
+    case close = 0x8
+    case ping = 0x9
+    case pong = 0xA
+
+    /// Close, Ping and Pong: never fragmented, at most 125 bytes (§5.5).
+    public var isControl: Bool {
+        self.rawValue & 0x8 != 0
+    }
+}
+
+/// The reserved bits of a frame's first byte that an extension has given a meaning (RFC 6455 §5.2).
+package struct ReservedBits: OptionSet, Sendable {
+    package let rawValue: UInt8
+
+    package init(rawValue: UInt8) {
+        self.rawValue = rawValue
+    }
+
+    package static let none: ReservedBits = []
+    /// RSV1 as permessage-deflate uses it: on the first frame of a data message alone (RFC 7692 §6).
+    package static let compression = ReservedBits(rawValue: 0x40)
+    /// RSV2 with a meaning that we do not know, so on any frame.
+    package static let second = ReservedBits(rawValue: 0x20)
+    /// RSV3 with a meaning that we do not know, so on any frame.
+    package static let third = ReservedBits(rawValue: 0x10)
+}
+
+/// Which end of a WebSocket one is: clients mask what they send, servers must not (RFC 6455 §5.1).
+public enum Role: Sendable, Hashable {
+    case client
+    case server
+}
+
+/// Frames as one end sends them; no state but the masking keys.
+extension Role {
+    /// Bytes that a frame with this payload takes on the wire.
+    package func frameSize(payloadCount: Int) -> Int {
+        FrameHeader.size(payloadLength: payloadCount, isMasked: self == .client) + payloadCount
+    }
+
+    /// The head of a frame where it fits eight bytes: unmasked, so of a server, with at most 65535 bytes of payload. Else
+    /// `nil`.
+    package func shortHead(_ opcode: Opcode, isFinal: Bool, isCompressed: Bool, payloadCount: Int) -> LeadingBytes? {
+        guard self == .server, payloadCount <= 0xFFFF else { return nil }
+        let first = UInt64((isFinal ? 0x80 : 0) | (isCompressed ? 0x40 : 0) | opcode.rawValue)
+        let length = UInt64(truncatingIfNeeded: payloadCount)
+        guard payloadCount >= 126 else { return LeadingBytes(first | length << 8, count: 2) }
+        return LeadingBytes(first | 126 << 8 | (length >> 8) << 16 | (length & 0xFF) << 24, count: 4)
+    }
+
+    /// As `WebSocketEngine.encodeFrame`, without an engine.
+    package func encodeFrame(
+        _ opcode: Opcode, isFinal: Bool, isCompressed: Bool, _ payload: RawSpan, keys: MaskingKeys,
+        into target: inout MutableRawSpan
+    ) -> Int {
+        var header = FrameHeader(
+            isFinal: isFinal, isCompressed: isCompressed, opcode: opcode, payloadLength: payload.byteCount)
+        if self == .client { header.maskingKey = keys.next() }
+        let start = header.encode(into: &target)
+        if let key = header.maskingKey {
+            _ = copyMasked(payload, into: &target, at: start, key: key, phase: 0)
+        } else {
+            target.copy(payload, at: start)
+        }
+        return start + payload.byteCount
+    }
+}
+
+/// Masking keys for frames (RFC 6455 §5.3), taken in bulk from a generator that must be cryptographic. For one thread.
+public final class MaskingKeys {
+    private var keys: [UInt32] = []
+    private let refill: () -> (first: UInt32, more: [UInt32])
+
+    /// - Parameter refill: gives fresh random words: one, so that no frame ever goes without, and any more for the
+    ///   frames after it.
+    public init(refill: @escaping () -> (first: UInt32, more: [UInt32])) {
+        self.refill = refill
+    }
+
+    func next() -> UInt32 {
+        if let key = self.keys.popLast() { return key }
+        let (first, more) = self.refill()
+        self.keys = more
+        return first
     }
 }

@@ -1,3 +1,5 @@
+import ByteKernels
+
 /// The header fields of a head, in the order of the wire. Names are looked up without regard to the case of letters.
 public struct HTTPFields: Equatable, Sendable {
     /// Every field line, repetitions included.
@@ -85,5 +87,222 @@ public struct HTTPFields: Equatable, Sendable {
         // As many as most heads have, at once.
         if self.all.isEmpty { self.all.reserveCapacity(8) }
         self.all.append(field)
+    }
+}
+
+/// One header field line: a name and a value.
+public struct HTTPField: Equatable, Sendable {
+    /// As it was written; compare without regard to case.
+    public let name: String
+    /// Without the whitespace around it. Received bytes that are not valid UTF-8 are read as ISO-8859-1.
+    public let value: String
+    /// The value's bytes where `value` is only a reading of them: received, and not valid UTF-8 (obs-text of RFC 9110
+    /// §5.5). A field that is passed on is written as these.
+    private let received: [UInt8]?
+
+    /// Takes what it is given: rendering a field that would break the head is refused there.
+    public init(_ name: String, _ value: String) {
+        self.name = name
+        self.value = value
+        self.received = nil
+    }
+
+    /// A received field.
+    init(_ name: String, received bytes: RawSpan) {
+        self.name = name
+        self.value = String(tolerant: bytes)
+        // Every byte above ASCII has become two, so a reading is longer than what was read.
+        self.received = self.value.utf8.count == bytes.byteCount ? nil : [UInt8](bytes)
+    }
+
+    /// Whether the field can be written as one line: the name a token, the value without control characters and
+    /// without whitespace around it (RFC 9110 §5.5).
+    public var isWellFormed: Bool {
+        guard self.name.isToken, !self.value.utf8.contains(where: \.isForbiddenInHead) else { return false }
+        let isPadded = [self.value.utf8.first, self.value.utf8.last].contains { $0?.isFieldWhitespace == true }
+        return !isPadded
+    }
+
+    func append(to head: inout [UInt8]) {
+        head.append(contentsOf: self.name.utf8)
+        head.append(contentsOf: ": ".utf8)
+        if let received = self.received {
+            head.append(contentsOf: received)
+        } else {
+            head.append(contentsOf: self.value.utf8)
+        }
+        head.append(contentsOf: "\r\n".utf8)
+    }
+}
+
+/// How often a field stands in a head, for those that may stand there once.
+package struct FieldOccurrence {
+    /// The value of the first; `nil` without any.
+    package let first: String?
+    /// Whether there is another one behind it.
+    package let isRepeated: Bool
+
+    package var occursOnce: Bool { self.first != nil && !self.isRepeated }
+}
+
+extension UInt8 {
+    /// tchar of RFC 9110 §5.6.2.
+    var isTokenCharacter: Bool {
+        switch self {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        case UInt8(ascii: "!"), UInt8(ascii: "#")...UInt8(ascii: "'"), UInt8(ascii: "*"), UInt8(ascii: "+"),
+            UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "^")...UInt8(ascii: "`"), UInt8(ascii: "|"),
+            UInt8(ascii: "~"):
+            true
+        default: false
+        }
+    }
+
+    /// Optional whitespace of RFC 9110 §5.6.3.
+    var isFieldWhitespace: Bool { self == 0x20 || self == 0x09 }
+
+    /// What neither a start line nor a field may hold: all control characters but the tab (RFC 9110 §5.5).
+    var isForbiddenInHead: Bool { (self < 0x20 && self != 0x09) || self == 0x7F }
+
+    /// What a target is made of: everything from `!` to `~`.
+    var isVisibleASCII: Bool { self > 0x20 && self < 0x7F }
+
+    /// ASCII letters as lower case, everything else as it is.
+    var lowercasedASCII: UInt8 {
+        (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) ? self | 0x20 : self
+    }
+}
+
+extension StringProtocol {
+    /// Whether this is a token of RFC 9110 §5.6.2: one allowed character or more.
+    var isToken: Bool { !self.isEmpty && self.utf8.allSatisfy(\.isTokenCharacter) }
+}
+
+extension String {
+    /// Equal but for the case of ASCII letters, as names in HTTP are.
+    func matchesIgnoringCase(_ other: String) -> Bool {
+        let count = self.utf8.count
+        guard count == other.utf8.count else { return false }
+        let left = self.utf8.span
+        let right = other.utf8.span
+        for index in 0..<count where left[index] != right[index] {
+            guard left[index].lowercasedASCII == right[index].lowercasedASCII else { return false }
+        }
+        return true
+    }
+}
+
+/// Walks over the value of a header field, piece by piece of its grammar (RFC 9110 §5.6).
+struct FieldValueScanner {
+    private let bytes: [UInt8]
+    /// Bytes read so far.
+    private(set) var offset = 0
+
+    init(_ value: String) {
+        self.bytes = Array(value.utf8)
+    }
+
+    var isAtEnd: Bool { self.offset == self.bytes.count }
+
+    mutating func skipWhitespace() {
+        while self.offset < self.bytes.count, self.bytes[self.offset].isFieldWhitespace { self.offset += 1 }
+    }
+
+    /// - Returns: whether `delimiter` was next, in which case it is behind us.
+    mutating func skip(_ delimiter: Unicode.Scalar) -> Bool {
+        guard self.offset < self.bytes.count, UInt32(self.bytes[self.offset]) == delimiter.value else { return false }
+        self.offset += 1
+        return true
+    }
+
+    /// - Returns: the token that is next; `nil` when none is, with nothing read.
+    mutating func token() -> String? {
+        let start = self.offset
+        while self.offset < self.bytes.count, self.bytes[self.offset].isTokenCharacter { self.offset += 1 }
+        return self.offset > start ? String(decoding: self.bytes[start..<self.offset], as: UTF8.self) : nil
+    }
+
+    /// - Returns: what a quoted string holds, which must itself be a token (RFC 6455 §9.1).
+    mutating func quotedToken() -> String? {
+        guard self.skip("\"") else { return nil }
+        var content: [UInt8] = []
+        while self.offset < self.bytes.count {
+            if self.skip("\"") {
+                return content.isEmpty ? nil : String(decoding: content, as: UTF8.self)
+            }
+            _ = self.skip("\\")
+            guard self.offset < self.bytes.count, self.bytes[self.offset].isTokenCharacter else { return nil }
+            content.append(self.bytes[self.offset])
+            self.offset += 1
+        }
+        return nil
+    }
+
+    /// - Returns: the next element of a comma-separated list, trimmed, with quoted strings kept whole; `nil` at the
+    ///   end.
+    mutating func listElement() -> String? {
+        while !self.isAtEnd {
+            self.skipWhitespace()
+            let start = self.offset
+            self.skipToComma()
+            var end = self.offset
+            while end > start, self.bytes[end - 1].isFieldWhitespace { end -= 1 }
+            _ = self.skip(",")
+            if end > start { return String(decoding: self.bytes[start..<end], as: UTF8.self) }
+        }
+        return nil
+    }
+
+    private mutating func skipToComma() {
+        var isQuoted = false
+        while self.offset < self.bytes.count {
+            switch self.bytes[self.offset] {
+            case UInt8(ascii: ",") where !isQuoted: return
+            case UInt8(ascii: "\""): isQuoted.toggle()
+            case UInt8(ascii: "\\") where isQuoted && self.offset + 1 < self.bytes.count: self.offset += 1
+            default: break
+            }
+            self.offset += 1
+        }
+    }
+}
+
+/// The names of the opening handshake's own fields, which are too long to be kept within a `String`: found here as they
+/// are mostly written, they cost no memory.
+enum HandshakeNames {
+    /// - Returns: the name with exactly these bytes; `nil` for others.
+    static func find(_ bytes: RawSpan) -> String? {
+        let name: String
+        // Each has a length of its own.
+        switch bytes.byteCount {
+        case 17: name = "Sec-WebSocket-Key"
+        case 20: name = "Sec-WebSocket-Accept"
+        case 21: name = "Sec-WebSocket-Version"
+        case 22: name = "Sec-WebSocket-Protocol"
+        case 24: name = "Sec-WebSocket-Extensions"
+        default: return nil
+        }
+        let written = name.utf8.span
+        for offset in written.indices where bytes[byte: offset] != written[offset] { return nil }
+        return name
+    }
+}
+
+/// Fields that the opening handshake writes itself, or that would give its messages a body.
+enum ReservedFields {
+    private static let names = [
+        "Upgrade", "Connection", "Sec-WebSocket-Key", "Sec-WebSocket-Version", "Sec-WebSocket-Accept",
+        "Sec-WebSocket-Extensions", "Content-Length", "Transfer-Encoding",
+    ]
+
+    /// A request's Host and Sec-WebSocket-Protocol may be the caller's.
+    static func inRequest(_ name: String) -> Bool {
+        self.names.contains(where: name.matchesIgnoringCase)
+    }
+
+    static func inResponse(_ name: String) -> Bool {
+        self.inRequest(name) || name.matchesIgnoringCase("Sec-WebSocket-Protocol")
     }
 }

@@ -133,3 +133,255 @@ struct HeadReader {
             HandshakeNames.find(name) ?? String(tolerant: name), received: line.extracting(start..<end))
     }
 }
+
+/// How much of a head is read before it is refused.
+public struct HeadLimits: Equatable, Sendable {
+    /// Most bytes, the empty line at the end included. Default: 16 KiB.
+    public var byteCount: Int
+    /// Most field lines. Default: 100.
+    public var fieldCount: Int
+
+    /// Negative limits count as 0, which no head can keep.
+    public init(byteCount: Int = 16384, fieldCount: Int = 100) {
+        self.byteCount = max(byteCount, 0)
+        self.fieldCount = max(fieldCount, 0)
+    }
+}
+
+/// The peer's bytes are no head that we would read on from (RFC 9112 §2 to §5).
+public enum HeadViolation: Error, Equatable, Sendable {
+    /// More bytes than `limit` without the empty line that ends a head.
+    case tooLong(limit: Int)
+    /// More field lines than `limit`.
+    case tooManyFields(limit: Int)
+    /// The first line is not what a request or a response begins with.
+    case malformedStartLine
+    /// A field line begins with whitespace (RFC 9112 §5.2).
+    case foldedField
+    /// Whitespace between the name of a field and its colon (RFC 9112 §5.1).
+    case whitespaceBeforeColon
+    /// A field without a colon, or with a name that is not a token.
+    case malformedFieldName
+    /// A carriage return without a line feed behind it (RFC 9112 §2.2).
+    case bareCarriageReturn
+    /// A line feed without a carriage return in front of it.
+    case bareLineFeed
+    /// NUL or another control character.
+    case controlCharacter
+
+    /// The status with which a server refuses such a head: 431 beyond a limit, else 400.
+    public var status: Int {
+        switch self {
+        case .tooLong, .tooManyFields: 431
+        case .malformedStartLine, .foldedField, .whitespaceBeforeColon, .malformedFieldName, .bareCarriageReturn,
+            .bareLineFeed, .controlCharacter:
+            400
+        }
+    }
+
+    /// What is wrong, for a person, in one sentence.
+    public var explanation: String {
+        switch self {
+        case .tooLong(let limit): "The head is longer than \(limit) bytes; send fewer or shorter header fields."
+        case .tooManyFields(let limit): "The head has more than \(limit) header fields; send fewer."
+        case .malformedStartLine: "The first line is not that of an HTTP/1.1 message."
+        case .foldedField: "A header field is folded over several lines; write it on one."
+        case .whitespaceBeforeColon: "There is whitespace between the name of a header field and its colon."
+        case .malformedFieldName: "A header field has no name, no colon or a character in its name that is not allowed."
+        case .bareCarriageReturn: "There is a carriage return without a line feed; end lines with both."
+        case .bareLineFeed: "There is a line feed without a carriage return; end lines with both."
+        case .controlCharacter: "There is a control character in the head."
+        }
+    }
+}
+
+/// The first line of a head, whichever way it goes.
+enum StartLine: Equatable {
+    case request(method: String, target: String, version: HTTPVersion)
+    case response(version: HTTPVersion, status: Int, reason: String)
+
+    /// Gives `nil` for a line that is none.
+    typealias Reader = @Sendable (RawSpan) -> StartLine?
+
+    /// request-line = method SP request-target SP HTTP-version (RFC 9112 §3), with exactly these two spaces.
+    static let readRequest: Reader = { line in
+        guard let first = Self.space(in: line, from: 0), let second = Self.space(in: line, from: first + 1),
+            first > 0, second > first + 1, let version = HTTPVersion(line.extracting((second + 1)..<line.byteCount))
+        else { return nil }
+        for offset in 0..<first where !line[byte: offset].isTokenCharacter { return nil }
+        for offset in (first + 1)..<second where !line[byte: offset].isVisibleASCII { return nil }
+        return .request(
+            method: String(tolerant: line.extracting(0..<first)),
+            target: String(tolerant: line.extracting((first + 1)..<second)), version: version)
+    }
+
+    /// status-line = HTTP-version SP status-code SP [ reason-phrase ] (RFC 9112 §4). Many servers leave out the last
+    /// space together with the phrase, which does no harm.
+    static let readResponse: Reader = { line in
+        let parts = Self.split(String(tolerant: line), maximum: 2)
+        guard parts.count >= 2, let version = HTTPVersion(parts[0].utf8.span.bytes), parts[1].utf8.count == 3,
+            let status = Int(parts[1]), (100...999).contains(status)
+        else { return nil }
+        return .response(version: version, status: status, reason: parts.count == 3 ? String(parts[2]) : "")
+    }
+
+    private static func space(in line: RawSpan, from start: Int) -> Int? {
+        for offset in start..<max(start, line.byteCount) where line[byte: offset] == 0x20 { return offset }
+        return nil
+    }
+
+    private static func split(_ line: String, maximum: Int) -> [Substring] {
+        line.utf8.split(separator: 0x20, maxSplits: maximum, omittingEmptySubsequences: false).map { Substring($0) }
+    }
+}
+
+/// The version of HTTP that a head names.
+public struct HTTPVersion: Comparable, Sendable {
+    /// 0 to 9.
+    public let major: Int
+    /// 0 to 9.
+    public let minor: Int
+
+    public init(_ major: Int, _ minor: Int) {
+        self.major = major
+        self.minor = minor
+    }
+
+    public static let http11 = HTTPVersion(1, 1)
+
+    public static func < (left: HTTPVersion, right: HTTPVersion) -> Bool {
+        (left.major, left.minor) < (right.major, right.minor)
+    }
+
+    /// Reads `HTTP/1.1` and the like: exactly one digit on each side, letters as they are (RFC 9112 §2.3).
+    init?(_ text: RawSpan) {
+        guard text.byteCount == 8, text[byte: 6] == UInt8(ascii: "."), let major = Self.digit(text[byte: 5]),
+            let minor = Self.digit(text[byte: 7])
+        else { return nil }
+        let name = "HTTP/".utf8.span
+        for offset in name.indices where text[byte: offset] != name[offset] { return nil }
+        self.init(major, minor)
+    }
+
+    private static func digit(_ byte: UInt8) -> Int? {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) ? Int(byte - UInt8(ascii: "0")) : nil
+    }
+}
+
+/// A request without its body (RFC 9112 §3).
+public struct RequestHead: Equatable, Sendable {
+    /// As it was written; methods are compared exactly.
+    public let method: String
+    /// What stands between the method and the version: visible ASCII characters, at least one.
+    public let target: String
+    public let version: HTTPVersion
+    public let fields: HTTPFields
+
+    public init(method: String, target: String, version: HTTPVersion = .http11, fields: HTTPFields = HTTPFields()) {
+        self.method = method
+        self.target = target
+        self.version = version
+        self.fields = fields
+    }
+}
+
+/// Reads the head of a request as its bytes arrive, strictly by RFC 9112: no folding, no bare CR or LF, no control
+/// characters, no whitespace where none belongs.
+public struct RequestParser: Sendable {
+    private let limits: HeadLimits
+    private var reader: HeadReader
+
+    public init(limits: HeadLimits = HeadLimits()) {
+        self.limits = limits
+        self.reader = HeadReader(limits: limits, readStartLine: StartLine.readRequest)
+    }
+
+    /// Reads the next piece from offset `consumed` on and advances it.
+    ///
+    /// Every byte is given once; the parser keeps what it still needs, within its limits. With the head complete,
+    /// `consumed` is the offset of what follows it, and the parser is ready for another head.
+    /// - Returns: the head, or `nil` until all of it is there; `consumed` is then the end of `bytes`.
+    /// - Throws: the first rule broken, the same for every split of the same bytes; from then on for every further
+    ///   call.
+    public mutating func parse(_ bytes: RawSpan, consumed: inout Int) throws(HeadViolation) -> RequestHead? {
+        guard try self.reader.read(bytes, consumed: &consumed),
+            case .request(let method, let target, let version) = self.reader.startLine
+        else { return nil }
+        let head = RequestHead(method: method, target: target, version: version, fields: self.reader.fields)
+        self = RequestParser(limits: self.limits)
+        return head
+    }
+}
+
+/// A response without its body (RFC 9112 §4).
+public struct ResponseHead: Equatable, Sendable {
+    public let version: HTTPVersion
+    /// 100 to 999.
+    public let status: Int
+    /// The text behind the status; often empty, and of no consequence.
+    public let reason: String
+    public let fields: HTTPFields
+
+    public init(version: HTTPVersion = .http11, status: Int, reason: String = "", fields: HTTPFields = HTTPFields()) {
+        self.version = version
+        self.status = status
+        self.reason = reason
+        self.fields = fields
+    }
+
+    /// Whether another head follows this one: every 1xx but 101, which has the last word (RFC 9110 §15.2).
+    public var isInterim: Bool { (100...199).contains(self.status) && self.status != 101 }
+}
+
+/// Reads the head of a response as its bytes arrive, strictly by RFC 9112: no folding, no bare CR or LF, no control
+/// characters, no whitespace where none belongs.
+public struct ResponseParser: Sendable {
+    private let limits: HeadLimits
+    private var reader: HeadReader
+
+    public init(limits: HeadLimits = HeadLimits()) {
+        self.limits = limits
+        self.reader = HeadReader(limits: limits, readStartLine: StartLine.readResponse)
+    }
+
+    /// Reads the next piece from offset `consumed` on and advances it.
+    ///
+    /// Every byte is given once; the parser keeps what it still needs, within its limits. With the head complete,
+    /// `consumed` is the offset of what follows it, and the parser is ready for another head.
+    /// - Returns: the head, or `nil` until all of it is there; `consumed` is then the end of `bytes`.
+    /// - Throws: the first rule broken, the same for every split of the same bytes; from then on for every further
+    ///   call.
+    public mutating func parse(_ bytes: RawSpan, consumed: inout Int) throws(HeadViolation) -> ResponseHead? {
+        guard try self.reader.read(bytes, consumed: &consumed),
+            case .response(let version, let status, let reason) = self.reader.startLine
+        else { return nil }
+        let head = ResponseHead(version: version, status: status, reason: reason, fields: self.reader.fields)
+        self = ResponseParser(limits: self.limits)
+        return head
+    }
+}
+
+/// The customary text behind a status (RFC 9110 §15); nothing depends on it.
+enum ReasonPhrase {
+    static func of(_ status: Int) -> String {
+        switch status {
+        case 101: "Switching Protocols"
+        case 400: "Bad Request"
+        case 401: "Unauthorized"
+        case 403: "Forbidden"
+        case 404: "Not Found"
+        case 405: "Method Not Allowed"
+        case 408: "Request Timeout"
+        case 426: "Upgrade Required"
+        case 429: "Too Many Requests"
+        case 431: "Request Header Fields Too Large"
+        case 500: "Internal Server Error"
+        case 502: "Bad Gateway"
+        case 503: "Service Unavailable"
+        case 504: "Gateway Timeout"
+        case 505: "HTTP Version Not Supported"
+        case 400...499: "Client Error"
+        default: "Server Error"
+        }
+    }
+}

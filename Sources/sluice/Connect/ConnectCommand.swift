@@ -96,3 +96,152 @@ struct ConnectCommand: AsyncParsableCommand {
         return plan
     }
 }
+
+/// Options of `connect` that mean something for ws and wss only.
+struct ConnectWebSocketOptions: ParsableArguments {
+    @Option(
+        name: [.customShort("H"), .long], parsing: .unconditionalSingleValue,
+        help: ArgumentHelp(
+            """
+            Header field for the opening handshake. Repeat for several. @FILE takes the lines of a file, so that no secret is seen \
+            in the list of processes.
+            """,
+            valueName: "Name: value"))
+    var header: [String] = []
+
+    @Option(help: ArgumentHelp("Value of the Origin field, like https://app.example.", valueName: "origin"))
+    var origin: String?
+
+    @Option(
+        parsing: .singleValue,
+        help: ArgumentHelp("Subprotocol to offer. Repeat for several, best first.", valueName: "name"))
+    var subprotocol: [String] = []
+
+    @Flag(help: "Offer permessage-deflate.")
+    var compress = false
+
+    @Option(help: ArgumentHelp("Between pings of ours, 1s to 1d, or none. (default: none)", valueName: "duration"))
+    var pingInterval: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "A server that answers a ping of ours with nothing for this long counts as dead, 1s to 1h. (default: 20s)",
+            valueName: "duration"))
+    var pongTimeout: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Largest message either way (on a stream, with --lines, the longest line), 1B to 1GiB. (default: 16MiB)",
+            valueName: "size"))
+    var maxMessageSize: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Code of our Close frame, 1000 to 1003, 1007 to 1014 or 3000 to 4999. (default: 1000)", valueName: "code"))
+    var closeCode: String?
+
+    @Option(help: ArgumentHelp("Reason in our Close frame, at most 123 bytes. (default: none)", valueName: "text"))
+    var closeReason: String?
+}
+
+/// Options of `connect` about what goes in and out.
+struct ConnectCarriageOptions: ParsableArguments {
+    @Flag(help: "Send text messages, one for each line. The default on a WebSocket.")
+    var text = false
+
+    @Flag(help: "Send binary messages, and write what comes without an end of line.")
+    var binary = false
+
+    @Flag(help: "With --binary, a message for each line. On a stream, whole lines both ways, each with LF at its end.")
+    var lines = false
+
+    @Flag(help: "On a stream, send lines with CRLF at their end.")
+    var crlf = false
+
+    @Flag(
+        help: """
+            Send all of standard input (a WebSocket: as one message), write one answer (a message, or the first line of a stream), \
+            and close.
+            """)
+    var one = false
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            After the end of standard input, how long nothing may come before we close, 0s to 1d, or none. (default: 1s on a \
+            WebSocket, else none)
+            """,
+            valueName: "duration"))
+    var wait: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "For name, connection, TLS and opening handshake together, 10ms to 10m. (default: 10s)",
+            valueName: "duration"))
+    var timeout: String?
+
+    @Flag(help: "Write one JSON object for each event: opened, text, data, bytes, line, pong, ended, closed, failed.")
+    var json = false
+
+    @Flag(help: "On standard error, errors only.")
+    var quiet = false
+
+    @Flag(
+        name: [.short, .long], help: "On standard error, tell of addresses, TLS, the opening handshake and close codes."
+    )
+    var verbose = false
+}
+
+/// Options of `connect` about TLS.
+struct ConnectTLSOptions: ParsableArguments {
+    @Flag(
+        name: [.customShort("k"), .long], help: "Take any certificate. Only for tests: anybody may be the server then.")
+    var insecure = false
+
+    @Option(
+        help: ArgumentHelp("Trust these authorities, PEM, instead of the system's.", valueName: "file"),
+        completion: .file())
+    var ca: String?
+
+    @Option(
+        help: ArgumentHelp("Certificate to show when asked, PEM or PKCS#12.", valueName: "file"), completion: .file())
+    var certificate: String?
+
+    @Option(help: ArgumentHelp("That certificate's private key, PEM.", valueName: "file"), completion: .file())
+    var key: String?
+
+    @Option(help: ArgumentHelp("Name to ask for and verify. (default: the host of URL)", valueName: "name"))
+    var serverName: String?
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            On tcp and unix: first talk the server into TLS, in this protocol: \(StartTLSMode.forms). With line, GREETING is how a \
+            line begins that the server says first, REQUEST the line that asks for TLS, and CONSENT how the next line begins if the \
+            server agrees. What the server said before TLS is not shown, and has to be asked for again.
+            """,
+            valueName: "mode"))
+    var starttls: String?
+}
+
+/// Turns the texts of options into values, and keeps what is wrong with them.
+struct OptionReader {
+    private(set) var problems: [ConfigurationProblem] = []
+
+    mutating func value<Value>(_ option: String, _ text: String?, _ syntax: ValueSyntax<Value>) -> Value? {
+        guard let text else { return nil }
+        do throws(TextFault) {
+            return try syntax.parse(text)
+        } catch {
+            self.note(option, expected: error.expected, found: QuotedText.quoted(text), remedy: error.remedy)
+            return nil
+        }
+    }
+
+    mutating func note(_ option: String, expected: String, found: String, remedy: String = "") {
+        self.problems.append(
+            ConfigurationProblem(
+                origin: .option(option), keyPath: .root, expected: expected, found: found,
+                remedy: remedy))
+    }
+}

@@ -1,5 +1,9 @@
+import CommandLineText
+import GatewayCore
 import SessionTasks
 import StreamTransport
+import Synchronization
+import WebSocketProtocol
 
 /// One connection of `connect`, whatever is spoken on it.
 protocol ConnectLink: Sendable {
@@ -31,4 +35,390 @@ protocol ConnectLink: Sendable {
 
     /// How it ended, once it is closed.
     func closingFacts(by party: ClosingFacts.Party) -> ClosingFacts
+}
+
+/// A stream of `connect`, with STARTTLS before anything else if that was asked for.
+final class StreamLink: ConnectLink {
+    private struct Outcome {
+        var taskFailure: TaskFailure?
+        /// What went wrong before the task failed of it.
+        var failure: ConnectFailure?
+        var reading: Task<StreamTask.Chunk?, Never>?
+        var isLeft = false
+    }
+
+    private let plan: ConnectPlan
+    private let startTLS: ConnectPlan.StartTLS?
+    private let task: StreamTask
+    private let outcome = Mutex(Outcome())
+
+    init(_ target: OpeningTarget, _ startTLS: ConnectPlan.StartTLS?, plan: ConnectPlan, on loop: Loop) {
+        self.plan = plan
+        self.startTLS = startTLS
+        self.task = StreamTask(to: target, on: loop)
+    }
+
+    func open(opened: @escaping @Sendable () -> Void, closed: @escaping @Sendable () -> Void) async {
+        let task = self.task
+        task.loop.execute {
+            if self.startTLS == nil { task.openObserver = opened }
+            task.whenEnded { failure in
+                self.outcome.withLock { $0.taskFailure = failure }
+                closed()
+            }
+            task.resumeOnLoop()
+        }
+        guard let startTLS = self.startTLS else { return }
+        Task {
+            do throws(ConnectFailure) {
+                try await StartTLSTalk(task: task, url: self.plan.url).upgrade(startTLS)
+                opened()
+            } catch {
+                self.outcome.withLock { $0.failure = $0.failure ?? error }
+                task.cancel()
+            }
+        }
+    }
+
+    func receive() async -> [Received] {
+        let task = self.task
+        // A task of its own, so that `leave` can take the read back.
+        let reading = Task { try? await task.read(maximum: StandardStreams.pieceSize) }
+        let isLeft = self.outcome.withLock {
+            $0.reading = reading
+            return $0.isLeft
+        }
+        if isLeft { reading.cancel() }
+        guard let chunk = await reading.value, !(chunk.isAtEnd && chunk.bytes.isEmpty) else { return [.end] }
+        return chunk.isAtEnd ? [.bytes(chunk.bytes), .end] : [.bytes(chunk.bytes)]
+    }
+
+    func send(_ outgoing: [Outgoing]) async throws(TaskFailure) {
+        for one in outgoing {
+            switch one {
+            case .text(let text): try await self.task.write(Array(text.utf8))
+            case .data(let bytes): try await self.task.write(bytes)
+            }
+        }
+    }
+
+    func ping(_ payload: String) async throws(TaskFailure) -> Duration {
+        throw .usage("there are no Pings on a stream")
+    }
+
+    func end(code: UInt16, reason: String) {
+        self.task.closeWrite()
+    }
+
+    func leave() {
+        let reading = self.outcome.withLock {
+            $0.isLeft = true
+            return $0.reading
+        }
+        reading?.cancel()
+        self.task.closeRead()
+    }
+
+    func abort() {
+        self.task.cancel()
+    }
+
+    // MARK: What is known of it
+
+    var facts: ConnectionFacts { self.task.record.facts(url: "\(self.plan.url)") }
+
+    func failure(wasOpen: Bool) -> ConnectFailure? {
+        let (own, failure) = self.outcome.withLock { ($0.failure, $0.taskFailure) }
+        if let own { return own }
+        guard let failure else { return nil }
+        return wasOpen ? ConnectFailure(failure) : ConnectFailure(opening: failure, of: self.plan.url)
+    }
+
+    func closingFacts(by party: ClosingFacts.Party) -> ClosingFacts {
+        ClosingFacts(
+            by: party, bytesReceived: self.task.record.bytesReceived, bytesSent: self.task.record.bytesSent)
+    }
+}
+
+/// A WebSocket of `connect`.
+final class MessageLink: ConnectLink {
+    private let url: String
+    private let endpoint: ConnectPlan
+    private let task: WebSocketTask
+    private let outcome = Mutex<WebSocketEnd?>(nil)
+
+    init(_ opening: ClientOpening, _ options: WebSocketOptions, plan: ConnectPlan, on loop: Loop) async {
+        self.url = "\(plan.url)"
+        self.endpoint = plan
+        self.task = await withCheckedContinuation { continuation in
+            loop.execute {
+                continuation.resume(returning: WebSocketTask(opening: opening, on: loop, options: options))
+            }
+        }
+    }
+
+    func open(opened: @escaping @Sendable () -> Void, closed: @escaping @Sendable () -> Void) async {
+        let task = self.task
+        task.loop.execute {
+            task.openObserver = opened
+            task.whenEnded { end in
+                self.outcome.withLock { $0 = end }
+                closed()
+            }
+            task.resumeOnLoop()
+        }
+    }
+
+    func receive() async -> [Received] {
+        let task = self.task
+        return await withCheckedContinuation { continuation in
+            task.loop.execute { MessageBatch(task).fill { continuation.resume(returning: $0) } }
+        }
+    }
+
+    /// All at once: only the last one is waited for, since they go out in their order.
+    func send(_ outgoing: [Outgoing]) async throws(TaskFailure) {
+        guard let last = outgoing.last else { return }
+        let task = self.task
+        let result: Result<Void, TaskFailure> = await withCheckedContinuation { continuation in
+            task.loop.execute {
+                for one in outgoing.dropLast() { task.send(Self.message(one)) { _ in } }
+                task.send(Self.message(last)) { continuation.resume(returning: $0) }
+            }
+        }
+        try result.get()
+    }
+
+    func ping(_ payload: String) async throws(TaskFailure) -> Duration {
+        let began = ContinuousClock.now
+        let task = self.task
+        let result: Result<Void, TaskFailure> = await withCheckedContinuation { continuation in
+            task.loop.execute { task.sendPing(Array(payload.utf8)) { continuation.resume(returning: $0) } }
+        }
+        try result.get()
+        return ContinuousClock.now - began
+    }
+
+    func end(code: UInt16, reason: String) {
+        self.task.cancel(with: CloseCode(rawValue: code), reason: Array(reason.utf8))
+    }
+
+    func leave() {}
+
+    func abort() {
+        let task = self.task
+        task.loop.execute { task.reset() }
+    }
+
+    private static func message(_ outgoing: Outgoing) -> WebSocketTask.Message {
+        switch outgoing {
+        case .text(let text): .string(text)
+        case .data(let bytes): .data(bytes)
+        }
+    }
+
+    // MARK: What is known of it
+
+    var facts: ConnectionFacts {
+        var facts = self.task.record.facts(url: self.url)
+        facts.response = self.task.response
+        facts.subprotocol = self.task.subprotocol
+        return facts
+    }
+
+    func failure(wasOpen: Bool) -> ConnectFailure? {
+        guard let end = self.outcome.withLock({ $0 }) else { return ConnectFailure(.interrupted, "interrupted") }
+        if case .handshakeRefused? = end.failure, let response = self.task.response {
+            return ConnectFailure(refusal: response, body: self.task.responseBody, of: self.endpoint.url)
+        }
+        guard let failure = end.failure else { return nil }
+        return wasOpen ? ConnectFailure(failure) : ConnectFailure(opening: failure, of: self.endpoint.url)
+    }
+
+    func closingFacts(by party: ClosingFacts.Party) -> ClosingFacts {
+        ClosingFacts(
+            by: party, code: self.task.closeCode?.rawValue,
+            reason: self.task.closeReason.map { String(decoding: $0, as: UTF8.self) } ?? "",
+            bytesReceived: self.task.record.bytesReceived, bytesSent: self.task.record.bytesSent)
+    }
+}
+
+/// Takes the messages that have come out of a WebSocket task in one go. On its loop.
+///
+/// A journey to the loop and back costs more than a small message; so those that are there come along with the first.
+/// What the task keeps for nobody is bounded, and so is this.
+final class MessageBatch {
+    /// Most messages of one batch.
+    private static let limit = 256
+
+    private let task: WebSocketTask
+    private var taken: [Received] = []
+    private var completion: (([Received]) -> Void)?
+    /// Whether an answer that comes now comes while it is being asked for.
+    private var isAsking = false
+    private var isWithdrawing = false
+
+    init(_ task: WebSocketTask) {
+        self.task = task
+    }
+
+    /// - Parameter completion: called once; at once if a message is there.
+    func fill(_ completion: @escaping ([Received]) -> Void) {
+        self.completion = completion
+        while self.taken.count < Self.limit {
+            let before = self.taken.count
+            self.isAsking = true
+            let number = self.task.receive { self.answered($0) }
+            self.isAsking = false
+            if case .end? = self.taken.last { return self.deliver() }
+            guard self.taken.count == before else { continue }
+            // Nothing more is there: the question is taken back, unless it is the one to wait with.
+            guard before > 0 else { return }
+            self.isWithdrawing = true
+            self.task.withdrawReceive(number)
+            return self.deliver()
+        }
+        self.deliver()
+    }
+
+    private func answered(_ result: Result<WebSocketTask.Message, TaskFailure>) {
+        guard !self.isWithdrawing else { return }
+        switch result {
+        case .success(.string(let text)): self.taken.append(.text(text))
+        case .success(.data(let bytes)): self.taken.append(.data(bytes))
+        case .failure: self.taken.append(.end)
+        }
+        if !self.isAsking { self.deliver() }
+    }
+
+    private func deliver() {
+        let completion = self.completion
+        self.completion = nil
+        completion?(self.taken)
+    }
+}
+
+/// Turns standard input into what is sent.
+struct OutgoingPieces {
+    private let plan: ConnectPlan
+    private var splitter: LineSplitter
+    /// All of the input, where it is one message.
+    private var whole: [UInt8] = []
+
+    init(plan: ConnectPlan) {
+        self.plan = plan
+        self.splitter = LineSplitter(limit: plan.messageLimit)
+    }
+
+    private var isOneMessage: Bool { self.plan.speaksWebSocket && self.plan.terms.wantsOneAnswer }
+
+    mutating func pieces(_ bytes: [UInt8]) throws(ConnectFailure) -> [Outgoing] {
+        guard !self.isOneMessage else {
+            self.whole += bytes
+            // An end of line at the very end does not count.
+            guard self.whole.count <= self.plan.messageLimit + 2 else { throw self.overflow("standard input") }
+            return []
+        }
+        guard self.plan.carriage != .bytes else { return [.data(bytes)] }
+        var pieces: [Outgoing] = []
+        for line in try self.cut({ splitter throws(LineSplitter.Overflow) in try splitter.lines(bytes) }) {
+            pieces.append(try self.piece(line))
+        }
+        return pieces
+    }
+
+    /// At the end of the input.
+    mutating func lastPieces() throws(ConnectFailure) -> [Outgoing] {
+        if self.isOneMessage {
+            var bytes = self.whole
+            if self.plan.carriage != .bytes, bytes.last == 0x0A {
+                bytes.removeLast()
+                if bytes.last == 0x0D { bytes.removeLast() }
+            }
+            guard bytes.count <= self.plan.messageLimit else { throw self.overflow("standard input") }
+            return [try self.piece(bytes)]
+        }
+        let rest = try self.cut { splitter throws(LineSplitter.Overflow) in try splitter.finish() }
+        guard let rest else { return [] }
+        // What has no end of line is sent without one.
+        if case .streamLines = self.plan.carriage { return [.data(rest)] }
+        return [try self.piece(rest)]
+    }
+
+    private mutating func cut<Value>(
+        _ work: (inout LineSplitter) throws(LineSplitter.Overflow) -> Value
+    ) throws(ConnectFailure) -> Value {
+        do throws(LineSplitter.Overflow) {
+            return try work(&self.splitter)
+        } catch {
+            throw self.overflow("a line of standard input")
+        }
+    }
+
+    private func piece(_ line: [UInt8]) throws(ConnectFailure) -> Outgoing {
+        switch self.plan.carriage {
+        case .textLines:
+            guard let text = String(validating: line, as: UTF8.self) else {
+                throw ConnectFailure(
+                    .unsendableInput, "standard input is not UTF-8, as a text message has to be",
+                    remedy: "send it with --binary")
+            }
+            return .text(text)
+        case .binaryLines, .bytes: return .data(line)
+        case .streamLines(let end): return .data(line + Array(end.utf8))
+        }
+    }
+
+    private func overflow(_ what: String) -> ConnectFailure {
+        ConnectFailure(
+            .unsendableInput, "\(what) is longer than \(self.plan.messageLimit) bytes",
+            remedy: "raise --max-message-size, or send pieces with --binary")
+    }
+}
+
+/// Carries a `StartTLSDialogue` out on a stream, and the upgrade at its end.
+struct StartTLSTalk {
+    let task: StreamTask
+    let url: EndpointURL
+
+    func upgrade(_ startTLS: ConnectPlan.StartTLS) async throws(ConnectFailure) {
+        var dialogue = StartTLSDialogue(startTLS.mode)
+        while true {
+            switch dialogue.nextOrder() {
+            case .send(let bytes):
+                try await self.perform { task throws(TaskFailure) in try await task.write(bytes) }
+            case .read:
+                // What stands behind the consent comes along and is noticed, or stays for TLS, which refuses it.
+                let chunk = try await self.perform { task throws(TaskFailure) in try await task.read(maximum: 4096) }
+                guard !chunk.bytes.isEmpty else {
+                    throw ConnectFailure(
+                        .refused, "\(self.url): the server ended the connection before TLS",
+                        remedy: "check that this port speaks what --starttls says")
+                }
+                dialogue.received(chunk.bytes)
+            case .secure:
+                return try await self.perform { task throws(TaskFailure) in
+                    try await task.startSecureConnection(startTLS.settings)
+                }
+            case .refused(let answer):
+                throw ConnectFailure(
+                    .refused, "\(self.url): no TLS by --starttls: \(answer)",
+                    remedy: "nothing was sent in the clear but the question")
+            case .broken(let fault):
+                throw ConnectFailure(
+                    .refused, "\(self.url): no TLS by --starttls: \(fault)",
+                    remedy: "check that this port speaks what --starttls says")
+            }
+        }
+    }
+
+    private func perform<Value: Sendable>(
+        _ operation: (StreamTask) async throws(TaskFailure) -> Value
+    ) async throws(ConnectFailure) -> Value {
+        do throws(TaskFailure) {
+            return try await operation(self.task)
+        } catch {
+            throw ConnectFailure(opening: error, of: self.url)
+        }
+    }
 }

@@ -3,6 +3,8 @@ import ControlAPI
 import ControlClient
 import GatewayCore
 import SessionTasks
+import StreamTransport
+import TLSEngine
 import WebSocketProtocol
 
 /// What `connect` was asked to do, checked.
@@ -72,6 +74,271 @@ extension ConnectPlan {
         switch self.carriage {
         case .textLines, .binaryLines, .streamLines: true
         case .bytes: false
+        }
+    }
+}
+
+extension ConnectPlan {
+    /// Reads what was typed.
+    /// - Returns: `nil` where `reader` has problems that leave nothing to go on with.
+    /// - Throws: `UnusableFiles` for certificates, keys and files of headers.
+    init?(
+        _ text: String, _ carriage: ConnectCarriageOptions, _ webSocket: ConnectWebSocketOptions,
+        _ security: ConnectTLSOptions, reading reader: inout OptionReader
+    ) throws {
+        guard let url = reader.value("URL", text, .endpointURL) else { return nil }
+        ConnectConflicts(url: url).note(carriage, webSocket, security, in: &reader)
+        let timeout =
+            reader.value("--timeout", carriage.timeout, .duration(.milliseconds(10) ... .seconds(600))) ?? .seconds(10)
+        let wait = reader.value(
+            "--wait", carriage.wait, ValueSyntax<Duration>.duration(.zero ... .seconds(86400)).orNone)
+        let limit = reader.value("--max-message-size", webSocket.maxMessageSize, .size(1...1 << 30)) ?? 16 << 20
+        let code = reader.value("--close-code", webSocket.closeCode, .closeCode) ?? .normalClosure
+        let reason = reader.value("--close-reason", webSocket.closeReason, .closeReason) ?? ""
+        let secure = try Self.secure(url, security, timeout: timeout, reading: &reader)
+        var target = OpeningTarget(url.connectTarget)
+        target.connectTimeout = timeout
+        let opening =
+            url.scheme.speaksWebSocket
+            ? try Self.messages(target, secure, url, webSocket, limit: limit, timeout: timeout, reading: &reader)
+            : Self.stream(target, secure, startTLS: security.starttls, reading: &reader)
+        guard let opening, reader.problems.isEmpty else { return nil }
+        self.init(
+            url: url, opening: opening, carriage: Self.carriage(url, carriage),
+            terms: Self.terms(url, carriage, wait: wait), timeout: timeout, messageLimit: limit, closeCode: code,
+            closeReason: reason, printsJSON: carriage.json,
+            voice: carriage.quiet ? .quiet : carriage.verbose ? .verbose : .normal,
+            trustsAnyone: secure != nil && security.insecure)
+    }
+
+    private static func messages(
+        _ target: OpeningTarget, _ secure: SecureSettings?, _ url: EndpointURL, _ webSocket: ConnectWebSocketOptions,
+        limit: Int, timeout: Duration, reading reader: inout OptionReader
+    ) throws -> Opening? {
+        var target = target
+        target.secure = secure
+        var options = WebSocketOptions()
+        options.maximumMessageSize = limit
+        options.handshakeTimeout = timeout
+        let spans = ValueSyntax<Duration>.duration(.seconds(1) ... .seconds(86400))
+        options.pingInterval = reader.value("--ping-interval", webSocket.pingInterval, spans.orNone) ?? nil
+        let patience = ValueSyntax<Duration>.duration(.seconds(1) ... .seconds(3600))
+        options.pongTimeout = reader.value("--pong-timeout", webSocket.pongTimeout, patience) ?? options.pongTimeout
+        guard let handshake = try Self.handshake(url, webSocket, reading: &reader) else { return nil }
+        let deflate = webSocket.compress ? DeflatePolicy() : nil
+        return .messages(ClientOpening(target: target, handshake: handshake, deflate: deflate), options)
+    }
+
+    private static func stream(
+        _ target: OpeningTarget, _ secure: SecureSettings?, startTLS: String?, reading reader: inout OptionReader
+    ) -> Opening? {
+        var target = target
+        guard let startTLS else {
+            target.secure = secure
+            return .stream(target, nil)
+        }
+        guard let mode = Self.mode(startTLS, reading: &reader), let secure else { return nil }
+        return .stream(target, StartTLS(mode: mode, settings: secure))
+    }
+
+    private static func carriage(_ url: EndpointURL, _ options: ConnectCarriageOptions) -> Carriage {
+        guard url.scheme.speaksWebSocket else {
+            if options.crlf { return .streamLines(end: "\r\n") }
+            return options.lines ? .streamLines(end: "\n") : .bytes
+        }
+        guard options.binary else { return .textLines }
+        return options.lines ? .binaryLines : .bytes
+    }
+
+    private static func terms(_ url: EndpointURL, _ options: ConnectCarriageOptions, wait: Duration??)
+        -> Conversation.Terms
+    {
+        var terms = Conversation.Terms(carriesMessages: url.scheme.speaksWebSocket)
+        terms.wantsOneAnswer = options.one
+        terms.patience = wait ?? (url.scheme.speaksWebSocket && !options.one ? .seconds(1) : nil)
+        return terms
+    }
+
+    private static func mode(_ text: String, reading reader: inout OptionReader) -> StartTLSMode? {
+        let mode = StartTLSMode(text)
+        if mode == nil {
+            reader.note(
+                "--starttls", expected: StartTLSMode.forms, found: QuotedText.quoted(text),
+                remedy: "for another protocol write it like line:STARTTLS:OK")
+        }
+        return mode
+    }
+
+    // MARK: TLS
+
+    private static func secure(
+        _ url: EndpointURL, _ options: ConnectTLSOptions, timeout: Duration, reading reader: inout OptionReader
+    ) throws -> SecureSettings? {
+        let name = reader.value("--server-name", options.serverName, .host)
+        guard url.scheme.speaksTLS || options.starttls != nil else { return nil }
+        var settings = ClientTLSSettings()
+        settings.authorities = options.ca
+        settings.identity = options.certificate.map { CertificateFiles(certificate: $0, key: options.key) }
+        settings.verifies = !options.insecure
+        let verified = name ?? url.hostName
+        if verified == nil, settings.verifies {
+            reader.note(
+                "--server-name", expected: "the name to verify on a Unix socket", found: "none",
+                remedy: "write it like --server-name localhost")
+            return nil
+        }
+        do throws(PlanFault) {
+            let configuration = try TLSMaterial.configuration(settings, speaksWebSocket: url.scheme.speaksWebSocket)
+            var secure = SecureSettings(context: try TLSMaterial.context(configuration), serverName: verified)
+            secure.timeout = timeout
+            return secure
+        } catch {
+            throw UnusableFiles("sluice: \(error)")
+        }
+    }
+
+    // MARK: The opening handshake
+
+    private static func handshake(
+        _ url: EndpointURL, _ options: ConnectWebSocketOptions, reading reader: inout OptionReader
+    ) throws -> ClientHandshake? {
+        var fields: [HTTPField] = []
+        for text in try Self.headerLines(options.header) {
+            if let field = reader.value("--header", text, .headerField) { fields.append(field) }
+        }
+        if let origin = options.origin { fields.append(HTTPField("Origin", origin)) }
+        let subprotocols = options.subprotocol.compactMap { reader.value("--subprotocol", $0, .subprotocol) }
+        guard url.resource.parameters.isEmpty else {
+            reader.note(
+                "URL", expected: "a path without { and }", found: QuotedText.quoted("\(url.resource)"),
+                remedy: "percent-encode them: %7B and %7D")
+            return nil
+        }
+        let handshake = ClientHandshake(
+            authority: url.authority, target: url.resource.resource(parameters: [:], query: nil),
+            subprotocols: subprotocols, offers: options.compress ? DeflatePolicy().offers : [], fields: fields)
+        do throws(HandshakeUsageError) {
+            try handshake.validate()
+        } catch {
+            HandshakeProblem.note(error, in: &reader)
+            return nil
+        }
+        return handshake
+    }
+
+    /// `@FILE` stands for the lines of a file, without those that are empty.
+    private static func headerLines(_ texts: [String]) throws -> [String] {
+        try texts.flatMap { text -> [String] in
+            guard text.hasPrefix("@") else { return [text] }
+            let path = String(text.dropFirst())
+            do throws(SystemError) {
+                let bytes = try SystemFile.read(path, limit: 64 << 10)
+                return String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline).map(String.init)
+            } catch {
+                throw UnusableFiles("sluice: --header: \(path): \(error)")
+            }
+        }
+    }
+}
+
+/// Options that mean nothing for a URL, or contradict one another.
+struct ConnectConflicts {
+    let url: EndpointURL
+
+    func note(
+        _ carriage: ConnectCarriageOptions, _ webSocket: ConnectWebSocketOptions, _ security: ConnectTLSOptions,
+        in reader: inout OptionReader
+    ) {
+        let scheme = self.url.scheme
+        if !scheme.speaksWebSocket {
+            self.refuse(Self.typed(webSocket) + (carriage.text ? ["--text"] : []), unless: "ws or wss", in: &reader)
+        } else {
+            self.refuse(carriage.crlf ? ["--crlf"] : [], unless: "tcp, tls or unix", in: &reader)
+        }
+        if scheme != .tcp, scheme != .unix {
+            self.refuse(security.starttls == nil ? [] : ["--starttls"], unless: "tcp or unix", in: &reader)
+        } else if security.starttls == nil {
+            self.refuse(Self.typed(security), unless: "tls or wss, or --starttls", in: &reader)
+        }
+        if scheme == .ws { self.refuse(Self.typed(security), unless: "tls or wss", in: &reader) }
+        if carriage.text, carriage.binary {
+            reader.note("--text", expected: "one of --text and --binary", found: "both")
+        }
+        if carriage.quiet, carriage.verbose {
+            reader.note("--quiet", expected: "one of --quiet and --verbose", found: "both")
+        }
+        if security.key != nil, security.certificate == nil {
+            reader.note("--key", expected: "--certificate beside it", found: "none")
+        }
+    }
+
+    private func refuse(_ options: [String], unless need: String, in reader: inout OptionReader) {
+        for option in options {
+            reader.note(
+                option, expected: "a URL of \(need)", found: QuotedText.quoted("\(self.url)"),
+                remedy: "leave \(option) out")
+        }
+    }
+
+    private static func typed(_ options: ConnectWebSocketOptions) -> [String] {
+        [
+            ("--header", !options.header.isEmpty), ("--origin", options.origin != nil),
+            ("--subprotocol", !options.subprotocol.isEmpty), ("--compress", options.compress),
+            ("--ping-interval", options.pingInterval != nil), ("--pong-timeout", options.pongTimeout != nil),
+            ("--close-code", options.closeCode != nil),
+            ("--close-reason", options.closeReason != nil),
+        ].filter(\.1).map(\.0)
+    }
+
+    private static func typed(_ options: ConnectTLSOptions) -> [String] {
+        [
+            ("--insecure", options.insecure), ("--ca", options.ca != nil),
+            ("--certificate", options.certificate != nil), ("--server-name", options.serverName != nil),
+        ].filter(\.1).map(\.0)
+    }
+}
+
+extension ValueSyntax<HTTPField> {
+    /// `Name: value`; an empty value is a value.
+    static var headerField: ValueSyntax {
+        ValueSyntax { text throws(TextFault) in
+            guard let colon = text.firstIndex(of: ":"), colon > text.startIndex else {
+                throw TextFault(expected: "a header as Name: value", remedy: "write it like 'Authorization: Bearer …'")
+            }
+            let isSpace = { (character: Character) in character == " " || character == "\t" }
+            let padded = text[text.index(after: colon)...].drop(while: isSpace)
+            let value = String(padded.reversed().drop(while: isSpace).reversed())
+            let field = HTTPField(String(text[..<colon]), value)
+            guard field.isWellFormed else {
+                throw TextFault(
+                    expected: "a header whose name is letters, digits and !#$%&'*+-.^_`|~, without control characters")
+            }
+            return field
+        }
+    }
+}
+
+extension ValueSyntax<CloseCode> {
+    /// A code that a Close frame may carry.
+    static var closeCode: ValueSyntax {
+        ValueSyntax { text throws(TextFault) in
+            guard let number = UInt16(text), CloseCode(rawValue: number).isAllowedOnWire else {
+                throw TextFault(
+                    expected: "a close code: 1000 to 1003, 1007 to 1014 or 3000 to 4999",
+                    remedy: "programs of one's own use 4000 to 4999")
+            }
+            return CloseCode(rawValue: number)
+        }
+    }
+}
+
+extension ValueSyntax<String> {
+    static var closeReason: ValueSyntax {
+        ValueSyntax { text throws(TextFault) in
+            guard text.utf8.count <= ClosePayload.reasonLimit else {
+                throw TextFault(expected: "a close reason of at most \(ClosePayload.reasonLimit) bytes")
+            }
+            return text
         }
     }
 }

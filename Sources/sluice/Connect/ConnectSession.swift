@@ -1,5 +1,7 @@
+import ArgumentParser
 import CommandLineText
 import SessionTasks
+import StreamTransport
 import Synchronization
 import WebSocketProtocol
 
@@ -171,5 +173,161 @@ final class ConnectSession: Sendable {
         guard let code = facts.code, ![1000, 1001, 1005].contains(code) else { return nil }
         let reason = facts.reason.isEmpty ? "" : " \"\(facts.reason)\""
         return ConnectFailure(.closedWithCode, "the peer closed with \(code)\(reason)")
+    }
+}
+
+/// One `connect` from its beginning to its exit code.
+struct ConnectRun {
+    /// How long our end may take to be answered.
+    static let closingTimeout: Duration = .seconds(6)
+
+    /// From a signal to the end at the latest, whoever sleeps meanwhile: our end, its answer, and what was sent last.
+    private static let signalPatience = Self.closingTimeout + .seconds(3)
+
+    let plan: ConnectPlan
+    let loop: Loop
+
+    func untilEnd() async throws -> ExitCode {
+        let signals = try ProcessSignals(patience: Self.signalPatience)
+        let streams = StandardStreams()
+        let isInteractive = Terminal.isInteractive && !self.plan.printsJSON && !self.plan.terms.wantsOneAnswer
+        let screen = isInteractive ? Screen(streams: streams, colors: Terminal.wantsColors) : nil
+        let face = self.face(streams, screen)
+        if self.plan.trustsAnyone {
+            await face.note("warning: -k: the server's certificate is not verified; anybody may be the server")
+        }
+        var terms = self.plan.terms
+        terms.endsWithPeer = isInteractive
+        let link = await self.link()
+        let session = ConnectSession(plan: self.plan, link: link, face: face)
+        let source: any ConnectInput =
+            if let screen { TypedInput(session: session, streams: streams, screen: screen) } else {
+                PipedInput(session: session, streams: streams)
+            }
+        let watch = Task {
+            for await _ in signals.wishes { session.happened(.interrupted) }
+        }
+        let failure = await session.live(Conversation(terms), input: source)
+        watch.cancel()
+        await self.awaitDeparture()
+        await screen?.end()
+        Terminal.giveBack()
+        return failure?.exitCode ?? .success
+    }
+
+    private func link() async -> any ConnectLink {
+        switch self.plan.opening {
+        case .messages(let opening, let options):
+            await MessageLink(opening, options, plan: self.plan, on: self.loop)
+        case .stream(let target, let startTLS):
+            StreamLink(target, startTLS, plan: self.plan, on: self.loop)
+        case .attachment(let place): AttachedLink(place)
+        }
+    }
+
+    private func face(_ streams: StandardStreams, _ screen: Screen?) -> any ConnectFace {
+        if let screen { return TerminalFace(screen: screen, voice: self.plan.voice) }
+        if self.plan.printsJSON { return JSONFace(streams: streams, voice: self.plan.voice) }
+        return PipeFace(
+            streams: streams, endsMessages: self.plan.speaksWebSocket && self.plan.writesLines, lineEnd: [0x0A],
+            voice: self.plan.voice, guardsTerminal: Terminal.showsOutput)
+    }
+
+    /// Were the process to end earlier, the kernel would answer what still arrives with a reset, which destroys what
+    /// was sent last. Bounded by 1 s.
+    private func awaitDeparture() async {
+        let loop = self.loop
+        let deadline = ContinuousClock.now.advanced(by: .seconds(1))
+        while ContinuousClock.now < deadline {
+            let isLeft = await withCheckedContinuation { continuation in
+                loop.execute { continuation.resume(returning: loop.watchedCount > 0) }
+            }
+            guard isLeft else { return }
+            try? await Task.sleep(for: .milliseconds(2))
+        }
+    }
+}
+
+/// Something that happened, as standard output or standard error may tell it.
+enum ConnectEvent: Sendable {
+    /// Before anything else.
+    case connecting(String)
+    case opened(ConnectionFacts)
+    /// A text message, or with `--binary` unset nothing else to say of it.
+    case text(String)
+    /// A binary message.
+    case data([UInt8])
+    /// What a stream gave.
+    case bytes([UInt8])
+    /// A line of a stream, without its end.
+    case line([UInt8])
+    case pong(payload: String, roundTrip: Duration)
+    /// The peer has finished sending on a stream.
+    case ended
+    case closed(ClosingFacts)
+    case failed(ConnectFailure)
+}
+
+/// Where what is sent comes from.
+protocol ConnectInput: Sendable {
+    /// Sends until there is no more, or nothing more can be sent; then tells the session.
+    func feed() async
+}
+
+/// What went wrong first, from wherever it is noticed.
+final class ConnectOutcome: Sendable {
+    private let first = Mutex<ConnectFailure?>(nil)
+
+    var failure: ConnectFailure? { self.first.withLock { $0 } }
+
+    func note(_ failure: ConnectFailure) {
+        self.first.withLock { $0 = $0 ?? failure }
+    }
+}
+
+/// One thing to send: a message, or bytes of a stream.
+enum Outgoing: Sendable, Equatable {
+    case text(String)
+    case data([UInt8])
+
+    var count: Int {
+        switch self {
+        case .text(let text): text.utf8.count
+        case .data(let bytes): bytes.count
+        }
+    }
+}
+
+/// What a connection gave.
+enum Received: Sendable {
+    case text(String)
+    case data([UInt8])
+    /// Of a stream.
+    case bytes([UInt8])
+    /// There is no more; how it ended is told by the connection's end.
+    case end
+}
+
+/// Since when nothing has come; nothing counts while what came is still being written out.
+final class Pulse: Sendable {
+    private let idleSince = Mutex<ContinuousClock.Instant?>(nil)
+
+    func rest() {
+        self.idleSince.withLock { $0 = .now }
+    }
+
+    func work() {
+        self.idleSince.withLock { $0 = nil }
+    }
+
+    /// Returns when nothing has come for `duration` from now on.
+    func silence(of duration: Duration) async {
+        let began = ContinuousClock.now
+        while !Task.isCancelled {
+            let now = ContinuousClock.now
+            let since = max(began, self.idleSince.withLock { $0 } ?? now)
+            guard since.advanced(by: duration) > now else { return }
+            try? await Task.sleep(until: since.advanced(by: duration), clock: .continuous)
+        }
     }
 }

@@ -1,4 +1,7 @@
+import CommandLineText
 import Foundation
+import SessionTasks
+import StreamTransport
 import TLSEngine
 import WebSocketProtocol
 
@@ -114,5 +117,104 @@ struct EventRecord: Encodable {
                     .iso8601.year().month().day().time(includingFractionalSeconds: true).timeZone(separator: .omitted)))
         }
         return Array(try encoder.encode(self)) + [0x0A]
+    }
+}
+
+/// Events in words, for people.
+enum EventText {
+    /// Lines about the connection itself; none for what it carries. All of them are safe to print.
+    static func notes(_ event: ConnectEvent) -> [String] {
+        let lines: [String] =
+            switch event {
+            case .connecting(let url): ["connecting to \(url)"]
+            case .opened(let facts): facts.lines
+            case .pong(let payload, let time):
+                ["pong\(payload.isEmpty ? "" : " \"\(payload)\"") after \(self.milliseconds(time)) ms"]
+            case .ended: ["the peer has finished sending"]
+            case .closed(let facts): [facts.line]
+            case .failed(let failure): [failure.line]
+            case .text, .data, .bytes, .line: []
+            }
+        return lines.map { TerminalText.line($0, limit: 1000) }
+    }
+
+    /// To a tenth.
+    static func milliseconds(_ duration: Duration) -> Double {
+        let (seconds, attoseconds) = duration.components
+        let tenths = seconds * 10_000 + attoseconds / 100_000_000_000_000
+        return Double(tenths) / 10
+    }
+}
+
+/// How a connection ended in order, and what went over it.
+struct ClosingFacts: Sendable {
+    enum Party: String, Sendable {
+        case us, peer
+    }
+
+    /// Who ended it first.
+    var by: Party
+    /// The id of a connection of a gateway that we let go and that goes on; `nil`: the connection is closed.
+    var detachedFrom: String?
+    /// Of the first Close frame; `nil` on a stream, and for a Close frame without one.
+    var code: UInt16?
+    var reason = ""
+    var bytesReceived: UInt64 = 0
+    var bytesSent: UInt64 = 0
+
+    /// In one line.
+    var line: String {
+        if let detachedFrom {
+            return
+                "detached from \(detachedFrom), which goes on; \(self.bytesReceived) bytes received, \(self.bytesSent) sent"
+        }
+        let code = self.code.map { " with \($0)" } ?? ""
+        let who = self.by == .us ? "us" : "the peer"
+        let reason = self.reason.isEmpty ? "" : " \"\(self.reason)\""
+        return "closed by \(who)\(code)\(reason); \(self.traffic)"
+    }
+
+    private var traffic: String { "\(self.bytesReceived) bytes received, \(self.bytesSent) sent" }
+}
+
+/// What is known of a connection that is open.
+struct ConnectionFacts: Sendable {
+    var url: String
+    var localAddress: String?
+    var peerAddress: String?
+    var tls: TLSFacts?
+    /// `nil` on a stream.
+    var response: ResponseHead?
+    var subprotocol: String?
+
+    /// The extensions that the server accepted.
+    var extensions: String? { self.response?.fields["Sec-WebSocket-Extensions"] }
+
+    /// A line for each fact.
+    var lines: [String] {
+        var lines = ["connected to \(self.peerAddress ?? "?") from \(self.localAddress ?? "?")"]
+        if let tls {
+            let name = tls.serverName.map { " for \($0)" } ?? ""
+            let agreed = tls.applicationProtocol.map { ", ALPN \($0)" } ?? ""
+            lines.append("\(tls.version)\(name), \(tls.cipherName)\(agreed)")
+        }
+        if let response {
+            lines.append("HTTP/1.1 \(response.status) \(response.reason)")
+            lines += response.fields.all.map { "\($0.name): \($0.value)" }
+            lines.append("subprotocol \(self.subprotocol ?? "none"), extensions \(self.extensions ?? "none")")
+        }
+        return lines
+    }
+}
+
+extension TaskRecord {
+    /// What the record knows of an open connection.
+    func facts(url: String) -> ConnectionFacts {
+        self.read { details in
+            ConnectionFacts(
+                url: url, localAddress: details.localAddress?.description,
+                peerAddress: details.peerAddress?.description,
+                tls: details.tls)
+        }
     }
 }

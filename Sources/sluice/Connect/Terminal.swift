@@ -1,3 +1,4 @@
+import CommandLineText
 import Foundation
 import StreamTransport
 import Synchronization
@@ -78,5 +79,176 @@ enum Terminal {
 
     private static func environment(_ name: String) -> String? {
         ProcessInfo.processInfo.environment[name]
+    }
+}
+
+/// A terminal with a line being written at its bottom, and what comes above it.
+actor Screen {
+    enum Ink: String {
+        case plain = ""
+        case sent = "36"
+        case received = "32"
+        case note = "2"
+        case fault = "31"
+    }
+
+    private static let prompt = "> "
+    private let streams: StandardStreams
+    private let colors: Bool
+    private var editor = LineEditor()
+    private var decoder = KeyDecoder()
+    private var streamed = StreamedText()
+    /// Whether the row of the editor is shown.
+    private var isShown = false
+
+    init(streams: StandardStreams, colors: Bool) {
+        self.streams = streams
+        self.colors = colors
+    }
+
+    /// Shows the line being written.
+    func begin() async {
+        self.isShown = true
+        await self.write(self.row)
+    }
+
+    /// Takes the line being written away.
+    func end() async {
+        guard self.isShown else { return }
+        self.isShown = false
+        await self.write("\r\u{1B}[K")
+    }
+
+    /// Prints text above the line being written; `mark` stands before its first row.
+    /// - Parameter text: safe to print.
+    func print(_ text: String, mark: String, _ ink: Ink) async {
+        let rows = text.split(separator: "\n", omittingEmptySubsequences: false)
+        let lines = rows.enumerated().map { index, row in
+            self.colored(index == 0 ? mark : String(repeating: " ", count: mark.count), ink) + row + "\n"
+        }
+        await self.write((self.isShown ? "\r\u{1B}[K" : "") + lines.joined() + (self.isShown ? self.row : ""))
+    }
+
+    /// Prints what a stream gave, as far as its characters are whole.
+    func print(stream bytes: [UInt8], mark: String, _ ink: Ink) async {
+        let text = self.streamed.text(bytes)
+        guard !text.isEmpty else { return }
+        // A CR is half of an end of line, or means to write over it: neither is shown. What else steers is spelled out.
+        let lines = TerminalText.safe(String(text.unicodeScalars.filter { $0 != "\r" }))
+        await self.print(lines.hasSuffix("\n") ? String(lines.dropLast()) : lines, mark: mark, ink)
+    }
+
+    /// - Returns: what the keys among these bytes came to, drawn already.
+    func typed(_ bytes: [UInt8]) async -> [LineEditor.Event] {
+        var events: [LineEditor.Event] = []
+        var drawn = ""
+        var isStale = false
+        for key in self.decoder.keys(bytes) {
+            let event = self.editor.pressed(key)
+            switch event {
+            case .submitted(let line):
+                drawn += "\r\u{1B}[K" + self.colored(Self.prompt, .sent) + TerminalText.safe(line) + "\n"
+                isStale = true
+            case .refused: drawn += "\u{07}"
+            case .cleared:
+                drawn += "\u{1B}[H\u{1B}[2J"
+                isStale = true
+            case .changed: isStale = true
+            case .interrupted, .endOfInput, .suspended: break
+            }
+            if event != .refused, event != .changed { events.append(event) }
+        }
+        // Once for all keys of a paste.
+        await self.write(drawn + (isStale ? self.row : ""))
+        return events
+    }
+
+    private var row: String {
+        let row = EditorRow(
+            self.editor.characters, cursor: self.editor.cursor, cells: Terminal.columns - Self.prompt.count)
+        return row.drawn(prompt: self.colored(Self.prompt, .sent), promptCells: Self.prompt.count)
+    }
+
+    private func colored(_ text: String, _ ink: Ink) -> String {
+        self.colors && ink != .plain ? "\u{1B}[\(ink.rawValue)m\(text)\u{1B}[0m" : text
+    }
+
+    /// A terminal that is gone is told of by its input.
+    private func write(_ text: String) async {
+        try? await self.streams.write(Array(text.utf8))
+    }
+}
+
+/// Standard input and output of the process, without a thread of Swift's pool waiting for them.
+///
+/// Nothing is read before it is asked for, and a write returns when it is done: who awaits both bounds what is in memory.
+final class StandardStreams: Sendable {
+    enum Piece: Sendable {
+        case bytes([UInt8])
+        case end
+        case failed(String)
+    }
+
+    static let pieceSize = 64 << 10
+
+    // A queue each, since each may wait for long.
+    private let reading = DispatchQueue(label: "standard input")
+    private let writing = DispatchQueue(label: "standard output")
+
+    /// What is there, at most `pieceSize` bytes; waits for something.
+    func read() async -> Piece {
+        await withCheckedContinuation { continuation in
+            self.reading.async { continuation.resume(returning: Self.readNow()) }
+        }
+    }
+
+    /// - Throws: `ConnectFailure` when not all could be written.
+    func write(_ bytes: [UInt8]) async throws(ConnectFailure) {
+        let failure: ConnectFailure? = await withCheckedContinuation { continuation in
+            self.writing.async { continuation.resume(returning: Self.writeNow(bytes)) }
+        }
+        if let failure { throw failure }
+    }
+
+    private static func readNow() -> Piece {
+        var buffer = [UInt8](repeating: 0, count: self.pieceSize)
+        while true {
+            let count = Foundation.read(STDIN_FILENO, &buffer, buffer.count)
+            if count > 0 { return .bytes(Array(buffer[..<count])) }
+            if count == 0 { return .end }
+            switch errno {
+            case EINTR: continue
+            case EAGAIN: self.wait(for: STDIN_FILENO, POLLIN)
+            // A terminal whose other side is gone.
+            case EIO: return .end
+            default: return .failed(String(cString: strerror(errno)))
+            }
+        }
+    }
+
+    private static func writeNow(_ bytes: [UInt8]) -> ConnectFailure? {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count =
+                rest.withContiguousStorageIfAvailable { Foundation.write(STDOUT_FILENO, $0.baseAddress, $0.count) } ?? 0
+            if count >= 0 {
+                rest = rest.dropFirst(count)
+                continue
+            }
+            switch errno {
+            case EINTR: continue
+            case EAGAIN: self.wait(for: STDOUT_FILENO, POLLOUT)
+            case EPIPE: return ConnectFailure(.inputOrOutput, "nobody reads standard output any more")
+            default:
+                return ConnectFailure(.inputOrOutput, "standard output: \(String(cString: strerror(errno)))")
+            }
+        }
+        return nil
+    }
+
+    /// Whoever gave us the descriptor set it not to wait.
+    private static func wait(for descriptor: Int32, _ event: Int32) {
+        var poll = pollfd(fd: descriptor, events: Int16(event), revents: 0)
+        _ = Foundation.poll(&poll, 1, -1)
     }
 }

@@ -154,3 +154,111 @@ extension ControlOptions {
         }
     }
 }
+
+/// What a command works with: the gateway on one side, standard output on the other.
+struct ControlDesk: Sendable {
+    let session: ControlSession
+    let printsJSON: Bool
+    let colors: Bool
+    let streams = StandardStreams()
+
+    /// Cells in a row; `nil` where nobody looks at it.
+    var cells: Int? { Terminal.showsOutput ? Terminal.columns : nil }
+
+    // MARK: Writing
+
+    func write(_ bytes: [UInt8]) async throws {
+        try await self.streams.write(bytes)
+    }
+
+    /// Each with an end of line. Safe to print already.
+    func print(_ lines: [String]) async throws {
+        guard !lines.isEmpty else { return }
+        try await self.write(Array((lines.joined(separator: "\n") + "\n").utf8))
+    }
+
+    func print(_ line: String) async throws {
+        try await self.print([line])
+    }
+
+    /// What the gateway answered, as it came; with an end of line, so that answers that follow are told apart.
+    func print(json body: Data) async throws {
+        guard !body.isEmpty else { return }
+        try await self.write(Array(body) + (body.last == 0x0A ? [] : [0x0A]))
+    }
+
+    /// The answer as JSON if that is wanted, else in lines for people.
+    func show<Model: Decodable>(
+        _ answer: ControlAnswer, as type: Model.Type, _ lines: (Model) -> [String]
+    ) async throws {
+        if self.printsJSON { return try await self.print(json: answer.body) }
+        try await self.print(lines(try answer.decoded(type)))
+    }
+
+    /// Beside the output: for people alone.
+    func note(_ text: String) {
+        Ending.say("sluice: \(TerminalText.line(text, limit: 600))")
+    }
+
+    // MARK: Failing
+
+    func reporting(_ body: () async throws -> Void) async throws {
+        do {
+            try await body()
+        } catch let failure as ControlFailure {
+            try await self.tell(failure)
+            throw failure.exitCode
+        } catch let failure as ConnectFailure {
+            Ending.say("sluice: \(failure.line)")
+            throw failure.exitCode
+        }
+    }
+
+    /// One line on standard error; the problem document as it came on standard output, where JSON is wanted.
+    func tell(_ failure: ControlFailure) async throws {
+        if self.printsJSON, let document = failure.document { try? await self.print(json: document) }
+        Ending.say("sluice: \(TerminalText.line(failure.line, limit: 1000))")
+    }
+}
+
+extension ControlFailure {
+    var exitCode: ExitCode {
+        switch self.kind {
+        case .wrongRequest: ExitStatus.usage
+        case .wrongConfiguration: ExitStatus.configuration
+        case .unsendableInput: ExitCode(65)
+        case .unknown: ExitCode(66)
+        case .noConnection: ExitStatus.unavailable
+        case .fault: ExitStatus.internalFault
+        case .later, .nothingCame: ExitCode(75)
+        case .nonsense: ExitCode(76)
+        case .notAllowed: ExitCode(77)
+        case .secure: ExitCode(79)
+        case .peer: ExitCode(80)
+        case .conflict: ExitCode(81)
+        case .cancelled: ExitCode(130)
+        }
+    }
+}
+
+/// What the help texts of all these commands say.
+enum ControlHelp {
+    static let exitCodes = """
+        EXIT CODES
+          0    done
+          64   wrong usage, found here or by the gateway
+          65   what was to be sent is too long, or of a type that is not taken
+          66   there is no such thing, or it is over
+          69   no control plane answers there
+          70   a fault of sluice or of the gateway
+          74   standard input or output failed
+          75   not now: try again; or nothing came in time
+          76   what answers is no control plane of this version
+          77   not allowed: no token, or one without the scope
+          78   a configuration is not right, or a file cannot be used
+          79   TLS with the control plane failed
+          80   what the gateway was to reach refused or failed
+          81   not in this state, or changed by somebody else
+          130  interrupted
+        """
+}

@@ -1,3 +1,93 @@
+/// `sluice bridge`, as it was typed. Becomes the same document as a configuration file, so that every option has the
+/// same syntax, range and checks in both places, and a problem names the option.
+package struct BridgeRequest: Sendable, Equatable {
+    /// An option's name without dashes and its text; `nil` for one that is only there. In the order they were typed.
+    package struct Option: Sendable, Equatable {
+        package let name: BridgeOption
+        package let text: String?
+
+        package init(_ name: BridgeOption, _ text: String? = nil) {
+            self.name = name
+            self.text = text
+        }
+    }
+
+    package var listen: String
+    package var target: String
+    package var options: [Option]
+
+    package init(listen: String, target: String, options: [Option] = []) {
+        self.listen = listen
+        self.target = target
+        self.options = options
+    }
+
+    /// Reads and checks it like a file, and what only a command line can get wrong.
+    package func read() throws(ConfigurationProblems) -> LocatedConfiguration {
+        let (problems, mended) = BridgeAudit(self).findings()
+        guard !problems.isEmpty else { return try ConfigurationReader.read(BridgeDocument(self).document()) }
+        do throws(ConfigurationProblems) {
+            _ = try ConfigurationReader.read(BridgeDocument(mended).document())
+        } catch {
+            throw ConfigurationProblems(problems + error.all)
+        }
+        throw ConfigurationProblems(problems)
+    }
+}
+
+/// The options of `sluice bridge` that end up in its configuration.
+package enum BridgeOption: String, Sendable, CaseIterable {
+    case subprotocol, framing
+    case halfClose = "half-close"
+    case header, origin, certificate, key
+    case clientCA = "client-ca"
+    case clientCRL = "client-crl"
+    case ca, crl
+    case clientCertificate = "client-certificate"
+    case clientKey = "client-key"
+    case serverName = "server-name"
+    case insecure, compress
+    case pingInterval = "ping-interval"
+    case pongTimeout = "pong-timeout"
+    case maxMessageSize = "max-message-size"
+    case maxConnections = "max-connections"
+    case idleTimeout = "idle-timeout"
+    case handshakeTimeout = "handshake-timeout"
+    case connectTimeout = "connect-timeout"
+    case drainTimeout = "drain-timeout"
+    case proxyProtocol = "proxy-protocol"
+    case logFormat = "log-format"
+    case logLevel = "log-level"
+    case quiet
+}
+
+extension BridgeOption {
+    /// What LISTEN or TARGET must be for an option to mean anything.
+    enum Need {
+        case nothing
+        case secureListener, secureTarget
+        case webSocketListener, webSocketTarget
+        /// Either of them.
+        case anyWebSocket
+    }
+
+    var need: Need {
+        switch self {
+        case .certificate, .key, .clientCA, .clientCRL: .secureListener
+        case .ca, .crl, .clientCertificate, .clientKey, .serverName, .insecure: .secureTarget
+        case .origin: .webSocketListener
+        case .header: .webSocketTarget
+        case .subprotocol: .anyWebSocket
+        case .framing, .halfClose, .compress, .pingInterval, .pongTimeout, .maxMessageSize, .maxConnections,
+            .idleTimeout,
+            .handshakeTimeout, .connectTimeout, .drainTimeout, .proxyProtocol, .logFormat, .logLevel, .quiet:
+            .nothing
+        }
+    }
+
+    var typed: String { "--\(self.rawValue)" }
+}
+
 /// Writes a bridge down as the configuration document that it stands for: a listener, a route, and an upstream.
 struct BridgeDocument {
     private let request: BridgeRequest

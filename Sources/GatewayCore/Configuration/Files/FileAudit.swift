@@ -101,3 +101,31 @@ package struct FileAudit {
         path.map { NamedFile(path: $0, use: use, keyPath: keyPath) }
     }
 }
+
+/// What a file named in a configuration is for.
+package enum FileUse: Sendable, Equatable {
+    /// It must be there and readable.
+    case read
+    /// It is appended to, and made if it is not there.
+    case append
+}
+
+/// Why a file named in a configuration cannot be used.
+package enum FileFault: Sendable, Equatable {
+    case missing
+    case notPermitted
+    /// A directory, device or pipe.
+    case notAFile
+    /// Anything else, as the system says it.
+    case other(String)
+
+    /// To be read after "found".
+    var summary: String {
+        switch self {
+        case .missing: "no such file"
+        case .notPermitted: "a file that may not be opened"
+        case .notAFile: "something that is not a file"
+        case .other(let text): text
+        }
+    }
+}

@@ -104,3 +104,126 @@ enum YAMLDocument {
         return count
     }
 }
+
+/// What the YAML reader says, in our words.
+enum YAMLFault {
+    static func problem(_ error: YamlError, text: String, file: String) -> ConfigurationProblem {
+        switch error {
+        case .scanner(let context, let problem, let mark, _), .parser(let context, let problem, let mark, _),
+            .composer(let context, let problem, let mark, _):
+            let setting = context.map { " (\($0.text) that began at \($0.mark.line):\($0.mark.column))" } ?? ""
+            return Self.syntax(
+                .file(file, line: mark.line, column: mark.column), found: "a syntax error: " + problem + setting,
+                remedy: "look at the indentation, the colons and the quotation marks there")
+        case .reader(let problem, let offset, _, _):
+            return Self.syntax(
+                Self.origin(ofCharacter: offset, in: text, file: file), found: "a syntax error: " + problem)
+        case .duplicatedKeysInMapping(let keys, let context):
+            return ConfigurationProblem(
+                origin: .file(file, line: context.mark.line, column: context.mark.column), keyPath: .root,
+                expected: "each key once in a mapping",
+                found: keys.map(QuotedText.quoted).joined(separator: ", ") + " twice",
+                remedy: "keep one of them")
+        case .no, .memory, .writer, .emitter, .representer, .dataCouldNotBeDecoded:
+            return Self.syntax(.wholeFile(file), found: "text that could not be read")
+        }
+    }
+
+    private static func syntax(
+        _ origin: ConfigurationOrigin, found: String, remedy: String = ""
+    ) -> ConfigurationProblem {
+        ConfigurationProblem(origin: origin, keyPath: .root, expected: "YAML", found: found, remedy: remedy)
+    }
+
+    private static func origin(ofCharacter offset: Int?, in text: String, file: String) -> ConfigurationOrigin {
+        guard let offset else { return .wholeFile(file) }
+        var line = 1
+        var column = 1
+        for character in text.prefix(offset) {
+            if character.isNewline {
+                line += 1
+                column = 1
+            } else {
+                column += character.unicodeScalars.count
+            }
+        }
+        return .file(file, line: line, column: column)
+    }
+}
+
+/// A configuration as it was written, before anybody asks what it means: from a file or from a command line.
+package struct DocumentNode: Sendable {
+    package indirect enum Content: Sendable {
+        /// A key with nothing behind it, `null` or `~`.
+        case empty
+        case scalar(String)
+        case sequence([DocumentNode])
+        case mapping([Entry])
+    }
+
+    package struct Entry: Sendable {
+        package let key: String
+        /// Where the key stands.
+        package let origin: ConfigurationOrigin
+        package let value: DocumentNode
+
+        package init(key: String, origin: ConfigurationOrigin, value: DocumentNode) {
+            self.key = key
+            self.origin = origin
+            self.value = value
+        }
+    }
+
+    package let content: Content
+    package let origin: ConfigurationOrigin
+
+    package init(_ content: Content, origin: ConfigurationOrigin) {
+        self.content = content
+        self.origin = origin
+    }
+
+    /// What is there, to be read after "found".
+    var summary: String {
+        switch self.content {
+        case .empty: "nothing"
+        case .scalar(let text): QuotedText.quoted(text)
+        case .sequence(let nodes): nodes.isEmpty ? "an empty list" : "a list"
+        case .mapping: "a mapping"
+        }
+    }
+
+    /// Where the value at `path` was written; of the nearest value around it, if it was not.
+    func origin(at path: ConfigurationKeyPath) -> ConfigurationOrigin {
+        var node = self
+        for step in path.steps {
+            guard let next = node.child(step) else { break }
+            node = next
+        }
+        return node.origin
+    }
+
+    /// What was written at `path`, to be read after "found".
+    func summary(at path: ConfigurationKeyPath) -> String {
+        self.node(at: path)?.summary ?? "nothing"
+    }
+
+    /// The value at `path`, if it was written.
+    func node(at path: ConfigurationKeyPath) -> DocumentNode? {
+        var node = self
+        for step in path.steps {
+            guard let next = node.child(step) else { return nil }
+            node = next
+        }
+        return node
+    }
+
+    /// A single value stands for a list of one.
+    private func child(_ step: ConfigurationKeyPath.Step) -> DocumentNode? {
+        switch (step, self.content) {
+        case (.key(let name), .mapping(let entries)): entries.first { $0.key == name }?.value
+        case (.index(let index), .sequence(let nodes)) where nodes.indices.contains(index): nodes[index]
+        case (.index(0), .scalar): self
+        default: nil
+        }
+    }
+}

@@ -73,3 +73,186 @@ struct URLText {
         return (String(path), self.resource[colon...].dropFirst())
     }
 }
+
+extension EndpointURL {
+    /// `tcp://HOST:PORT`, `tls://HOST:PORT`, `unix:///PATH`, `ws://HOST[:PORT][/RESOURCE]`, `wss://…` alike, and on a
+    /// Unix socket
+    /// `tls+unix:///PATH`, `ws+unix:///PATH[:/RESOURCE]`, `wss+unix:///PATH[:/RESOURCE]`. HOST is a name, an IPv4
+    /// address, or an IPv6 address in brackets. A resource that is left out is `/`.
+    package init(_ text: String) throws(TextFault) {
+        let url = try URLText(text)
+        guard let scheme = Scheme(rawValue: url.scheme), Self.carriers(of: scheme).contains(url.carrier) else {
+            throw TextFault(
+                expected: "a URL that begins with tcp, tls, unix, ws or wss",
+                remedy: "tls, ws and wss may be followed by +unix")
+        }
+        var resource = url.resource
+        if url.carrier == "unix" {
+            let path: String
+            (path, resource) = try url.socketPath()
+            self.init(scheme: scheme, location: .unix(path: path))
+        } else {
+            self.init(scheme: scheme, location: try Self.location(url))
+        }
+        if scheme.speaksWebSocket {
+            self.resource = try ResourceTemplate(parsing: resource)
+        } else if !resource.isEmpty && (resource != "/" || url.carrier == "unix") {
+            throw TextFault(
+                expected: "nothing behind the address of \(url.scheme)://", remedy: "only ws and wss have a path")
+        }
+    }
+
+    private static func carriers(of scheme: Scheme) -> [String] {
+        switch scheme {
+        case .tcp: [""]
+        case .tls, .ws, .wss: ["", "unix"]
+        case .unix: ["unix"]
+        }
+    }
+
+    private static func location(_ url: URLText) throws(TextFault) -> Location {
+        guard let (host, isBracketed, port) = HostText.split(url.authority) else {
+            throw TextFault(expected: "an IPv6 address between [ and ]")
+        }
+        let number = try url.port(port, standard: url.standardPort)
+        guard number != 0 else { throw TextFault(expected: "a port from 1 to 65535") }
+        if let address = AddressText.address(host.utf8), (address.bitWidth == 128) == isBracketed {
+            return .address(address, port: number)
+        }
+        guard !isBracketed, let name = HostText.name(host) else {
+            throw TextFault(
+                expected: "a host name, an IPv4 address, or an IPv6 address in brackets",
+                remedy: "write it like [::1]:8080")
+        }
+        return .name(name, port: number)
+    }
+}
+
+/// Where and what to listen for, as one piece of text.
+///
+/// `tcp://HOST:PORT`, `tls://HOST:PORT`, `ws://HOST[:PORT]`, `wss://HOST[:PORT]`, `unix:///PATH`, the last three kinds
+/// on a Unix socket as `tls+unix:///PATH`, `ws+unix:///PATH`, `wss+unix:///PATH`, and any but `unix` on a handed-over
+/// socket as
+/// `ws+systemd://NAME` or `ws+systemd://0`. HOST is an IPv4 address, an IPv6 address in brackets, `localhost` for
+/// 127.0.0.1, or `*` for all addresses of both families. Port 0 lets the system choose.
+package struct ListenURL: Sendable, Equatable {
+    package let kind: ListenerKind
+    /// A Unix socket's has the default mode 0660.
+    package let address: ListenAddress
+    /// What follows the address, from `/` or `?` on; behind a Unix socket's path, what follows its colon.
+    package let resource: String
+
+    package init(_ text: String) throws(TextFault) {
+        let url = try URLText(text)
+        guard let kind = ListenerKind(rawValue: url.scheme), Self.carriers(of: kind).contains(url.carrier) else {
+            throw TextFault(
+                expected: "a URL that begins with tcp, tls, ws, wss or unix",
+                remedy: "tls, ws and wss may be followed by +unix, and all but unix by +systemd")
+        }
+        self.kind = kind
+        switch url.carrier {
+        case "unix":
+            let (path, resource) = try url.socketPath()
+            self.address = .unix(path: path, mode: 0o660)
+            self.resource = String(resource)
+        case "systemd":
+            self.address = .adopted(try Self.socket(url.authority))
+            self.resource = String(url.resource)
+        default:
+            self.address = try Self.address(url)
+            self.resource = String(url.resource)
+        }
+    }
+
+    private static func carriers(of kind: ListenerKind) -> [String] {
+        switch kind {
+        case .tcp: ["", "systemd"]
+        case .tls, .ws, .wss: ["", "unix", "systemd"]
+        case .unix: ["unix"]
+        }
+    }
+
+    private static func socket(_ text: Substring) throws(TextFault) -> AdoptedSocket {
+        if let index = Decimal.integer(text.utf8), index < 4096 { return .index(index) }
+        guard NameText.isName(text), Decimal.integer(text.utf8) == nil else {
+            throw TextFault(
+                expected: "the name or the number (0 is the first) of a socket handed over by systemd",
+                remedy: "write the FileDescriptorName of the socket unit, like ws+systemd://web")
+        }
+        return .name(String(text))
+    }
+
+    private static func address(_ url: URLText) throws(TextFault) -> ListenAddress {
+        guard let (host, isBracketed, port) = HostText.split(url.authority) else {
+            throw TextFault(expected: "an IPv6 address between [ and ]")
+        }
+        let number = try url.port(port, standard: url.standardPort)
+        if !isBracketed, host == "*" { return .tcpAny(port: number) }
+        if !isBracketed, host.lowercased() == "localhost" { return .tcp(.loopback, port: number) }
+        guard let address = AddressText.address(host.utf8), (address.bitWidth == 128) == isBracketed else {
+            throw TextFault(
+                expected: "an IP address to listen on",
+                remedy: "write an address of this machine, an IPv6 one in brackets, localhost, or * for all addresses")
+        }
+        return .tcp(address, port: number)
+    }
+}
+
+/// Where the control plane listens, as text: `http://HOST[:PORT]`, `https://HOST[:PORT]`, or `unix:///PATH`. HOST is an
+/// address or `localhost`.
+package struct ControlURL: Sendable, Equatable {
+    package let address: ControlSettings.Address
+    package let isSecure: Bool
+
+    init(_ address: ControlSettings.Address) {
+        self.address = address
+        self.isSecure = false
+    }
+
+    package init(_ text: String) throws(TextFault) {
+        let url = try URLText(text)
+        self.isSecure = url.scheme == "https"
+        if url.scheme == "unix" {
+            let (path, resource) = try url.socketPath()
+            guard resource.isEmpty else { throw TextFault(expected: "nothing behind the path of a socket") }
+            self.address = .unix(path: path, mode: 0o600)
+            return
+        }
+        guard ["http", "https"].contains(url.scheme), url.carrier.isEmpty, url.resource.isEmpty || url.resource == "/"
+        else {
+            throw TextFault(
+                expected: "an address for the control plane",
+                remedy: "write http://127.0.0.1:8081 or unix:///run/sluice/control.sock")
+        }
+        guard let (host, isBracketed, port) = HostText.split(url.authority) else {
+            throw TextFault(expected: "an IPv6 address between [ and ]")
+        }
+        let number = try url.port(port, standard: ControlSettings.standardPort)
+        if !isBracketed, host.lowercased() == "localhost" {
+            self.address = .tcp(.loopback, port: number)
+            return
+        }
+        guard let address = AddressText.address(host.utf8), (address.bitWidth == 128) == isBracketed else {
+            throw TextFault(
+                expected: "an address in digits for the control plane",
+                remedy: "listen on 127.0.0.1, [::1] or a Unix socket; 0.0.0.0 or [::] is every address")
+        }
+        self.address = .tcp(address, port: number)
+    }
+}
+
+extension ValueSyntax<ControlURL> {
+    package static var controlURL: ValueSyntax {
+        ValueSyntax(.text("unix:///run/sluice/control.sock")) { text throws(TextFault) in try ControlURL(text) }
+    }
+}
+
+extension IPAddress {
+    /// 127.0.0.0/8 (RFC 1122 §3.2.1.3) and ::1 (RFC 4291 §2.5.3).
+    package var isLoopback: Bool {
+        switch self.unmapped {
+        case .v4(let bits): bits >> 24 == 127
+        case .v6(let high, let low): high == 0 && low == 1
+        }
+    }
+}

@@ -23,3 +23,353 @@ package struct ValueSyntax<Value> {
         }
     }
 }
+
+extension ValueSyntax<String> {
+    /// The name of a listener, route or upstream.
+    package static var name: ValueSyntax {
+        ValueSyntax(.text(example: "web", pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")) { text throws(TextFault) in
+            guard NameText.isName(text) else {
+                throw TextFault(
+                    expected: "a name of 1 to 64 letters, digits, -, _ and . that begins with a letter or digit")
+            }
+            return text
+        }
+    }
+
+    /// A subprotocol (RFC 6455 §4.1: a token).
+    package static var subprotocol: ValueSyntax {
+        ValueSyntax(.text("chat.v1")) { text throws(TextFault) in
+            guard NameText.isToken(text) else {
+                throw TextFault(
+                    expected: "a subprotocol: letters, digits and !#$%&'*+-.^_`|~", remedy: "give each one by itself")
+            }
+            return text
+        }
+    }
+
+    /// An application protocol of TLS (RFC 7301): 1 to 255 bytes.
+    package static var applicationProtocol: ValueSyntax {
+        ValueSyntax(.text("http/1.1")) { text throws(TextFault) in
+            guard (1...255).contains(text.utf8.count) else {
+                throw TextFault(expected: "an application protocol of 1 to 255 bytes")
+            }
+            return text
+        }
+    }
+
+    /// A host name or an address.
+    package static var host: ValueSyntax {
+        ValueSyntax(.text("backend.example.com")) { text throws(TextFault) in
+            if let address = AddressText.address(text[...].utf8) { return address.description }
+            guard let name = HostText.name(text[...]) else { throw TextFault(expected: "a host name or an IP address") }
+            return name
+        }
+    }
+
+    /// The path of a file.
+    package static var path: ValueSyntax {
+        ValueSyntax(.text("/etc/sluice/server.pem")) { text throws(TextFault) in
+            guard (1...4095).contains(text.utf8.count), !text.utf8.contains(0) else {
+                throw TextFault(expected: "the path of a file")
+            }
+            return text
+        }
+    }
+
+    /// Any text, even none.
+    package static var text: ValueSyntax {
+        ValueSyntax(.text("text")) { text throws(TextFault) in text }
+    }
+}
+
+extension ValueSyntax<HostPattern> {
+    /// `example.com`, `*.example.com` or an address.
+    package static var hostPattern: ValueSyntax {
+        ValueSyntax(.text("*.example.com")) { text throws(TextFault) in
+            let fault = TextFault(
+                expected: "a host name without port, or *. and a host name", remedy: "write it like *.example.com")
+            if text.hasPrefix("*.") {
+                guard let suffix = HostText.name(text.dropFirst(2)) else { throw fault }
+                return .wildcard(suffix: suffix)
+            }
+            let bare = text.hasPrefix("[") && text.hasSuffix("]") ? text.dropFirst().dropLast() : text[...]
+            if let address = AddressText.address(bare.utf8) { return .exact(address.description) }
+            guard let name = HostText.name(text[...]) else { throw fault }
+            return .exact(name)
+        }
+    }
+}
+
+extension ValueSyntax<OriginPattern> {
+    /// `https://example.com`, `https://*.example.com:8443`, `*` or `null`.
+    package static var originPattern: ValueSyntax {
+        ValueSyntax(.text("https://app.example.com")) { text throws(TextFault) in
+            if text == "*" { return .any }
+            if text == "null" { return .opaque }
+            let fault = TextFault(
+                expected: "an origin: scheme, host and port, without a path",
+                remedy: "write it like https://app.example.com, \"*\" for all, or \"null\" in quotes for pages "
+                    + "without an origin")
+            guard text.contains("://") else { throw fault }
+            let url = try URLText(text)
+            guard url.carrier.isEmpty, url.resource.isEmpty, NameText.isName(url.scheme),
+                let (host, isBracketed, port) = HostText.split(url.authority)
+            else { throw fault }
+            let pattern = try ValueSyntax<HostPattern>.hostPattern.parse(isBracketed ? "[\(host)]" : String(host))
+            return OriginPattern(
+                scheme: url.scheme, host: pattern, port: port == nil ? nil : try url.port(port, standard: nil))
+        }
+    }
+}
+
+extension ValueSyntax<AddressBlock> {
+    /// `10.0.0.0/8`, `fd00::/8`, or an address alone.
+    package static var addressBlock: ValueSyntax {
+        ValueSyntax(.text("10.0.0.0/8")) { text throws(TextFault) in
+            let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let first = parts.first, let address = AddressText.address(first.utf8) else {
+                throw TextFault(
+                    expected: "a block of addresses", remedy: "write it like 10.0.0.0/8, fd00::/8 or 192.0.2.7")
+            }
+            guard parts.count == 2 else { return try Self.block(address, prefixLength: address.bitWidth) }
+            guard let length = Decimal.integer(parts[1].utf8), length <= address.bitWidth else {
+                throw TextFault(expected: "a prefix length from 0 to \(address.bitWidth) behind /")
+            }
+            return try Self.block(address, prefixLength: length)
+        }
+    }
+
+    private static func block(_ address: IPAddress, prefixLength: Int) throws(TextFault) -> AddressBlock {
+        guard let block = AddressBlock(address, prefixLength: prefixLength) else {
+            throw TextFault(
+                expected: "a block whose address has no bits behind the prefix",
+                remedy: "write \(address.prefix(prefixLength))/\(prefixLength)")
+        }
+        return block
+    }
+}
+
+extension ValueSyntax<ExtraHeader> {
+    /// `Name: value`.
+    package static var headerLine: ValueSyntax {
+        ValueSyntax(.text("X-Served-By: sluice")) { text throws(TextFault) in
+            guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else {
+                throw TextFault(expected: "a header as Name: value")
+            }
+            let value = text[colon...].dropFirst().drop { $0 == " " || $0 == "\t" }
+            return try ExtraHeader(checking: String(text[..<colon]), value: String(value))
+        }
+    }
+}
+
+extension ValueSyntax<Int> {
+    /// Decimal digits.
+    package static func integer(_ range: ClosedRange<Int>) -> ValueSyntax {
+        ValueSyntax(.integer(range)) { text throws(TextFault) in
+            guard let number = Decimal.integer(text.utf8), range.contains(number) else {
+                throw TextFault(expected: "a whole number from \(range.lowerBound) to \(range.upperBound)")
+            }
+            return number
+        }
+    }
+
+    /// Bytes: digits alone, or with `B`, `kB`, `KB`, `MB`, `GB` (powers of 1000), `KiB`, `MiB`, `GiB` (powers of 1024).
+    package static func size(_ range: ClosedRange<Int>) -> ValueSyntax {
+        ValueSyntax(.size(range)) { text throws(TextFault) in
+            let expected = "a size from \(SizeText(range.lowerBound)) to \(SizeText(range.upperBound))"
+            guard let size = SizeText(parsing: text) else {
+                throw TextFault(expected: expected, remedy: "write it like 65536, 64KiB, 1MiB or 16MB")
+            }
+            guard range.contains(size.bytes) else { throw TextFault(expected: expected) }
+            return size.bytes
+        }
+    }
+
+    /// Events a second: `500/s`.
+    package static func rate(_ range: ClosedRange<Int>) -> ValueSyntax {
+        ValueSyntax(.rate(range)) { text throws(TextFault) in
+            guard text.hasSuffix("/s"), let number = Decimal.integer(text.utf8.dropLast(2)), range.contains(number)
+            else {
+                throw TextFault(
+                    expected: "a rate from \(range.lowerBound)/s to \(range.upperBound)/s",
+                    remedy: "write it like 500/s")
+            }
+            return number
+        }
+    }
+}
+
+extension ValueSyntax<Duration> {
+    /// `25s`, `1m30s`, `500ms`, `1h`, `7d`.
+    package static func duration(_ range: ClosedRange<Duration>) -> ValueSyntax {
+        ValueSyntax(.duration(range)) { text throws(TextFault) in
+            let expected =
+                "a duration from \(DurationText(range.lowerBound)) to \(DurationText(range.upperBound))"
+            guard let duration = DurationText(parsing: text) else {
+                let lacksUnit = Decimal.integer(text.utf8) != nil
+                throw TextFault(
+                    expected: expected,
+                    remedy: lacksUnit ? "add a unit: \(text)s is seconds" : "write it like 500ms, 25s, 1m30s, 1h or 7d")
+            }
+            guard range.contains(duration.duration) else { throw TextFault(expected: expected) }
+            return duration.duration
+        }
+    }
+}
+
+extension ValueSyntax<UInt32> {
+    /// Permission bits in octal, `0660`.
+    package static var permissions: ValueSyntax {
+        ValueSyntax(.text(example: "0660", pattern: "^(0o)?[0-7]{3,4}$")) { text throws(TextFault) in
+            let digits = text.hasPrefix("0o") ? text.dropFirst(2) : text[...]
+            guard (3...4).contains(digits.utf8.count), digits.utf8.allSatisfy({ (0x30...0x37).contains($0) }),
+                let bits = UInt32(digits, radix: 8), bits <= 0o777
+            else {
+                throw TextFault(expected: "permission bits in octal, 0000 to 0777", remedy: "write it like 0660")
+            }
+            return bits
+        }
+    }
+}
+
+extension ValueSyntax<Bool> {
+    package static var boolean: ValueSyntax {
+        ValueSyntax(.boolean) { text throws(TextFault) in
+            switch text {
+            case "true": return true
+            case "false": return false
+            default: throw TextFault(expected: "true or false")
+            }
+        }
+    }
+}
+
+extension ValueSyntax where Value: CaseIterable & RawRepresentable, Value.RawValue == String {
+    /// One of the words of an enumeration.
+    package static var choice: ValueSyntax {
+        ValueSyntax(.choice(Value.allCases.map(\.rawValue))) { text throws(TextFault) in
+            if let value = Value(rawValue: text) { return value }
+            let words = Value.allCases.map(\.rawValue)
+            throw TextFault(
+                expected: "one of " + words.joined(separator: ", "),
+                remedy: Spelling.nearest(to: text, among: words).map { "did you mean \($0)?" } ?? "")
+        }
+    }
+}
+
+extension ValueSyntax<ListenURL> {
+    package static var listenURL: ValueSyntax {
+        ValueSyntax(.text("wss://0.0.0.0:443")) { text throws(TextFault) in try ListenURL(text) }
+    }
+}
+
+extension ValueSyntax<EndpointURL> {
+    package static var endpointURL: ValueSyntax {
+        ValueSyntax(.text("tcp://10.0.0.5:5900")) { text throws(TextFault) in try EndpointURL(text) }
+    }
+}
+
+extension ValueSyntax<PathPattern> {
+    package static var pathPattern: ValueSyntax {
+        ValueSyntax(.text("/chat/{room}")) { text throws(TextFault) in try PathPattern(parsing: text) }
+    }
+}
+
+extension ValueSyntax<RouteTarget> {
+    /// `echo`, `chat`, a URL, or the name of an upstream.
+    package static var routeTarget: ValueSyntax {
+        ValueSyntax(.text("backend")) { text throws(TextFault) in
+            if text == "echo" { return .echo }
+            if text == "chat" { return .chat }
+            if text.contains("://") { return .url(try EndpointURL(text)) }
+            guard NameText.isName(text) else {
+                throw TextFault(
+                    expected: "echo, chat, a URL, or the name of an upstream",
+                    remedy: "write a URL like tcp://127.0.0.1:5900")
+            }
+            return .upstream(text)
+        }
+    }
+}
+
+extension ValueSyntax<PublicKeyPin> {
+    /// `sha256/` and 44 characters of base64, or 64 hexadecimal digits.
+    package static var publicKeyPin: ValueSyntax {
+        ValueSyntax(.text("sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")) { text throws(TextFault) in
+            let digest = text.hasPrefix("sha256/") ? SixtyFour.bytes(text.dropFirst(7)) : Hexadecimal.bytes(text)
+            guard let digest, let pin = PublicKeyPin(digest: digest) else {
+                throw TextFault(
+                    expected: "the SHA-256 of a public key",
+                    remedy: "write sha256/ and its base64, or its 64 hexadecimal digits")
+            }
+            return pin
+        }
+    }
+}
+
+/// What the text of a value looks like: what schemas say of it.
+package indirect enum ValueForm: Sendable, Hashable {
+    /// - Parameter pattern: a regular expression (ECMA-262) that every right value matches.
+    case text(example: String, pattern: String?)
+    case integer(ClosedRange<Int>)
+    /// Bytes, as digits alone or with a unit.
+    case size(ClosedRange<Int>)
+    /// Events a second.
+    case rate(ClosedRange<Int>)
+    case duration(ClosedRange<Duration>)
+    case boolean
+    case choice([String])
+    /// The same, or the word `none`.
+    case orNone(ValueForm)
+
+    static func text(_ example: String) -> ValueForm { .text(example: example, pattern: nil) }
+}
+
+/// Why a piece of text is not what it was read as.
+package struct TextFault: Error, Equatable, Sendable {
+    /// What the text should have been, to be read after "expected".
+    package let expected: String
+    /// What to do, a sentence without its full stop; empty where `expected` says it all.
+    package let remedy: String
+
+    package init(expected: String, remedy: String = "") {
+        self.expected = expected
+        self.remedy = remedy
+    }
+}
+
+/// Finds the word somebody probably meant.
+package enum Spelling {
+    /// - Returns: the candidate with the fewest insertions, deletions, replacements and swaps of neighbours away from
+    /// `word`,
+    ///   if that is at most a third of its length (and 3); the first of equals.
+    package static func nearest(to word: String, among candidates: [String]) -> String? {
+        let letters = Array(word.lowercased().utf8.prefix(64))
+        var best: (distance: Int, word: String)?
+        for candidate in candidates {
+            let distance = Self.distance(letters, Array(candidate.utf8))
+            let limit = min(3, max(1, candidate.utf8.count / 3))
+            if distance <= limit, distance < best?.distance ?? .max { best = (distance, candidate) }
+        }
+        return best?.word
+    }
+
+    /// Optimal string alignment distance, a row at a time.
+    private static func distance(_ a: [UInt8], _ b: [UInt8]) -> Int {
+        guard !a.isEmpty, !b.isEmpty else { return max(a.count, b.count) }
+        var older: [Int] = []
+        var previous = Array(0...b.count)
+        for i in 1...a.count {
+            var row = [i]
+            for j in 1...b.count {
+                let replaced = previous[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)
+                var cost = min(previous[j] + 1, row[j - 1] + 1, replaced)
+                if i > 1, j > 1, a[i - 1] == b[j - 2], a[i - 2] == b[j - 1] { cost = min(cost, older[j - 2] + 1) }
+                row.append(cost)
+            }
+            older = previous
+            previous = row
+        }
+        return previous[b.count]
+    }
+}

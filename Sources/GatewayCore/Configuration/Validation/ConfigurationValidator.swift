@@ -1,3 +1,5 @@
+import WebSocketProtocol
+
 /// Checks what no single value shows: names, references, and what excludes each other.
 ///
 /// Values that could not be read are left alone, so that one mistake is told once.
@@ -64,4 +66,398 @@ struct ConfigurationValidator {
         self.problems.add(
             at: path, expected: "the name of \(kind)", found: QuotedText.quoted(name), remedy: suggestion ?? known)
     }
+}
+
+extension ConfigurationValidator {
+    func validateListeners() {
+        let listeners = self.configuration.listeners
+        for (index, listener) in listeners.enumerated() {
+            let path = Self.listeners.index(index)
+            let listen = path.key(ListenerKey.listen)
+            if self.problems.isSound(listen), let rival = self.rival(of: listener, before: index) {
+                self.problems.add(
+                    at: listen, expected: "an address that no other listener has",
+                    found: "\(listener.address), taken by \(Self.listeners.index(rival))",
+                    remedy: "choose another port or address")
+            }
+            self.validateRoute(of: listener, at: path.key(ListenerKey.route))
+        }
+    }
+
+    /// Listeners for requests must have a route to give them to. Told last, and only when nothing is wrong with the
+    /// routes.
+    func validateRequests() {
+        guard !self.configuration.routes.isEmpty, !self.problems.hasFlaw(within: Self.routes) else { return }
+        for (index, listener) in self.configuration.listeners.enumerated() {
+            let path = Self.listeners.index(index)
+            guard listener.kind.speaksWebSocket, !listener.name.isEmpty,
+                self.problems.isSound(path.key(ListenerKey.listen))
+            else {
+                continue
+            }
+            if !self.configuration.routes.contains(where: { self.configuration.serves($0, on: listener) }) {
+                self.problems.add(
+                    at: path, expected: "a route with a path for requests of this listener", found: "none",
+                    remedy: "add a route with a path, or add \(listener.name) to the listeners of one")
+            }
+        }
+    }
+
+    /// The first earlier listener whose address takes the same connections.
+    private func rival(of listener: ListenerConfiguration, before index: Int) -> Int? {
+        self.configuration.listeners.prefix(index).enumerated().first { earlier, other in
+            other.address.overlaps(listener.address)
+                && self.problems.isSound(Self.listeners.index(earlier).key(ListenerKey.listen))
+        }?.offset
+    }
+
+    /// The route of a raw listener.
+    private func validateRoute(of listener: ListenerConfiguration, at path: ConfigurationKeyPath) {
+        guard let name = listener.route, self.problems.isSound(path) else { return }
+        let routes = self.configuration.routes
+        guard let route = self.configuration.route(named: name) else {
+            if self.areNamesKnown(routes.count, in: Self.routes) {
+                self.reportUnknown(name, at: path, among: routes.map(\.name), kind: "a route")
+            }
+            return
+        }
+        let parameters = self.endpoints(of: route).flatMap(\.resource.parameters)
+        if !listener.kind.speaksWebSocket, let parameter = parameters.first {
+            self.problems.add(
+                at: path, expected: "a route whose target has no parameters, as a raw connection has no path",
+                found: "\(QuotedText.quoted(name)) with {\(parameter)}",
+                remedy: "make a route of its own for this listener")
+        }
+    }
+}
+
+extension ConfigurationValidator {
+    func validateRoutes() {
+        for (index, route) in self.configuration.routes.enumerated() {
+            let path = Self.routes.index(index)
+            guard self.problems.isSound(path) else { continue }
+            self.validateListeners(of: route, at: path)
+            self.validateReach(of: route, at: path)
+            self.validateTarget(of: route, at: path)
+            self.validateExtras(of: route, at: path)
+        }
+        self.validateDistinctness()
+    }
+
+    /// What the target's connections are opened to; none for `echo`, `chat` and names without an upstream.
+    func endpoints(of route: RouteConfiguration) -> [EndpointURL] {
+        self.configuration.upstream(of: route)?.endpoints.map(\.url) ?? []
+    }
+
+    private func validateListeners(of route: RouteConfiguration, at path: ConfigurationKeyPath) {
+        let list = path.key(RouteKey.listeners)
+        guard self.problems.isSound(list), self.areNamesKnown(self.configuration.listeners.count, in: Self.listeners)
+        else {
+            return
+        }
+        for (index, name) in route.listeners.enumerated() {
+            guard let listener = self.configuration.listener(named: name) else {
+                self.reportUnknown(
+                    name, at: list.index(index), among: self.configuration.listeners.map(\.name), kind: "a listener")
+                continue
+            }
+            if !listener.kind.speaksWebSocket, self.isLegible(listener) {
+                self.problems.add(
+                    at: list.index(index), expected: "a ws or wss listener",
+                    found: "\(QuotedText.quoted(name)), a \(listener.kind.rawValue) listener",
+                    remedy: "name the route at that listener instead")
+            }
+        }
+    }
+
+    private func isLegible(_ listener: ListenerConfiguration) -> Bool {
+        guard let index = self.configuration.listeners.firstIndex(where: { $0.name == listener.name }) else {
+            return false
+        }
+        return self.problems.isSound(Self.listeners.index(index).key(ListenerKey.listen))
+    }
+
+    /// A route that no connection can take is a mistake.
+    private func validateReach(of route: RouteConfiguration, at path: ConfigurationKeyPath) {
+        let listeners = self.configuration.listeners
+        let place = path.key(RouteKey.path)
+        guard !route.name.isEmpty, self.problems.isSound(place), self.problems.isSound(Self.listeners) else { return }
+        guard listeners.allSatisfy({ self.isLegible($0) && $0.route != "" }) else { return }
+        let isNamed = listeners.contains { $0.route == route.name }
+        if route.path == nil {
+            let needy = [
+                (RouteKey.host, route.host != nil), (.listeners, !route.listeners.isEmpty),
+                (.origins, !route.origins.isEmpty),
+            ]
+            for (key, isGiven) in needy where isGiven {
+                self.problems.add(
+                    at: path.key(key),
+                    expected: "no \(key.rawValue), as the route has no path that requests could ask for",
+                    remedy: "add path: /… or leave it out")
+            }
+            if !isNamed {
+                self.problems.add(
+                    at: place, expected: "a path, or a raw listener that names this route", found: "neither",
+                    remedy: "add path: /…")
+            }
+        } else if !isNamed, route.listeners.isEmpty, !listeners.isEmpty,
+            !listeners.contains(where: \.kind.speaksWebSocket)
+        {
+            self.problems.add(
+                at: place, expected: "a ws or wss listener for a route with a path", found: "none",
+                remedy: "add one, or name the route at a raw listener")
+        }
+    }
+
+    private func validateTarget(of route: RouteConfiguration, at path: ConfigurationKeyPath) {
+        let place = path.key(RouteKey.target)
+        guard self.problems.isSound(place) else { return }
+        switch route.target {
+        case .echo, .chat: return
+        case .upstream(let name):
+            let upstreams = self.configuration.upstreams
+            if self.configuration.upstream(named: name) == nil, self.areNamesKnown(upstreams.count, in: Self.upstreams)
+            {
+                self.reportUnknown(
+                    name, at: place, among: upstreams.map(\.name) + ["echo", "chat"],
+                    kind: "an upstream, echo, chat or a URL")
+            }
+        case .url(let url):
+            if url.scheme.speaksTLS, url.hostName == nil {
+                self.problems.add(
+                    at: place, expected: "an upstream with a server name to verify", found: QuotedText.quoted("\(url)"),
+                    remedy: "make an upstream of it with tls: and server-name, and name that here")
+            }
+        }
+        self.validateParameters(of: route, at: path)
+    }
+
+    /// Parameters in the target come from the route's path.
+    private func validateParameters(of route: RouteConfiguration, at path: ConfigurationKeyPath) {
+        guard self.problems.isSound(path.key(RouteKey.path)) else { return }
+        let known = route.path?.parameters ?? []
+        for name in self.endpoints(of: route).flatMap(\.resource.parameters) where !known.contains(name) {
+            self.problems.add(
+                at: path.key(RouteKey.target), expected: "only parameters of the route's path", found: "{\(name)}",
+                remedy: known.isEmpty ? "add it to the path" : "there are \(known.joined(separator: ", "))")
+            return
+        }
+    }
+
+    /// Options that need a target of a certain kind.
+    private func validateExtras(of route: RouteConfiguration, at path: ConfigurationKeyPath) {
+        guard self.problems.isSound(path.key(RouteKey.target)) else { return }
+        let isBuiltIn = route.target == .echo || route.target == .chat
+        if route.proxyProtocol != nil, isBuiltIn {
+            self.problems.add(
+                at: path.key(RouteKey.proxyProtocol), expected: "no PROXY header, as the route has no upstream",
+                remedy: "leave it out")
+        }
+        guard let upstream = self.configuration.upstream(of: route) else {
+            if !route.headers.isEmpty, isBuiltIn { self.reportHeaders(at: path) }
+            return
+        }
+        if !route.headers.isEmpty, !upstream.endpoints.isEmpty, !upstream.speaksWebSocket {
+            self.reportHeaders(at: path)
+        }
+    }
+
+    private func reportHeaders(at path: ConfigurationKeyPath) {
+        self.problems.add(
+            at: path.key(RouteKey.headers), expected: "no headers, as the target is no WebSocket",
+            remedy: "leave them out")
+    }
+}
+
+extension ConfigurationValidator {
+    func validateUpstreams() {
+        for (index, upstream) in self.configuration.upstreams.enumerated() {
+            let path = Self.upstreams.index(index)
+            guard self.areEndpointsSound(of: upstream, at: path) else { continue }
+            self.validateMixture(of: upstream, at: path)
+            self.validateTLS(of: upstream, at: path)
+            if !upstream.subprotocols.isEmpty, !upstream.speaksWebSocket {
+                self.problems.add(
+                    at: path.key(UpstreamKey.subprotocols), expected: "no subprotocols, as no endpoint is a WebSocket",
+                    remedy: "leave them out, or begin the endpoints with ws or wss")
+            }
+        }
+    }
+
+    private func areEndpointsSound(of upstream: UpstreamConfiguration, at path: ConfigurationKeyPath) -> Bool {
+        let list = path.key(UpstreamKey.endpoints)
+        return !upstream.endpoints.isEmpty && self.problems.isSound(list)
+            && upstream.endpoints.indices.allSatisfy {
+                self.problems.isSound(list.index($0)) && self.problems.isSound(list.index($0).key(EndpointKey.url))
+            }
+    }
+
+    private func validateMixture(of upstream: UpstreamConfiguration, at path: ConfigurationKeyPath) {
+        let odd = upstream.endpoints.firstIndex { $0.url.scheme.speaksWebSocket != upstream.speaksWebSocket }
+        guard let odd else { return }
+        self.problems.add(
+            at: path.key(UpstreamKey.endpoints).index(odd),
+            expected: upstream.speaksWebSocket
+                ? "a ws or wss URL like the others" : "a tcp, tls or unix URL like the others",
+            remedy: "make two upstreams")
+    }
+
+    private func validateTLS(of upstream: UpstreamConfiguration, at path: ConfigurationKeyPath) {
+        let tls = path.key(UpstreamKey.tls)
+        guard self.problems.isSound(tls) else { return }
+        let encrypted = upstream.endpoints.filter(\.url.scheme.speaksTLS)
+        if encrypted.isEmpty, upstream.tls != ClientTLSSettings() {
+            self.problems.add(
+                at: tls, expected: "no tls, as no endpoint begins with tls or wss",
+                remedy: "leave it out, or begin the endpoints with tls or wss")
+        }
+        let needsName = encrypted.contains { $0.url.hostName == nil }
+        if needsName, upstream.tls.serverName == nil, upstream.tls.verifies {
+            self.problems.add(
+                at: tls.key(ClientTLSKey.serverName), expected: "the server name to verify over a Unix socket",
+                found: "nothing",
+                remedy: "give a server name")
+        }
+    }
+}
+
+extension ConfigurationValidator {
+    /// What a route asks of its WebSocket upstream must be fit to be sent: it would otherwise be left out of each
+    /// opening handshake.
+    func validateHandshakes() {
+        for (index, route) in self.configuration.routes.enumerated() {
+            let path = Self.routes.index(index)
+            guard [path, path.key(RouteKey.headers), path.key(RouteKey.target)].allSatisfy(self.problems.isSound),
+                let upstream = self.configuration.upstream(of: route), upstream.speaksWebSocket
+            else { continue }
+            for endpoint in upstream.endpoints where endpoint.url.scheme.speaksWebSocket {
+                do throws(HandshakeUsageError) {
+                    try UpstreamRequest.standing(upstream, endpoint: endpoint.url, route: route).validate()
+                } catch {
+                    self.report(error, of: route, at: path)
+                    break
+                }
+            }
+        }
+    }
+
+    private func report(_ error: HandshakeUsageError, of route: RouteConfiguration, at path: ConfigurationKeyPath) {
+        switch error {
+        case .malformedField(let field):
+            self.problems.add(
+                at: self.place(of: field.name, among: route.headers, at: path.key(RouteKey.headers)),
+                expected: "a header that fits into one line, its value without spaces at its ends",
+                remedy: "take them away")
+        case .reservedField(let name):
+            self.problems.add(
+                at: self.place(of: name, among: route.headers, at: path.key(RouteKey.headers)),
+                expected: "a header that the gateway does not write itself", remedy: "leave out \(name)")
+        case .malformedSubprotocol(let name), .repeatedSubprotocol(let name):
+            self.problems.add(
+                at: path.key(RouteKey.subprotocols), expected: "subprotocols that can be offered, each once",
+                found: QuotedText.quoted(name))
+        case .subprotocolsGivenTwice:
+            self.problems.add(
+                at: path.key(RouteKey.headers), expected: "no Sec-WebSocket-Protocol beside subprotocols",
+                remedy: "leave out one of the two")
+        case .malformedAuthority(let text), .malformedTarget(let text):
+            self.problems.add(
+                at: path.key(RouteKey.target), expected: "a host and a path that can be asked for",
+                found: QuotedText.quoted(text))
+        case .malformedOffer:
+            self.problems.add(at: path.key(RouteKey.compress), expected: "a window of 8 to 15 bits")
+        }
+    }
+
+    /// A header's place in the mapping of names or in the list of lines, whichever was written.
+    private func place(
+        of name: String, among headers: [ExtraHeader], at list: ConfigurationKeyPath
+    ) -> ConfigurationKeyPath {
+        let named = list.key(QuotedText.shortened(name))
+        if self.problems.isWritten(named) { return named }
+        return headers.lastIndex { $0.name == name }.map { list.index($0) } ?? list
+    }
+}
+
+extension ConfigurationValidator {
+    /// What two routes must not share.
+    private struct Claim: Hashable {
+        let host: HostPattern?
+        /// The path with its parameters' names left out, as they make no difference to what it matches.
+        let shape: PathPattern
+    }
+
+    /// Two routes that answer the same requests: the second would never be taken.
+    func validateDistinctness() {
+        var claims: [Claim: [Int]] = [:]
+        for (index, route) in self.configuration.routes.enumerated() {
+            let path = Self.routes.index(index)
+            guard let pattern = route.path,
+                [RouteKey.path, .host, .listeners].allSatisfy({ self.problems.isSound(path.key($0)) })
+            else { continue }
+            let claim = Claim(host: route.host, shape: pattern.shape)
+            let earlier = claims[claim, default: []]
+            if let rival = earlier.first(where: { self.shareListener(self.configuration.routes[$0], route) }) {
+                self.problems.add(
+                    at: path.key(RouteKey.path), expected: "a host and path that no other route has",
+                    found: "\(route.host.map { "\($0)" } ?? "")\(pattern), as in \(Self.routes.index(rival))",
+                    remedy: "change one of them")
+            }
+            claims[claim] = earlier + [index]
+        }
+    }
+
+    private func shareListener(_ one: RouteConfiguration, _ other: RouteConfiguration) -> Bool {
+        one.listeners.isEmpty || other.listeners.isEmpty || !Set(one.listeners).isDisjoint(with: other.listeners)
+    }
+}
+
+extension PathPattern {
+    fileprivate var shape: PathPattern {
+        PathPattern(
+            self.segments.map { segment in
+                switch segment {
+                case .literal: segment
+                case .parameter: .parameter("")
+                case .rest: .rest("")
+                }
+            })
+    }
+}
+
+extension ListenAddress {
+    /// Whether a socket at one of them serves as well at the other: a Unix socket's mode is its file's.
+    func isSamePlace(as other: ListenAddress) -> Bool {
+        if case .unix(let path, _) = self, case .unix(let otherPath, _) = other { return path == otherPath }
+        return self == other
+    }
+
+    /// The same with the port that the system picked, where it was to pick one.
+    func picked(_ port: UInt16) -> ListenAddress {
+        switch self {
+        case .tcp(let address, 0): .tcp(address, port: port)
+        case .tcpAny(0): .tcpAny(port: port)
+        case .tcp, .tcpAny, .unix, .adopted: self
+        }
+    }
+
+    /// Whether both would take the same connections. Port 0 overlaps nothing, as each gets a port of its own.
+    func overlaps(_ other: ListenAddress) -> Bool {
+        switch (self, other) {
+        case (.unix(let path, _), .unix(let otherPath, _)): path == otherPath
+        case (.adopted(let socket), .adopted(let otherSocket)): socket == otherSocket
+        case (.tcpAny(let port), .tcp(_, let otherPort)), (.tcp(_, let port), .tcpAny(let otherPort)),
+            (.tcpAny(let port), .tcpAny(let otherPort)):
+            port != 0 && port == otherPort
+        case (.tcp(let address, let port), .tcp(let otherAddress, let otherPort)):
+            port != 0 && port == otherPort && address.bitWidth == otherAddress.bitWidth
+                && (address == otherAddress || address.isUnspecified || otherAddress.isUnspecified)
+        case (.unix, _), (.adopted, _), (.tcp, _), (.tcpAny, _): false
+        }
+    }
+}
+
+extension IPAddress {
+    /// 0.0.0.0 or ::, which stand for every address of their family.
+    var isUnspecified: Bool { self == .v4(0) || self == .v6(high: 0, low: 0) }
 }

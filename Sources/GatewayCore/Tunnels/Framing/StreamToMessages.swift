@@ -1,3 +1,4 @@
+import ByteKernels
 import WebSocketProtocol
 
 /// Turns a byte stream into WebSocket messages, by ranges of the input wherever the bytes stay the same. Never
@@ -79,5 +80,175 @@ package struct StreamToMessages: Sendable {
             self.chunker = chunker
         }
         return step
+    }
+}
+
+/// `Framing.lengthPrefixed` from stream to messages: announced messages pass as fragments, whatever their length;
+/// nothing is assembled.
+struct LengthPrefixChunker: Equatable, Sendable {
+    /// Longest message in bytes.
+    let messageLimit: Int
+    private var prefixCount = 0
+    private var length: UInt32 = 0
+    /// Bytes of the current message still to come; `nil` while its length is being read.
+    private var missing: Int?
+    private var started = false
+
+    init(messageLimit: Int) {
+        self.messageLimit = messageLimit
+    }
+
+    mutating func next(_ bytes: RawSpan, at offset: inout Int) -> FramingStep {
+        while self.missing == nil, offset < bytes.byteCount {
+            self.length = self.length << 8 | UInt32(bytes[byte: offset])
+            self.prefixCount += 1
+            offset += 1
+            guard self.prefixCount == 4 else { continue }
+            guard Int(self.length) <= self.messageLimit else { return .violation(.messageTooLong) }
+            self.missing = Int(self.length)
+        }
+        guard let missing = self.missing else { return .exhausted }
+        let end = offset + min(missing, bytes.byteCount - offset)
+        guard end > offset || missing == 0 else { return .exhausted }
+        defer { offset = end }
+        return .chunk(offset..<end, self.advance(by: end - offset, of: missing))
+    }
+
+    private mutating func advance(by count: Int, of missing: Int) -> ChunkMark {
+        let ends = count == missing
+        let mark = ChunkMark(.binary, startsMessage: !self.started, endsMessage: ends)
+        self.started = !ends
+        self.missing = ends ? nil : missing - count
+        if ends {
+            self.prefixCount = 0
+            self.length = 0
+        }
+        return mark
+    }
+
+    func finish() -> FramingStep? {
+        self.prefixCount == 0 ? nil : .violation(.unfinishedMessage)
+    }
+}
+
+/// `Framing.lines` from stream to messages: a line is a text message, sent in fragments as it arrives.
+struct LineChunker: Equatable, Sendable {
+    /// Longest line in bytes, without its end.
+    let lineLimit: Int
+    /// Bytes of the current line sent so far; `nil` before its first fragment.
+    private var sent: Int?
+    private var validator = UTF8Validator()
+    /// The last input ended with a CR that waits for its LF.
+    private var heldCarriageReturn = false
+
+    init(lineLimit: Int) {
+        self.lineLimit = lineLimit
+    }
+
+    mutating func next(_ bytes: RawSpan, at offset: inout Int) -> FramingStep {
+        let start = offset
+        let count = bytes.byteCount
+        var end = start
+        while end < count, bytes[byte: end] != 0x0A { end += 1 }
+        let endsLine = end < count
+        let next = endsLine ? end + 1 : end
+        let followsReturn = end > start && bytes[byte: end - 1] == 0x0D
+        if followsReturn { end -= 1 }
+        self.heldCarriageReturn = followsReturn && !endsLine
+        guard endsLine || end > start else { return .exhausted }
+        if let violation = self.take(bytes, start..<end, endsLine: endsLine) { return .violation(violation) }
+        let mark = ChunkMark(.text, startsMessage: self.sent == nil, endsMessage: endsLine)
+        self.sent = endsLine ? nil : (self.sent ?? 0) + (end - start)
+        offset = endsLine ? next : end
+        return .chunk(start..<end, mark)
+    }
+
+    /// - Returns: what is wrong with the line so far, or `nil`.
+    private mutating func take(_ bytes: RawSpan, _ range: Range<Int>, endsLine: Bool) -> FramingViolation? {
+        let room = min(range.count, self.lineLimit - (self.sent ?? 0))
+        // Only what fits is judged, so that the first fault is the same for every cut of the stream.
+        let fitting = range.lowerBound..<range.lowerBound + room
+        if self.validator.validate(bytes.extracting(fitting)) != nil { return .invalidText }
+        if room < range.count { return .messageTooLong }
+        return endsLine && !self.validator.isComplete ? .invalidText : nil
+    }
+
+    mutating func finish() -> FramingStep? {
+        guard self.validator.isComplete else { return .violation(.invalidText) }
+        guard self.sent != nil || self.heldCarriageReturn else { return nil }
+        guard !self.heldCarriageReturn || (self.sent ?? 0) < self.lineLimit else { return .violation(.messageTooLong) }
+        let mark = ChunkMark(.text, startsMessage: self.sent == nil, endsMessage: true)
+        // A CR that no LF follows is part of the line.
+        let rest: [UInt8] = self.heldCarriageReturn ? [0x0D] : []
+        self.sent = nil
+        self.heldCarriageReturn = false
+        return .made(rest, mark)
+    }
+}
+
+/// `Framing.text` from stream to messages: each input becomes one text message of whole characters.
+struct TextChunker: Equatable, Sendable {
+    /// At most this many bytes a message; never less than one character.
+    let messageLimit: Int
+    /// Bytes of an unfinished character that the last input was left with.
+    private var heldBack = 0
+
+    init(messageLimit: Int) {
+        self.messageLimit = max(messageLimit, 4)
+    }
+
+    mutating func next(_ bytes: RawSpan, at offset: inout Int) -> FramingStep {
+        let start = offset
+        let end = start + min(bytes.byteCount - start, self.messageLimit)
+        // Unfinished characters are left in the input, so each input begins with a character.
+        var validator = UTF8Validator()
+        let invalid = validator.validate(bytes.extracting(start..<end)).map { start + $0 }
+        let wholeEnd = Self.wholeCharacters(bytes, start..<(invalid ?? end))
+        if wholeEnd > start {
+            self.heldBack = 0
+            offset = wholeEnd
+            return .chunk(start..<wholeEnd, .whole(.text))
+        }
+        guard invalid == nil else { return .violation(.invalidText) }
+        self.heldBack = end - start
+        return .exhausted
+    }
+
+    func finish() -> FramingStep? {
+        self.heldBack > 0 ? .violation(.invalidText) : nil
+    }
+
+    /// The end of the last whole character in `range`, whose bytes are valid as far as they go.
+    private static func wholeCharacters(_ bytes: RawSpan, _ range: Range<Int>) -> Int {
+        for distance in 1...3 where distance <= range.count {
+            let byte = bytes[byte: range.upperBound - distance]
+            if byte < 0x80 { break }
+            guard byte >= 0xC0 else { continue }
+            // The count of leading ones is the character's length: RFC 3629 §3.
+            return (~byte).leadingZeroBitCount > distance ? range.upperBound - distance : range.upperBound
+        }
+        return range.upperBound
+    }
+}
+
+/// Where a chunk of payload stands in its message.
+package struct ChunkMark: Hashable, Sendable {
+    package var kind: MessageKind
+    /// First chunk of its message.
+    package var startsMessage: Bool
+    /// Last chunk of its message.
+    package var endsMessage: Bool
+
+    @inlinable
+    package init(_ kind: MessageKind, startsMessage: Bool, endsMessage: Bool) {
+        self.kind = kind
+        self.startsMessage = startsMessage
+        self.endsMessage = endsMessage
+    }
+
+    /// A message in one piece.
+    @inlinable
+    package static func whole(_ kind: MessageKind) -> ChunkMark {
+        ChunkMark(kind, startsMessage: true, endsMessage: true)
     }
 }

@@ -1,3 +1,5 @@
+import WebSocketProtocol
+
 /// What joins a stream with a WebSocket needs to remember, in both directions: nothing where bytes become binary messages
 /// and back without a limit, as they do unless a route says otherwise.
 final class TunnelFraming {
@@ -26,6 +28,59 @@ extension Framing {
         switch self {
         case .binary, .text, .lines, .base64: .max
         case .lengthPrefixed: TunnelSettings.assembledMessageSize
+        }
+    }
+}
+
+extension Framing {
+    /// The kind of the messages made from a stream.
+    package var messageKind: MessageKind {
+        switch self {
+        case .binary, .lengthPrefixed: .binary
+        case .text, .lines, .base64: .text
+        }
+    }
+
+    /// Whether an empty binary message is free to mark the end of a direction (half-close `signal`). In
+    /// `lengthPrefixed` it is data: a message of length 0.
+    package var canMarkEnd: Bool {
+        switch self {
+        case .binary, .text, .lines, .base64: true
+        case .lengthPrefixed: false
+        }
+    }
+}
+
+/// What to do next with the bytes of a stream on their way into messages.
+package enum FramingStep: Hashable, Sendable {
+    /// Nothing more can be made of the input. Bytes from the offset on were not used: they must stand at the front of
+    /// the next input.
+    case exhausted
+    /// Send these bytes of the input, as they are.
+    case chunk(Range<Int>, ChunkMark)
+    /// Send these bytes, which the input does not hold in this form.
+    case made([UInt8], ChunkMark)
+    /// The stream broke the framing; every later step says the same.
+    case violation(FramingViolation)
+}
+
+/// A peer's bytes do not fit the framing of the route. The tunnel ends abnormally.
+package enum FramingViolation: String, Error, Hashable, Sendable {
+    /// Not UTF-8, or a character unfinished at the end.
+    case invalidText = "invalid-text"
+    /// Not base64 of RFC 4648 §4: a foreign character, wrong padding, or bits beyond the last byte.
+    case invalidBase64 = "invalid-base64"
+    /// A message or line above the limit.
+    case messageTooLong = "message-too-long"
+    /// The stream ended inside a length-prefixed message.
+    case unfinishedMessage = "unfinished-message"
+
+    /// What a WebSocket peer is told (RFC 6455 §7.4.1).
+    package var closeCode: UInt16 {
+        switch self {
+        case .invalidText, .invalidBase64: 1007
+        case .messageTooLong: 1009
+        case .unfinishedMessage: 1011
         }
     }
 }

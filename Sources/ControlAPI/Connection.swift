@@ -1,0 +1,209 @@
+/// One stream or WebSocket task, as it is shown. Timestamps are RFC 3339 in UTC, durations milliseconds, sizes bytes of
+/// payload; a member that does not apply, or was not asked for with `fields`, is missing.
+package struct Connection: Codable, Sendable, Equatable {
+    /// Names it: `17`, or `17u` for what the gateway opened to the upstream on behalf of `17`.
+    package var id: String?
+    /// `stream` or `webSocket`.
+    package var kind: String?
+    /// `accepted` by a listener, or `opened` by the gateway.
+    package var direction: String?
+    /// `opening`, `open`, `closing` or `closed`.
+    package var state: String?
+    /// The task's own: `suspended`, `running`, `canceling` or `completed`.
+    package var taskState: String?
+    package var description: String?
+    /// 0 to 1; a hint.
+    package var priority: Double?
+    /// What was asked for, of a connection opened by command.
+    package var url: String?
+    package var listener: String?
+    package var route: String?
+    /// The upstream's name; its URL where the route names that itself.
+    package var upstream: String?
+    /// The URL of the upstream's endpoint that was chosen.
+    package var endpoint: String?
+    /// The id of the connection that this one is joined with.
+    package var tunnelPartner: String?
+    package var peerAddress: String?
+    /// Whom a trusted PROXY header named.
+    package var clientAddress: String?
+    package var localAddress: String?
+    package var subprotocol: String?
+    package var createdAt: String?
+    package var openedAt: String?
+    package var lastActivityAt: String?
+    package var ageMs: Double?
+    package var idleMs: Double?
+    package var receivedBytes: UInt64?
+    package var sentBytes: UInt64?
+    package var receivedMessages: UInt64?
+    package var sentMessages: UInt64?
+    /// Frames of every kind.
+    package var receivedFrames: UInt64?
+    package var sentFrames: UInt64?
+    /// Written, and not yet taken by the kernel.
+    package var queuedSendBytes: Int?
+    /// Received, and not yet asked for.
+    package var queuedReceiveBytes: Int?
+    package var unreadMessages: Int?
+    /// How long the peer was not read because its data had nowhere to go.
+    package var receiveStalledMs: Double?
+    /// How long data for this peer waited because the peer did not take it; of a tunnel, how long the other side was
+    /// not read for that.
+    package var sendStalledMs: Double?
+    /// Whether it is stalled now.
+    package var stalled: Bool?
+    package var suspended: Bool?
+    /// Its data is passed on: to its tunnel partner, to an echo, to a chat room.
+    package var relayed: Bool?
+    package var inputClosed: Bool?
+    package var outputClosed: Bool?
+    package var ping: RoundTripTimes?
+    package var compression: Compression?
+    package var tls: TLSDetails?
+    package var handshake: Handshake?
+    /// Of the first Close frame, ours or the peer's; 1005 for one without a code.
+    package var closeCode: Int?
+    package var closeReason: String?
+    /// Who ended it, in which phase, and how: `upstream/relaying/clean`.
+    package var terminationReason: String?
+    package var terminationDetail: String?
+    package var closedAt: String?
+    package var labels: [String: String]?
+
+    package init(id: String? = nil) {
+        self.id = id
+    }
+}
+
+/// A page of connections. The `Link` header has the next one too (RFC 8288).
+package struct ConnectionPage: Codable, Sendable, Equatable {
+    package var items: [Connection]
+    /// The next page's path and query; missing on the last.
+    package var next: String?
+
+    package init(
+        items: [Connection], next: String? = nil
+    ) {
+        self.items = items
+        self.next = next
+    }
+}
+
+/// PATCH: what is missing stays as it is.
+package struct ConnectionPatch: Codable, Sendable, Equatable, StrictlyRead {
+    package var description: String?
+    package var priority: Double?
+    /// All of them anew.
+    package var labels: [String: String]?
+
+    package init(
+        description: String? = nil, priority: Double? = nil, labels: [String: String]? = nil
+    ) {
+        self.description = description
+        self.priority = priority
+        self.labels = labels
+    }
+
+    package static let members = [
+        "description", "priority", "labels",
+    ]
+}
+
+/// The opening handshake of a WebSocket; values of credentials are hidden.
+package struct Handshake: Codable, Sendable, Equatable {
+    package var request: HandshakeHead
+    package var response: HandshakeHead
+
+    package init(
+        request: HandshakeHead, response: HandshakeHead
+    ) {
+        self.request = request
+        self.response = response
+    }
+}
+
+/// A request or a response without its body.
+package struct HandshakeHead: Codable, Sendable, Equatable {
+    /// The first line, as `GET /chat HTTP/1.1`.
+    package var line: String
+    /// In the order of the wire.
+    package var headers: [Header]
+
+    package init(
+        line: String, headers: [Header]
+    ) {
+        self.line = line
+        self.headers = headers
+    }
+}
+
+/// One header field.
+package struct Header: Codable, Sendable, Equatable {
+    package var name: String
+    package var value: String
+
+    package init(
+        name: String, value: String
+    ) {
+        self.name = name
+        self.value = value
+    }
+}
+
+/// permessage-deflate on one connection.
+package struct Compression: Codable, Sendable, Equatable {
+    /// Payload bytes for each byte on the wire, frame headers included; `nil` while nothing was sent.
+    package var sentRatio: Double?
+
+    package init(
+        sentRatio: Double? = nil
+    ) {
+        self.sentRatio = sentRatio
+    }
+}
+
+/// How long the last pings took to be answered; p50 and p99 are of the last 16.
+package struct RoundTripTimes: Codable, Sendable, Equatable {
+    package var lastMs: Double
+    package var p50Ms: Double
+    package var p99Ms: Double
+    /// Pings answered in all.
+    package var count: UInt64
+
+    package init(
+        lastMs: Double, p50Ms: Double, p99Ms: Double, count: UInt64
+    ) {
+        self.lastMs = lastMs
+        self.p50Ms = p50Ms
+        self.p99Ms = p99Ms
+        self.count = count
+    }
+}
+
+/// What a TLS handshake agreed on.
+package struct TLSDetails: Codable, Sendable, Equatable {
+    /// As `TLS 1.3`.
+    package var version: String
+    /// The IANA name.
+    package var cipher: String
+    /// By ALPN.
+    package var applicationProtocol: String?
+    /// The name that the client asked for.
+    package var serverName: String?
+    package var resumed: Bool
+    /// Of the peer's certificates in DER, its own first.
+    package var peerCertificateSizesBytes: [Int]
+
+    package init(
+        version: String, cipher: String, applicationProtocol: String? = nil, serverName: String? = nil,
+        resumed: Bool, peerCertificateSizesBytes: [Int]
+    ) {
+        self.version = version
+        self.cipher = cipher
+        self.applicationProtocol = applicationProtocol
+        self.serverName = serverName
+        self.resumed = resumed
+        self.peerCertificateSizesBytes = peerCertificateSizesBytes
+    }
+}

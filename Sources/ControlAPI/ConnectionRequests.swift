@@ -1,0 +1,287 @@
+/// POST /v1/connections: what to open.
+package struct OpenRequest: Codable, Sendable, Equatable, StrictlyRead {
+    /// `ws://`, `wss://`, `tcp://`, `tls://` or `unix://`.
+    package var url: String
+    /// Added to the opening handshake of a WebSocket.
+    package var headers: [String: String]?
+    /// Offered, the most wanted first.
+    package var subprotocols: [String]?
+    /// Offers permessage-deflate. Default: no.
+    package var compress: Bool?
+    package var tls: TLSRequest?
+    package var keepAlive: KeepAliveRequest?
+    /// A longer message fails the connection with 1009. Default: 1 MiB; 1 byte to 256 MiB.
+    package var maximumMessageSizeBytes: Int?
+    /// The same, by the name that the task's property has.
+    package var maximumMessageSize: Int?
+    /// Between keep-alive pings; 0, the default, sends none.
+    package var pingIntervalMs: Double?
+    /// Default: 20 s.
+    package var pongTimeoutMs: Double?
+    /// For name resolution and connecting. Default: 10 s.
+    package var connectTimeoutMs: Double?
+    /// For TLS, and again for the opening handshake. Default: 10 s.
+    package var handshakeTimeoutMs: Double?
+    /// At most 1024 bytes.
+    package var description: String?
+    /// 0 to 1. Default: 0.5.
+    package var priority: Double?
+    /// At most 64, each name and value of at most 256 bytes.
+    package var labels: [String: String]?
+
+    package init(
+        url: String, headers: [String: String]? = nil, subprotocols: [String]? = nil, compress: Bool? = nil,
+        tls: TLSRequest? = nil, keepAlive: KeepAliveRequest? = nil, maximumMessageSizeBytes: Int? = nil,
+        pingIntervalMs: Double? = nil, pongTimeoutMs: Double? = nil, connectTimeoutMs: Double? = nil,
+        handshakeTimeoutMs: Double? = nil, description: String? = nil, priority: Double? = nil,
+        labels: [String: String]? = nil
+    ) {
+        self.url = url
+        self.headers = headers
+        self.subprotocols = subprotocols
+        self.compress = compress
+        self.tls = tls
+        self.keepAlive = keepAlive
+        self.maximumMessageSizeBytes = maximumMessageSizeBytes
+        self.pingIntervalMs = pingIntervalMs
+        self.pongTimeoutMs = pongTimeoutMs
+        self.connectTimeoutMs = connectTimeoutMs
+        self.handshakeTimeoutMs = handshakeTimeoutMs
+        self.description = description
+        self.priority = priority
+        self.labels = labels
+    }
+
+    package static let nested: [String: any StrictlyRead.Type] = [
+        "tls": TLSRequest.self, "keepAlive": KeepAliveRequest.self,
+    ]
+    package static let members = [
+        "url", "headers", "subprotocols", "compress", "tls", "keepAlive", "maximumMessageSizeBytes",
+        "maximumMessageSize", "pingIntervalMs", "pongTimeoutMs", "connectTimeoutMs", "handshakeTimeoutMs",
+        "description", "priority", "labels",
+    ]
+}
+
+/// POST /v1/connections: two connections to open, and to join to a tunnel.
+package struct TunnelRequest: Codable, Sendable, Equatable, StrictlyRead {
+    package var downstream: OpenRequest
+    package var upstream: OpenRequest
+    /// How a byte stream on one side and messages on the other stand for each other: `binary`, the default, `text`,
+    /// `lines`, `length-prefixed` or `base64`.
+    package var framing: String?
+    /// What happens when one direction is finished: `hold`, `close`, the default, or `signal`.
+    package var halfClose: String?
+    /// A tunnel that carried nothing for this long ends; 0 never. Default: a day; 1 s to 365 days.
+    package var idleTimeoutMs: Double?
+    /// A tunnel this old ends; 0 never. Default: 30 days; 1 s to 365 days.
+    package var maximumAgeMs: Double?
+
+    package init(
+        downstream: OpenRequest, upstream: OpenRequest, framing: String? = nil, halfClose: String? = nil,
+        idleTimeoutMs: Double? = nil, maximumAgeMs: Double? = nil
+    ) {
+        self.downstream = downstream
+        self.upstream = upstream
+        self.framing = framing
+        self.halfClose = halfClose
+        self.idleTimeoutMs = idleTimeoutMs
+        self.maximumAgeMs = maximumAgeMs
+    }
+
+    package static let nested: [String: any StrictlyRead.Type] = [
+        "downstream": OpenRequest.self, "upstream": OpenRequest.self,
+    ]
+    package static let members = [
+        "downstream", "upstream", "framing", "halfClose", "idleTimeoutMs", "maximumAgeMs",
+    ]
+}
+
+/// How a connection is to be secured; the system's roots and the URL's host are verified unless it says otherwise.
+package struct TLSRequest: Codable, Sendable, Equatable, StrictlyRead {
+    /// Asked for and verified in place of the URL's host.
+    package var serverName: String?
+    /// Takes any certificate. Only for tests.
+    package var insecure: Bool?
+    /// PEM: trusted in place of the system's roots.
+    package var authorities: String?
+    /// For ALPN, the most wanted first.
+    package var applicationProtocols: [String]?
+    /// `1.2` (default) or `1.3`.
+    package var minimumVersion: String?
+    /// For the handshake. Default: 10 s.
+    package var timeoutMs: Double?
+
+    package init(
+        serverName: String? = nil, insecure: Bool? = nil, authorities: String? = nil,
+        applicationProtocols: [String]? = nil, minimumVersion: String? = nil, timeoutMs: Double? = nil
+    ) {
+        self.serverName = serverName
+        self.insecure = insecure
+        self.authorities = authorities
+        self.applicationProtocols = applicationProtocols
+        self.minimumVersion = minimumVersion
+        self.timeoutMs = timeoutMs
+    }
+
+    package static let members = [
+        "serverName", "insecure", "authorities", "applicationProtocols", "minimumVersion", "timeoutMs",
+    ]
+}
+
+/// TCP keep-alive.
+package struct KeepAliveRequest: Codable, Sendable, Equatable, StrictlyRead {
+    /// Before the first probe.
+    package var idleMs: Double?
+    package var intervalMs: Double?
+    package var probes: Int?
+    /// How long sent data may go unacknowledged.
+    package var userTimeoutMs: Double?
+
+    package init(
+        idleMs: Double? = nil, intervalMs: Double? = nil, probes: Int? = nil, userTimeoutMs: Double? = nil
+    ) {
+        self.idleMs = idleMs
+        self.intervalMs = intervalMs
+        self.probes = probes
+        self.userTimeoutMs = userTimeoutMs
+    }
+
+    package static let members = [
+        "idleMs", "intervalMs", "probes", "userTimeoutMs",
+    ]
+}
+
+/// POST …:send: one message of a WebSocket, or bytes of a stream. Exactly one of the two.
+package struct SendRequest: Codable, Sendable, Equatable, StrictlyRead {
+    package var text: String?
+    /// Base64.
+    package var data: String?
+    /// Default: 10 s.
+    package var timeoutMs: Double?
+
+    package init(
+        text: String? = nil, data: String? = nil, timeoutMs: Double? = nil
+    ) {
+        self.text = text
+        self.data = data
+        self.timeoutMs = timeoutMs
+    }
+
+    package static let members = [
+        "text", "data", "timeoutMs",
+    ]
+}
+
+/// What became of what was to be sent.
+package struct SendAnswer: Codable, Sendable, Equatable {
+    /// `sent`: the kernel took every byte. `queued`: not all in time; it stays in the queue.
+    package var state: String
+    /// Of the message.
+    package var sizeBytes: Int
+    /// What still waits on the connection.
+    package var queuedSendBytes: Int
+    /// The connection is suspended: what waits goes out when it is resumed.
+    package var suspended: Bool
+
+    package init(
+        state: String, sizeBytes: Int, queuedSendBytes: Int, suspended: Bool
+    ) {
+        self.state = state
+        self.sizeBytes = sizeBytes
+        self.queuedSendBytes = queuedSendBytes
+        self.suspended = suspended
+    }
+}
+
+/// POST …:receive: the next message, or bytes of a stream.
+package struct ReceiveRequest: Codable, Sendable, Equatable, StrictlyRead {
+    /// Stream: waits until so many are there, or the end. Default: 1.
+    package var minimumBytes: Int?
+    /// Stream: 1 to 1 MiB. Default: 64 KiB.
+    package var maximumBytes: Int?
+    /// How long to wait, 0 to 10 min. Default: 30 s.
+    package var timeoutMs: Double?
+
+    package init(
+        minimumBytes: Int? = nil, maximumBytes: Int? = nil, timeoutMs: Double? = nil
+    ) {
+        self.minimumBytes = minimumBytes
+        self.maximumBytes = maximumBytes
+        self.timeoutMs = timeoutMs
+    }
+
+    package static let members = [
+        "minimumBytes", "maximumBytes", "timeoutMs",
+    ]
+}
+
+/// What was received.
+package struct Received: Codable, Sendable, Equatable {
+    /// `text` or `data`.
+    package var type: String
+    package var text: String?
+    /// Base64.
+    package var data: String?
+    package var sizeBytes: Int
+    /// Stream: the peer has finished sending, and nothing is left.
+    package var isAtEnd: Bool?
+
+    package init(
+        type: String, text: String? = nil, data: String? = nil, sizeBytes: Int, isAtEnd: Bool? = nil
+    ) {
+        self.type = type
+        self.text = text
+        self.data = data
+        self.sizeBytes = sizeBytes
+        self.isAtEnd = isAtEnd
+    }
+}
+
+/// A ping was answered.
+package struct PingAnswer: Codable, Sendable, Equatable {
+    package var rttMs: Double
+
+    package init(
+        rttMs: Double
+    ) {
+        self.rttMs = rttMs
+    }
+}
+
+/// One piece of what a connection carries, as `/tap` gives it. The last event, `end`, or the last message of a
+/// WebSocket, has `skipped` alone.
+package struct TapRecord: Codable, Sendable, Equatable {
+    /// From 1 up, in the order of the wire; numbers that are missing are of what was left out. The `id` of the event.
+    package var number: UInt64?
+    /// When it passed.
+    package var at: String?
+    /// `received` or `sent`.
+    package var way: String?
+    /// `stream`, `text`, `binary`, or `frames` for what is passed on unread, of which only the size is told.
+    package var content: String?
+    /// Of the whole piece, on the wire for `frames`.
+    package var sizeBytes: Int?
+    package var startsMessage: Bool?
+    package var endsMessage: Bool?
+    package var text: String?
+    /// Base64; cut to `maxBytes`.
+    package var data: String?
+    /// Messages and pieces left out since the one before: not sampled, or no room as the reader is too slow.
+    package var skipped: Int
+
+    package init(
+        number: UInt64? = nil, at: String? = nil, way: String? = nil, content: String? = nil, sizeBytes: Int? = nil,
+        startsMessage: Bool? = nil, endsMessage: Bool? = nil, text: String? = nil, data: String? = nil, skipped: Int
+    ) {
+        self.number = number
+        self.at = at
+        self.way = way
+        self.content = content
+        self.sizeBytes = sizeBytes
+        self.startsMessage = startsMessage
+        self.endsMessage = endsMessage
+        self.text = text
+        self.data = data
+        self.skipped = skipped
+    }
+}

@@ -1,0 +1,65 @@
+/// Any JSON value: entries of the configuration have the form of its file, whose reader says what may stand where.
+package enum JSONValue: Codable, Sendable, Hashable {
+    case null
+    case boolean(Bool)
+    case integer(Int64)
+    case number(Double)
+    case string(String)
+    case array([JSONValue])
+    case object([String: JSONValue])
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        if container.decodeNil() {
+            self = .null
+        } else if let value = try? container.decode(Bool.self) {
+            self = .boolean(value)
+        } else if let value = try? container.decode(Int64.self) {
+            self = .integer(value)
+        } else if let value = try? container.decode(Double.self) {
+            self = .number(value)
+        } else if let value = try? container.decode(String.self) {
+            self = .string(value)
+        } else if (try? decoder.unkeyedContainer()) != nil {
+            self = .array(try container.decode([JSONValue].self))
+        } else if (try? decoder.container(keyedBy: AnyName.self)) != nil {
+            self = .object(try container.decode([String: JSONValue].self))
+        } else {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "a number beyond those of Double")
+        }
+    }
+
+    private struct AnyName: CodingKey {
+        let stringValue: String
+        var intValue: Int? { nil }
+
+        init(stringValue: String) { self.stringValue = stringValue }
+        init?(intValue: Int) { nil }
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        switch self {
+        case .null: try container.encodeNil()
+        case .boolean(let value): try container.encode(value)
+        case .integer(let value): try container.encode(value)
+        case .number(let value): try container.encode(value)
+        case .string(let value): try container.encode(value)
+        case .array(let values): try container.encode(values)
+        case .object(let members): try container.encode(members)
+        }
+    }
+}
+
+/// What a client sends: members that it does not have are refused, so that a misspelt one is not silently without
+/// effect.
+package protocol StrictlyRead: Decodable, Sendable {
+    /// Every member's name.
+    static var members: [String] { get }
+    /// Members that are such objects themselves.
+    static var nested: [String: any StrictlyRead.Type] { get }
+}
+
+extension StrictlyRead {
+    package static var nested: [String: any StrictlyRead.Type] { [:] }
+}

@@ -1,0 +1,66 @@
+import CommandLineText
+import ControlAPI
+
+/// Entries of the configuration as rows for people: the name, how it stands, and what else it says.
+package struct EntryTable {
+    package private(set) var table = TextTable([
+        TextTable.Column("NAME"), TextTable.Column("STATUS", least: 12, rank: 1),
+        TextTable.Column("SETTINGS", least: 16, rank: 2),
+    ])
+
+    package init(_ entries: ConfigurationEntries) {
+        for case .object(let members) in entries.items {
+            let rest = members.filter { $0.key != "name" && $0.key != "status" }
+            self.table.add([
+                TextTable.Cell(members["name"].map { DifferenceText.text($0) }),
+                TextTable.Cell(members["status"].map(Self.status)),
+                TextTable.Cell(DifferenceText.text(.object(rest))),
+            ])
+        }
+    }
+
+    /// An address, or each endpoint with what it carries.
+    private static func status(_ value: JSONValue) -> String {
+        guard case .object(let members) = value else { return DifferenceText.text(value) }
+        if let address = members["address"] { return DifferenceText.text(address) }
+        guard case .array(let endpoints)? = members["endpoints"] else { return DifferenceText.text(value) }
+        let words = endpoints.map { endpoint -> String in
+            guard case .object(let facts) = endpoint else { return DifferenceText.text(endpoint) }
+            let isOut = facts["ejected"] == .boolean(true) ? " (left out)" : ""
+            return "\(DifferenceText.text(facts["url"])): \(DifferenceText.text(facts["connections"]))\(isOut)"
+        }
+        return words.isEmpty ? "not used" : words.joined(separator: ", ")
+    }
+}
+
+/// What a change of the configuration did, in lines for people.
+package enum DifferenceText {
+    /// Safe to print.
+    package static func lines(_ difference: ConfigurationDifference) -> [String] {
+        let lines = difference.changes.flatMap { item in
+            ["\(item.change) \(item.resource)"]
+                + item.members.map { member in
+                    let place = member.pointer.isEmpty ? "all of it" : member.pointer
+                    let restart = member.needsRestart == true ? " (at the next start)" : ""
+                    return "  \(place): \(self.text(member.from)) -> \(self.text(member.to))\(restart)"
+                }
+        }
+        let head = difference.changes.isEmpty ? "nothing changed" : difference.applied ? "changed" : "would change"
+        return [head] + lines.map { TerminalText.safe($0) }
+    }
+
+    /// A value as JSON has it, in short.
+    package static func text(_ value: JSONValue?) -> String {
+        switch value {
+        case nil: "(none)"
+        case .null: "null"
+        case .boolean(let value): "\(value)"
+        case .integer(let value): "\(value)"
+        case .number(let value): "\(value)"
+        case .string(let value): TerminalText.line(value)
+        case .array(let values): values.map { self.text($0) }.joined(separator: ", ")
+        case .object(let members):
+            members.sorted { $0.key < $1.key }.map { "\($0.key): \(self.text($0.value))" }.joined(separator: ", ")
+        }
+    }
+}

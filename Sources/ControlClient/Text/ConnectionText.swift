@@ -1,0 +1,226 @@
+import CommandLineText
+import ControlAPI
+
+/// Connections as rows for people.
+package struct ConnectionTable {
+    /// What the rows need of a connection.
+    package static let fields = [
+        "id", "kind", "state", "direction", "url", "listener", "route", "upstream", "peerAddress", "clientAddress",
+        "receivedBytes", "sentBytes", "queuedSendBytes", "queuedReceiveBytes", "stalled", "suspended", "idleMs",
+        "ageMs", "ping", "closeCode", "terminationReason", "description", "labels",
+    ]
+
+    private static let columns = [
+        TextTable.Column("ID", trailing: true), TextTable.Column("KIND", rank: 4), TextTable.Column("STATE"),
+        TextTable.Column("PEER", least: 21, keepsPort: true), TextTable.Column("VIA", least: 8, rank: 2),
+        TextTable.Column("RECEIVED", trailing: true, rank: 1), TextTable.Column("SENT", trailing: true, rank: 1),
+        TextTable.Column("QUEUED", trailing: true, rank: 3), TextTable.Column("RTT", trailing: true, rank: 6),
+        TextTable.Column("IDLE", trailing: true, rank: 5), TextTable.Column("AGE", trailing: true, rank: 3),
+        TextTable.Column("NOTE", least: 10, rank: 7),
+    ]
+
+    package private(set) var table = TextTable(Self.columns)
+
+    package init(_ connections: [Connection] = []) {
+        for connection in connections { self.add(connection) }
+    }
+
+    private mutating func add(_ one: Connection) {
+        let queued = (one.queuedSendBytes ?? 0) + (one.queuedReceiveBytes ?? 0)
+        self.table.add([
+            TextTable.Cell(one.id), TextTable.Cell(Self.kind(one.kind)), Self.state(one),
+            TextTable.Cell(one.clientAddress ?? one.peerAddress), TextTable.Cell(Self.way(one)),
+            TextTable.Cell(one.receivedBytes.map { FigureText.bytes($0) }),
+            TextTable.Cell(one.sentBytes.map { FigureText.bytes($0) }),
+            TextTable.Cell(queued == 0 ? "0" : FigureText.bytes(queued), queued == 0 ? .faint : .yellow),
+            TextTable.Cell(one.ping.map { FigureText.span(milliseconds: $0.lastMs) }),
+            TextTable.Cell(one.idleMs.map { FigureText.span(milliseconds: $0) }),
+            TextTable.Cell(one.ageMs.map { FigureText.span(milliseconds: $0) }),
+            TextTable.Cell(Self.note(one)),
+        ])
+    }
+
+    private static func kind(_ kind: String?) -> String? {
+        kind == "webSocket" ? "ws" : kind
+    }
+
+    private static func state(_ one: Connection) -> TextTable.Cell {
+        if one.stalled == true { return TextTable.Cell("stalled", .red) }
+        if one.suspended == true { return TextTable.Cell("suspended", .yellow) }
+        switch one.state {
+        case "open": return TextTable.Cell("open", .green)
+        case "closed": return TextTable.Cell("closed", .faint)
+        default: return TextTable.Cell(one.state, .yellow)
+        }
+    }
+
+    /// How it came about: a listener and where it leads, or a URL.
+    private static func way(_ one: Connection) -> String? {
+        guard let listener = one.listener else { return one.url ?? one.upstream.map { "to \($0)" } }
+        let target = one.upstream ?? one.route
+        return target.map { "\(listener) > \($0)" } ?? listener
+    }
+
+    private static func note(_ one: Connection) -> String {
+        let end = [one.closeCode.map { "\($0)" }, one.terminationReason]
+        let labels = (one.labels ?? [:]).sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+        return (end + [one.description] + labels).compactMap(\.self).joined(separator: " ")
+    }
+}
+
+/// Everything that is known of one connection, a line for each fact.
+package struct ConnectionSheet {
+    private var rows: [(name: String, value: String)] = []
+
+    package init(_ one: Connection) {
+        self.addIdentity(one)
+        self.addTimes(one)
+        self.addTraffic(one)
+        self.addSecurity(one)
+        self.addEnd(one)
+        self.addHandshake(one)
+    }
+
+    /// Safe to print; the names stand under each other.
+    package var lines: [String] {
+        let width = self.rows.reduce(0) { max($0, $1.name.count) }
+        return self.rows.map { row in
+            CellText.fit(row.name, cells: width + 2) + TerminalText.line(row.value, limit: 4000)
+        }
+    }
+
+    private mutating func add(_ name: String, _ value: String?) {
+        if let value, !value.isEmpty { self.rows.append((name, value)) }
+    }
+
+    private mutating func addIdentity(_ one: Connection) {
+        self.add("id", one.id)
+        self.add("kind", [one.kind, one.direction].compactMap(\.self).joined(separator: ", "))
+        let state = [one.state, one.stalled == true ? "stalled" : nil, one.suspended == true ? "suspended" : nil]
+        self.add("state", state.compactMap(\.self).joined(separator: ", "))
+        self.add("task", one.taskState)
+        self.add("description", one.description)
+        self.add("labels", (one.labels ?? [:]).sorted { $0.key < $1.key }.map { "\($0)=\($1)" }.joined(separator: " "))
+        self.add("priority", one.priority.map { "\($0)" })
+        self.add("url", one.url)
+        self.add("listener", one.listener)
+        self.add("route", one.route)
+        self.add("upstream", one.upstream)
+        self.add("endpoint", one.endpoint == one.upstream ? nil : one.endpoint)
+        self.add("tunnel partner", one.tunnelPartner)
+        self.add("peer", one.peerAddress)
+        self.add("client", one.clientAddress)
+        self.add("local", one.localAddress)
+        self.add("subprotocol", one.subprotocol)
+    }
+
+    private mutating func addTimes(_ one: Connection) {
+        let age = one.ageMs.map { " (\(FigureText.span(milliseconds: $0)))" } ?? ""
+        self.add("created", one.createdAt.map { $0 + age })
+        self.add("opened", one.openedAt)
+        let idle = one.idleMs.map { " (\(FigureText.span(milliseconds: $0)) ago)" } ?? ""
+        self.add("last activity", one.lastActivityAt.map { $0 + idle })
+    }
+
+    private mutating func addTraffic(_ one: Connection) {
+        self.add("received", Self.count(one.receivedBytes, one.receivedMessages, one.receivedFrames))
+        self.add("sent", Self.count(one.sentBytes, one.sentMessages, one.sentFrames))
+        self.add("queued to send", one.queuedSendBytes.map { FigureText.bytes($0) })
+        let unread = one.unreadMessages.map { ", \($0) messages" } ?? ""
+        self.add("queued to read", one.queuedReceiveBytes.map { FigureText.bytes($0) + unread })
+        self.add("not read for", Self.stall(one.receiveStalledMs))
+        self.add("not sent for", Self.stall(one.sendStalledMs))
+        let ends = [one.inputClosed == true ? "input" : nil, one.outputClosed == true ? "output" : nil]
+        self.add("closed for", ends.compactMap(\.self).joined(separator: ", "))
+        self.add("relayed", one.relayed == true ? "yes" : nil)
+        if let ping = one.ping {
+            let spans = [("last", ping.lastMs), ("p50", ping.p50Ms), ("p99", ping.p99Ms)]
+            let words = spans.map { "\($0) \(FigureText.span(milliseconds: $1))" }
+            self.add("round trip", words.joined(separator: ", ") + " of \(ping.count)")
+        }
+        self.add("compression", one.compression.map { $0.sentRatio.map { "sent \($0) : 1" } ?? "agreed, nothing sent" })
+    }
+
+    private static func count(_ bytes: UInt64?, _ messages: UInt64?, _ frames: UInt64?) -> String? {
+        guard let bytes else { return nil }
+        let exact = bytes < 1024 ? "" : " (\(bytes))"
+        let more = [messages.map { "\($0) messages" }, frames.map { "\($0) frames" }].compactMap(\.self)
+        return ([FigureText.bytes(bytes) + exact] + more).joined(separator: ", ")
+    }
+
+    private static func stall(_ milliseconds: Double?) -> String? {
+        milliseconds.flatMap { $0 > 0 ? FigureText.span(milliseconds: $0) : nil }
+    }
+
+    private mutating func addSecurity(_ one: Connection) {
+        guard let tls = one.tls else { return }
+        let facts = [
+            tls.version, tls.cipher, tls.applicationProtocol.map { "ALPN \($0)" }, tls.serverName.map { "for \($0)" },
+            tls.resumed ? "resumed" : nil,
+        ]
+        self.add("tls", facts.compactMap(\.self).joined(separator: ", "))
+        let sizes = tls.peerCertificateSizesBytes.map { FigureText.bytes($0) }
+        self.add("certificates", sizes.joined(separator: ", "))
+    }
+
+    private mutating func addEnd(_ one: Connection) {
+        self.add("closed", one.closedAt)
+        self.add("close code", one.closeCode.map { "\($0)" })
+        self.add("close reason", one.closeReason)
+        self.add("ended", one.terminationReason)
+        self.add("detail", one.terminationDetail)
+    }
+
+    private mutating func addHandshake(_ one: Connection) {
+        guard let handshake = one.handshake else { return }
+        for (name, head) in [("request", handshake.request), ("response", handshake.response)] {
+            self.add(name, head.line)
+            for header in head.headers { self.rows.append(("", "\(header.name): \(header.value)")) }
+        }
+    }
+}
+
+/// Labels as they are typed: `NAME=VALUE`.
+package enum LabelText {
+    /// - Returns: `nil` for a text without a name or without `=`.
+    package static func pair(_ text: String) -> (name: String, value: String)? {
+        guard let mark = text.firstIndex(of: "="), mark > text.startIndex else { return nil }
+        return (String(text[..<mark]), String(text[text.index(after: mark)...]))
+    }
+
+    /// The last one counts of several with one name.
+    /// - Returns: `nil` if one of them is no label; with which.
+    package static func labels(_ texts: [String]) -> Result<[String: String], Fault> {
+        var labels: [String: String] = [:]
+        for text in texts {
+            guard let (name, value) = self.pair(text) else { return .failure(Fault(text: text)) }
+            labels[name] = value
+        }
+        return .success(labels)
+    }
+
+    /// What is no label.
+    package struct Fault: Error, Equatable {
+        package let text: String
+
+        package init(text: String) {
+            self.text = text
+        }
+    }
+}
+
+extension Connection {
+    /// How it ended, in a few words.
+    package var ending: String {
+        guard self.state == "closed" else { return "closing" }
+        let code = self.closeCode.map { " with \($0)" } ?? ""
+        let reason = self.closeReason.map { $0.isEmpty ? "" : " \"\($0)\"" } ?? ""
+        return "closed\(code)\(reason)\(self.terminationReason.map { ": \($0)" } ?? "")"
+    }
+
+    /// Whether a reader of it may take its end for the end of what there was to read.
+    package var endedInOrder: Bool {
+        guard let code = self.closeCode else { return self.terminationReason?.hasSuffix("/clean") ?? false }
+        return [1000, 1001, 1005].contains(code)
+    }
+}

@@ -1,0 +1,317 @@
+import ControlAPI
+import GatewayCore
+import SessionTasks
+import StreamTransport
+import Synchronization
+import TLSEngine
+import WebSocketProtocol
+
+/// Makes an order of what a client asks for, or says what is wrong with it.
+package struct ClientOrderReading {
+    package static let labelLimit = 64
+    package static let labelLength = 256
+    package static let descriptionLength = 1024
+
+    package let request: OpenRequest
+
+    package init(_ request: OpenRequest) {
+        self.request = request
+    }
+
+    package func order() throws(ControlProblem) -> ClientOrder {
+        let url = try self.url()
+        var order = ClientOrder(url)
+        if url.scheme.speaksWebSocket { try self.readHandshake(into: &order) } else { try self.refuseHandshake() }
+        order.options = try self.options()
+        order.connectTimeout =
+            try Self.time(
+                self.request.connectTimeoutMs, "/connectTimeoutMs", in: 1...600_000) ?? order.connectTimeout
+        order.keepAlive = try self.keepAlive()
+        if url.scheme.speaksTLS {
+            order.context = try TLSRequestReading(
+                self.request.tls ?? TLSRequest(), speaksWebSocket: url.scheme.speaksWebSocket
+            )
+            .context()
+            order.serverName = self.request.tls?.serverName
+        } else if self.request.tls != nil {
+            throw .invalid("/tls", "tls is for wss:// and tls:// alone; start TLS later with :startSecureConnection.")
+        }
+        order.description = try Self.description(self.request.description)
+        order.priority = try Self.priority(self.request.priority) ?? 0.5
+        order.labels = try Self.labels(self.request.labels)
+        return order
+    }
+
+    private func url() throws(ControlProblem) -> EndpointURL {
+        do throws(TextFault) {
+            return try EndpointURL(self.request.url)
+        } catch {
+            throw .invalid("/url", "url is to be \(error.expected)\(error.remedy.isEmpty ? "" : ": \(error.remedy)").")
+        }
+    }
+
+    // MARK: WebSocket
+
+    private func readHandshake(into order: inout ClientOrder) throws(ControlProblem) {
+        order.resource = order.url.resource.description.isEmpty ? "/" : order.url.resource.description
+        for (name, value) in (self.request.headers ?? [:]).sorted(by: { $0.key < $1.key }) {
+            let field = WebSocketProtocol.HTTPField(name, value)
+            guard field.isWellFormed else {
+                throw .invalid(
+                    JSONPointer.member(name, of: "/headers"),
+                    "A header needs a token for its name, and a value on one line.")
+            }
+            order.fields.append(field)
+        }
+        order.subprotocols = self.request.subprotocols ?? []
+        order.deflate = self.request.compress == true ? DeflatePolicy() : nil
+        do throws(HandshakeUsageError) {
+            try ClientHandshake(
+                authority: order.url.authority, target: order.resource, subprotocols: order.subprotocols,
+                fields: order.fields
+            ).validate()
+        } catch {
+            throw ControlProblem(error)
+        }
+    }
+
+    private func refuseHandshake() throws(ControlProblem) {
+        let given = [
+            ("/headers", self.request.headers != nil), ("/subprotocols", self.request.subprotocols != nil),
+            ("/compress", self.request.compress != nil),
+            ("/maximumMessageSizeBytes", self.request.maximumMessageSizeBytes != nil),
+            ("/maximumMessageSize", self.request.maximumMessageSize != nil),
+            ("/pingIntervalMs", self.request.pingIntervalMs != nil),
+        ]
+        if let wrong = given.first(where: \.1) {
+            throw .invalid(wrong.0, "\(wrong.0.dropFirst()) is for ws:// and wss:// alone; leave it out.")
+        }
+    }
+
+    private func options() throws(ControlProblem) -> WebSocketOptions {
+        var options = WebSocketOptions()
+        options.maximumMessageSize = try self.maximumMessageSize() ?? options.maximumMessageSize
+        let day = 86_400_000.0
+        let interval = try Self.time(self.request.pingIntervalMs, "/pingIntervalMs", in: 0...day)
+        options.pingInterval = interval == .zero ? nil : interval
+        if let interval = options.pingInterval, interval < .milliseconds(100) {
+            throw .invalid("/pingIntervalMs", "pingIntervalMs is to be 0, or from 100 to 86400000.")
+        }
+        options.pongTimeout =
+            try Self.time(self.request.pongTimeoutMs, "/pongTimeoutMs", in: 100...day) ?? options.pongTimeout
+        options.handshakeTimeout =
+            try Self.time(self.request.handshakeTimeoutMs, "/handshakeTimeoutMs", in: 1...600_000)
+            ?? options.handshakeTimeout
+        return options
+    }
+
+    /// By either of its names.
+    private func maximumMessageSize() throws(ControlProblem) -> Int? {
+        let (size, other) = (self.request.maximumMessageSizeBytes, self.request.maximumMessageSize)
+        let name = size == nil ? "maximumMessageSize" : "maximumMessageSizeBytes"
+        guard size == nil || other == nil || size == other else {
+            throw .invalid("/maximumMessageSize", "Give maximumMessageSizeBytes alone: the two are the same.")
+        }
+        guard let size = size ?? other else { return nil }
+        guard (1...(256 << 20)).contains(size) else {
+            throw .invalid("/\(name)", "\(name) is to be from 1 to 268435456.")
+        }
+        return size
+    }
+
+    // MARK: What every connection has
+
+    private func keepAlive() throws(ControlProblem) -> KeepAliveSettings {
+        var settings = KeepAliveSettings()
+        guard let wanted = self.request.keepAlive else { return settings }
+        let hours = 32_400_000.0
+        settings.idle = try Self.time(wanted.idleMs, "/keepAlive/idleMs", in: 1000...hours) ?? settings.idle
+        settings.interval =
+            try Self.time(wanted.intervalMs, "/keepAlive/intervalMs", in: 1000...hours) ?? settings.interval
+        settings.userTimeout =
+            try Self.time(wanted.userTimeoutMs, "/keepAlive/userTimeoutMs", in: 1000...86_400_000)
+            ?? settings.userTimeout
+        if let probes = wanted.probes {
+            guard (1...127).contains(probes) else {
+                throw .invalid("/keepAlive/probes", "probes is to be from 1 to 127.")
+            }
+            settings.probes = probes
+        }
+        return settings
+    }
+
+    package static func time(
+        _ milliseconds: Double?, _ pointer: String, in range: ClosedRange<Double>
+    ) throws(ControlProblem) -> Duration? {
+        guard let milliseconds else { return nil }
+        guard range.contains(milliseconds), let duration = Duration(milliseconds: milliseconds) else {
+            throw .invalid(
+                pointer, "\(pointer.dropFirst()) is to be from \(Int(range.lowerBound)) to \(Int(range.upperBound)) ms."
+            )
+        }
+        return duration
+    }
+
+    package static func description(_ text: String?) throws(ControlProblem) -> String? {
+        guard let text else { return nil }
+        guard text.utf8.count <= Self.descriptionLength else {
+            throw .invalid("/description", "description is to have at most \(Self.descriptionLength) bytes.")
+        }
+        return text
+    }
+
+    package static func priority(_ value: Double?) throws(ControlProblem) -> Float? {
+        guard let value else { return nil }
+        guard (0...1).contains(value) else { throw .invalid("/priority", "priority is to be from 0 to 1.") }
+        return Float(value)
+    }
+
+    package static func labels(_ labels: [String: String]?) throws(ControlProblem) -> [String: String] {
+        guard let labels else { return [:] }
+        guard labels.count <= Self.labelLimit else {
+            throw .invalid("/labels", "labels is to have at most \(Self.labelLimit) members.")
+        }
+        for (name, value) in labels {
+            guard !name.isEmpty, max(name.utf8.count, value.utf8.count) <= Self.labelLength, !name.contains(":") else {
+                throw .invalid(
+                    "/labels/\(name.prefix(64))",
+                    "A label is a name without a colon and a value, of at most \(Self.labelLength) bytes each.")
+            }
+        }
+        return labels
+    }
+}
+
+/// Makes an order of a tunnel that a client asks for, or says what is wrong with it.
+package struct TunnelOrderReading {
+    private static let year = 365 * 86_400_000.0
+
+    package let request: TunnelRequest
+
+    package init(_ request: TunnelRequest) {
+        self.request = request
+    }
+
+    /// - Parameter guarded: stands between each side and the addresses that it leads to.
+    package func order(
+        _ guarded: (TunnelSide, inout ClientOrder) -> Void = { _, _ in }
+    ) throws(ControlProblem) -> ClientTunnelOrder {
+        let settings = try self.settings()
+        var downstream = try Self.half(self.request.downstream, .downstream)
+        var upstream = try Self.half(self.request.upstream, .upstream)
+        guarded(.downstream, &downstream)
+        guarded(.upstream, &upstream)
+        return ClientTunnelOrder(downstream: downstream, upstream: upstream, settings: settings)
+    }
+
+    private static func half(_ request: OpenRequest, _ side: TunnelSide) throws(ControlProblem) -> ClientOrder {
+        do throws(ControlProblem) {
+            return try ClientOrderReading(request).order()
+        } catch {
+            throw error.inside("/\(side.rawValue)")
+        }
+    }
+
+    private func settings() throws(ControlProblem) -> TunnelSettings {
+        var settings = TunnelSettings()
+        settings.framing = try Self.word(self.request.framing, "/framing") ?? settings.framing
+        settings.halfClose = try Self.word(self.request.halfClose, "/halfClose") ?? settings.halfClose
+        if settings.halfClose == .signal, !settings.framing.canMarkEnd {
+            throw .invalid(
+                "/halfClose",
+                "halfClose is to be hold or close: an empty message is data in \(settings.framing.rawValue) framing.")
+        }
+        settings.idleTimeout = try Self.life(self.request.idleTimeoutMs, "/idleTimeoutMs", settings.idleTimeout)
+        settings.maximumAge = try Self.life(self.request.maximumAgeMs, "/maximumAgeMs", settings.maximumAge)
+        return settings
+    }
+
+    private static func word<Choice: CaseIterable & RawRepresentable<String>>(
+        _ text: String?, _ pointer: String
+    ) throws(ControlProblem) -> Choice? {
+        guard let text else { return nil }
+        guard let choice = Choice(rawValue: text) else {
+            let known = Choice.allCases.map(\.rawValue).joined(separator: ", ")
+            throw .invalid(pointer, "\(pointer.dropFirst()) is to be one of \(known).")
+        }
+        return choice
+    }
+
+    /// 0 is never.
+    private static func life(
+        _ milliseconds: Double?, _ pointer: String, _ standard: Duration?
+    ) throws(ControlProblem) -> Duration? {
+        guard let milliseconds else { return standard }
+        guard milliseconds != 0 else { return nil }
+        return try ClientOrderReading.time(milliseconds, pointer, in: 1000...Self.year)
+    }
+}
+
+/// Makes a TLS context of what a client asks for, or says what is wrong with it.
+struct TLSRequestReading {
+    let request: TLSRequest
+    let speaksWebSocket: Bool
+    /// Where the members stand in the body.
+    var pointer = "/tls"
+
+    init(_ request: TLSRequest, speaksWebSocket: Bool, pointer: String = "/tls") {
+        self.request = request
+        self.speaksWebSocket = speaksWebSocket
+        self.pointer = pointer
+    }
+
+    func context() throws(ControlProblem) -> TLSContext {
+        var configuration = TLSConfiguration.client()
+        configuration.applicationProtocols =
+            self.request.applicationProtocols ?? (self.speaksWebSocket ? ["http/1.1"] : [])
+        guard configuration.applicationProtocols.allSatisfy({ (1...255).contains($0.utf8.count) }) else {
+            throw .invalid("\(self.pointer)/applicationProtocols", "Each protocol is to have 1 to 255 bytes.")
+        }
+        switch self.request.minimumVersion {
+        case nil, "1.2": break
+        case "1.3": configuration.minimumVersion = .tls13
+        default: throw .invalid("\(self.pointer)/minimumVersion", "minimumVersion is to be 1.2 or 1.3.")
+        }
+        if let pem = self.request.authorities { configuration.trust = .only([.pem(Array(pem.utf8))]) }
+        if self.request.insecure == true { configuration.peerVerification = .none }
+        do throws(TLSFailure) {
+            return try TLSContext(configuration)
+        } catch {
+            throw .invalid(self.pointer, "These TLS settings cannot be used: \(error.description)")
+        }
+    }
+}
+
+/// Stands between an order and the addresses that it leads to: each is asked about when it is tried, so that what a name
+/// means then is what counts.
+final class TargetGuard: Sendable {
+    private let rules: TargetRules
+    private let url: EndpointURL
+    private let refused = Mutex<SocketAddress?>(nil)
+
+    init(_ rules: TargetRules, url: EndpointURL) {
+        self.rules = rules
+        self.url = url
+    }
+
+    func stand(before order: inout ClientOrder) {
+        let host: String? = if case .name(let name, _) = self.url.location { name } else { nil }
+        let rules = self.rules
+        order.permits = { rules.allows($0, askedFor: host) }
+        order.watch = { step in
+            if case .failed(.notPermitted(let address)) = step { self.refused.withLock { $0 = address } }
+        }
+    }
+
+    /// Whether nothing was tried because nothing may be.
+    var hasRefused: Bool { self.refused.withLock { $0 != nil } }
+
+    var problem: ControlProblem {
+        let address = self.refused.withLock { $0 }.map { "\($0)" } ?? self.url.description
+        return ControlProblem(
+            403, "target-not-allowed",
+            "\(address) is none of the targets that may be connected to; control.targets lists them."
+        )
+        .at(pointer: "/url")
+    }
+}

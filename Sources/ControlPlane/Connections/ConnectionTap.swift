@@ -1,0 +1,191 @@
+import DequeModule
+import FoundationEssentials
+import GatewayCore
+import SessionTasks
+import StreamTransport
+import Synchronization
+
+/// One tap on one connection, from its beginning to its end.
+final class TapOpening: Sendable {
+    /// Belongs to the connection's loop.
+    private struct Held: @unchecked Sendable {
+        let tap: TaskTap
+    }
+
+    /// Counts what passes, taken or left out. Belongs to the connection's loop.
+    private final class Sequence {
+        private var last: UInt64 = 0
+
+        func stamp(_ piece: TapPiece) -> TapPiece {
+            self.last += 1
+            var piece = piece
+            piece.number = self.last
+            piece.at = Machine.wallClockMilliseconds()
+            return piece
+        }
+
+        func skip(_ count: Int) { self.last += UInt64(count) }
+    }
+
+    private let link: TunnelLink
+    private let queue: TapQueue
+    private let held: Held
+
+    init(_ link: TunnelLink, _ queue: TapQueue, pieceLimit: Int, sampling: Int) {
+        self.link = link
+        self.queue = queue
+        let sequence = Sequence()
+        self.held = Held(
+            tap: TaskTap(
+                pieceLimit: pieceLimit, sampling: sampling, hasRoom: { queue.hasRoom },
+                take: { queue.put(sequence.stamp($0)) },
+                skipped: { count in
+                    sequence.skip(count)
+                    queue.skip(count)
+                }))
+    }
+
+    func begin() async {
+        let (queue, held) = (self.queue, self.held)
+        await self.link.onLoop { link in
+            link.add(held.tap)
+            switch link {
+            case .stream(let task): task.whenEnded { _ in queue.finish() }
+            case .webSocket(let task): task.whenEnded { _ in queue.finish() }
+            }
+        }
+    }
+
+    func end() async {
+        let held = self.held
+        await self.link.onLoop { $0.remove(held.tap) }
+    }
+}
+
+/// Pieces on their way from a loop to somebody who looks on. Bounded: what finds no room is skipped and counted, so that
+/// a slow looker slows nothing.
+final class TapQueue: Sendable {
+    static let pieceLimit = 512
+    /// Bytes that may wait.
+    static let byteLimit = 1 << 20
+
+    struct Batch: Sendable {
+        let pieces: [TapPiece]
+        /// Pieces and messages left out since the last batch.
+        let skipped: Int
+    }
+
+    private struct State {
+        var pieces: Deque<TapPiece> = []
+        var bytes = 0
+        var isOver = false
+        var waiting: CheckedContinuation<Void, Never>?
+    }
+
+    private let state = Mutex(State())
+    /// Beside the state, as is what follows, because it is asked for each message that passes: without a lock.
+    private let room = Atomic<Bool>(true)
+    private let skipped = Atomic<Int>(0)
+
+    var hasRoom: Bool {
+        self.room.load(ordering: .relaxed)
+    }
+
+    func put(_ piece: TapPiece) {
+        self.change { state in
+            state.pieces.append(piece)
+            state.bytes += piece.bytes.count
+            let isFull = state.pieces.count >= Self.pieceLimit || state.bytes >= Self.byteLimit
+            if isFull { self.room.store(false, ordering: .relaxed) }
+        }
+    }
+
+    /// Told of with the next piece, or at the end.
+    func skip(_ count: Int) {
+        self.skipped.wrappingAdd(count, ordering: .relaxed)
+    }
+
+    func finish() {
+        self.change { $0.isOver = true }
+    }
+
+    private func change(_ body: (inout sending State) -> Void) {
+        let waiting = self.state.withLock { state in
+            body(&state)
+            return state.waiting.take()
+        }
+        waiting?.resume()
+    }
+
+    /// What has come; waits while nothing has.
+    /// - Returns: `nil` at the end, or when the wait is cancelled. What was left out since the last piece is told by
+    ///   `remainder`.
+    func next() async -> Batch? {
+        while !Task.isCancelled {
+            let (batch, isOver) = self.state.withLock { state -> (Batch?, Bool) in
+                guard !state.pieces.isEmpty else { return (nil, state.isOver) }
+                defer {
+                    state.pieces = []
+                    state.bytes = 0
+                    self.room.store(true, ordering: .relaxed)
+                }
+                let skipped = self.skipped.exchange(0, ordering: .relaxed)
+                return (Batch(pieces: Array(state.pieces), skipped: skipped), state.isOver)
+            }
+            if let batch { return batch }
+            if isOver { return nil }
+            await self.wait()
+        }
+        return nil
+    }
+
+    /// Left out since the last piece.
+    var remainder: Int { self.skipped.load(ordering: .relaxed) }
+
+    private func wait() async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isDone = self.state.withLock { state in
+                    let isDone = !state.pieces.isEmpty || state.isOver || Task.isCancelled
+                    if !isDone { state.waiting = continuation }
+                    return isDone
+                }
+                if isDone { continuation.resume() }
+            }
+        } onCancel: {
+            self.state.withLock { $0.waiting.take() }?.resume()
+        }
+    }
+}
+
+/// Writes what a tap saw as JSON, in the form of the wire model.
+enum TapWriter {
+    /// - Parameter skipped: what was left out before it.
+    static func json(_ piece: TapPiece, skipped: Int) -> [UInt8] {
+        var text = JSONText(capacity: 128 + piece.bytes.count * 2)
+        text.beginObject()
+        text.member("number", piece.number)
+        text.member("at", time: piece.at)
+        text.member("way", piece.way.rawValue)
+        text.member("content", piece.content.rawValue)
+        text.member("sizeBytes", piece.count)
+        text.member("startsMessage", piece.startsMessage)
+        text.member("endsMessage", piece.endsMessage)
+        if piece.content == .text, let whole = String(validating: piece.bytes, as: UTF8.self) {
+            text.member("text", whole)
+        } else if piece.content != .frames {
+            text.member("data", Data(piece.bytes).base64EncodedString())
+        }
+        text.member("skipped", skipped)
+        text.endObject()
+        return text.bytes
+    }
+
+    static func end(skipped: Int) -> [UInt8] {
+        var text = JSONText(capacity: 32)
+        text.beginObject()
+        text.member("skipped", skipped)
+        text.endObject()
+        return text.bytes
+    }
+}

@@ -1,0 +1,240 @@
+import CoreMetrics
+import GatewayCore
+import HTTPTypes
+import Hummingbird
+import HummingbirdCore
+import NIOCore
+import SessionTasks
+import Synchronization
+
+/// `/metrics`, in the OpenMetrics text format.
+struct MetricsResource: Sendable {
+    let context: ControlContext
+
+    var operations: [Operation] {
+        [
+            Operation("getMetrics", .get, "/metrics", .metrics) { _ in
+                let text = await self.text()
+                return Response(
+                    status: .ok,
+                    headers: [
+                        .contentType: "application/openmetrics-text; version=1.0.0; charset=utf-8",
+                        .cacheControl: "no-store",
+                    ], body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
+            }
+        ]
+        .flatMap(\.alsoUnderVersion)
+    }
+
+    private func text() async -> String {
+        let figures = await self.context.gateway.figures()
+        var text = OpenMetricsText()
+        self.writeConnections(figures, to: &text)
+        self.writeTraffic(figures, to: &text)
+        self.writeCounters(self.context.gateway.counters.all, to: &text)
+        Self.writeDistributions(figures, to: &text)
+        self.writeOwn(to: &text)
+        text.end()
+        return text.text
+    }
+
+    private func writeConnections(_ figures: GatewayFigures, to text: inout OpenMetricsText) {
+        text.family("sluice_connections", .gauge, "Connections that live.")
+        let groups = figures.live.map { group, count in
+            (
+                labels: [
+                    ("kind", group.kind.rawValue), ("direction", group.isAccepted ? "accepted" : "opened"),
+                    ("state", group.stage.rawValue), ("route", group.route),
+                ], count: count
+            )
+        }
+        for group in groups.sorted(by: { "\($0.labels)" < "\($1.labels)" }) {
+            text.sample("sluice_connections", group.labels, group.count)
+        }
+        text.family("sluice_connections_stalled", .gauge, "Connections not read because their data has nowhere to go.")
+        text.sample("sluice_connections_stalled", [], figures.stalled)
+        text.family("sluice_queued_bytes", .gauge, unit: "bytes", "Payload waiting in the process.")
+        text.sample("sluice_queued_bytes", [], figures.queuedBytes)
+        text.family("sluice_loops", .gauge, "Event loops that carry connections.")
+        text.sample("sluice_loops", [], figures.loops)
+    }
+
+    private func writeTraffic(_ figures: GatewayFigures, to text: inout OpenMetricsText) {
+        let routes = figures.sums.sorted { $0.key < $1.key }
+        func family(
+            _ name: String, _ unit: String?, _ help: String, _ received: KeyPath<TrafficSums, UInt64>,
+            _ sent: KeyPath<TrafficSums, UInt64>
+        ) {
+            text.family(name, .counter, unit: unit, help)
+            for (route, sums) in routes {
+                text.sample("\(name)_total", [("route", route), ("way", "received")], sums[keyPath: received])
+                text.sample("\(name)_total", [("route", route), ("way", "sent")], sums[keyPath: sent])
+            }
+        }
+        family("sluice_payload_bytes", "bytes", "Payload of all connections.", \.bytesReceived, \.bytesSent)
+        family("sluice_messages", nil, "WebSocket messages.", \.messagesReceived, \.messagesSent)
+        family("sluice_frames", nil, "WebSocket frames of every kind.", \.framesReceived, \.framesSent)
+    }
+
+    /// `ended/PARTY/PHASE/CAUSE`, and the plain ones.
+    private func writeCounters(_ counters: [String: UInt64], to text: inout OpenMetricsText) {
+        text.family("sluice_connections_ended", .counter, "Connections that are over, by the reason.")
+        for (name, count) in counters.sorted(by: { $0.key < $1.key }) {
+            let parts = name.split(separator: "/")
+            guard parts.count == 4, parts[0] == "ended" else { continue }
+            let labels = [("party", parts[1]), ("phase", parts[2]), ("cause", parts[3])].map { ($0.0, String($0.1)) }
+            text.sample("sluice_connections_ended_total", labels, count)
+        }
+        text.family("sluice_incidents", .counter, "What was refused or failed.")
+        for (name, count) in counters.sorted(by: { $0.key < $1.key }) where !name.hasPrefix("ended/") {
+            text.sample("sluice_incidents_total", [("what", name)], count)
+        }
+    }
+
+    private static func writeDistributions(_ figures: GatewayFigures, to text: inout OpenMetricsText) {
+        let million = 1_000_000.0
+        text.family(
+            "sluice_handshake_seconds", .histogram, unit: "seconds",
+            "From a connection's beginning to its first payload.")
+        text.histogram("sluice_handshake_seconds", figures.handshakes, exponents: 6...25, divisor: million)
+        text.family("sluice_life_seconds", .histogram, unit: "seconds", "From there to the connection's end.")
+        text.histogram(
+            "sluice_life_seconds", figures.lives, exponents: stride(from: 10, through: 38, by: 2), divisor: million)
+        text.family("sluice_message_size_bytes", .histogram, unit: "bytes", "Payload of received WebSocket messages.")
+        text.histogram("sluice_message_size_bytes", figures.messageSizes, exponents: 0...28)
+        text.family("sluice_ping_rtt_seconds", .histogram, unit: "seconds", "From pings to their Pongs.")
+        text.histogram("sluice_ping_rtt_seconds", figures.roundTrips, exponents: 5...24, divisor: million)
+        text.family(
+            "sluice_added_latency_seconds", .histogram, unit: "seconds",
+            "From the read of what a tunnel relays until the kernel has taken it on the other side; of one read in 64.")
+        text.histogram("sluice_added_latency_seconds", figures.addedLatencies, exponents: 0...24, divisor: million)
+    }
+
+    private func writeOwn(to text: inout OpenMetricsText) {
+        text.family("sluice_control_requests", .counter, "Requests of the control plane.")
+        for (labels, value) in self.context.requests.all {
+            text.sample("sluice_control_requests_total", labels, value)
+        }
+        text.family("sluice_events", .counter, "Events noted.")
+        text.sample("sluice_events_total", [], self.context.gateway.journal?.last ?? 0)
+    }
+}
+
+/// A metrics factory of counters alone, that can be read.
+final class CounterShelf: MetricsFactory {
+    /// Counters that are told apart; what is beyond is not counted.
+    static let limit = 1024
+
+    private final class ShelfCounter: CounterHandler {
+        let labels: [(String, String)]
+        private let value = Atomic<Int64>(0)
+
+        init(_ labels: [(String, String)]) {
+            self.labels = labels
+        }
+
+        var current: Int64 { self.value.load(ordering: .relaxed) }
+
+        func increment(by amount: Int64) { self.value.add(amount, ordering: .relaxed) }
+        func reset() { self.value.store(0, ordering: .relaxed) }
+    }
+
+    private let counters = Mutex<[String: ShelfCounter]>([:])
+
+    var all: [(labels: [(String, String)], value: Int64)] {
+        self.counters.withLock { counters in
+            counters.sorted { $0.key < $1.key }.map { ($0.value.labels, $0.value.current) }
+        }
+    }
+
+    func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
+        let key = label + dimensions.map { " \($0.0)=\($0.1)" }.joined()
+        return self.counters.withLock { counters in
+            if let known = counters[key] { return known }
+            let made = ShelfCounter(dimensions)
+            if counters.count < Self.limit { counters[key] = made }
+            return made
+        }
+    }
+
+    func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler { NOOPMetricsHandler.instance }
+    func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
+        NOOPMetricsHandler.instance
+    }
+    func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler { NOOPMetricsHandler.instance }
+    func destroyCounter(_ handler: any CounterHandler) {}
+    func destroyMeter(_ handler: any MeterHandler) {}
+    func destroyRecorder(_ handler: any RecorderHandler) {}
+    func destroyTimer(_ handler: any TimerHandler) {}
+}
+
+/// Counts the control plane's own requests, by way of swift-metrics: one counter for each operation and status.
+final class RequestFigures: Sendable {
+    private let shelf = CounterShelf()
+
+    func answered(_ operation: String, status: Int) {
+        Counter(
+            label: "control_requests", dimensions: [("operation", operation), ("status", "\(status)")],
+            factory: self.shelf
+        ).increment()
+    }
+
+    /// Labels and values, in order of the labels.
+    var all: [(labels: [(String, String)], value: Int64)] { self.shelf.all }
+}
+
+/// Writes the OpenMetrics text format (OpenMetrics 1.0).
+package struct OpenMetricsText {
+    package enum Kind: String {
+        case counter, gauge, histogram
+    }
+
+    package private(set) var text = ""
+
+    package init() {}
+
+    /// Begins a family; its samples follow.
+    package mutating func family(_ name: String, _ kind: Kind, unit: String? = nil, _ help: String) {
+        self.text += "# TYPE \(name) \(kind.rawValue)\n"
+        if let unit { self.text += "# UNIT \(name) \(unit)\n" }
+        self.text += "# HELP \(name) \(Self.escaped(help))\n"
+    }
+
+    package mutating func sample(_ name: String, _ labels: [(String, String)] = [], _ value: String) {
+        self.text += name
+        if !labels.isEmpty {
+            let pairs = labels.map { "\($0.0)=\"\(Self.escaped($0.1))\"" }
+            self.text += "{\(pairs.joined(separator: ","))}"
+        }
+        self.text += " \(value)\n"
+    }
+
+    package mutating func sample(_ name: String, _ labels: [(String, String)] = [], _ value: some BinaryInteger) {
+        self.sample(name, labels, "\(value)")
+    }
+
+    /// A whole histogram.
+    /// - Parameters:
+    ///   - exponents: buckets, as powers of two of what was counted.
+    ///   - divisor: what was counted for one unit of the family: 1 000 000 where microseconds are shown as seconds.
+    package mutating func histogram(
+        _ name: String, _ distribution: Distribution, exponents: some Sequence<Int>, divisor: Double = 1
+    ) {
+        for exponent in exponents {
+            let bound = Double(UInt64(1) << UInt64(min(62, max(0, exponent)))) / divisor
+            self.sample("\(name)_bucket", [("le", "\(bound)")], distribution.count(upTo: exponent))
+        }
+        self.sample("\(name)_bucket", [("le", "+Inf")], distribution.count)
+        self.sample("\(name)_count", [], distribution.count)
+        self.sample("\(name)_sum", [], "\(Double(distribution.sum) / divisor)")
+    }
+
+    /// Everything is said.
+    package mutating func end() {
+        self.text += "# EOF\n"
+    }
+
+    private static func escaped(_ text: String) -> String {
+        text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
+    }
+}

@@ -1,6 +1,0 @@
-/// Where the gateway is in its life.
-package enum ServicePhase: String, Sendable, CaseIterable {
-    case starting
-    case ready
-    case draining
-}

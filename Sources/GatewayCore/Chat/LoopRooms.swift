@@ -1,0 +1,267 @@
+import DequeModule
+import StreamTransport
+
+/// The rooms as one loop sees them: its own members.
+///
+/// What is said is given to the members at the end of the event, to each all that waits for it at once. What the event's
+/// share of the turn (`TurnBudget`) does not suffice for follows in the next turns. As long as this loop, or another that
+/// the room has members on, is behind, those who say more are not read.
+final class ChatFloor {
+    /// To visit a member is to send to it: so many units of `TurnBudget`.
+    private static let visitWork = 8192
+    /// Messages that a member is given before it is the next one's turn.
+    private static let messagesPerVisit = 512
+    /// What is said between two looks at the members, in bytes as messages count for them, before who says more has to
+    /// wait.
+    private static let unheardLimit = 256 << 10
+    /// Taken at once of what another loop hands over, in the same bytes.
+    private static let arrivalPart = 64 << 10
+
+    private let hub: ChatHub
+    private let index: Int
+    private let loop: Loop
+    private var rooms: [String: ChatRoom] = [:]
+    private let backlog: ChatBacklog
+    private var lastNumber: UInt64 = 0
+
+    /// Rooms with messages that nobody has been offered.
+    private var unheard: [ChatRoom] = []
+    private var unheardCost = 0
+    /// Members with messages to be given.
+    private var ready: Deque<ChatSeat> = []
+    /// Loops that handed messages over.
+    private var arrivals: Deque<Int> = []
+    /// Members whose reading is paused.
+    private var held: [ChatSeat] = []
+    /// Rooms whose messages another loop is behind with, by loop.
+    private var heldRooms: [Int: [ChatRoom]] = [:]
+
+    /// Members wait for the next turn.
+    private var isBehind = false
+    private var awaitsTurnEnd = false
+    private var awaitsNextTurn = false
+
+    init(hub: ChatHub, loop: Loop, loopIndex: Int) {
+        self.hub = hub
+        self.loop = loop
+        self.index = loopIndex
+        self.backlog = ChatBacklog(limit: hub.backlogLimit)
+    }
+
+    // MARK: Members
+
+    func join(_ member: any ChatHearer, room name: String) -> ChatSeat {
+        let room = self.rooms[name] ?? ChatRoom(name, self.backlog)
+        self.rooms[name] = room
+        self.lastNumber += 1
+        self.hub.joined(name, onLoop: self.index)
+        return room.add(member, number: self.lastNumber)
+    }
+
+    /// What the member has said still goes to the others; it is read again if it was not.
+    func leave(_ seat: ChatSeat) {
+        guard let hearer = seat.hearer else { return }
+        let room = seat.room
+        room.remove(seat)
+        if room.isEmpty { self.rooms[room.name] = nil }
+        self.hub.left(room.name, onLoop: self.index)
+        if seat.isHeld {
+            seat.isHeld = false
+            hearer.resumeReading()
+        }
+    }
+
+    /// Gives a member's message to everyone else in its room. The member's reading is paused if the room is behind.
+    func say(_ message: ChatMessage, by seat: ChatSeat) {
+        guard seat.hearer != nil else { return }
+        let room = seat.room
+        room.append(message, from: seat.number)
+        self.unheardCost += message.cost
+        self.note(room)
+        if self.isBehind || !room.heldBy.isEmpty || self.unheardCost >= Self.unheardLimit { self.hold(seat) }
+    }
+
+    private func hold(_ seat: ChatSeat) {
+        guard !seat.isHeld else { return }
+        seat.isHeld = true
+        self.held.append(seat)
+        seat.hearer?.pauseReading()
+    }
+
+    /// The member's output takes more again.
+    func outputProgressed(_ seat: ChatSeat) {
+        guard seat.state == .blocked, seat.hearer?.takesMore == true else { return }
+        self.enqueue(seat)
+        self.workLater()
+    }
+
+    // MARK: Other loops
+
+    func messagesCame(from origin: Int) {
+        self.arrivals.append(origin)
+        self.workLater()
+    }
+
+    /// That loop has taken enough of what this one handed over.
+    func caughtUp(_ target: Int) {
+        for room in self.heldRooms.removeValue(forKey: target) ?? [] { room.heldBy.remove(target) }
+        self.releaseHeld()
+    }
+
+    private func carry(_ room: ChatRoom) {
+        let messages = room.takeOutgoing()
+        guard !messages.isEmpty else { return }
+        for target in self.hub.carry(messages, to: room.name, from: self.index)
+        where room.heldBy.insert(target).inserted {
+            self.heldRooms[target, default: []].append(room)
+        }
+    }
+
+    // MARK: Work
+
+    private func note(_ room: ChatRoom) {
+        if !room.isUnheard { self.unheard.append(room) }
+        room.isUnheard = true
+        self.workLater()
+    }
+
+    private func workLater() {
+        guard !self.awaitsTurnEnd else { return }
+        self.awaitsTurnEnd = true
+        self.loop.atTurnEnd(self)
+    }
+
+    private func work() {
+        self.offerUnheard()
+        var hadNoneReady = self.ready.isEmpty
+        while !self.loop.budgetIsSpent {
+            if let seat = self.ready.popFirst() {
+                self.serve(seat)
+            } else if let origin = self.arrivals.popFirst() {
+                self.receive(from: origin)
+            } else {
+                break
+            }
+            hadNoneReady = hadNoneReady || self.ready.isEmpty
+        }
+        self.isBehind = !self.ready.isEmpty
+        if hadNoneReady { self.releaseHeld() }
+        if self.isBehind || !self.arrivals.isEmpty { self.workInNextTurn() }
+    }
+
+    private func workInNextTurn() {
+        guard !self.awaitsNextTurn else { return }
+        self.awaitsNextTurn = true
+        self.loop.inNextTurn(self)
+    }
+
+    private func offerUnheard() {
+        guard !self.unheard.isEmpty else { return }
+        let rooms = self.unheard
+        self.unheard = []
+        self.unheardCost = 0
+        for room in rooms {
+            room.isUnheard = false
+            self.carry(room)
+            self.offer(room)
+        }
+    }
+
+    /// Queues the room's members, and sends away those whom what was said leaves too far behind.
+    private func offer(_ room: ChatRoom) {
+        var late: [ChatSeat] = []
+        for seat in room.seats.values where room.hasMore(for: seat) {
+            switch seat.state {
+            case .idle: self.enqueue(seat)
+            case .ready: break
+            case .blocked: if room.isTooFarBehind(seat) { late.append(seat) }
+            }
+        }
+        for seat in late { seat.hearer?.fellBehind() }
+        room.trim()
+    }
+
+    private func enqueue(_ seat: ChatSeat) {
+        seat.room.set(seat, .ready)
+        self.ready.append(seat)
+    }
+
+    /// Gives one member what waits for it, as far as its output and the share of the turn reach.
+    private func serve(_ seat: ChatSeat) {
+        let room = seat.room
+        self.loop.spend(Self.visitWork)
+        var left = Self.messagesPerVisit
+        while seat.state == .ready, let hearer = seat.hearer, room.hasMore(for: seat) {
+            guard left > 0, !self.loop.budgetIsSpent else { return self.ready.append(seat) }
+            guard hearer.takesMore else { return self.block(seat, hearer) }
+            guard let entry = room.take(for: seat) else { break }
+            left -= 1
+            guard entry.speaker != seat.number else { continue }
+            self.loop.spend(TurnBudget.frame + entry.message.bytes.count)
+            hearer.hear(entry.message)
+        }
+        if seat.state == .ready { room.set(seat, .idle) }
+    }
+
+    private func block(_ seat: ChatSeat, _ hearer: any ChatHearer) {
+        seat.room.set(seat, .blocked)
+        if seat.room.isTooFarBehind(seat) { return hearer.fellBehind() }
+        hearer.awaitProgress()
+    }
+
+    private func receive(from origin: Int) {
+        let part = self.hub.take(from: origin, to: self.index, upTo: Self.arrivalPart)
+        if part.hasMore { self.arrivals.append(origin) }
+        self.loop.spend(TurnBudget.frame * part.messages.count)
+        var touched: [ChatRoom] = []
+        for (name, message) in part.messages {
+            guard let room = self.rooms[name] else { continue }
+            room.append(message, from: 0)
+            if touched.last !== room { touched.append(room) }
+        }
+        for room in touched { self.offer(room) }
+    }
+
+    /// Reads on from those who had to wait, but for those whose room another loop is behind with.
+    private func releaseHeld() {
+        guard !self.held.isEmpty, !self.isBehind else { return }
+        let seats = self.held
+        self.held = []
+        for seat in seats where seat.isHeld {
+            guard seat.room.heldBy.isEmpty else {
+                self.held.append(seat)
+                continue
+            }
+            seat.isHeld = false
+            seat.hearer?.resumeReading()
+        }
+    }
+
+    // MARK: Place
+
+    /// The floor of the loop that the caller is on; `nil` while the gateway has none.
+    static func current(on loop: Loop) -> ChatFloor? {
+        loop.local(ChatFloorPlace.self) { ChatFloorPlace() }.floor
+    }
+
+    func settle() {
+        self.loop.local(ChatFloorPlace.self) { ChatFloorPlace() }.floor = self
+    }
+}
+
+extension ChatFloor: TurnEndTarget {
+    func turnEnded() {
+        self.awaitsTurnEnd = false
+        self.work()
+    }
+
+    func nextTurnCame() {
+        self.awaitsNextTurn = false
+        self.work()
+    }
+}
+
+/// Where a loop finds its floor, which the gateway's part on that loop keeps: a floor leads back to all loops.
+final class ChatFloorPlace {
+    weak var floor: ChatFloor?
+}

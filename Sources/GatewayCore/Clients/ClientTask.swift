@@ -1,0 +1,173 @@
+import SessionTasks
+import StreamTransport
+import TLSEngine
+import WebSocketProtocol
+
+/// A connection that somebody in charge wants opened.
+package struct ClientOrder: Sendable {
+    package let url: EndpointURL
+    /// Path and query of a WebSocket, percent-encoded.
+    package var resource = "/"
+    package var fields: [HTTPField] = []
+    package var subprotocols: [String] = []
+    package var deflate: DeflatePolicy?
+    /// For `tls` and `wss`, and for a stream that starts TLS later.
+    package var context: TLSContext?
+    /// The name that is asked for and verified; `nil` is the URL's host.
+    package var serverName: String?
+    package var keepAlive = KeepAliveSettings()
+    package var options = WebSocketOptions()
+    /// For name resolution and connecting together.
+    package var connectTimeout: Duration = .seconds(10)
+    package var priority: Float = 0.5
+    package var description: String?
+    package var labels: [String: String] = [:]
+    /// Asked of each address before it is tried; `nil` permits all.
+    package var permits: (@Sendable (SocketAddress) -> Bool)?
+    /// Told of each step of the opening, on its loop.
+    package var watch: (@Sendable (OpeningStep) -> Void)?
+
+    package init(_ url: EndpointURL) {
+        self.url = url
+    }
+
+    var target: OpeningTarget {
+        var target = OpeningTarget(self.url.connectTarget)
+        target.socket = self.keepAlive.socketOptions
+        target.connectTimeout = self.connectTimeout
+        target.permits = self.permits
+        target.watch = self.watch
+        guard self.url.scheme.speaksTLS, let context = self.context else { return target }
+        var secure = SecureSettings(context: context, serverName: self.serverName ?? self.url.hostName)
+        secure.timeout = self.options.handshakeTimeout
+        target.secure = secure
+        return target
+    }
+
+    var handshake: ClientHandshake {
+        ClientHandshake(
+            authority: self.url.authority, target: self.resource, subprotocols: self.subprotocols,
+            offers: self.deflate?.offers ?? [], fields: self.fields)
+    }
+}
+
+/// What was opened by command: a connection, or a tunnel between two.
+protocol OrderedConnection: LiveConnection {
+    /// What was asked for; of a tunnel, downstream.
+    var url: String { get }
+    /// Of a tunnel, what was asked for upstream.
+    var upstreamURL: String? { get }
+    /// When payload could flow; `nil` before.
+    var openedAt: MonotonicInstant? { get }
+    /// What its tasks have counted.
+    var records: [TaskRecord] { get }
+}
+
+extension OrderedConnection {
+    var key: ConnectionKey { ConnectionKey(self.identifier) }
+    var routeName: String? { nil }
+}
+
+extension GatewayEvent {
+    init(_ kind: Kind, of connection: any OrderedConnection) {
+        self.init(kind)
+        self.connection = connection.key
+        self.url = connection.url
+        self.upstream = connection.upstreamURL
+    }
+}
+
+/// The task that carries out one order, up to the point where payload can flow. On its loop.
+struct OrderedTask {
+    /// How a task came to its end.
+    struct End {
+        let failure: TaskFailure?
+        let cause: TerminationCause
+
+        /// Whose end it is: of the connection on `side`, unless we lacked what it needs.
+        func party(_ side: TunnelSide) -> TerminationParty {
+            if case .cannotConnect(let fault) = self.failure, fault.isOwnLack {
+                .gateway
+            } else {
+                TerminationParty(side)
+            }
+        }
+    }
+
+    let url: String
+    let link: TunnelLink
+    /// The request as it is shown, where anybody may ask for it.
+    private let handshake: ClientHandshake?
+
+    /// - Parameter startsPaused: no message is read before a relay is attached.
+    init(_ order: ClientOrder, on gateway: LoopGateway, startsPaused: Bool = false) {
+        self.url = order.url.description
+        if order.url.scheme.speaksWebSocket {
+            let handshake = order.handshake
+            let opening = ClientOpening(target: order.target, handshake: handshake, deflate: order.deflate)
+            self.link = .webSocket(
+                WebSocketTask(
+                    opening: opening, on: gateway.loop, options: order.options, startsPaused: startsPaused))
+            self.handshake = gateway.shared.keepsHandshakes ? handshake : nil
+        } else {
+            self.link = .stream(StreamTask(to: order.target, on: gateway.loop))
+            self.handshake = nil
+        }
+        self.link.record.priority = order.priority
+        if let description = order.description { self.link.record.update { $0.label = description } }
+    }
+
+    var webSocket: WebSocketTask? {
+        if case .webSocket(let task) = self.link { task } else { nil }
+    }
+
+    /// - Parameters:
+    ///   - opened: called once, if it opens.
+    ///   - ended: called once, when it is over.
+    func start(opened: @escaping () -> Void, ended: @escaping (End) -> Void) {
+        switch self.link {
+        case .stream(let task):
+            task.openObserver = opened
+            task.whenEnded { failure in
+                ended(End(failure: failure, cause: failure.map { TerminationCause($0) } ?? .clean(closeCode: nil)))
+            }
+            task.resumeOnLoop()
+        case .webSocket(let task):
+            task.openObserver = opened
+            task.whenEnded { end in
+                let cause = end.failure.map { TerminationCause($0) } ?? CloseSignal(code: end.code?.rawValue).cause
+                ended(End(failure: end.failure, cause: cause))
+            }
+            task.resumeOnLoop()
+        }
+    }
+
+    /// The task has a new owner: nobody here hears of its end.
+    func handOver() {
+        switch self.link {
+        case .stream(let task): task.forgetEndObservers()
+        case .webSocket(let task): task.forgetEndObservers()
+        }
+    }
+
+    /// Ends it wherever it is, its opening included; a WebSocket that stands is told this code.
+    func giveUp(_ code: CloseCode) {
+        switch self.link {
+        case .stream(let task): task.cancelOnLoop()
+        case .webSocket(let task) where task.record.openedAt == nil: task.cancelOnLoop()
+        case .webSocket(let task): task.fail(with: code, reason: [])
+        }
+    }
+
+    func report(_ key: ConnectionKey, createdAt: MonotonicInstant, at now: MonotonicInstant) -> ConnectionReport {
+        let kind: ConnectionKind = self.webSocket == nil ? .stream : .webSocket
+        var report = ConnectionReport(
+            key, kind, isAccepted: false, stage: .opening, createdAt: createdAt, takenAt: now)
+        report.url = self.url
+        report.read(self.link)
+        if let handshake = self.handshake, let response = self.webSocket?.response {
+            report.handshake = HandshakeFacts(handshake.shown, response: response.shown)
+        }
+        return report
+    }
+}

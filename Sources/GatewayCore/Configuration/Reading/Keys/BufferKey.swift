@@ -1,5 +1,0 @@
-/// Keys of `buffer`.
-package enum BufferKey: String, CaseIterable, Sendable {
-    case high
-    case low
-}

@@ -1,7 +1,0 @@
-/// Keys of `compress`.
-package enum CompressionKey: String, CaseIterable, Sendable {
-    case level
-    case minSize = "min-size"
-    case contextTakeover = "context-takeover"
-    case windowBits = "window-bits"
-}

@@ -1,5 +1,0 @@
-/// Keys of an entry of `endpoints`.
-package enum EndpointKey: String, CaseIterable, Sendable {
-    case url
-    case weight
-}

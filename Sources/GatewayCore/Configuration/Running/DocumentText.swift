@@ -1,0 +1,123 @@
+import Yams
+
+/// Values that are not shown to everybody who may look at a configuration.
+extension DocumentNode {
+    /// What stands for such a value. Where it comes back in a change, the value stays what it was.
+    package static let hiddenText = "(hidden)"
+
+    private static let secretKeys: Set<String> = ["password", "token"]
+    private static let secretFields: Set<String> = ["authorization", "proxy-authorization", "cookie"]
+
+    /// Whether the value behind the last of `keys` is one.
+    package static func isSecret(_ keys: [String]) -> Bool {
+        guard let last = keys.last else { return false }
+        return self.secretKeys.contains(last)
+            || keys.dropLast().last == RouteKey.headers.rawValue && self.secretFields.contains(last.lowercased())
+    }
+
+    /// The same with the values of passwords and of headers that carry credentials hidden.
+    package func hidingSecrets(below keys: [String] = []) -> DocumentNode {
+        switch self.content {
+        case .empty: self
+        case .scalar(let text):
+            DocumentNode(
+                .scalar(Self.isSecret(keys) ? Self.hiddenText : Self.hidingField(text, keys)), origin: self.origin)
+        case .sequence(let nodes):
+            DocumentNode(.sequence(nodes.map { $0.hidingSecrets(below: keys) }), origin: self.origin)
+        case .mapping(let entries):
+            DocumentNode(
+                .mapping(
+                    entries.map { entry in
+                        Entry(
+                            key: entry.key, origin: entry.origin,
+                            value: entry.value.hidingSecrets(below: keys + [entry.key]))
+                    }), origin: self.origin)
+        }
+    }
+
+    /// A header may be written as a line of its own.
+    private static func hidingField(_ text: String, _ keys: [String]) -> String {
+        guard keys.last == RouteKey.headers.rawValue, let colon = text.firstIndex(of: ":"),
+            self.secretFields.contains(text[..<colon].lowercased())
+        else { return text }
+        return "\(text[...colon]) \(self.hiddenText)"
+    }
+
+    /// Takes from `former` what is hidden here. What has no counterpart there stays hidden.
+    package func restoringSecrets(from former: DocumentNode?, below keys: [String] = []) -> DocumentNode {
+        guard let former else { return self }
+        switch (self.content, former.content) {
+        case (.scalar(let text), .scalar(let formerText)):
+            let isHidden =
+                Self.isSecret(keys)
+                ? text == Self.hiddenText : text != formerText && text == Self.hidingField(formerText, keys)
+            return isHidden ? former : self
+        case (.sequence(let nodes), .sequence(let formerNodes)):
+            let counterparts = Self.counterparts(of: nodes, in: formerNodes)
+            let restored = zip(nodes, counterparts).map { $0.restoringSecrets(from: $1, below: keys) }
+            return DocumentNode(.sequence(restored), origin: self.origin)
+        case (.mapping(let entries), .mapping):
+            let restored = entries.map { entry in
+                Entry(
+                    key: entry.key, origin: entry.origin,
+                    value: entry.value.restoringSecrets(from: former[entry.key], below: keys + [entry.key]))
+            }
+            return DocumentNode(.mapping(restored), origin: self.origin)
+        default: return self
+        }
+    }
+
+    /// By name where there is one, else by place.
+    private static func counterparts(of nodes: [DocumentNode], in former: [DocumentNode]) -> [DocumentNode?] {
+        nodes.enumerated().map { index, node in
+            if let name = node["name"]?.text { return former.first { $0["name"]?.text == name } }
+            return former.indices.contains(index) ? former[index] : nil
+        }
+    }
+
+    /// Where something is still hidden that nobody knows.
+    package func unknownSecrets(at path: ConfigurationKeyPath = .root, below keys: [String] = [])
+        -> [ConfigurationKeyPath]
+    {
+        switch self.content {
+        case .empty: return []
+        case .scalar(let text):
+            let isHidden = Self.isSecret(keys) ? text == Self.hiddenText : text.hasSuffix(": \(Self.hiddenText)")
+            return isHidden ? [path] : []
+        case .sequence(let nodes):
+            return nodes.enumerated().flatMap { $1.unknownSecrets(at: path.index($0), below: keys) }
+        case .mapping(let entries):
+            return entries.flatMap { $0.value.unknownSecrets(at: path.key($0.key), below: keys + [$0.key]) }
+        }
+    }
+}
+
+/// Writes documents as YAML that reads back as the same.
+package enum YAMLText {
+    /// - Returns: `nil` where the writer of YAML fails, which it does for want of memory alone.
+    package static func text(of document: DocumentNode) -> String? {
+        try? Yams.serialize(node: self.node(document), width: -1, allowUnicode: true)
+    }
+
+    private static func node(_ node: DocumentNode) -> Node {
+        switch node.content {
+        case .empty: .scalar(Node.Scalar("null", Tag(.implicit), .plain))
+        case .scalar(let text): .scalar(Self.scalar(text))
+        case .sequence(let nodes): .sequence(Node.Sequence(nodes.map(self.node), Tag(.implicit), .any))
+        case .mapping(let entries):
+            .mapping(
+                Node.Mapping(
+                    entries.map { (Node.scalar(Self.scalar($0.key)), self.node($0.value)) }, Tag(.implicit), .any))
+        }
+    }
+
+    /// What our own reader, or another one, would take for nothing or for another kind of value stands in quotation marks.
+    private static func scalar(_ text: String) -> Node.Scalar {
+        let isPlain =
+            text.utf8.first.map { NameText.isAlphanumeric($0) || $0 == UInt8(ascii: "/") } ?? false
+            && text.utf8.allSatisfy { byte in
+                NameText.isAlphanumeric(byte) || "-_./ ".utf8.contains(byte)
+            } && !["null", "yes", "no", "on", "off"].contains(text.lowercased()) && text.utf8.last != UInt8(ascii: " ")
+        return Node.Scalar(text, Tag(.implicit), isPlain ? .plain : .doubleQuoted)
+    }
+}

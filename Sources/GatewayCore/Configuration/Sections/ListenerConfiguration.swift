@@ -1,0 +1,343 @@
+/// A bound address with its settings.
+package struct ListenerConfiguration: Sendable, Equatable {
+    /// Unique among listeners: letters, digits, `-`, `_`, `.`; 1 to 64 of them.
+    package var name: String
+    package var address: ListenAddress
+    package var kind: ListenerKind
+    /// TLS and plain connections share the port, told apart by their first byte. Only with the kinds `tls` and `wss`;
+    /// a plain connection is then treated as `tcp` or `ws`.
+    package var acceptsPlain = false
+    /// Present exactly when `kind` speaks TLS.
+    package var tls: ServerTLSSettings?
+    /// The route that every connection takes. Present exactly for the kinds without requests: `tcp`, `tls`, `unix`.
+    package var route: String?
+    package var proxyProtocol = ProxyProtocolAcceptance()
+    /// Peers whose `Forwarded` and `X-Forwarded-*` fields are believed and extended; from others they are replaced.
+    package var trustedForwarders: [AddressBlock] = AddressBlock.loopback
+    package var limits = ListenerLimits()
+    package var keepAlive = KeepAliveSettings()
+    /// Connections that may wait in the kernel to be accepted, 1 to 65 535; the kernel holds it to net.core.somaxconn.
+    package var backlog = 4096
+
+    package init(name: String, address: ListenAddress, kind: ListenerKind) {
+        self.name = name
+        self.address = address
+        self.kind = kind
+    }
+}
+
+/// What connections of a listener speak.
+package enum ListenerKind: String, Sendable, Equatable, CaseIterable {
+    /// A plain byte stream over TCP (or an adopted socket).
+    case tcp
+    /// A byte stream inside TLS.
+    case tls
+    /// WebSocket requests in the clear.
+    case ws
+    /// WebSocket requests inside TLS.
+    case wss
+    /// A plain byte stream over a Unix socket.
+    case unix
+
+    package var speaksWebSocket: Bool {
+        switch self {
+        case .ws, .wss: true
+        case .tcp, .tls, .unix: false
+        }
+    }
+
+    package var speaksTLS: Bool {
+        switch self {
+        case .tls, .wss: true
+        case .tcp, .ws, .unix: false
+        }
+    }
+}
+
+/// Where a listener takes its connections from.
+package enum ListenAddress: Sendable, Hashable {
+    /// Port 0 lets the system pick a free one, which is then printed and logged.
+    case tcp(IPAddress, port: UInt16)
+    /// All addresses of both families on one port, written `*`.
+    case tcpAny(port: UInt16)
+    /// A socket file of at most 107 bytes of path, made with the permission bits `mode`.
+    case unix(path: String, mode: UInt32)
+    /// A socket that the service supervisor opened and handed over (`LISTEN_FDS`).
+    case adopted(AdoptedSocket)
+}
+
+extension ListenAddress: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .tcp(.v6(let high, let low), let port): "[\(IPAddress.v6(high: high, low: low))]:\(port)"
+        case .tcp(let address, let port): "\(address):\(port)"
+        case .tcpAny(let port): "*:\(port)"
+        case .unix(let path, _): path
+        case .adopted(let socket): "systemd:\(socket)"
+        }
+    }
+}
+
+/// Which of the handed-over sockets is meant.
+package enum AdoptedSocket: Sendable, Hashable, CustomStringConvertible {
+    /// By its `FileDescriptorName=` (from `LISTEN_FDNAMES`).
+    case name(String)
+    /// By its place, 0 for the first (descriptor 3).
+    case index(Int)
+
+    package var description: String {
+        switch self {
+        case .name(let name): name
+        case .index(let index): String(index)
+        }
+    }
+}
+
+/// What a listener admits. Each refusal is counted.
+package struct ListenerLimits: Sendable, Equatable {
+    /// Open connections of this listener; above it 503, or a reset for raw kinds. 1 to 10 000 000.
+    package var maximumConnections = 32_768
+    /// Open connections of one client address (an IPv6 client counts by its /64); above it 429, or a reset. 1 to 10
+    /// 000 000.
+    package var maximumConnectionsPerClient = 16_384
+    package var acceptRate = AcceptRate()
+    /// From accepting to the end of the PROXY header, the TLS handshake and the opening handshake together. 100 ms to
+    /// 10 min.
+    package var handshakeTimeout: Duration = .seconds(10)
+    /// TLS handshakes under way at once, of all clients; more wait for their turn. 1 to 1 000 000.
+    package var maximumHandshakes = 1024
+    /// Bytes that a client may send before its TLS handshake is over; more end the connection. 4 KiB to 1 MiB.
+    package var maximumHandshakeSize = 64 * 1024
+    /// Bytes of an opening handshake's request up to its empty line; above it 431. 1 KiB to 1 MiB.
+    package var maximumHeaderSize = 16 * 1024
+    /// Header fields of an opening handshake; above it 431. 8 to 10 000.
+    package var maximumHeaderCount = 100
+
+    package init() {}
+}
+
+/// A bucket of tokens: each accepted connection takes one; without one it is refused.
+package struct AcceptRate: Sendable, Equatable {
+    /// Tokens that come back each second, 1 to 10 000 000.
+    package var perSecond = 50_000
+    /// Tokens that a quiet time saves up, 1 to 10 000 000.
+    package var burst = 50_000
+
+    package init() {}
+
+    package init(perSecond: Int, burst: Int) {
+        self.perSecond = perSecond
+        self.burst = burst
+    }
+}
+
+/// Whether connections of a listener may begin with a PROXY protocol header, version 1 or 2.
+package struct ProxyProtocolAcceptance: Sendable, Equatable {
+    package enum Mode: String, Sendable, Equatable, CaseIterable {
+        /// Bytes that look like a header are ordinary bytes.
+        case off
+        /// A header from a trusted peer is believed; without one the peer itself is the client. From any other peer the
+        /// bytes are ordinary bytes.
+        case accept
+        /// Every connection must begin with a header and come from a trusted peer; others are reset.
+        case require
+    }
+
+    package var mode = Mode.off
+    /// Peers whose header is believed.
+    package var trusted: [AddressBlock] = AddressBlock.loopback
+
+    package init() {}
+}
+
+/// The form of a PROXY protocol header.
+package enum ProxyProtocolVersion: String, Sendable, Equatable, CaseIterable {
+    /// A line of text.
+    case v1
+    /// Binary.
+    case v2
+}
+
+/// How the kernel notices that the other end of a TCP connection is gone. Without effect on Unix sockets.
+package struct KeepAliveSettings: Sendable, Equatable {
+    /// Silence before the first probe, 1 s to 9 h; `nil` sends none.
+    package var idle: Duration? = .seconds(60)
+    /// Between probes, 1 s to 9 h.
+    package var interval: Duration = .seconds(15)
+    /// Unanswered probes before the connection counts as dead, 1 to 127.
+    package var probes = 4
+    /// How long written bytes may stay unacknowledged, or a peer may keep its window shut (`TCP_USER_TIMEOUT`), 1 s to
+    /// 1 day;
+    /// `nil` leaves the kernel's own patience of about 15 minutes.
+    package var userTimeout: Duration? = .seconds(300)
+
+    package init() {}
+}
+
+/// permessage-deflate (RFC 7692), where it is on.
+package struct CompressionPolicy: Sendable, Equatable {
+    /// zlib's effort, 1 (fast) to 9 (small).
+    package var level = 6
+    /// Messages of fewer bytes leave as they are. 0 to 1 MiB.
+    package var minimumSize = 64
+    /// The compression state lives on from message to message: smaller messages, more memory for each connection.
+    package var keepsContext = true
+    /// Size of our window as a power of two, 9 to 15.
+    package var windowBits = 15
+
+    package init() {}
+}
+
+/// Keys of an entry of `listeners`.
+package enum ListenerKey: String, CaseIterable, Sendable {
+    case name
+    case listen
+    case mode
+    case plainAndTLS = "plain-and-tls"
+    case tls
+    case route
+    case proxyProtocol = "proxy-protocol"
+    case proxyProtocolTrusted = "proxy-protocol-trusted"
+    case forwardingTrusted = "forwarding-trusted"
+    case maxConnections = "max-connections"
+    case maxConnectionsPerClient = "max-connections-per-client"
+    case acceptRate = "accept-rate"
+    case acceptBurst = "accept-burst"
+    case handshakeTimeout = "handshake-timeout"
+    case maxTLSHandshakes = "max-tls-handshakes"
+    case maxTLSHandshakeSize = "max-tls-handshake-size"
+    case maxHeaderSize = "max-header-size"
+    case maxHeaderCount = "max-header-count"
+    case keepAlive = "keep-alive"
+    case userTimeout = "user-timeout"
+    case backlog
+}
+
+/// Keys of `keep-alive`.
+package enum KeepAliveKey: String, CaseIterable, Sendable {
+    case idle
+    case interval
+    case probes
+}
+
+/// Keys of `compress`.
+package enum CompressionKey: String, CaseIterable, Sendable {
+    case level
+    case minSize = "min-size"
+    case contextTakeover = "context-takeover"
+    case windowBits = "window-bits"
+}
+
+extension ListenerConfiguration {
+    init(reading section: SectionReader<ListenerKey>) {
+        let name = section.required(.name, as: .name)
+        let url = section.required(.listen, as: .listenURL)
+        self.init(
+            name: name ?? "", address: url?.address ?? .tcp(.loopback, port: 0), kind: url?.kind ?? .tcp)
+        section.read(.plainAndTLS, into: &self.acceptsPlain, as: .boolean)
+        section.readOptional(.route, into: &self.route, as: .name)
+        section.read(.proxyProtocol, into: &self.proxyProtocol.mode, as: .choice)
+        section.readList(.proxyProtocolTrusted, into: &self.proxyProtocol.trusted, as: .addressBlock)
+        section.readList(.forwardingTrusted, into: &self.trustedForwarders, as: .addressBlock)
+        section.read(.backlog, into: &self.backlog, as: .integer(1...65_535))
+        self.limits = ListenerLimits(reading: section)
+        self.keepAlive = KeepAliveSettings(reading: section.section(.keepAlive))
+        section.readOrNone(
+            .userTimeout, into: &self.keepAlive.userTimeout, as: .duration(.seconds(1) ... .seconds(86_400)))
+        let tls = section.section(.tls, keys: ServerTLSKey.self).map { ServerTLSSettings(reading: $0) }
+        self.readMode(section)
+        guard let url else { return }
+        self.tls = url.kind.speaksTLS ? tls : nil
+        Self.check(url, in: section)
+    }
+
+    private mutating func readMode(_ section: SectionReader<ListenerKey>) {
+        section.declare(.mode, as: .permissions)
+        guard section.has(.mode) else { return }
+        guard case .unix(let path, let standard) = self.address else {
+            guard section.problems.isSound(section.path(.listen)) else { return }
+            section.add(.mode, expected: "no mode, as only a Unix socket has one", remedy: "leave it out")
+            return
+        }
+        self.address = .unix(path: path, mode: section.value(.mode, as: .permissions) ?? standard)
+    }
+
+    /// What a kind of listener needs and what it cannot have.
+    private static func check(_ url: ListenURL, in section: SectionReader<ListenerKey>) {
+        let kind = url.kind
+        if !url.resource.isEmpty {
+            section.add(.listen, expected: "an address without a path", remedy: "give the path to a route")
+        }
+        if kind.speaksTLS, !section.has(.tls) {
+            section.add(
+                .tls, expected: "a certificate for \(kind.rawValue)://", found: "none",
+                remedy: "give the listener a certificate and its key")
+        }
+        if !kind.speaksTLS {
+            for key in [ListenerKey.tls, .plainAndTLS]
+            where section.has(key) && section.value(.plainAndTLS, as: .boolean) != false {
+                section.add(
+                    key, expected: "no \(key.rawValue) on a \(kind.rawValue) listener",
+                    remedy: "listen with \(kind.speaksWebSocket ? "wss" : "tls")://, or leave it out")
+            }
+        }
+        if kind.speaksWebSocket, section.has(.route) {
+            section.add(
+                .route,
+                expected: "no route on a \(kind.rawValue) listener, as its requests choose one by host and path",
+                remedy: "give the route a path, and its listeners if it is for this one alone")
+        } else if !kind.speaksWebSocket, !section.has(.route) {
+            section.add(
+                .route, expected: "the route that connections of a \(kind.rawValue) listener take", found: "nothing",
+                remedy: "add route: NAME")
+        }
+    }
+}
+
+extension ListenerLimits {
+    init(reading section: SectionReader<ListenerKey>) {
+        self.init()
+        section.read(.maxConnections, into: &self.maximumConnections, as: .integer(1...10_000_000))
+        section.read(.maxConnectionsPerClient, into: &self.maximumConnectionsPerClient, as: .integer(1...10_000_000))
+        section.read(
+            .handshakeTimeout, into: &self.handshakeTimeout, as: .duration(.milliseconds(100) ... .seconds(600)))
+        section.read(.maxTLSHandshakes, into: &self.maximumHandshakes, as: .integer(1...1_000_000))
+        section.read(.maxTLSHandshakeSize, into: &self.maximumHandshakeSize, as: .size(4096...1_048_576))
+        section.read(.maxHeaderSize, into: &self.maximumHeaderSize, as: .size(1024...1_048_576))
+        section.read(.maxHeaderCount, into: &self.maximumHeaderCount, as: .integer(8...10_000))
+        if let rate = section.value(.acceptRate, as: .rate(1...10_000_000)) {
+            self.acceptRate = AcceptRate(perSecond: rate, burst: rate)
+        }
+        section.read(.acceptBurst, into: &self.acceptRate.burst, as: .integer(1...10_000_000))
+    }
+}
+
+extension KeepAliveSettings {
+    /// - Parameter section: `nil` where nothing was written.
+    init(reading section: SectionReader<KeepAliveKey>?) {
+        self.init()
+        guard let section else { return }
+        section.readOrNone(.idle, into: &self.idle, as: .duration(.probing))
+        section.read(.interval, into: &self.interval, as: .duration(.probing))
+        section.read(.probes, into: &self.probes, as: .integer(1...127))
+    }
+}
+
+extension CompressionPolicy {
+    /// `true`, `false`, or a mapping, which turns it on.
+    static func read(_ section: SectionReader<RouteKey>) -> CompressionPolicy? {
+        switch section.valueOrSection(.compress, as: .boolean, keys: CompressionKey.self) {
+        case nil: nil
+        case .value(let isOn)?: isOn == true ? CompressionPolicy() : nil
+        case .section(let inner)?: CompressionPolicy(reading: inner)
+        }
+    }
+
+    private init(reading section: SectionReader<CompressionKey>) {
+        self.init()
+        section.read(.level, into: &self.level, as: .integer(1...9))
+        section.read(.minSize, into: &self.minimumSize, as: .size(0...1_048_576))
+        section.read(.contextTakeover, into: &self.keepsContext, as: .boolean)
+        section.read(.windowBits, into: &self.windowBits, as: .integer(9...15))
+    }
+}

@@ -1,0 +1,343 @@
+/// Which connections go where, and how their bytes are carried.
+package struct RouteConfiguration: Sendable, Equatable {
+    /// Unique among routes; the form of a listener's name.
+    package var name: String
+    /// Listeners whose requests are compared with this route; empty is every `ws` and `wss` listener.
+    package var listeners: [String] = []
+    /// The request's host; `nil` is any.
+    package var host: HostPattern?
+    /// The request's path. `nil` for a route that only raw listeners take, by its name.
+    package var path: PathPattern?
+    package var target: RouteTarget
+    /// Pages that may connect, by the request's `Origin`; empty is all of them, and requests without `Origin` always
+    /// pass. Others get 403.
+    package var origins: [OriginPattern] = []
+    /// Subprotocols this route speaks, in order of preference; a client that offers none of them is connected without
+    /// one. In front of a WebSocket upstream they limit what is passed on of the client's offers, and the upstream
+    /// chooses; empty passes all of them on. In front of a stream the framing's own stands behind them; empty chooses
+    /// none elsewhere.
+    package var subprotocols: [String] = []
+    /// The client's query is appended to the target's resource. Only towards WebSocket upstreams.
+    package var passesQuery = true
+    /// Fields added to the opening handshake towards a WebSocket upstream.
+    package var headers: [ExtraHeader] = []
+    /// Header written first on connections to the upstream, before TLS, naming the client; `nil` writes none.
+    package var proxyProtocol: ProxyProtocolVersion?
+    package var tunnel = TunnelSettings()
+
+    package init(name: String, path: PathPattern?, target: RouteTarget) {
+        self.name = name
+        self.path = path
+        self.target = target
+    }
+
+    /// The subprotocol for a client whose bytes go to a stream: the first of its offers that is listed, else the
+    /// framing's own if it is offered.
+    func subprotocol(towardStream offered: [String]) -> String? {
+        offered.first { self.subprotocols.contains($0) } ?? offered.first { $0 == self.tunnel.framing.subprotocol }
+    }
+}
+
+/// Where a route leads.
+package enum RouteTarget: Sendable, Equatable {
+    /// A named upstream.
+    case upstream(String)
+    /// One address, with an upstream's defaults.
+    case url(EndpointURL)
+    /// Messages (or bytes) come back as they came.
+    case echo
+    /// Every message goes to everyone else in the room that the path's `{room}` names; without such a parameter the
+    /// room has the route's name.
+    case chat
+}
+
+/// The paths that a route answers, segment by segment.
+package struct PathPattern: Sendable, Hashable {
+    package enum Segment: Sendable, Hashable {
+        /// Matches itself, after percent-decoding, case and all.
+        case literal(String)
+        /// Any one segment that is not empty: `{room}`.
+        case parameter(String)
+        /// All that is left, even nothing: `{rest...}`. Only as the last one.
+        case rest(String)
+    }
+
+    package let segments: [Segment]
+
+    package init(_ segments: [Segment]) {
+        self.segments = segments
+    }
+
+    /// Names of its parameters, from left to right.
+    package var parameters: [String] {
+        self.segments.compactMap { segment in
+            switch segment {
+            case .literal: nil
+            case .parameter(let name), .rest(let name): name
+            }
+        }
+    }
+}
+
+extension PathPattern {
+    /// The target that fits this path and needs no percent-decoding; `nil` where others fit too in what they leave open,
+    /// or text stands in it that a target would have to encode.
+    package var onlyTarget: String? {
+        let leadsOut = self.segments.contains { segment in
+            if case .literal(let name) = segment { PathTraversal.isPossible(with: name) } else { false }
+        }
+        guard self.parameters.isEmpty, !leadsOut else { return nil }
+        let target = self.description
+        let isPlain = target.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "%"), UInt8(ascii: "?"), UInt8(ascii: "#"): false
+            default: (0x21...0x7E).contains(byte)
+            }
+        }
+        let slashes = target.utf8.count { $0 == UInt8(ascii: "/") }
+        return isPlain && slashes == max(1, self.segments.count) ? target : nil
+    }
+}
+
+extension PathPattern: CustomStringConvertible {
+    package var description: String {
+        guard !self.segments.isEmpty else { return "/" }
+        return self.segments.reduce(into: "") { text, segment in
+            switch segment {
+            case .literal(let name): text += "/\(name)"
+            case .parameter(let name): text += "/{\(name)}"
+            case .rest(let name): text += "/{\(name)...}"
+            }
+        }
+    }
+}
+
+extension PathPattern {
+    /// `/chat/{room}`, `/vnc`, `/files/{rest...}`, `/`. Segments are literal, or a whole segment is a parameter;
+    /// percent-encoding in literals is decoded.
+    package init(parsing text: String) throws(TextFault) {
+        guard text.hasPrefix("/"), text.utf8.count <= 1024 else {
+            throw TextFault(
+                expected: "a path that begins with /, at most 1024 bytes", remedy: "write it like /chat/{room}")
+        }
+        var segments: [Segment] = []
+        let pieces = text == "/" ? [] : text.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
+        for piece in pieces {
+            if case .rest = segments.last {
+                throw TextFault(expected: "{name...} as the last segment of the path")
+            }
+            segments.append(try Self.segment(piece))
+        }
+        self.init(segments)
+        guard Set(self.parameters).count == self.parameters.count else {
+            throw TextFault(expected: "a path whose parameters have different names")
+        }
+    }
+
+    private static func segment(_ piece: Substring) throws(TextFault) -> Segment {
+        guard piece.utf8.contains(where: { $0 == UInt8(ascii: "{") || $0 == UInt8(ascii: "}") }) else {
+            return .literal(try self.decoded(piece))
+        }
+        let inner = piece.dropFirst().dropLast()
+        guard piece.first == "{", piece.last == "}" else {
+            throw TextFault(
+                expected: "a path in which {name} fills a whole segment", remedy: "write it like /files/{name}/raw")
+        }
+        let isRest = inner.hasSuffix("...")
+        let name = isRest ? inner.dropLast(3) : inner
+        guard NameText.isParameter(name) else {
+            throw TextFault(expected: "a parameter's name of letters, digits and _", remedy: "write it like {room}")
+        }
+        return isRest ? .rest(String(name)) : .parameter(String(name))
+    }
+
+    private static func decoded(_ piece: Substring) throws(TextFault) -> String {
+        let fault = TextFault(
+            expected: "a path of RFC 3986's characters without empty segments",
+            remedy: "percent-encode other characters, and leave out the query")
+        var bytes: [UInt8] = []
+        var rest = Array(piece.utf8)[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                // Bytes above ASCII are taken as they are; `?` begins a query and has no place here.
+                guard byte >= 0x80 || (NameText.isResourceByte(byte) && byte != UInt8(ascii: "?")) else { throw fault }
+                bytes.append(byte)
+                continue
+            }
+            guard let high = rest.popFirst().flatMap(Hexadecimal.digit),
+                let low = rest.popFirst().flatMap(Hexadecimal.digit)
+            else { throw fault }
+            bytes.append(high << 4 | low)
+        }
+        guard let text = String(validating: bytes, as: UTF8.self), !text.isEmpty else { throw fault }
+        guard !PathTraversal.isPossible(with: text) else {
+            throw TextFault(
+                expected: "a path without dot segments and control characters, however they are encoded",
+                remedy: "no request can have such a path: leave the segment out")
+        }
+        return text
+    }
+}
+
+/// A host name that a request may ask for.
+package enum HostPattern: Sendable, Hashable {
+    /// In lower case, without port.
+    case exact(String)
+    /// One label, any, before this suffix: `*.example.com` holds `example.com`.
+    case wildcard(suffix: String)
+
+    /// - Parameter host: in any case, without port.
+    package func matches(_ host: String) -> Bool {
+        let host = host.lowercased()
+        switch self {
+        case .exact(let name): return host == name
+        case .wildcard(let suffix):
+            guard let dot = host.firstIndex(of: "."), dot != host.startIndex else { return false }
+            return host[host.index(after: dot)...] == suffix
+        }
+    }
+}
+
+extension HostPattern: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .exact(let name): name
+        case .wildcard(let suffix): "*.\(suffix)"
+        }
+    }
+}
+
+/// Pages that may connect, by their origin (RFC 6454).
+package enum OriginPattern: Sendable, Hashable {
+    /// All of them; written `*`.
+    case any
+    /// Those whose origin is opaque and sent as `null`: sandboxed frames, `data:` and `file:` pages.
+    case opaque
+    /// Those of one site. Make it with `init(scheme:host:port:)`, which leaves out the scheme's own port.
+    case site(scheme: String, host: HostPattern, port: UInt16?)
+
+    /// - Parameters:
+    ///   - scheme: `http` or `https`, or another in lower case.
+    ///   - port: `nil` is the scheme's own.
+    package init(scheme: String, host: HostPattern, port: UInt16?) {
+        let schemePort: UInt16? = scheme == "http" ? 80 : scheme == "https" ? 443 : nil
+        self = .site(scheme: scheme, host: host, port: port == schemePort ? nil : port)
+    }
+}
+
+extension OriginPattern: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .any: "*"
+        case .opaque: "null"
+        case .site(let scheme, let host, let port): "\(scheme)://\(host)" + (port.map { ":\($0)" } ?? "")
+        }
+    }
+}
+
+/// A header field with a name that is a token and a value without control characters (RFC 9110 §5).
+package struct ExtraHeader: Sendable, Equatable {
+    package var name: String
+    package var value: String
+
+    package init(name: String, value: String) {
+        self.name = name
+        self.value = value
+    }
+}
+
+extension ExtraHeader {
+    /// Fields that the opening handshake itself writes, or that say who the client is.
+    private static let reserved: Set<String> = [
+        "host", "upgrade", "connection", "content-length", "transfer-encoding", "te", "trailer", "keep-alive",
+        "sec-websocket-key", "sec-websocket-version", "sec-websocket-protocol", "sec-websocket-extensions",
+        "sec-websocket-accept", "forwarded", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host",
+    ]
+
+    /// A name that is a token and not one of those the gateway writes, and a value of visible characters, spaces and
+    /// tabs (RFC 9110 §5.5), of at most 4096 bytes.
+    package init(checking name: String, value: String) throws(TextFault) {
+        guard NameText.isToken(name) else {
+            throw TextFault(expected: "a header name of letters, digits and !#$%&'*+-.^_`|~")
+        }
+        guard !Self.reserved.contains(name.lowercased()) else {
+            throw TextFault(expected: "a header that the gateway does not write itself", remedy: "leave out \(name)")
+        }
+        guard value.utf8.count <= 4096, value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
+            throw TextFault(expected: "a header value of at most 4096 bytes without control characters")
+        }
+        self.init(name: name, value: value)
+    }
+}
+
+/// Keys of an entry of `routes`.
+package enum RouteKey: String, CaseIterable, Sendable {
+    case name
+    case listeners
+    case host
+    case path
+    case target
+    case framing
+    case halfClose = "half-close"
+    case origins
+    case subprotocols
+    case compress
+    case keepFragmentation = "keep-fragmentation"
+    case passQuery = "pass-query"
+    case headers
+    case proxyProtocol = "proxy-protocol"
+    case pingInterval = "ping-interval"
+    case pongTimeout = "pong-timeout"
+    case maxMessageSize = "max-message-size"
+    case idleTimeout = "idle-timeout"
+    case maxAge = "max-age"
+    case buffer
+    case keepAlive = "keep-alive"
+    case userTimeout = "user-timeout"
+}
+
+extension RouteConfiguration {
+    init(reading section: SectionReader<RouteKey>) {
+        let name = section.required(.name, as: .name)
+        let target = section.required(.target, as: .routeTarget)
+        self.init(name: name ?? "", path: section.value(.path, as: .pathPattern), target: target ?? .echo)
+        section.readList(.listeners, into: &self.listeners, as: .name)
+        section.refuseEmptyList(
+            .listeners, expected: "at least one listener", remedy: "leave it out to mean all ws and wss listeners")
+        section.readOptional(.host, into: &self.host, as: .hostPattern)
+        section.readList(.origins, into: &self.origins, as: .originPattern)
+        section.refuseEmptyList(
+            .origins, expected: "at least one origin", remedy: "leave it out or write \"*\" to let all pages pass")
+        section.readList(.subprotocols, into: &self.subprotocols, as: .subprotocol)
+        section.read(.passQuery, into: &self.passesQuery, as: .boolean)
+        section.readOptional(.proxyProtocol, into: &self.proxyProtocol, as: .choice)
+        self.readHeaders(section)
+        self.tunnel = TunnelSettings(reading: section, target: target)
+    }
+
+    /// A mapping of names and values, or a list of `Name: value`.
+    private mutating func readHeaders(_ section: SectionReader<RouteKey>) {
+        section.declareMap(.headers, as: ValueSyntax<String>.text)
+        section.declareList(.headers, as: .headerLine)
+        guard let node = section.node(.headers) else { return }
+        let path = section.path(.headers)
+        switch node.content {
+        case .mapping(let entries):
+            for entry in entries {
+                let place = path.key(QuotedText.shortened(entry.key))
+                let header = section.parse(
+                    entry.value, at: place,
+                    as: ValueSyntax { value throws(TextFault) in try ExtraHeader(checking: entry.key, value: value) })
+                if let header { self.headers.append(header) }
+            }
+        case .sequence(let nodes):
+            for (index, node) in nodes.enumerated() {
+                if let header = section.parse(node, at: path.index(index), as: .headerLine) {
+                    self.headers.append(header)
+                }
+            }
+        case .empty, .scalar:
+            section.add(.headers, expected: "a mapping of header names and values")
+        }
+    }
+}

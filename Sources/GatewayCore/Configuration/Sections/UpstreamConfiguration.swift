@@ -1,0 +1,237 @@
+/// A named group of endpoints that stand for each other.
+package struct UpstreamConfiguration: Sendable, Equatable {
+    /// How an endpoint is chosen among those that are not ejected.
+    package enum Policy: String, Sendable, Equatable, CaseIterable {
+        /// In turn, by weight.
+        case roundRobin = "round-robin"
+        /// The one with the fewest open connections for its weight.
+        case leastConnections = "least-connections"
+        /// The first in the list that works.
+        case failover
+    }
+
+    /// Unique among upstreams; the form of a listener's name.
+    package var name: String
+    /// At least one; all are streams (`tcp`, `tls`, `unix`) or all are WebSockets (`ws`, `wss`).
+    package var endpoints: [UpstreamEndpoint]
+    package var policy = Policy.roundRobin
+    /// For one attempt to connect, resolution included. 10 ms to 10 min; at its end the next attempt, or 504.
+    package var connectTimeout: Duration = .seconds(10)
+    /// For the TLS handshake and the opening handshake together. 10 ms to 10 min; at its end 504.
+    package var handshakeTimeout: Duration = .seconds(10)
+    package var retry = RetryPolicy()
+    package var ejection = EjectionPolicy()
+    /// Used by `tls` and `wss` endpoints.
+    package var tls = ClientTLSSettings()
+    /// Subprotocols offered to WebSocket endpoints whatever the client offered; empty passes the client's offers on.
+    package var subprotocols: [String] = []
+
+    package init(name: String, endpoints: [UpstreamEndpoint]) {
+        self.name = name
+        self.endpoints = endpoints
+    }
+
+    /// Whether its endpoints take messages rather than bytes.
+    package var speaksWebSocket: Bool {
+        self.endpoints.first?.url.scheme.speaksWebSocket ?? false
+    }
+}
+
+/// One address of an upstream.
+package struct UpstreamEndpoint: Sendable, Equatable {
+    package var url: EndpointURL
+    /// Its share beside the other endpoints, 1 to 1000.
+    package var weight: Int
+
+    package init(url: EndpointURL, weight: Int = 1) {
+        self.url = url
+        self.weight = weight
+    }
+}
+
+/// Where a connection is opened to and what is spoken there.
+package struct EndpointURL: Sendable, Hashable {
+    package enum Scheme: String, Sendable, Hashable, CaseIterable {
+        case tcp, tls, unix, ws, wss
+
+        package var speaksWebSocket: Bool { self == .ws || self == .wss }
+        package var speaksTLS: Bool { self == .tls || self == .wss }
+    }
+
+    package enum Location: Sendable, Hashable {
+        /// A name to be resolved, in lower case.
+        case name(String, port: UInt16)
+        case address(IPAddress, port: UInt16)
+        /// A Unix socket's path, at most 107 bytes.
+        case unix(path: String)
+    }
+
+    package var scheme: Scheme
+    package var location: Location
+    /// Path and query asked for at a WebSocket endpoint, from `/` on; `{name}` in it stands for a parameter of the
+    /// route's path. Empty for streams.
+    package var resource: ResourceTemplate
+
+    package init(scheme: Scheme, location: Location, resource: ResourceTemplate = ResourceTemplate()) {
+        self.scheme = scheme
+        self.location = location
+        self.resource = resource
+    }
+
+    /// The `Host` field's value: host and port, the port only where it is not the scheme's own; `localhost` for a Unix
+    /// socket.
+    package var authority: String {
+        switch self.location {
+        case .unix: "localhost"
+        case .name(let name, let port): name + self.portSuffix(port)
+        case .address(.v6(let high, let low), let port):
+            "[\(IPAddress.v6(high: high, low: low))]" + self.portSuffix(port)
+        case .address(let address, let port): "\(address)" + self.portSuffix(port)
+        }
+    }
+
+    /// The name or address that TLS verifies, unless the settings say another; `nil` for a Unix socket.
+    package var hostName: String? {
+        switch self.location {
+        case .unix: nil
+        case .name(let name, _): name
+        case .address(let address, _): "\(address)"
+        }
+    }
+
+    private func portSuffix(_ port: UInt16) -> String {
+        switch (self.scheme, port) {
+        case (.ws, 80), (.wss, 443): ""
+        default: ":\(port)"
+        }
+    }
+}
+
+extension EndpointURL: CustomStringConvertible {
+    /// The URL again, in its normal form.
+    package var description: String {
+        switch (self.location, self.scheme) {
+        case (.unix(let path), .unix): "unix://\(path)"
+        case (.unix(let path), _) where self.scheme.speaksWebSocket: "\(self.scheme)+unix://\(path):\(self.resource)"
+        case (.unix(let path), _): "\(self.scheme)+unix://\(path)"
+        default: "\(self.scheme)://\(self.authority)\(self.resource)"
+        }
+    }
+}
+
+/// When an endpoint is left out for a while. The last endpoint of an upstream is never left out.
+package struct EjectionPolicy: Sendable, Equatable {
+    /// Failures one after another (connecting, TLS, opening handshake) that eject it, 1 to 1000; `nil` never ejects.
+    package var failures: Int? = 5
+    /// How long it is left out, 100 ms to 1 day.
+    package var duration: Duration = .seconds(30)
+
+    package init() {}
+}
+
+/// Further attempts when an upstream cannot be connected to. Only what happens before the first byte was sent is tried
+/// again.
+package struct RetryPolicy: Sendable, Equatable {
+    /// Attempts after the first, 0 to 100, each at the endpoint that the policy names next.
+    package var attempts = 2
+    /// The wait before the first of them; it doubles from attempt to attempt, and each is shortened by chance by up to
+    /// a half. 0 to 1 min.
+    package var initialDelay: Duration = .milliseconds(100)
+    /// The longest wait, `initialDelay` to 10 min.
+    package var maximumDelay: Duration = .seconds(5)
+
+    package init() {}
+}
+
+/// Keys of an entry of `upstreams`.
+package enum UpstreamKey: String, CaseIterable, Sendable {
+    case name
+    case endpoints
+    case policy
+    case connectTimeout = "connect-timeout"
+    case handshakeTimeout = "handshake-timeout"
+    case retries
+    case retryDelay = "retry-delay"
+    case retryMaxDelay = "retry-max-delay"
+    case ejectFailures = "eject-failures"
+    case ejectDuration = "eject-duration"
+    case tls
+    case subprotocols
+}
+
+/// Keys of an entry of `endpoints`.
+package enum EndpointKey: String, CaseIterable, Sendable {
+    case url
+    case weight
+}
+
+extension UpstreamConfiguration {
+    init(reading section: SectionReader<UpstreamKey>) {
+        let name = section.required(.name, as: .name)
+        self.init(name: name ?? "", endpoints: [])
+        if name == "echo" || name == "chat" || name == "none" {
+            section.add(.name, expected: "a name that no target has already", remedy: "choose another")
+        }
+        self.readEndpoints(section)
+        section.read(.policy, into: &self.policy, as: .choice)
+        section.read(.connectTimeout, into: &self.connectTimeout, as: .duration(.attempt))
+        section.read(.handshakeTimeout, into: &self.handshakeTimeout, as: .duration(.attempt))
+        section.readOrNone(.ejectFailures, into: &self.ejection.failures, as: .integer(1...1000))
+        section.read(
+            .ejectDuration, into: &self.ejection.duration, as: .duration(.milliseconds(100) ... .seconds(86_400)))
+        section.readList(.subprotocols, into: &self.subprotocols, as: .subprotocol)
+        self.retry = RetryPolicy(reading: section)
+        if let tls = section.section(.tls, keys: ClientTLSKey.self) { self.tls = ClientTLSSettings(reading: tls) }
+    }
+
+    /// A list of URLs, or of mappings with `url` and `weight`; or one URL.
+    private mutating func readEndpoints(_ section: SectionReader<UpstreamKey>) {
+        if let node = section.node(.endpoints), case .scalar = node.content {
+            self.endpoints = [UpstreamEndpoint(url: section.value(.endpoints, as: .endpointURL) ?? .placeholder)]
+            return
+        }
+        let elements = section.elements(.endpoints)
+        if elements.isEmpty, section.problems.isSound(section.path(.endpoints)) {
+            section.add(
+                .endpoints, expected: "at least one endpoint", remedy: "write it like endpoints: [tcp://127.0.0.1:5900]"
+            )
+        }
+        self.endpoints = elements.map { UpstreamEndpoint(reading: $0.node, at: $0.path, problems: section.problems) }
+    }
+}
+
+extension UpstreamEndpoint {
+    init(reading node: DocumentNode, at path: ConfigurationKeyPath, problems: ProblemCollector) {
+        problems.survey?.value(ValueSyntax<EndpointURL>.endpointURL.form, at: path)
+        guard case .scalar(let text) = node.content else {
+            let section = SectionReader<EndpointKey>(node, at: path, problems: problems)
+            self.init(url: section.required(.url, as: .endpointURL) ?? .placeholder)
+            section.read(.weight, into: &self.weight, as: .integer(1...1000))
+            return
+        }
+        do throws(TextFault) {
+            self.init(url: try EndpointURL(text))
+        } catch {
+            problems.add(at: path, expected: error.expected, remedy: error.remedy)
+            self.init(url: .placeholder)
+        }
+    }
+}
+
+extension EndpointURL {
+    /// Stands where a URL could not be read; the document is refused anyway.
+    static let placeholder = EndpointURL(scheme: .tcp, location: .address(.loopback, port: 1))
+}
+
+extension RetryPolicy {
+    init(reading section: SectionReader<UpstreamKey>) {
+        self.init()
+        section.read(.retries, into: &self.attempts, as: .integer(0...100))
+        section.read(.retryDelay, into: &self.initialDelay, as: .duration(.zero ... .seconds(60)))
+        self.maximumDelay = max(self.maximumDelay, self.initialDelay)
+        section.read(.retryMaxDelay, into: &self.maximumDelay, as: .duration(.zero ... .seconds(600)))
+        if self.maximumDelay < self.initialDelay {
+            section.add(.retryMaxDelay, expected: "at least the retry delay of \(DurationText(self.initialDelay))")
+        }
+    }
+}

@@ -1,0 +1,192 @@
+/// A duration as people write it: `25s`, `1m30s`, `500ms`, `1h`, `7d`.
+package struct DurationText: Sendable, Equatable {
+    package let duration: Duration
+
+    package init(_ duration: Duration) {
+        self.duration = duration
+    }
+
+    /// Whole numbers, each followed by its unit `d`, `h`, `m`, `s` or `ms`, the greater units first, each at most
+    /// once. `0` alone is no time.
+    ///
+    /// - Returns: `nil` for anything else, and for more than 10 000 days.
+    package init?(parsing text: String) {
+        if text == "0" {
+            self.duration = .zero
+            return
+        }
+        var rest = text.utf8[...]
+        var units = Self.units[...]
+        var milliseconds = 0
+        while !rest.isEmpty {
+            let digits = rest.prefix { (0x30...0x39).contains($0) }
+            let letters = rest[digits.endIndex...].prefix { (0x61...0x7A).contains($0) }
+            guard let number = Decimal.integer(digits),
+                let unit = units.firstIndex(where: { $0.letters.utf8.elementsEqual(letters) })
+            else { return nil }
+            let (product, overflow) = number.multipliedReportingOverflow(by: units[unit].milliseconds)
+            guard !overflow, product <= Self.maximumMilliseconds - milliseconds else { return nil }
+            milliseconds += product
+            units = units[(unit + 1)...]
+            rest = rest[letters.endIndex...]
+        }
+        guard !text.isEmpty else { return nil }
+        self.duration = .milliseconds(milliseconds)
+    }
+
+    private static let maximumMilliseconds = 10_000 * 86_400_000
+    fileprivate static let units: [(letters: String, milliseconds: Int)] = [
+        ("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1),
+    ]
+}
+
+extension DurationText: CustomStringConvertible {
+    /// The shortest text that is read as the same duration; parts below a millisecond are left out.
+    package var description: String {
+        let (seconds, attoseconds) = self.duration.components
+        guard seconds >= 0, seconds < 1 << 40 else { return "\(self.duration)" }
+        var milliseconds = Int(seconds) * 1000 + Int(attoseconds / 1_000_000_000_000_000)
+        guard milliseconds > 0 else { return "0s" }
+        var text = ""
+        for unit in Self.units where milliseconds >= unit.milliseconds {
+            text += "\(milliseconds / unit.milliseconds)\(unit.letters)"
+            milliseconds %= unit.milliseconds
+        }
+        return text
+    }
+}
+
+/// A number of bytes as people write it: `65536`, `64KiB`, `1MiB`, `16MB`.
+package struct SizeText: Sendable, Equatable {
+    package let bytes: Int
+
+    package init(_ bytes: Int) {
+        self.bytes = bytes
+    }
+
+    /// - Returns: `nil` for anything but digits with one of the units, and for more than an `Int` holds.
+    package init?(parsing text: String) {
+        let digits = text.utf8.prefix { (0x30...0x39).contains($0) }
+        let letters = text.utf8[digits.endIndex...]
+        guard let number = Decimal.integer(digits),
+            let unit = Self.units.first(where: { $0.letters.utf8.elementsEqual(letters) })
+        else { return nil }
+        let (product, overflow) = number.multipliedReportingOverflow(by: unit.bytes)
+        guard !overflow else { return nil }
+        self.bytes = product
+    }
+
+    private static let units: [(letters: String, bytes: Int)] = [
+        ("", 1), ("B", 1), ("kB", 1000), ("KB", 1000), ("MB", 1_000_000), ("GB", 1_000_000_000),
+        ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40),
+    ]
+}
+
+extension SizeText: CustomStringConvertible {
+    /// In the greatest binary unit that divides it.
+    package var description: String {
+        for (letters, unit) in [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)]
+        where self.bytes >= unit && self.bytes % unit == 0 {
+            return "\(self.bytes / unit)\(letters)"
+        }
+        return "\(self.bytes)B"
+    }
+}
+
+/// Reads points in time (RFC 3339 §5.6): `2027-01-01T00:00:00Z`, `2027-01-01T01:00:00+01:00`.
+enum TimestampText {
+    /// - Returns: milliseconds since 1970-01-01T00:00:00Z; `nil` for anything else, and for days that do not exist.
+    static func milliseconds(_ text: String) -> Int64? {
+        let bytes = Array(text.utf8)
+        guard bytes.count >= 20, bytes[4] == 0x2D, bytes[7] == 0x2D, [0x54, 0x74, 0x20].contains(bytes[10]),
+            bytes[13] == 0x3A, bytes[16] == 0x3A
+        else { return nil }
+        let numbers = [bytes[0..<4], bytes[5..<7], bytes[8..<10], bytes[11..<13], bytes[14..<16], bytes[17..<19]]
+            .compactMap { Decimal.integer($0) }
+        guard numbers.count == 6, let days = self.days(numbers[0], numbers[1], numbers[2]), numbers[3] < 24,
+            numbers[4] < 60, numbers[5] < 61, let (fraction, offset) = self.rest(bytes[19...])
+        else { return nil }
+        let seconds = days * 86_400 + numbers[3] * 3600 + numbers[4] * 60 + numbers[5] - offset
+        return Int64(seconds * 1000 + fraction)
+    }
+
+    /// Milliseconds behind the point, and the zone's seconds east of Greenwich.
+    private static func rest(_ bytes: ArraySlice<UInt8>) -> (Int, Int)? {
+        var rest = bytes
+        var fraction = 0
+        if rest.first == 0x2E {
+            let digits = rest.dropFirst().prefix { (0x30...0x39).contains($0) }
+            guard (1...9).contains(digits.count) else { return nil }
+            fraction = digits.prefix(3).enumerated().reduce(0) {
+                $0 + Int($1.element - 0x30) * [100, 10, 1][$1.offset]
+            }
+            rest = rest.dropFirst(1 + digits.count)
+        }
+        guard let mark = rest.popFirst() else { return nil }
+        if mark == 0x5A || mark == 0x7A { return rest.isEmpty ? (fraction, 0) : nil }
+        let zone = Array(rest)
+        guard mark == 0x2B || mark == 0x2D, zone.count == 5, zone[2] == 0x3A, let hours = Decimal.integer(zone[..<2]),
+            let minutes = Decimal.integer(zone[3...]), hours < 24, minutes < 60
+        else { return nil }
+        return (fraction, (hours * 3600 + minutes * 60) * (mark == 0x2B ? 1 : -1))
+    }
+
+    /// Since 1970-01-01, counting years from March on, so that the leap day is a year's last.
+    private static func days(_ year: Int, _ month: Int, _ day: Int) -> Int? {
+        let isLeap = year.isMultiple(of: 4) && (!year.isMultiple(of: 100) || year.isMultiple(of: 400))
+        let lengths = [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+        guard year >= 1970, (1...12).contains(month), (1...lengths[month - 1]).contains(day) else { return nil }
+        let marchYear = month > 2 ? year : year - 1
+        let dayOfYear = (153 * ((month + 9) % 12) + 2) / 5 + day - 1
+        return marchYear * 365 + marchYear / 4 - marchYear / 100 + marchYear / 400 + dayOfYear - 719_468
+    }
+}
+
+extension ValueSyntax<Int64> {
+    /// A point in time, in milliseconds since 1970-01-01T00:00:00Z.
+    package static var timestamp: ValueSyntax {
+        ValueSyntax(.text("2027-01-01T00:00:00Z")) { text throws(TextFault) in
+            guard let milliseconds = TimestampText.milliseconds(text) else {
+                throw TextFault(expected: "a point in time", remedy: "write it like 2027-01-01T00:00:00Z")
+            }
+            return milliseconds
+        }
+    }
+}
+
+extension ValueSyntax<TokenHash> {
+    /// `sha256:` and 64 hexadecimal digits.
+    package static var tokenHash: ValueSyntax {
+        ValueSyntax(.text("sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")) {
+            text throws(TextFault) in
+            guard text.hasPrefix("sha256:"), let digest = Hexadecimal.bytes(String(text.dropFirst(7))),
+                let hash = TokenHash(digest: digest)
+            else {
+                throw TextFault(
+                    expected: "the hash of a token: sha256: and 64 hexadecimal digits",
+                    remedy: "sluice token makes a token and prints its hash")
+            }
+            return hash
+        }
+    }
+}
+
+/// Whole numbers in decimal digits and nothing else: no sign, no spaces, no separators.
+enum Decimal {
+    /// - Returns: `nil` for anything but 1 to 18 digits.
+    static func integer(_ bytes: some Collection<UInt8>) -> Int? {
+        guard (1...18).contains(bytes.count) else { return nil }
+        var number = 0
+        for byte in bytes {
+            guard (0x30...0x39).contains(byte) else { return nil }
+            number = number * 10 + Int(byte - 0x30)
+        }
+        return number
+    }
+
+    /// - Returns: `nil` unless it is 0 to 65535 in 1 to 5 digits.
+    static func port(_ bytes: some Collection<UInt8>) -> UInt16? {
+        guard bytes.count <= 5, let number = Self.integer(bytes) else { return nil }
+        return UInt16(exactly: number)
+    }
+}

@@ -1,0 +1,158 @@
+import ByteKernels
+import SessionTasks
+import StreamTransport
+import WebSocketProtocol
+
+/// Sends every byte back, and the end of the stream after them.
+final class StreamEcho: TransportConsumer {
+    /// Given up when the task ends, which it always does.
+    private var task: StreamTask?
+    private let watermarks: BufferWatermarks
+
+    init(watermarks: BufferWatermarks) {
+        self.watermarks = watermarks
+    }
+
+    func start(_ task: StreamTask) {
+        self.task = task
+        task.attach(self)
+        task.resumeReading()
+    }
+
+    func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
+        guard let task = self.task else { return bytes.byteCount }
+        if task.send(bytes.bytes) > self.watermarks.high {
+            task.pauseReading()
+            task.awaitProgress()
+        }
+        return bytes.byteCount
+    }
+
+    func inputClosed() {
+        self.task?.close(linger: .seconds(5))
+    }
+
+    func outputProgressed() {
+        guard let task = self.task, task.queuedBytes <= self.watermarks.low else { return }
+        task.resumeReading()
+    }
+
+    func transportEnded(_ end: TransportEnd) {
+        self.task = nil
+    }
+}
+
+/// Sends every message back as it came: its kind, and if asked its fragments.
+///
+/// A message in one piece, which is nearly every one, goes from the receive buffer straight into the output. Others are
+/// gathered first, so that a message that turns out to break a rule is not half echoed. To compress a long one takes
+/// longer than a turn may: it goes back in fragments, over several turns, and nothing is read meanwhile.
+final class WebSocketEcho: WebSocketRelay {
+    /// Fragments whose boundaries are kept; a message in more of them comes back in one.
+    static let fragmentLimit = 4096
+
+    private struct Unfinished {
+        var bytes: [UInt8] = []
+        /// Where frames ended, in bytes from the start of the message.
+        var ends: [Int] = []
+    }
+
+    /// A message on its way back. Made only for one that came in pieces.
+    private final class Answer {
+        let kind: MessageKind
+        let bytes: [UInt8]
+        let ends: [Int]
+        /// Frames of `ends` that are out.
+        var frames = 0
+        /// Bytes that are out.
+        var start = 0
+
+        init(_ kind: MessageKind, _ bytes: [UInt8], ends: [Int]) {
+            (self.kind, self.bytes, self.ends) = (kind, bytes, ends)
+        }
+
+        var isOut: Bool { self.frames == self.ends.count }
+    }
+
+    private let keepsFragmentation: Bool
+    /// Given up when the task ends, which it always does.
+    private var task: WebSocketTask?
+    private var unfinished: Unfinished?
+    private var answer: Answer?
+
+    init(keepsFragmentation: Bool) {
+        self.keepsFragmentation = keepsFragmentation
+    }
+
+    func start(_ task: WebSocketTask) {
+        self.task = task
+    }
+
+    func webSocketOpened() {}
+
+    func received(_ mark: FrameMark, _ bytes: RawSpan, by task: WebSocketTask, over transport: any Transport) {
+        if mark.startsMessage, mark.endsMessage, bytes.byteCount <= WebSocketTask.compressedPiece || !task.compresses {
+            return task.stopReadingIfBehind(
+                task.sendFrame(mark.kind, startsMessage: true, endsMessage: true, bytes, over: transport))
+        }
+        self.gather(mark, bytes)
+        guard mark.endsMessage, let message = self.unfinished.take() else { return }
+        let keeps = self.keepsFragmentation && message.ends.count < Self.fragmentLimit
+        self.answer = Answer(mark.kind, message.bytes, ends: keeps ? message.ends : [message.bytes.count])
+        self.sendBack(by: task)
+    }
+
+    private func gather(_ mark: FrameMark, _ bytes: RawSpan) {
+        var message = self.unfinished.take() ?? Unfinished()
+        message.bytes.append(bytes)
+        if mark.endsFrame, message.ends.count < Self.fragmentLimit { message.ends.append(message.bytes.count) }
+        self.unfinished = message
+    }
+
+    /// Sends as much of the answer as the connection's share of the turn allows.
+    private func sendBack(by task: WebSocketTask) {
+        guard let answer = self.answer else { return }
+        let most = task.compresses ? WebSocketTask.compressedPiece : answer.bytes.count
+        while !answer.isOut {
+            if task.compresses, task.loop.budgetIsSpent {
+                task.pauseReading()
+                return task.loop.inNextTurn(self)
+            }
+            self.sendPiece(of: answer, atMost: most, by: task)
+        }
+        self.answer = nil
+        task.stopReadingIfBehind(task.queuedBytes)
+    }
+
+    private func sendPiece(of answer: Answer, atMost most: Int, by task: WebSocketTask) {
+        let frameEnd = answer.ends[answer.frames]
+        let end = min(frameEnd, answer.start + most)
+        let startsMessage = answer.start == 0 && answer.frames == 0
+        if end == frameEnd { answer.frames += 1 }
+        let (start, kind, isOut) = (answer.start, answer.kind, answer.isOut)
+        answer.bytes.withRawSpan { bytes in
+            _ = task.sendFrame(
+                kind, startsMessage: startsMessage, endsMessage: isOut, bytes.extracting(start..<end))
+        }
+        answer.start = end
+    }
+
+    func peerClosed(_ code: CloseCode?, reason: [UInt8]) -> Bool {
+        true
+    }
+    func outputProgressed() {}
+
+    func webSocketEnded(_ end: WebSocketEnd) {
+        self.unfinished = nil
+        self.answer = nil
+        self.task = nil
+    }
+}
+
+extension WebSocketEcho: TurnEndTarget {
+    func turnEnded() {
+        guard let task = self.task, self.answer != nil else { return }
+        self.sendBack(by: task)
+        if self.answer == nil { task.resumeReading() }
+    }
+}

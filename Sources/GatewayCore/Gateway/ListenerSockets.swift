@@ -1,0 +1,73 @@
+import SessionTasks
+import StreamTransport
+
+/// A listening socket that the service manager opened for us.
+package struct PassedSocket: Sendable, Hashable {
+    /// From its `FileDescriptorName=`; empty where none was given.
+    package let name: String
+    package let descriptor: Descriptor
+
+    package init(name: String, descriptor: Descriptor) {
+        self.name = name
+        self.descriptor = descriptor
+    }
+}
+
+extension AdoptedSocket {
+    func find(in sockets: [PassedSocket]) -> Descriptor? {
+        switch self {
+        case .name(let name): sockets.first { $0.name == name }?.descriptor
+        case .index(let index): sockets.indices.contains(index) ? sockets[index].descriptor : nil
+        }
+    }
+}
+
+extension ListenAddress {
+    /// Whether every loop has a socket of its own on the address (`SO_REUSEPORT`), rather than all of them one.
+    var opensOnEachLoop: Bool {
+        switch self {
+        case .tcp, .tcpAny: true
+        case .unix, .adopted: false
+        }
+    }
+}
+
+extension SocketAddress {
+    package init(_ address: IPAddress, port: UInt16) {
+        switch address {
+        case .v4(let bits): self = .ipv4(address: bits, port: port)
+        case .v6(let high, let low): self = .ipv6(high: high, low: low, scope: 0, port: port)
+        }
+    }
+
+    /// The address without its port; `nil` for a Unix socket.
+    package var ipAddress: IPAddress? {
+        switch self {
+        case .ipv4(let bits, _): .v4(bits)
+        case .ipv6(let high, let low, _, _): .v6(high: high, low: low)
+        case .unix: nil
+        }
+    }
+}
+
+extension EndpointURL {
+    package var connectTarget: ConnectTarget {
+        switch self.location {
+        case .name(let name, let port): .host(name, port: port)
+        case .address(let address, let port): .address(SocketAddress(address, port: port))
+        case .unix(let path): .address(.unix(path: path))
+        }
+    }
+}
+
+extension KeepAliveSettings {
+    /// The socket options that these settings ask for.
+    var socketOptions: SocketOptions {
+        var options = SocketOptions()
+        options.keepAliveIdle = self.idle
+        options.keepAliveInterval = self.interval
+        options.keepAliveProbes = Int32(clamping: self.probes)
+        options.userTimeout = self.userTimeout
+        return options
+    }
+}

@@ -1,0 +1,107 @@
+import StreamTransport
+
+/// The fields that tell a WebSocket upstream who the client is: `X-Forwarded-For`, `-Proto`, `-Host`, and `Forwarded`
+/// (RFC 7239).
+///
+/// What the client itself sent of them never passes, unless it is a trusted peer: then its lists go on with our element
+/// at their end, and its word on scheme and host stands.
+package struct ForwardedFields: Hashable, Sendable {
+    package let forwarded: String
+    /// `nil` where no address is known: a client on a Unix socket.
+    package let forwardedFor: String?
+    package let forwardedProto: String
+    package let forwardedHost: String?
+
+    /// - Parameter trusted: the peer is one whose fields are believed.
+    package init(_ request: ForwardedRequest, trusted: Bool) {
+        let scheme = request.isSecure ? "https" : "http"
+        let host = request.host.flatMap { Self.isSendable($0) ? $0 : nil }
+        var element = "for=\(Self.node(request.client));proto=\(scheme)"
+        if let host { element += ";host=\(Self.quoted(host))" }
+        let known = trusted ? request : ForwardedRequest(client: request.client, isSecure: request.isSecure, host: nil)
+        self.forwarded = Self.list(known.forwarded, element)
+        let addresses = Self.list(known.forwardedFor, Self.address(request.client))
+        self.forwardedFor = addresses.isEmpty ? nil : addresses
+        self.forwardedProto = Self.first(known.forwardedProto) ?? scheme
+        self.forwardedHost = Self.first(known.forwardedHost) ?? host
+    }
+
+    /// Name and value of each, in the order to send them.
+    package var fields: [(name: String, value: String)] {
+        var fields = [("Forwarded", self.forwarded)]
+        if let value = self.forwardedFor { fields.append(("X-Forwarded-For", value)) }
+        fields.append(("X-Forwarded-Proto", self.forwardedProto))
+        if let value = self.forwardedHost { fields.append(("X-Forwarded-Host", value)) }
+        return fields.map { (name: $0.0, value: $0.1) }
+    }
+
+    private static func address(_ client: SocketAddress) -> String? {
+        switch client {
+        case .ipv4(let bits, _): "\(IPAddress.v4(bits))"
+        case .ipv6(let high, let low, _, _): "\(IPAddress.v6(high: high, low: low).unmapped)"
+        case .unix: nil
+        }
+    }
+
+    /// RFC 7239 §6: an IPv6 address stands in brackets and quotes.
+    private static func node(_ client: SocketAddress) -> String {
+        guard let address = Self.address(client) else { return "unknown" }
+        return address.utf8.contains(UInt8(ascii: ":")) ? "\"[\(address)]\"" : address
+    }
+
+    private static func list(_ lines: [String], _ own: String?) -> String {
+        (lines.filter { Self.isSendable($0) } + (own.map { [$0] } ?? [])).joined(separator: ", ")
+    }
+
+    private static func first(_ lines: [String]) -> String? {
+        lines.first { Self.isSendable($0) }
+    }
+
+    /// No line ends or other control characters, whoever let them through (RFC 9110 §5.5).
+    private static func isSendable(_ value: String) -> Bool {
+        !value.isEmpty && value.utf8.allSatisfy { (0x20...0x7E).contains($0) || $0 == 0x09 }
+    }
+
+    /// A token as it is, else a quoted string (RFC 7239 §4, RFC 9110 §5.6.4).
+    private static func quoted(_ value: String) -> String {
+        guard !NameText.isToken(value) else { return value }
+        return "\"" + value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
+    }
+}
+
+/// What a client's opening handshake says about the way it came, and what we know of it ourselves.
+package struct ForwardedRequest: Hashable, Sendable {
+    /// The other end of the connection, or whom a trusted PROXY header named.
+    package var client: SocketAddress
+    /// Whether the client spoke TLS to us.
+    package var isSecure: Bool
+    /// Its `Host` field; `nil` without one.
+    package var host: String?
+    /// Its own fields of these names, each line's value in order.
+    package var forwarded: [String] = []
+    package var forwardedFor: [String] = []
+    package var forwardedProto: [String] = []
+    package var forwardedHost: [String] = []
+
+    package init(client: SocketAddress, isSecure: Bool, host: String?) {
+        self.client = client
+        self.isSecure = isSecure
+        self.host = host
+    }
+}
+
+/// Peers whose word about the client is believed: their PROXY headers, their forwarding fields.
+package struct TrustedPeers: Hashable, Sendable {
+    private let blocks: [AddressBlock]
+
+    package init(_ blocks: [AddressBlock]) {
+        self.blocks = blocks
+    }
+
+    /// Whether the peer's address lies in one of the blocks; IPv4 written as IPv6 counts as IPv4. A peer on a Unix
+    /// socket counts as loopback.
+    package func contains(_ peer: SocketAddress) -> Bool {
+        let address = peer.ipAddress ?? .loopback
+        return self.blocks.contains { $0.contains(address) }
+    }
+}

@@ -1,5 +1,0 @@
-/// What a connection carries.
-package enum ConnectionKind: String, CaseIterable, Sendable {
-    case stream
-    case webSocket
-}

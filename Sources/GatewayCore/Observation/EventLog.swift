@@ -1,0 +1,188 @@
+import DequeModule
+import SessionTasks
+import StreamTransport
+import Synchronization
+import WebSocketProtocol
+
+/// The last events, for whoever follows them. From any thread.
+///
+/// A follower holds no queue of its own, only the number up to which it has read: one that is too slow finds a gap, and
+/// holds up nobody.
+package final class EventJournal: Sendable {
+    /// Events that are kept.
+    package static let standardLimit = 4096
+
+    /// What follows a number.
+    package struct Batch: Sendable {
+        /// Events that are not kept any more, or never were.
+        package let missed: ClosedRange<UInt64>?
+        package let events: [GatewayEvent]
+    }
+
+    private struct State {
+        var events: Deque<GatewayEvent> = []
+        var last: UInt64 = 0
+        var isClosed = false
+        var waiting: [UInt64: CheckedContinuation<Void, Never>] = [:]
+        var lastWaiting: UInt64 = 0
+        /// When a limit was told of last, and how often it was hit since.
+        var limits: [String: (at: Int64, count: Int)] = [:]
+    }
+
+    private let limit: Int
+    private let state = Mutex(State())
+
+    package init(limit: Int = EventJournal.standardLimit) {
+        self.limit = max(1, limit)
+    }
+
+    /// The number of the latest event; 0 before the first.
+    package var last: UInt64 { self.state.withLock { $0.last } }
+
+    package func publish(_ event: GatewayEvent) {
+        let waiting = self.state.withLock { Self.add(event, to: &$0, limit: self.limit) }
+        for continuation in waiting { continuation.resume() }
+    }
+
+    private static func add(
+        _ event: GatewayEvent, to state: inout State, limit: Int
+    ) -> [CheckedContinuation<Void, Never>] {
+        var event = event
+        state.last += 1
+        event.number = state.last
+        event.at = Machine.wallClockMilliseconds()
+        if state.events.count >= limit { state.events.removeFirst() }
+        state.events.append(event)
+        let waiting = Array(state.waiting.values)
+        state.waiting = [:]
+        return waiting
+    }
+
+    /// A connection was refused. A flood of refusals must not push everything else out: they are told of together.
+    package func limitHit(_ limit: String, listener: String) {
+        let now = Machine.wallClockMilliseconds()
+        let waiting = self.state.withLock { state -> [CheckedContinuation<Void, Never>] in
+            let name = "\(limit) \(listener)"
+            let known = state.limits[name] ?? (at: 0, count: 0)
+            guard now - known.at >= 1000 else {
+                state.limits[name] = (known.at, known.count + 1)
+                return []
+            }
+            state.limits[name] = (now, 0)
+            var event = GatewayEvent(.limitHit)
+            event.listener = listener
+            event.reason = limit
+            event.count = known.count + 1
+            return Self.add(event, to: &state, limit: self.limit)
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+
+    /// What follows `number`, at most `count` events.
+    package func events(after number: UInt64, count: Int = 256) -> Batch {
+        self.state.withLock { state in
+            // From before this process began: what it meant is unknown.
+            if number > state.last { return Batch(missed: number...number, events: []) }
+            guard let first = state.events.first, number < state.last else { return Batch(missed: nil, events: []) }
+            let missed = number + 1 < first.number ? (number + 1)...(first.number - 1) : nil
+            let offset = max(number + 1, first.number) - first.number
+            return Batch(missed: missed, events: Array(state.events.dropFirst(Int(offset)).prefix(count)))
+        }
+    }
+
+    /// Waits until there is an event after `number`, the journal is closed, or the awaiting task is cancelled.
+    /// - Returns: whether more may come; `nil` when the wait was cancelled.
+    package func wait(after number: UInt64) async -> Bool? {
+        let ticket = self.state.withLock { state in
+            state.lastWaiting += 1
+            return state.lastWaiting
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isDone = self.state.withLock { state in
+                    let isDone = state.isClosed || state.last > number || Task.isCancelled
+                    if !isDone { state.waiting[ticket] = continuation }
+                    return isDone
+                }
+                if isDone { continuation.resume() }
+            }
+        } onCancel: {
+            self.state.withLock { $0.waiting.removeValue(forKey: ticket) }?.resume()
+        }
+        return self.state.withLock { state in
+            // What was told before the end is still to be read.
+            if state.last > number { return true }
+            return state.isClosed ? false : nil
+        }
+    }
+
+    /// Nothing more will come: whoever waits is told.
+    package func close() {
+        let waiting = self.state.withLock { state in
+            state.isClosed = true
+            defer { state.waiting = [:] }
+            return Array(state.waiting.values)
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+}
+
+/// Something that happened to the gateway, numbered in the order in which it was noted.
+package struct GatewayEvent: Sendable {
+    package enum Kind: String, CaseIterable, Sendable {
+        case opened, closed
+        /// A connection became a WebSocket, or secure.
+        case upgraded
+        /// A limit refused connections; at most one such event a second for each limit.
+        case limitHit
+        case upstreamDown, upstreamUp
+        case reloaded, reloadFailed
+        case drainStarted, drainProgressed, drainEnded
+        /// An attempt at a transfer began; it came to its end, or was cancelled; it failed.
+        case transferStarted, transferEnded, transferFailed
+    }
+
+    /// From 1 up, without gaps.
+    package internal(set) var number: UInt64 = 0
+    /// Milliseconds since 1970-01-01T00:00:00Z.
+    package internal(set) var at: Int64 = 0
+    package let kind: Kind
+    package var connection: ConnectionKey?
+    package var listener: String?
+    package var route: String?
+    /// The upstream's name; what was asked for upstream, of a tunnel that was opened by command.
+    package var upstream: String?
+    /// The URL of the upstream's endpoint.
+    package var endpoint: String?
+    package var url: String?
+    package var peer: String?
+    /// Why it closed; which limit; to what it was upgraded; how a transfer ended.
+    package var reason: String?
+    package var detail: String?
+    /// Of a connection that closed: the code and the reason of its first Close frame.
+    package var closeCode: UInt16?
+    package var closeReason: String?
+    /// Of a connection that closed: payload both ways.
+    package var receivedBytes: UInt64?
+    package var sentBytes: UInt64?
+    package var labels: [String: String] = [:]
+    /// How many were refused, or are told to end; which attempt of a transfer.
+    package var count: Int?
+    /// The drain that it belongs to.
+    package var drain: String?
+    /// The transfer that it is about.
+    package var transfer: String?
+
+    package init(_ kind: Kind) {
+        self.kind = kind
+    }
+
+    /// Adds what is known of a connection that closed.
+    mutating func add(_ report: ConnectionReport) {
+        self.closeCode = report.facts?.closeCode?.rawValue
+        self.closeReason = report.facts?.closeReason.map { String(decoding: $0, as: UTF8.self) }
+        self.receivedBytes = report.record?.bytesReceived ?? 0
+        self.sentBytes = report.record?.bytesSent ?? 0
+        self.labels = report.labels
+    }
+}

@@ -1,0 +1,194 @@
+import SessionTasks
+import StreamTransport
+import Synchronization
+
+/// Everything that is counted, of all loops together, at one moment.
+package struct GatewayFigures: Sendable {
+    /// One group of live connections.
+    package struct Group: Hashable, Sendable {
+        package var route: String
+        package let kind: ConnectionKind
+        package let isAccepted: Bool
+        package let stage: TaskStage
+
+        package init(route: String, kind: ConnectionKind, isAccepted: Bool, stage: TaskStage) {
+            self.route = route
+            self.kind = kind
+            self.isAccepted = isAccepted
+            self.stage = stage
+        }
+    }
+
+    /// Routes that are told apart.
+    package static let routeLimit = 256
+
+    package var live: [Group: Int] = [:]
+    package var stalled = 0
+    package var queuedBytes = 0
+    /// By route: of what lives and what is over.
+    package var sums: [String: TrafficSums] = [:]
+    package var handshakes = Distribution()
+    package var lives = Distribution()
+    package var messageSizes = Distribution()
+    package var roundTrips = Distribution()
+    /// Of one relayed read in 64.
+    package var addedLatencies = Distribution()
+    package var loops = 0
+
+    package init() {}
+
+    /// The same with at most `routeLimit` routes: what is beyond counts together, as `other`.
+    /// - Parameter configured: told apart before all others, in this order; others follow by name.
+    package func bounded(preferring configured: [String]) -> GatewayFigures {
+        let names = Set(self.sums.keys).union(self.live.keys.map(\.route))
+        guard names.count > Self.routeLimit else { return self }
+        let known = ([""] + configured).filter(names.contains)
+        let kept = Set((known + names.subtracting(known).sorted()).prefix(Self.routeLimit))
+        var bounded = self
+        bounded.sums = [:]
+        for (route, sums) in self.sums {
+            bounded.sums[kept.contains(route) ? route : "other", default: TrafficSums()].add(sums)
+        }
+        bounded.live = [:]
+        for (group, count) in self.live {
+            var group = group
+            if !kept.contains(group.route) { group.route = "other" }
+            bounded.live[group, default: 0] += count
+        }
+        return bounded
+    }
+}
+
+/// Counts of what the gateway refused or lost, since it began.
+package final class GatewayCounters: Sendable {
+    private let counts = Mutex<[String: UInt64]>([:])
+
+    package init() {}
+
+    package func count(_ name: String) {
+        self.counts.withLock { $0[name, default: 0] += 1 }
+    }
+
+    func acceptFailed() { self.count("accept-failed") }
+    func acceptingPaused() { self.count("accepting-paused") }
+
+    /// All counts by name.
+    package var all: [String: UInt64] {
+        self.counts.withLock { $0 }
+    }
+}
+
+/// What the connections of one loop that are over have carried, and how long things took. On the loop.
+struct LoopTotals {
+    /// Routes that are told apart; what is beyond counts as `other`.
+    static let routeLimit = 256
+
+    /// By route; of connections opened by command, under the empty name.
+    private(set) var ended: [String: TrafficSums] = [:]
+    /// From acceptance to the first byte of payload that may flow, in microseconds.
+    var handshakes = Distribution()
+    /// From there to the end.
+    var lives = Distribution()
+
+    mutating func end(_ record: TaskRecord, route: String?) {
+        let name = route ?? ""
+        let key = self.ended[name] != nil || self.ended.count < Self.routeLimit ? name : "other"
+        self.ended[key, default: TrafficSums()].add(record)
+    }
+}
+
+/// What several connections carried together.
+package struct TrafficSums: Sendable {
+    package var connections: UInt64 = 0
+    package var bytesReceived: UInt64 = 0
+    package var bytesSent: UInt64 = 0
+    package var messagesReceived: UInt64 = 0
+    package var messagesSent: UInt64 = 0
+    package var framesReceived: UInt64 = 0
+    package var framesSent: UInt64 = 0
+
+    package init() {}
+
+    package mutating func add(_ record: TaskRecord) {
+        self.connections &+= 1
+        self.bytesReceived &+= record.bytesReceived
+        self.bytesSent &+= record.bytesSent
+        self.messagesReceived &+= record.messagesReceived
+        self.messagesSent &+= record.messagesSent
+        self.framesReceived &+= record.framesReceived
+        self.framesSent &+= record.framesSent
+    }
+
+    package mutating func add(_ other: TrafficSums) {
+        self.connections &+= other.connections
+        self.bytesReceived &+= other.bytesReceived
+        self.bytesSent &+= other.bytesSent
+        self.messagesReceived &+= other.messagesReceived
+        self.messagesSent &+= other.messagesSent
+        self.framesReceived &+= other.framesReceived
+        self.framesSent &+= other.framesSent
+    }
+}
+
+/// How long what tunnels relay stays in the process: from its read until the kernel has taken its last byte on the
+/// other side. Taken of a few reads alone. On its loop.
+package final class AddedLatency {
+    /// Reads of one side of a tunnel of which one is taken; the first is.
+    package static let interval: UInt8 = 64
+    /// Reads that are waited for at once. Beyond that the oldest counts as it stands: a peer that takes nothing is told
+    /// of, and hides nobody.
+    package static let pendingLimit = 16
+
+    private struct Pending {
+        let end: ObjectIdentifier
+        let readAt: MonotonicInstant
+        /// Bytes that the kernel must have taken on that connection.
+        let target: UInt64
+    }
+
+    /// In microseconds.
+    package private(set) var distribution = Distribution()
+    /// Only where somebody may ask.
+    package var isWanted = false
+    private var pending: [Pending] = []
+
+    package init() {}
+
+    package static func shared(on loop: Loop) -> AddedLatency {
+        loop.local(AddedLatency.self) { AddedLatency() }
+    }
+
+    package func left(_ readAt: MonotonicInstant, at now: MonotonicInstant) {
+        self.distribution.add(readAt.duration(to: now))
+    }
+
+    /// The kernel has yet to take some of what was read.
+    package func waits(_ end: AnyObject, _ readAt: MonotonicInstant, until target: UInt64, at now: MonotonicInstant) {
+        if self.pending.count >= Self.pendingLimit { self.left(self.pending.removeFirst().readAt, at: now) }
+        self.pending.append(Pending(end: ObjectIdentifier(end), readAt: readAt, target: target))
+    }
+
+    /// - Parameters:
+    ///   - sent: bytes that the kernel took on this connection; `.max` where nothing waits.
+    /// - Returns: whether something of `end` is still waited for.
+    package func progressed(_ end: AnyObject, sent: UInt64, at now: MonotonicInstant) -> Bool {
+        let name = ObjectIdentifier(end)
+        var isWaiting = false
+        self.pending.removeAll { one in
+            guard one.end == name else { return false }
+            guard one.target <= sent else {
+                isWaiting = true
+                return false
+            }
+            self.left(one.readAt, at: now)
+            return true
+        }
+        return isWaiting
+    }
+
+    /// The tunnel is over: what did not leave will not.
+    package func forget(_ end: AnyObject) {
+        let name = ObjectIdentifier(end)
+        self.pending.removeAll { $0.end == name }
+    }
+}

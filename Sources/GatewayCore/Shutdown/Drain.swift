@@ -1,0 +1,186 @@
+import StreamTransport
+
+/// The end of one loop's part of the gateway: connections are asked to end by a schedule, and cut at its deadline.
+final class LoopDrainer: TimerTarget {
+    private let gateway: LoopGateway
+    private let schedule: DrainSchedule
+    private var whenEmpty: (() -> Void)?
+    private let waiting: [UInt64]
+    private var told = 0
+    private let timer = LoopTimer()
+
+    init(_ gateway: LoopGateway, settings: DrainSettings, whenEmpty: @escaping () -> Void) {
+        self.gateway = gateway
+        self.whenEmpty = whenEmpty
+        self.waiting = gateway.live.keys.sorted()
+        self.schedule = DrainSchedule(
+            settings, count: self.waiting.count, loop: gateway.index, of: gateway.shared.loopCount,
+            began: gateway.loop.now)
+    }
+
+    func begin() {
+        self.gateway.beginDrain { self.finish() }
+        self.goOn()
+    }
+
+    /// Tells those whose turn it is; those that are gone count as told.
+    private func goOn() {
+        let due = self.schedule.due(at: self.gateway.loop.now)
+        while self.told < due, self.whenEmpty != nil {
+            self.gateway.drain(self.waiting[self.told])
+            self.told += 1
+        }
+        guard self.whenEmpty != nil else { return }
+        let next = self.schedule.next(after: self.told) ?? self.schedule.deadline
+        self.gateway.loop.arm(self.timer, at: min(next, self.schedule.deadline), target: self)
+    }
+
+    func timerFired(_ timer: LoopTimer) {
+        guard self.gateway.loop.now < self.schedule.deadline else { return self.gateway.abandonAll() }
+        self.goOn()
+    }
+
+    private func finish() {
+        self.gateway.loop.disarm(self.timer)
+        self.gateway.drainer = nil
+        let whenEmpty = self.whenEmpty
+        self.whenEmpty = nil
+        whenEmpty?()
+    }
+}
+
+/// When which of the open connections are told to close, so that clients do not all come back at once.
+package struct DrainSchedule: Hashable, Sendable {
+    package let began: MonotonicInstant
+    /// What is still open then is reset.
+    package let deadline: MonotonicInstant
+    /// Connections to be told.
+    package let count: Int
+    private let spread: Int64
+    private let loop: Int64
+    private let loops: Int64
+
+    /// - Parameters:
+    ///   - count: connections of one loop, open at `began`; they are told evenly over the spread.
+    ///   - loop: which loop of how many drain at the same time: they take turns, so that what all of them tell is even
+    ///     too. The first of the first loop is told at once.
+    package init(_ settings: DrainSettings, count: Int, loop: Int = 0, of loops: Int = 1, began: MonotonicInstant) {
+        self.loops = Int64(max(loops, 1))
+        self.loop = Int64(min(max(loop, 0), max(loops, 1) - 1))
+        self.began = began
+        self.deadline = began.advanced(by: max(settings.timeout, .zero))
+        self.count = max(count, 0)
+        self.spread = max(min(settings.closeSpread, settings.timeout), .zero).clampedNanoseconds
+    }
+
+    /// How many should have been told by now.
+    package func due(at now: MonotonicInstant) -> Int {
+        let elapsed = self.began.duration(to: now).clampedNanoseconds
+        guard elapsed >= 0, self.count > 0 else { return 0 }
+        guard elapsed < self.spread else { return self.count }
+        // Wide enough that no product overflows, and rounded as in `instant(of:)`.
+        let scaled = elapsed.multipliedFullWidth(by: Int64(self.count) * self.loops)
+        let (quotient, _) = self.spread.dividingFullWidth(scaled)
+        return quotient < self.loop ? 0 : min(Int((quotient - self.loop) / self.loops) + 1, self.count)
+    }
+
+    /// When the next one is to be told.
+    /// - Parameter told: how many were.
+    /// - Returns: `nil` when all were.
+    package func next(after told: Int) -> MonotonicInstant? {
+        guard told >= 0, told < self.count else { return nil }
+        let scaled = self.spread.multipliedFullWidth(by: Int64(told) * self.loops + self.loop)
+        let (quotient, remainder) = (Int64(self.count) * self.loops).dividingFullWidth(scaled)
+        return self.began.advanced(by: .nanoseconds(quotient + (remainder > 0 ? 1 : 0)))
+    }
+}
+
+/// When each connection of a drain at a rate is told to end: the i-th at `i / rate` after the beginning, plus its own
+/// jitter. The jitter of one moves no other, so the rate holds whatever the jitter is.
+package struct DrainTimetable: Sendable {
+    /// One connection of the drain: its place in the order in which they were found, and its time.
+    private struct Turn {
+        let index: Int
+        /// Since the beginning, pauses not counted.
+        let offset: Int64
+    }
+
+    /// The slowest is one connection in 1000 s: a longer pause is no drain.
+    package static let rates = 0.001...100_000.0
+
+    /// By time.
+    private let turns: [Turn]
+    private var position = 0
+    private var began: MonotonicInstant
+    private var paused: MonotonicInstant?
+
+    /// - Parameters:
+    ///   - count: connections to be told.
+    ///   - rate: connections each second, in `rates`; beyond them the nearest of them.
+    ///   - jitter: each is told up to so much later, by chance.
+    package init(
+        count: Int, rate: Double, jitter: Duration, began: MonotonicInstant,
+        using generator: inout some RandomNumberGenerator
+    ) {
+        let rate = min(max(rate, Self.rates.lowerBound), Self.rates.upperBound)
+        let most = max(0, jitter.clampedNanoseconds)
+        var turns: [Turn] = []
+        turns.reserveCapacity(max(0, count))
+        for index in 0..<max(0, count) {
+            let regular = Int64(exactly: (Double(index) / rate * 1e9).rounded()) ?? .max
+            let delay = most > 0 ? Int64.random(in: 0...most, using: &generator) : 0
+            let (offset, overflow) = regular.addingReportingOverflow(delay)
+            turns.append(Turn(index: index, offset: overflow ? .max : offset))
+        }
+        turns.sort { ($0.offset, $0.index) < ($1.offset, $1.index) }
+        self.turns = turns
+        self.began = began
+    }
+
+    /// When the next one is to be told; `nil` when all were, or while it is paused.
+    package var next: MonotonicInstant? {
+        guard self.paused == nil, self.position < self.turns.count else { return nil }
+        return self.instant(of: self.turns[self.position])
+    }
+
+    /// Whether there is nobody left to be told.
+    package var isComplete: Bool { self.position == self.turns.count }
+
+    /// Takes one whose time has come.
+    /// - Returns: its place among those that were found; `nil` if the time of none has come.
+    package mutating func takeDue(at now: MonotonicInstant) -> Int? {
+        guard let next = self.next, next <= now else { return nil }
+        defer { self.position += 1 }
+        return self.turns[self.position].index
+    }
+
+    /// When the last one is told. While it is paused, as if it went on at `now`.
+    package func end(at now: MonotonicInstant) -> MonotonicInstant {
+        guard let last = self.turns.last else { return self.began }
+        return self.instant(of: last).advanced(by: self.paused?.duration(to: now) ?? .zero)
+    }
+
+    /// How many of those that are still to be told have their time at `deadline` or after it.
+    package func count(from deadline: MonotonicInstant, at now: MonotonicInstant) -> Int {
+        let shift = self.paused?.duration(to: now) ?? .zero
+        return self.turns[self.position...].count { self.instant(of: $0).advanced(by: shift) >= deadline }
+    }
+
+    private func instant(of turn: Turn) -> MonotonicInstant {
+        self.began.advanced(by: .nanoseconds(turn.offset))
+    }
+
+    // MARK: Pauses
+
+    /// Nobody is told until `resume`.
+    package mutating func pause(at now: MonotonicInstant) {
+        if self.paused == nil { self.paused = now }
+    }
+
+    /// Goes on; every time that is still to come is later by the pause.
+    package mutating func resume(at now: MonotonicInstant) {
+        guard let paused = self.paused else { return }
+        self.paused = nil
+        self.began = self.began.advanced(by: paused.duration(to: now))
+    }
+}

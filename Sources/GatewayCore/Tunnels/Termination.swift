@@ -1,0 +1,210 @@
+import SessionTasks
+import StreamTransport
+import WebSocketProtocol
+
+/// Why a connection ended: who, where in its life, and what. Each connection has exactly one; the first cause wins.
+package struct TerminationReason: Hashable, Sendable {
+    package var party: TerminationParty
+    package var phase: TerminationPhase
+    package var cause: TerminationCause
+
+    package init(_ party: TerminationParty, _ phase: TerminationPhase, _ cause: TerminationCause) {
+        self.party = party
+        self.phase = phase
+        self.cause = cause
+    }
+
+    /// `downstream/relaying/clean`: stable, for metrics. Codes are left out.
+    package var name: String {
+        "\(self.party.rawValue)/\(self.phase.rawValue)/\(self.cause.name)"
+    }
+}
+
+extension TerminationReason: CustomStringConvertible {
+    /// The name, with the code where there is one: `upstream/relaying/abnormal-close(1011)`.
+    package var description: String {
+        self.cause.code.map { "\(self.name)(\($0))" } ?? self.name
+    }
+}
+
+/// What ended a connection.
+package enum TerminationCause: Hashable, Sendable {
+    /// Both directions finished, or a regular Close with this code (`nil` for none).
+    case clean(closeCode: UInt16?)
+    /// A Close whose code names a fault.
+    case abnormalClose(closeCode: UInt16)
+    case reset
+    case truncated
+    case unresponsive
+    case timeout(TerminationTimeout)
+    /// A rule of WebSocket, of the framing or a message limit was broken; the code tells which (RFC 6455 §7.4.1).
+    case violation(closeCode: UInt16)
+    /// A malformed PROXY protocol header, or one from a peer that is not trusted.
+    case proxyHeader
+    /// The opening handshake was answered with this status instead of 101, for a fault of the request: 400, 403, 404,
+    /// 405, 426, 431.
+    case refusedRequest(status: UInt16)
+    case refusedAdmission(AdmissionRefusal)
+    case tls
+    /// The upstream could not be reached: its name, its address, or its refusal.
+    case unreachable
+    /// The upstream answered the opening handshake with this status.
+    case upstreamStatus(UInt16)
+    /// The upstream's answer to the opening handshake was no valid one.
+    case upstreamHandshake
+    /// Shutdown or reload.
+    case drained
+    /// Ended by command.
+    case stopped
+    /// The gateway's own resources failed it.
+    case system
+
+    /// Stable and of few values: fit for a metric's label.
+    package var name: String {
+        switch self {
+        case .clean: "clean"
+        case .abnormalClose: "abnormal-close"
+        case .reset: "reset"
+        case .truncated: "truncated"
+        case .unresponsive: "unresponsive"
+        case .timeout(let timeout): "\(timeout.rawValue)-timeout"
+        case .violation: "violation"
+        case .proxyHeader: "proxy-header"
+        case .refusedRequest: "refused-request"
+        case .refusedAdmission(let refusal): refusal.rawValue
+        case .tls: "tls"
+        case .unreachable: "unreachable"
+        case .upstreamStatus: "upstream-status"
+        case .upstreamHandshake: "upstream-handshake"
+        case .drained: "drained"
+        case .stopped: "stopped"
+        case .system: "system"
+        }
+    }
+
+    /// The close code or status that goes with it.
+    package var code: UInt16? {
+        switch self {
+        case .clean(let code): code
+        case .abnormalClose(let code), .violation(let code), .refusedRequest(let code), .upstreamStatus(let code): code
+        case .reset, .truncated, .unresponsive, .timeout, .proxyHeader, .refusedAdmission, .tls, .unreachable,
+            .upstreamHandshake, .drained, .stopped, .system:
+            nil
+        }
+    }
+}
+
+extension TerminationCause {
+    /// What the failure of a task means for its connection. A lost connection has the same cause whatever is spoken on
+    /// it, in a tunnel or not.
+    init(_ failure: TaskFailure) {
+        if let fault = ConnectionFault(failure) {
+            self = fault.cause
+            return
+        }
+        switch failure {
+        case .protocolViolation(let code, _): self = .violation(closeCode: code)
+        case .messageTooLong: self = .violation(closeCode: 1009)
+        case .timedOut: self = .timeout(.closing)
+        case .cancelled: self = .stopped
+        case .handshakeRefused(let status): self = .upstreamStatus(UInt16(clamping: status))
+        case .cannotConnect(let fault): self = fault.isOwnLack ? .system : .unreachable
+        case .directionClosed, .usage, .ended, .closed, .connectionLost, .peerUnresponsive, .secureConnectionFailed:
+            self = .system
+        }
+    }
+
+    /// What a failed transport means while the client's way to its endpoint is not complete.
+    init(arriving failure: TransportFailure) {
+        switch failure {
+        case .deadlinePassed: self = .timeout(.handshake)
+        case .reset, .truncated, .peerUnresponsive, .tls, .nameResolution, .refused, .noSuchFile, .unreachable,
+            .notPermitted, .unusableEndpoint, .ownResources, .system:
+            self = ConnectionFault(failure).cause
+        }
+    }
+}
+
+extension ConnectionFault {
+    /// How an open connection was lost.
+    init(_ failure: TransportFailure) {
+        switch failure {
+        case .reset: self = .reset
+        case .truncated: self = .truncated
+        case .peerUnresponsive: self = .unresponsive
+        case .tls: self = .tls
+        case .deadlinePassed, .nameResolution, .refused, .noSuchFile, .unreachable, .notPermitted, .unusableEndpoint,
+            .ownResources, .system:
+            self = .system
+        }
+    }
+
+    /// `nil` for a task whose connection was not lost: it never came about, or its end has another cause.
+    init?(_ failure: TaskFailure) {
+        switch failure {
+        // Without a failure of the transport it is the task's own protocol that misses its end.
+        case .connectionLost(let fault): self = fault.transportFailure.map { ConnectionFault($0) } ?? .truncated
+        case .peerUnresponsive: self = .unresponsive
+        case .secureConnectionFailed: self = .tls
+        case .cancelled, .timedOut, .directionClosed, .usage, .ended, .cannotConnect, .handshakeRefused,
+            .protocolViolation, .messageTooLong, .closed:
+            return nil
+        }
+    }
+}
+
+extension TerminationReason {
+    /// How a WebSocket at an endpoint of the gateway's own ended, when the client began the end.
+    init(endpoint end: WebSocketEnd) {
+        if let failure = end.failure {
+            self.init(.downstream, .relaying, TerminationCause(failure))
+        } else {
+            self.init(.downstream, .relaying, CloseSignal(code: end.code?.rawValue).cause)
+        }
+    }
+}
+
+/// Who ended a connection.
+package enum TerminationParty: String, CaseIterable, Sendable {
+    case downstream
+    case upstream
+    /// A limit or deadline of ours, or our own fault.
+    case gateway
+    /// A person or a program in charge: drain, reload, REST.
+    case `operator`
+
+    package init(_ side: TunnelSide) {
+        switch side {
+        case .downstream: self = .downstream
+        case .upstream: self = .upstream
+        }
+    }
+}
+
+/// Where in its life a connection ended. The raw value stands in logs and metrics.
+package enum TerminationPhase: String, CaseIterable, Sendable {
+    case accepting
+    case proxyProtocol = "proxy-protocol"
+    /// TLS with the client.
+    case tls
+    /// The client's opening handshake.
+    case openingHandshake = "opening-handshake"
+    /// Reaching the upstream: resolution, TCP, TLS and its opening handshake.
+    case connecting
+    case relaying
+    /// After the first Close frame or the first order to end.
+    case closing
+}
+
+/// Which time ran out.
+package enum TerminationTimeout: String, CaseIterable, Sendable {
+    /// The client's whole way to a tunnel: PROXY header, TLS, opening handshake.
+    case handshake
+    case connect
+    /// The upstream's TLS and opening handshake.
+    case upstreamHandshake = "upstream-handshake"
+    case idle
+    case maximumAge = "maximum-age"
+    /// The closing handshake, or the last bytes' way out.
+    case closing
+}

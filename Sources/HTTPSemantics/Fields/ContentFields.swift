@@ -1,0 +1,133 @@
+import HTTPTypes
+
+/// A coding of content (RFC 9110 §8.4.1).
+package enum ContentCoding: Equatable, Sendable {
+    case gzip
+    case deflate
+    /// Brotli and whatever else is not known here, in lower case.
+    case other(String)
+
+    /// Codings one upon the other beyond this many are not undone: nobody honest comes near.
+    package static let limit = 4
+
+    /// The codings that were put on the content, in the order in which they were; `identity` is none.
+    /// - Returns: `nil` for more than the limit.
+    package static func list(_ fields: HTTPFields) -> [Self]? {
+        let codings = FieldList.elements(fields[values: .contentEncoding]).map(\.loweredASCII)
+            .filter { $0 != "identity" }
+        guard codings.count <= self.limit else { return nil }
+        return codings.map { name in
+            switch name {
+            case "gzip", "x-gzip": .gzip
+            case "deflate": .deflate
+            default: .other(name)
+            }
+        }
+    }
+}
+
+/// What `Content-Length` says (RFC 9110 §8.6).
+package enum ContentLength: Equatable, Sendable {
+    case absent
+    case bytes(Int64)
+    /// No number, one too large, or several that differ: the message must not be believed.
+    case invalid
+
+    package init(_ fields: HTTPFields) {
+        let lines = fields[values: .contentLength]
+        guard !lines.isEmpty else {
+            self = .absent
+            return
+        }
+        // Equal ones in one list are one (RFC 9112 §6.3).
+        let parts = Set(
+            lines.flatMap { $0.split(separator: ",", omittingEmptySubsequences: false) }.map(\.trimmingBlanks))
+        guard parts.count == 1, let part = parts.first, part.utf8.count <= 18,
+            let value = part.clampedDecimal(limit: .max)
+        else {
+            self = .invalid
+            return
+        }
+        self = .bytes(value)
+    }
+}
+
+/// `Content-Type` (RFC 9110 §8.3).
+package struct ContentType: Equatable, Sendable {
+    /// Longer text is not read.
+    package static let limit = 8192
+
+    /// `type/subtype` in lower case.
+    package let mediaType: String
+    private let parameters: [FieldParameter]
+
+    /// - Returns: `nil` where no `type/subtype` stands at the beginning.
+    package init?(_ text: String) {
+        guard text.utf8.count <= Self.limit else { return nil }
+        var scanner = FieldScanner(text)
+        scanner.skipBlanks()
+        guard let type = scanner.token(), scanner.skip(UInt8(ascii: "/")), let subtype = scanner.token() else {
+            return nil
+        }
+        self.mediaType = "\(type)/\(subtype)".loweredASCII
+        self.parameters = FieldParameter.list(&scanner)
+    }
+
+    /// The first of that name, as it came.
+    package func parameter(_ name: String) -> String? {
+        self.parameters.first { $0.name == name.loweredASCII }?.value
+    }
+
+    /// The name of the text's encoding, in lower case.
+    package var charset: String? { self.parameter("charset").flatMap { $0.isEmpty ? nil : $0.loweredASCII } }
+
+    /// What parts a content of several parts.
+    package var boundary: String? { self.parameter("boundary").flatMap { $0.isEmpty ? nil : $0 } }
+}
+
+/// A `data:` URL (RFC 2397): the content is in the address.
+package struct DataURL: Equatable, Sendable {
+    /// Octets of a URL that are read by default: 64 MiB.
+    package static let limit = 64 << 20
+
+    /// In lower case; `text/plain` where none is named.
+    package let mediaType: String
+    /// In lower case; `nil` where none is named.
+    package let charset: String?
+    package let content: [UInt8]
+
+    /// - Parameter limit: of the whole text, in octets.
+    /// - Returns: `nil` for another scheme, for a text without a comma, for a malformed type or Base64, and beyond the
+    ///   limit.
+    package init?(_ text: String, limit: Int = Self.limit) {
+        guard text.utf8.count <= limit, text.beginsIgnoringCase("data:") else { return nil }
+        // What is behind the number sign is not of the content.
+        let bytes = Array(text.utf8.dropFirst(5)).prefix { $0 != UInt8(ascii: "#") }
+        guard let comma = bytes.firstIndex(of: UInt8(ascii: ",")) else { return nil }
+        var parts = String(decoding: bytes[..<comma], as: UTF8.self)
+            .split(separator: ";", omittingEmptySubsequences: false).map(\.trimmingBlanks)
+        let isBase64 = parts.count > 1 && parts.last?.matchesIgnoringCase("base64") == true
+        if isBase64 { parts.removeLast() }
+        let type = parts.isEmpty ? "" : parts.removeFirst()
+        guard type.isEmpty || Self.isMediaType(type) else { return nil }
+        self.mediaType = type.isEmpty ? "text/plain" : type.loweredASCII
+        self.charset = Self.charset(parts)
+        let plain = PercentCoding.decoded(bytes[(comma + 1)...])
+        guard let content = isBase64 ? Base64.decoded(plain) : plain else { return nil }
+        self.content = content
+    }
+
+    private static func isMediaType(_ type: String) -> Bool {
+        let parts = type.split(separator: "/", omittingEmptySubsequences: false)
+        return parts.count == 2 && parts.allSatisfy(\.isToken)
+    }
+
+    private static func charset(_ parameters: [String]) -> String? {
+        for parameter in parameters {
+            let parts = parameter.split(separator: "=", maxSplits: 1).map(\.trimmingBlanks)
+            guard parts.count == 2, parts[0].matchesIgnoringCase("charset") else { continue }
+            return parts[1].loweredASCII
+        }
+        return nil
+    }
+}

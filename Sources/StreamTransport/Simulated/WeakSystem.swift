@@ -1,4 +1,0 @@
-/// A loop that may be gone.
-struct WeakSystem {
-    weak var system: SimulatedSystem?
-}

@@ -1,2 +1,0 @@
-/// The stand-in for `SecIdentity`.
-public typealias SecIdentity = ClientIdentity

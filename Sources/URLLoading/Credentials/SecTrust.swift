@@ -1,2 +1,0 @@
-/// The stand-in for `SecTrust`.
-public typealias SecTrust = ServerTrust

@@ -1,0 +1,187 @@
+import Foundation
+import HTTPSemantics
+import HTTPTransport
+import HTTPTypes
+
+/// What a session adds to a request before it is sent: its own fields, cookies, and what every request needs.
+struct RequestDressing {
+    private static let userAgent = "\(ProcessInfo.processInfo.processName) URLLoading/1"
+
+    let configuration: URLSessionConfiguration
+    /// Whether the program set a body: its type then has a default.
+    var hasBody = false
+    /// Cache validators, or those of a range; what the program set itself goes before them.
+    var added = HTTPFields()
+    var authorization: String?
+    /// Whether the request goes where the program sent it: elsewhere the session's own `Authorization` is not for.
+    var isAtFirstOrigin = true
+    /// In place of those of the storage, where somebody was asked for them.
+    var cookies: [HTTPCookie]?
+
+    init(_ configuration: URLSessionConfiguration) {
+        self.configuration = configuration
+    }
+
+    /// All fields in the order in which they are sent, without those that the transport sees to.
+    /// - Parameter plain: as `plainFields` gives them.
+    func fields(of request: URLRequest, plain: [HeaderField]? = nil) -> [HeaderField] {
+        if let plain, self.isAtFirstOrigin, !self.hasBody, request.allHTTPHeaderFields == nil, self.added.isEmpty,
+            self.authorization == nil,
+            self.cookieField(for: request) == nil
+        {
+            return plain
+        }
+        var fields = (request.allHTTPHeaderFields ?? [:]).map { HeaderField($0.key, $0.value) }
+        for (name, value) in self.sessionFields { Self.add(name, value, to: &fields) }
+        for field in self.added { Self.set(field.name.rawName, field.value, in: &fields) }
+        if let authorization { Self.set("Authorization", authorization, in: &fields) }
+        Self.add("Accept", "*/*", to: &fields)
+        Self.add("Accept-Encoding", ContentDecoder.acceptEncodingValue, to: &fields)
+        Self.add("Accept-Language", Self.languages, to: &fields)
+        Self.add("User-Agent", Self.userAgent, to: &fields)
+        if self.hasBody, request.httpMethod == "POST" {
+            Self.add("Content-Type", "application/x-www-form-urlencoded", to: &fields)
+        }
+        if !Self.contains("Cookie", fields), let cookie = self.cookieField(for: request) {
+            fields.append(HeaderField("Cookie", cookie))
+        }
+        return fields.sorted { $0.name < $1.name }
+    }
+
+    /// All fields of a request that has none of its own, no body, and no cookies.
+    var plainFields: [HeaderField] {
+        var request = URLRequest(url: URL(fileURLWithPath: "/"))
+        request.httpShouldHandleCookies = false
+        return self.fields(of: request)
+    }
+
+    private static func contains(_ name: String, _ fields: [HeaderField]) -> Bool {
+        fields.contains { $0.name.isSameFieldName(as: name) }
+    }
+
+    /// Unless there is one.
+    private static func add(_ name: String, _ value: String, to fields: inout [HeaderField]) {
+        if !self.contains(name, fields) { fields.append(HeaderField(name, value)) }
+    }
+
+    /// In place of what is there.
+    private static func set(_ name: String, _ value: String, in fields: inout [HeaderField]) {
+        fields.removeAll { $0.name.isSameFieldName(as: name) }
+        fields.append(HeaderField(name, value))
+    }
+
+    /// The language of the program's user (RFC 9110 §12.5.4).
+    private static let languages: String = {
+        let first = Locale.preferredLanguages.first { $0.utf8.allSatisfy { $0 == 0x2D || $0 >= 0x30 && $0 < 0x7B } }
+        return first ?? "en"
+    }()
+
+    private var sessionFields: [(String, String)] {
+        (self.configuration.httpAdditionalHeaders ?? [:]).compactMap { key, value in
+            guard let name = key.base as? String, let field = HTTPField.Name(name),
+                !ReservedRequestFields.contains(field), "\(value)".isFieldValue,
+                self.isAtFirstOrigin || field != .authorization
+            else { return nil }
+            return (name, "\(value)")
+        }
+    }
+
+    /// Cookies are chosen anew for each request that goes out, after a redirect too.
+    private func cookieField(for request: URLRequest) -> String? {
+        if let cookies { return HTTPCookie.requestHeaderFields(with: cookies)["Cookie"] }
+        guard request.httpShouldHandleCookies, self.configuration.httpShouldSetCookies,
+            let storage = self.configuration.httpCookieStorage, let url = request.url
+        else { return nil }
+        let isNavigation = request.mainDocumentURL == request.url
+        let cookies = storage.cookies(for: url, mainDocumentURL: request.mainDocumentURL, isNavigation: isNavigation)
+        return HTTPCookie.requestHeaderFields(with: cookies)["Cookie"]
+    }
+
+    /// Those that an answer sets.
+    static func cookies(_ lines: [HeaderField], from url: URL) -> [HTTPCookie] {
+        lines.filter { $0.isNamed("set-cookie") }
+            .compactMap { SetCookieField($0.value) }.compactMap { HTTPCookie.cookie($0, from: url) }
+    }
+
+    /// Keeps the cookies of an answer, if the request, the session and the rules allow it.
+    static func keepCookies(
+        _ lines: [HeaderField], from url: URL, request: URLRequest, configuration: URLSessionConfiguration
+    ) {
+        guard request.httpShouldHandleCookies, let storage = configuration.httpCookieStorage else { return }
+        let cookies = self.cookies(lines, from: url)
+        guard !cookies.isEmpty else { return }
+        storage.setCookies(
+            cookies, for: url, mainDocumentURL: request.mainDocumentURL, policy: configuration.httpCookieAcceptPolicy)
+    }
+}
+
+extension HTTPFields {
+    /// The fields of a request as a program set them.
+    init(_ values: [String: String]?) {
+        self.init()
+        for (name, value) in (values ?? [:]).sorted(by: { $0.key < $1.key }) {
+            guard let name = HTTPField.Name(name) else { continue }
+            self.append(HTTPField(name: name, value: value))
+        }
+    }
+
+    /// By their names, repeated ones joined.
+    var values: [String: String] {
+        var values: [String: String] = [:]
+        for field in self { values[field.name.rawName] = self[field.name] }
+        return values
+    }
+
+    /// The fields of a message as it came, at most as many as the transport lets in.
+    init(lines: some Sequence<(name: String, value: String)>) {
+        self.init()
+        for line in lines {
+            guard let name = HTTPField.Name(line.name) else { continue }
+            self.append(HTTPField(name: name, value: line.value))
+        }
+    }
+}
+
+extension HTTPSemantics.Origin {
+    /// - Returns: `nil` for a URL without a host.
+    init?(_ url: URL) {
+        guard let scheme = url.scheme, let host = url.serverName else { return nil }
+        self.init(scheme: scheme, host: host, port: url.port)
+    }
+}
+
+extension HTTPTransport.Origin {
+    /// Where a request for `url` goes to; `ws` stands for `http`, and `wss` for `https`.
+    /// - Returns: `nil` for a URL that is not of HTTP, and for one without a host or with a port that does not exist.
+    init?(_ url: URL) {
+        guard let host = url.serverName else { return nil }
+        let scheme: HTTPTransport.Origin.Scheme
+        switch url.scheme?.withLoweredLetters {
+        case "http", "ws": scheme = .http
+        case "https", "wss": scheme = .https
+        default: return nil
+        }
+        guard let number = url.port else {
+            self.init(scheme, host: host)
+            return
+        }
+        guard let port = UInt16(exactly: number), port > 0 else { return nil }
+        self.init(scheme, host: host, port: port)
+    }
+}
+
+extension URL {
+    /// The host in small letters and without brackets; `nil` where there is none.
+    var serverName: String? {
+        guard var host = self.host(percentEncoded: true)?.withLoweredLetters, !host.isEmpty else { return nil }
+        if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
+        return host
+    }
+
+    /// What stands in the request line: path and query.
+    var requestTarget: String {
+        let path = self.path(percentEncoded: true)
+        let query = self.query(percentEncoded: true).map { "?\($0)" } ?? ""
+        return (path.isEmpty ? "/" : path) + query
+    }
+}

@@ -1,0 +1,154 @@
+import ArgumentParser
+import Foundation
+import GatewayCore
+import StreamTransport
+
+/// `sluice check`: says whether a configuration would run.
+struct CheckCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "check",
+        abstract: "Check a configuration file without starting anything.",
+        discussion: """
+            Prints one line when all is well:
+
+              sluice.yaml: ok: 2 listeners, 3 routes, 1 upstream
+
+            Else a line for each problem on standard error, all at once, in the order of the file:
+
+              sluice.yaml:4:13: listeners[0].listen: expected a port from 0 to 65535, found "ws://127.0.0.1:99999"
+
+            Certificates, keys and other files that the configuration names must be readable and of use; with --without-files they are not \
+            looked at, for checking a file on another machine than the one it is for.
+
+            With --json, standard output has the result as one line: "ok", "file", the numbers of "listeners", "routes" and \
+            "upstreams", and "problems". A problem has a "message" and, where they are known, "file", "line", "column", "key", \
+            "expected", "found" and "remedy".
+
+            EXAMPLES
+              sluice check --config /etc/sluice/sluice.yaml
+              sluice check --config draft.yaml --without-files
+              sluice check --config draft.yaml --json | jq -r '.problems[].message'
+
+            EXIT CODES
+              0   the configuration is right
+              64  wrong usage
+              78  a problem in the configuration or the files it names
+            """)
+
+    @Option(help: ArgumentHelp("YAML file to check.", valueName: "file"), completion: .file())
+    var config: String
+
+    @Flag(help: "Do not look at the certificates and other files that the configuration names.")
+    var withoutFiles = false
+
+    @Flag(help: "Write the result as one line of JSON.")
+    var json = false
+
+    func run() async throws {
+        try await Ending.reporting {
+            do {
+                let located =
+                    try self.withoutFiles ? ConfigurationFile.read(self.config) : ConfigurationFile.load(self.config)
+                let text = "\(self.config): ok: \(located.configuration.summary)"
+                print(self.json ? CheckReport(self.config, located.configuration).line : text)
+            } catch {
+                if self.json { print(CheckReport(self.config, error).line) }
+                throw error
+            }
+        }
+    }
+}
+
+/// What `check --json` writes.
+private struct CheckReport: Encodable {
+    struct Problem: Encodable {
+        var message: String
+        var file: String?
+        var line: Int?
+        var column: Int?
+        var key: String?
+        var expected: String?
+        var found: String?
+        var remedy: String?
+    }
+
+    let file: String
+    let ok: Bool
+    var listeners: Int?
+    var routes: Int?
+    var upstreams: Int?
+    var problems: [Problem] = []
+
+    init(_ file: String, _ configuration: GatewayConfiguration) {
+        self.file = file
+        self.ok = true
+        self.listeners = configuration.listeners.count
+        self.routes = configuration.routes.count
+        self.upstreams = configuration.upstreams.count
+    }
+
+    init(_ file: String, _ error: any Error) {
+        self.file = file
+        self.ok = false
+        switch error {
+        case let error as ConfigurationProblems: self.problems = error.all.map(Self.problem)
+        case let error as UnusableFiles where !error.problems.isEmpty: self.problems = error.problems.map(Self.problem)
+        default: self.problems = [Problem(message: "\(error)", file: file)]
+        }
+    }
+
+    private static func problem(_ problem: ConfigurationProblem) -> Problem {
+        var shown = Problem(
+            message: problem.description, key: problem.keyPath.steps.isEmpty ? nil : "\(problem.keyPath)",
+            expected: problem.expected, found: problem.found, remedy: problem.remedy.isEmpty ? nil : problem.remedy)
+        switch problem.origin {
+        case .file(let name, let line, let column):
+            shown.file = name
+            shown.line = line
+            shown.column = column
+        case .wholeFile(let name): shown.file = name
+        case .option: break
+        }
+        return shown
+    }
+
+    var line: String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        // Nothing in it can fail to be encoded: texts and whole numbers.
+        return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
+    }
+}
+
+/// Asks whether the upstreams can be used at all, for `--require-target`.
+struct TargetProbe {
+    let loop: Loop
+
+    /// - Throws: `StartFailure.targetUnavailable` when no endpoint of an upstream can be used.
+    func requireAll(of plan: GatewayPlan) async throws {
+        for route in plan.routes {
+            let reasons = await ReachabilityCheck.reasons(route, on: self.loop)
+            guard reasons.isEmpty else {
+                throw StartFailure.targetUnavailable("the target cannot be reached: \(reasons.joined(separator: "; "))")
+            }
+        }
+    }
+}
+
+/// A configuration file, or files that it names, cannot be opened.
+struct UnusableFiles: Error, CustomStringConvertible {
+    /// A line for each.
+    let description: String
+    /// The same one by one, where the files are named by a configuration.
+    let problems: [ConfigurationProblem]
+
+    init(_ description: String) {
+        self.description = description
+        self.problems = []
+    }
+
+    init(_ problems: [ConfigurationProblem]) {
+        self.description = problems.map(\.description).joined(separator: "\n")
+        self.problems = problems
+    }
+}

@@ -1,4 +1,0 @@
-import ArgumentParser
-
-/// A command that runs a gateway until a signal ends it.
-protocol GatewayCommand: AsyncParsableCommand {}

@@ -1,6 +1,0 @@
-import ArgumentParser
-import GatewayCore
-
-extension LogSettings.Format: ExpressibleByArgument {}
-
-extension LogSettings.Level: ExpressibleByArgument {}
