@@ -169,8 +169,15 @@ let package = Package(
         .executableTarget(
             name: "Articles", dependencies: ["URLLoading"], path: "Tests/Programs/Articles", swiftSettings: house),
         .target(
-            name: "TestSupport", dependencies: ["ByteKernels", "COpenSSL", "StreamTransport"],
-            path: "Sources/TestSupport", swiftSettings: house),
+            name: "SimulatedNetwork",
+            dependencies: [
+                "StreamTransport", "ByteKernels",
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "HeapModule", package: "swift-collections"),
+            ], swiftSettings: house),
+        .target(
+            name: "TestSupport", dependencies: ["ByteKernels", "COpenSSL", "SimulatedNetwork", "StreamTransport"],
+            swiftSettings: house),
         .testTarget(name: "ByteKernelsTests", dependencies: ["ByteKernels", "TestSupport"], swiftSettings: house),
         .testTarget(name: "DeflateTests", dependencies: ["Deflate", "TestSupport"], swiftSettings: house),
         .testTarget(name: "TLSEngineTests", dependencies: ["TLSEngine", "TestSupport"], swiftSettings: house),
@@ -185,12 +192,14 @@ let package = Package(
             ],
             swiftSettings: house),
         .testTarget(
-            name: "StreamTransportTests", dependencies: ["StreamTransport", "ByteKernels", "TestSupport"],
+            name: "StreamTransportTests",
+            dependencies: ["StreamTransport", "SimulatedNetwork", "ByteKernels", "TestSupport"],
             swiftSettings: house),
         .testTarget(
             name: "SessionTasksTests",
             dependencies: [
-                "SessionTasks", "StreamTransport", "WebSocketProtocol", "TLSEngine", "ByteKernels", "TestSupport",
+                "SessionTasks", "StreamTransport", "SimulatedNetwork", "WebSocketProtocol", "TLSEngine", "ByteKernels",
+                "TestSupport",
             ],
             swiftSettings: house),
         .testTarget(
@@ -215,8 +224,8 @@ let package = Package(
         .testTarget(
             name: "GatewayCoreTests",
             dependencies: [
-                "GatewayCore", "SessionTasks", "StreamTransport", "WebSocketProtocol", "TLSEngine", "ByteKernels",
-                "TestSupport",
+                "GatewayCore", "SessionTasks", "StreamTransport", "SimulatedNetwork", "WebSocketProtocol", "TLSEngine",
+                "ByteKernels", "TestSupport",
             ],
             swiftSettings: house),
         .testTarget(

@@ -1,7 +1,7 @@
 /// What a secure connection has to tell its owner.
 public enum SecureEvent: Sendable, Equatable {
     /// Both sides are keyed and the peer was accepted. Comes once.
-    indirect case handshakeCompleted(TLSFacts)
+    indirect case handshakeCompleted(TLSMetadata)
     /// `count` bytes, at least 1, were put at the front of the caller's buffer.
     case plaintext(count: Int)
     /// The handshake waits for `resolveVerification`. Comes at most once, and only if the configuration asks for it.
@@ -17,7 +17,7 @@ public enum SecureEvent: Sendable, Equatable {
 }
 
 /// What a handshake agreed on.
-public struct TLSFacts: Sendable, Hashable {
+public struct TLSMetadata: Sendable, Hashable {
     public let version: TLSVersion
     /// IANA name of the cipher suite, as `TLS_AES_128_GCM_SHA256`.
     public let cipherName: String

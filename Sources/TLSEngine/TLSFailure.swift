@@ -6,7 +6,7 @@ public struct TLSFailure: Error, Sendable, Hashable, CustomStringConvertible {
         /// What the peer sent first is no TLS record: it speaks another protocol.
         case notTLS
         /// The peer's certificate did not stand up to verification.
-        case verification(VerificationVerdict)
+        case verification(VerificationResult)
         /// The chain is valid but holds none of the pinned keys.
         case pinMismatch
         /// The caller answered a verification request with `.reject`.

@@ -4,11 +4,11 @@ public struct VerificationRequest: Sendable, Hashable {
     public let peerChain: [[UInt8]]
     /// What verification by the configured trust, names, revocation lists and pins found. A pin that does not match is
     /// told as X509_V_ERR_APPLICATION_VERIFICATION.
-    public let verdict: VerificationVerdict
+    public let verdict: VerificationResult
     /// The name that we asked for (client) or were asked for (server).
     public let serverName: String?
 
-    public init(peerChain: [[UInt8]], verdict: VerificationVerdict, serverName: String?) {
+    public init(peerChain: [[UInt8]], verdict: VerificationResult, serverName: String?) {
         self.peerChain = peerChain
         self.verdict = verdict
         self.serverName = serverName
@@ -22,7 +22,7 @@ public enum VerificationDecision: Sendable, Hashable {
 }
 
 /// What OpenSSL found when it verified the peer's certificate chain.
-public struct VerificationVerdict: Sendable, Hashable, CustomStringConvertible {
+public struct VerificationResult: Sendable, Hashable, CustomStringConvertible {
     /// The X509_V_ERR code; 0 when nothing is wrong.
     public let code: Int32
     /// OpenSSL's words for `code`, as "certificate has expired".

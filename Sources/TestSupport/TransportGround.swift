@@ -1,3 +1,4 @@
+import SimulatedNetwork
 import StreamTransport
 
 /// What a transport test stands on: real sockets on loopback, or the simulated network. The same test runs on both.

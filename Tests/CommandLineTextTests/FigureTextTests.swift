@@ -9,7 +9,7 @@ struct FigureTextTests {
             (1_048_575, "1 MiB"), (1 << 20, "1 MiB"), (241_591_911, "230 MiB"), (UInt64.max, "16 EiB"),
         ] as [(UInt64, String)])
     func sizes(_ count: UInt64, _ text: String) {
-        #expect(FigureText.bytes(count) == text)
+        #expect(QuantityText.bytes(count) == text)
     }
 
     @Test(
@@ -19,6 +19,6 @@ struct FigureTextTests {
             (446_400_000, "5d04h"), (-1, "0 ms"), (.nan, "0 ms"), (.infinity, "0 ms"), (1e300, "11574074074d01h"),
         ] as [(Double, String)])
     func spans(_ milliseconds: Double, _ text: String) {
-        #expect(FigureText.span(milliseconds: milliseconds) == text)
+        #expect(QuantityText.span(milliseconds: milliseconds) == text)
     }
 }

@@ -23,11 +23,11 @@ struct TypedLineTests {
         "/ping " + String(repeating: "x", count: 126),
     ])
     func faultsSayWhatToWrite(_ line: String) {
-        #expect(throws: CommandFault.self) { try TypedLine(line) }
+        #expect(throws: CommandError.self) { try TypedLine(line) }
     }
 
     @Test func anUnknownCommandNamesTheKnownOnes() {
-        let fault = #expect(throws: CommandFault.self) { try TypedLine("/pnig x") }
+        let fault = #expect(throws: CommandError.self) { try TypedLine("/pnig x") }
         #expect(fault?.description.contains("/ping") == true && fault?.description.contains("//pnig") == true)
     }
 

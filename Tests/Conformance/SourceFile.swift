@@ -18,7 +18,6 @@ struct SourceFile {
         self.path.split(separator: "/").dropFirst().first.map(String.init) ?? ""
     }
 
-
     /// The top of the project, found from where this file stands.
     static let projectRoot = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()

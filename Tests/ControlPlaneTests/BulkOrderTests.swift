@@ -5,8 +5,8 @@ import Testing
 
 @Suite("Bulk verbs")
 struct BulkOrderTests {
-    private func order(_ body: String) throws -> BulkOrder {
-        try BulkOrder(JSONBody.decode(BulkRequest.self, from: Array(body.utf8)), standardCode: 1001)
+    private func order(_ body: String) throws -> BulkSelection {
+        try BulkSelection(JSONBody.decode(BulkRequest.self, from: Array(body.utf8)), standardCode: 1001)
     }
 
     @Test(arguments: [

@@ -6,9 +6,9 @@ import Testing
 
 @Suite("What is to be opened")
 struct ClientOrderTests {
-    private func order(_ members: String) throws -> ClientOrder {
+    private func order(_ members: String) throws -> ClientConnectionRequest {
         let body = #"{"url":"ws://127.0.0.1:1/"\#(members)}"#
-        return try ClientOrderReading(JSONBody.decode(OpenRequest.self, from: Array(body.utf8))).order()
+        return try ClientRequestReading(JSONBody.decode(OpenRequest.self, from: Array(body.utf8))).order()
     }
 
     @Test(arguments: [

@@ -129,11 +129,11 @@ struct ConnectionListTests {
     }
 
     @Test func theListUsedLeastRecentlyMakesRoom() {
-        let lists = KeptLists()
+        let lists = ListSnapshots()
         let keys = [ConnectionKey(1)]
         let first = lists.keep(keys)
         let second = lists.keep(keys)
-        for _ in 0..<(KeptLists.limit - 1) {
+        for _ in 0..<(ListSnapshots.limit - 1) {
             #expect(lists.keys(first) == keys)
             _ = lists.keep(keys)
         }

@@ -4,7 +4,7 @@ import Testing
 @Suite("Places for connections to the control plane")
 struct ConnectionPlacesTests {
     @Test func theOneThatHasWaitedLongestGivesWay() {
-        var places = ConnectionPlaces(limit: 3, clientLimit: 10)
+        var places = ConnectionSlots(limit: 3, clientLimit: 10)
         for identifier: UInt64 in 1...3 { #expect(places.arrived(identifier, from: "a") == .taken(closing: nil)) }
         places.answered(1)
         #expect(places.arrived(4, from: "b") == .taken(closing: 2))
@@ -14,7 +14,7 @@ struct ConnectionPlacesTests {
     }
 
     @Test func aRequestThatIsBeingCarriedOutKeepsItsPlace() {
-        var places = ConnectionPlaces(limit: 2, clientLimit: 10)
+        var places = ConnectionSlots(limit: 2, clientLimit: 10)
         _ = places.arrived(1, from: "a")
         places.began(1)
         _ = places.arrived(2, from: "a")
@@ -26,12 +26,12 @@ struct ConnectionPlacesTests {
 
     /// Whoever holds all places by requests still cannot keep a probe out.
     @Test func aFewMoreAreTakenForProbesWhereAllAreBusy() {
-        var places = ConnectionPlaces(limit: 2, clientLimit: 100)
+        var places = ConnectionSlots(limit: 2, clientLimit: 100)
         for identifier: UInt64 in 1...2 {
             _ = places.arrived(identifier, from: nil)
             places.began(identifier)
         }
-        let extra = UInt64(ConnectionPlaces.probeLimit)
+        let extra = UInt64(ConnectionSlots.probeLimit)
         for identifier in 10..<(10 + extra) {
             #expect(places.arrived(identifier, from: nil) == .takenForProbes(closing: nil))
         }
@@ -42,7 +42,7 @@ struct ConnectionPlacesTests {
     }
 
     @Test func aClientAboveItsLimitGivesWayToItself() {
-        var places = ConnectionPlaces(limit: 10, clientLimit: 2)
+        var places = ConnectionSlots(limit: 10, clientLimit: 2)
         _ = places.arrived(1, from: "a")
         _ = places.arrived(2, from: "b")
         _ = places.arrived(3, from: "b")
@@ -56,12 +56,12 @@ struct ConnectionPlacesTests {
     }
 
     @Test func socketFilesHaveNoClientToCount() {
-        var places = ConnectionPlaces(limit: 100, clientLimit: 1)
+        var places = ConnectionSlots(limit: 100, clientLimit: 1)
         for identifier: UInt64 in 1...100 { #expect(places.arrived(identifier, from: nil) == .taken(closing: nil)) }
     }
 
     @Test func whoLeftTwiceCountsOnce() {
-        var places = ConnectionPlaces(limit: 4, clientLimit: 2)
+        var places = ConnectionSlots(limit: 4, clientLimit: 2)
         _ = places.arrived(1, from: "a")
         _ = places.arrived(2, from: "a")
         places.left(1)

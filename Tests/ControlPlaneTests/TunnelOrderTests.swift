@@ -5,9 +5,9 @@ import Testing
 
 @Suite("Orders of tunnels")
 struct TunnelOrderTests {
-    private func order(_ more: String) throws -> ClientTunnelOrder {
+    private func order(_ more: String) throws -> ClientTunnelRequest {
         let body = #"{"downstream":{"url":"tcp://127.0.0.1:1"},"upstream":{"url":"ws://127.0.0.1:2/x"}\#(more)}"#
-        return try TunnelOrderReading(JSONBody.decode(TunnelRequest.self, from: Array(body.utf8))).order()
+        return try TunnelRequestReading(JSONBody.decode(TunnelRequest.self, from: Array(body.utf8))).order()
     }
 
     @Test func bothSidesAreRead() throws {
@@ -48,7 +48,7 @@ struct TunnelOrderTests {
     ])
     func whatIsWrongWithASideIsToldThere(_ body: String, _ pointer: String) {
         let problem = #expect(throws: ControlProblem.self) {
-            try TunnelOrderReading(JSONBody.decode(TunnelRequest.self, from: Array(body.utf8))).order()
+            try TunnelRequestReading(JSONBody.decode(TunnelRequest.self, from: Array(body.utf8))).order()
         }
         #expect(problem?.errors.first?.pointer == pointer)
     }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("What a chain is worth by other roots than the connection's")
 struct LaterVerificationTests {
-    private let untrusted = VerificationVerdict(code: 20, text: "unknown", depth: 0)
+    private let untrusted = VerificationResult(code: 20, text: "unknown", depth: 0)
 
     private func request(
         _ certificate: TestCertificate, chain: [TestCertificate] = [], name: String? = "server.test"

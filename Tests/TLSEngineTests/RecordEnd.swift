@@ -7,7 +7,7 @@ final class RecordEnd {
         case bytes([UInt8])
         case closed
         case alert(UInt8)
-        case failed(RecordFault)
+        case failed(RecordError)
     }
 
     static let mine: UInt8 = 0x0A

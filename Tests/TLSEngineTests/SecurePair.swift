@@ -14,7 +14,7 @@ final class SecurePair {
             self.connection = connection
         }
 
-        var facts: TLSFacts? {
+        var facts: TLSMetadata? {
             for case .handshakeCompleted(let facts) in self.events { return facts }
             return nil
         }

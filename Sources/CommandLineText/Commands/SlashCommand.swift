@@ -24,16 +24,16 @@ package enum SlashCommand: Sendable, Equatable {
 
 extension SlashCommand {
     /// Reads what stands behind the slash.
-    init(_ text: Substring) throws(CommandFault) {
+    init(_ text: Substring) throws(CommandError) {
         let word = text.prefix { $0 != " " }
         let rest = text.dropFirst(word.count).drop { $0 == " " }
         switch word {
         case "ping":
-            guard rest.utf8.count <= 125 else { throw CommandFault("a Ping has at most 125 bytes") }
+            guard rest.utf8.count <= 125 else { throw CommandError("a Ping has at most 125 bytes") }
             self = .ping(String(rest))
         case "binary":
             guard let bytes = HexText.bytes(rest), !bytes.isEmpty else {
-                throw CommandFault("/binary needs pairs of hexadecimal digits, like /binary 00 ff 7f")
+                throw CommandError("/binary needs pairs of hexadecimal digits, like /binary 00 ff 7f")
             }
             self = .binary(bytes)
         case "close", "quit": self = try Self.close(rest)
@@ -41,18 +41,18 @@ extension SlashCommand {
         case "help", "?": self = .help
         default:
             let known = Self.words.map { "/\($0)" }.joined(separator: ", ")
-            throw CommandFault("there is no /\(word); known: \(known). To send it as a text, write //\(word)")
+            throw CommandError("there is no /\(word); known: \(known). To send it as a text, write //\(word)")
         }
     }
 
-    private static func close(_ text: Substring) throws(CommandFault) -> SlashCommand {
+    private static func close(_ text: Substring) throws(CommandError) -> SlashCommand {
         let digits = text.prefix { $0 != " " }
         let reason = text.dropFirst(digits.count).drop { $0 == " " }
         guard !digits.isEmpty else { return .close(code: nil, reason: "") }
         guard let code = UInt16(digits), Self.mayBeSent(code) else {
-            throw CommandFault("a close code is 1000 to 1003, 1007 to 1014 or 3000 to 4999, like /close 4001 bye")
+            throw CommandError("a close code is 1000 to 1003, 1007 to 1014 or 3000 to 4999, like /close 4001 bye")
         }
-        guard reason.utf8.count <= 123 else { throw CommandFault("a close reason has at most 123 bytes") }
+        guard reason.utf8.count <= 123 else { throw CommandError("a close reason has at most 123 bytes") }
         return .close(code: code, reason: String(reason))
     }
 
@@ -66,7 +66,7 @@ extension SlashCommand {
 }
 
 /// Why a line is no command, and what to write instead.
-package struct CommandFault: Error, Equatable, CustomStringConvertible {
+package struct CommandError: Error, Equatable, CustomStringConvertible {
     package let description: String
 
     package init(_ description: String) {
@@ -80,7 +80,7 @@ package enum TypedLine: Sendable, Equatable {
     case command(SlashCommand)
 
     /// A line that begins with `/` is a command, and with `//` a message that begins with `/`.
-    package init(_ line: String) throws(CommandFault) {
+    package init(_ line: String) throws(CommandError) {
         guard line.hasPrefix("/") else {
             self = .message(line)
             return

@@ -1,5 +1,5 @@
 /// Numbers as people read them: three figures or so, and a unit.
-package enum FigureText {
+package enum QuantityText {
     private static let sizes = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
 
     /// As `17 B`, `1.5 KiB`, `230 MiB`.
@@ -72,10 +72,10 @@ package struct ProgressLine: Sendable, Equatable {
 
     /// - Parameter cells: of the terminal's row; the bar takes what the figures leave, and is left out below 10 cells.
     package func text(cells: Int) -> String {
-        var figures = FigureText.bytes(self.done)
-        if let total { figures += " of \(FigureText.bytes(total))" }
-        if let rate { figures += "  \(FigureText.bytes(UInt64(min(max(0, rate), 1e18))))/s" }
-        if let rest = self.restMilliseconds { figures += "  \(FigureText.span(milliseconds: rest)) left" }
+        var figures = QuantityText.bytes(self.done)
+        if let total { figures += " of \(QuantityText.bytes(total))" }
+        if let rate { figures += "  \(QuantityText.bytes(UInt64(min(max(0, rate), 1e18))))/s" }
+        if let rest = self.restMilliseconds { figures += "  \(QuantityText.span(milliseconds: rest)) left" }
         guard let part else { return CellText.cut(figures, cells: cells) }
         // Rounded down: what is not all there is not 100 %.
         let percent = CellText.fit("\(Int(part * 100))%", cells: 4, trailing: true)

@@ -42,7 +42,7 @@ package struct ConnectionListing: Sendable, Equatable {
         var rest: Int
 
         /// - Returns: `nil` behind the last one.
-        package mutating func next() async throws(ControlFailure) -> (ControlAnswer, ConnectionPage)? {
+        package mutating func next() async throws(ControlFailure) -> (ControlResponse, ConnectionPage)? {
             guard let request = self.next, self.rest > 0 else { return nil }
             let answer = try await self.session.send(request)
             let page = try answer.decoded(ConnectionPage.self)

@@ -118,7 +118,7 @@ package struct ControlHeaders: Sendable, Equatable {
 }
 
 /// What a control plane answered, its content whole.
-package struct ControlAnswer: Sendable {
+package struct ControlResponse: Sendable {
     package let status: Int
     package let headers: ControlHeaders
     /// As it came.

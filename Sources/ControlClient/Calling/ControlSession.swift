@@ -37,14 +37,14 @@ package final class ControlSession: Sendable {
     // MARK: Asking
 
     /// - Throws: `ControlFailure` for an answer above 299 too.
-    package func send(_ request: ControlRequest) async throws(ControlFailure) -> ControlAnswer {
+    package func send(_ request: ControlRequest) async throws(ControlFailure) -> ControlResponse {
         let (bytes, response) = try await self.begin(request, accept: "application/json, application/problem+json")
         let body = try await self.collect(bytes, limit: Self.answerLimit)
         let headers = ControlHeaders(response)
         guard response.statusCode == 204 || body.isEmpty || headers.isJSON else {
             throw ControlFailure(foreign: response.statusCode, at: self.address)
         }
-        return ControlAnswer(status: response.statusCode, headers: headers, body: body)
+        return ControlResponse(status: response.statusCode, headers: headers, body: body)
     }
 
     /// - Throws: `ControlFailure`.
@@ -134,7 +134,7 @@ extension ControlSession {
     }
 
     /// Sends a file as a body, without holding it in memory.
-    package func upload(_ request: ControlRequest, file: URL) async throws(ControlFailure) -> ControlAnswer {
+    package func upload(_ request: ControlRequest, file: URL) async throws(ControlFailure) -> ControlResponse {
         let made = try self.urlRequest(request, accept: "application/json, application/problem+json")
         let (body, response): (Data, URLResponse)
         do {
@@ -147,7 +147,7 @@ extension ControlSession {
         guard (200...299).contains(response.statusCode) else {
             throw ControlFailure(refused: response.statusCode, headers, body, at: self.address)
         }
-        return ControlAnswer(status: response.statusCode, headers: headers, body: body)
+        return ControlResponse(status: response.statusCode, headers: headers, body: body)
     }
 }
 

@@ -216,8 +216,8 @@ package enum EventLine {
             event.drain.map { "drain \($0)" }, event.transfer.map { "transfer \($0)" },
             event.count.map { "count \($0)" }, event.reason, event.detail,
             event.closeReason.flatMap { $0.isEmpty ? nil : "said \"\($0)\"" },
-            event.receivedBytes.map { "received \(FigureText.bytes($0))" },
-            event.sentBytes.map { "sent \(FigureText.bytes($0))" },
+            event.receivedBytes.map { "received \(QuantityText.bytes($0))" },
+            event.sentBytes.map { "sent \(QuantityText.bytes($0))" },
             event.labels.map { $0.sorted { $0.key < $1.key }.map { "\($0)=\($1)" }.joined(separator: " ") },
         ]
         return facts.compactMap(\.self).joined(separator: ", ")

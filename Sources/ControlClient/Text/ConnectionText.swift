@@ -30,12 +30,12 @@ package struct ConnectionTable {
         self.table.add([
             TextTable.Cell(one.id), TextTable.Cell(Self.kind(one.kind)), Self.state(one),
             TextTable.Cell(one.clientAddress ?? one.peerAddress), TextTable.Cell(Self.way(one)),
-            TextTable.Cell(one.receivedBytes.map { FigureText.bytes($0) }),
-            TextTable.Cell(one.sentBytes.map { FigureText.bytes($0) }),
-            TextTable.Cell(queued == 0 ? "0" : FigureText.bytes(queued), queued == 0 ? .faint : .yellow),
-            TextTable.Cell(one.ping.map { FigureText.span(milliseconds: $0.lastMs) }),
-            TextTable.Cell(one.idleMs.map { FigureText.span(milliseconds: $0) }),
-            TextTable.Cell(one.ageMs.map { FigureText.span(milliseconds: $0) }),
+            TextTable.Cell(one.receivedBytes.map { QuantityText.bytes($0) }),
+            TextTable.Cell(one.sentBytes.map { QuantityText.bytes($0) }),
+            TextTable.Cell(queued == 0 ? "0" : QuantityText.bytes(queued), queued == 0 ? .faint : .yellow),
+            TextTable.Cell(one.ping.map { QuantityText.span(milliseconds: $0.lastMs) }),
+            TextTable.Cell(one.idleMs.map { QuantityText.span(milliseconds: $0) }),
+            TextTable.Cell(one.ageMs.map { QuantityText.span(milliseconds: $0) }),
             TextTable.Cell(Self.note(one)),
         ])
     }
@@ -115,19 +115,19 @@ package struct ConnectionSheet {
     }
 
     private mutating func addTimes(_ one: Connection) {
-        let age = one.ageMs.map { " (\(FigureText.span(milliseconds: $0)))" } ?? ""
+        let age = one.ageMs.map { " (\(QuantityText.span(milliseconds: $0)))" } ?? ""
         self.add("created", one.createdAt.map { $0 + age })
         self.add("opened", one.openedAt)
-        let idle = one.idleMs.map { " (\(FigureText.span(milliseconds: $0)) ago)" } ?? ""
+        let idle = one.idleMs.map { " (\(QuantityText.span(milliseconds: $0)) ago)" } ?? ""
         self.add("last activity", one.lastActivityAt.map { $0 + idle })
     }
 
     private mutating func addTraffic(_ one: Connection) {
         self.add("received", Self.count(one.receivedBytes, one.receivedMessages, one.receivedFrames))
         self.add("sent", Self.count(one.sentBytes, one.sentMessages, one.sentFrames))
-        self.add("queued to send", one.queuedSendBytes.map { FigureText.bytes($0) })
+        self.add("queued to send", one.queuedSendBytes.map { QuantityText.bytes($0) })
         let unread = one.unreadMessages.map { ", \($0) messages" } ?? ""
-        self.add("queued to read", one.queuedReceiveBytes.map { FigureText.bytes($0) + unread })
+        self.add("queued to read", one.queuedReceiveBytes.map { QuantityText.bytes($0) + unread })
         self.add("not read for", Self.stall(one.receiveStalledMs))
         self.add("not sent for", Self.stall(one.sendStalledMs))
         let ends = [one.inputClosed == true ? "input" : nil, one.outputClosed == true ? "output" : nil]
@@ -135,7 +135,7 @@ package struct ConnectionSheet {
         self.add("relayed", one.relayed == true ? "yes" : nil)
         if let ping = one.ping {
             let spans = [("last", ping.lastMs), ("p50", ping.p50Ms), ("p99", ping.p99Ms)]
-            let words = spans.map { "\($0) \(FigureText.span(milliseconds: $1))" }
+            let words = spans.map { "\($0) \(QuantityText.span(milliseconds: $1))" }
             self.add("round trip", words.joined(separator: ", ") + " of \(ping.count)")
         }
         self.add("compression", one.compression.map { $0.sentRatio.map { "sent \($0) : 1" } ?? "agreed, nothing sent" })
@@ -145,11 +145,11 @@ package struct ConnectionSheet {
         guard let bytes else { return nil }
         let exact = bytes < 1024 ? "" : " (\(bytes))"
         let more = [messages.map { "\($0) messages" }, frames.map { "\($0) frames" }].compactMap(\.self)
-        return ([FigureText.bytes(bytes) + exact] + more).joined(separator: ", ")
+        return ([QuantityText.bytes(bytes) + exact] + more).joined(separator: ", ")
     }
 
     private static func stall(_ milliseconds: Double?) -> String? {
-        milliseconds.flatMap { $0 > 0 ? FigureText.span(milliseconds: $0) : nil }
+        milliseconds.flatMap { $0 > 0 ? QuantityText.span(milliseconds: $0) : nil }
     }
 
     private mutating func addSecurity(_ one: Connection) {
@@ -159,7 +159,7 @@ package struct ConnectionSheet {
             tls.resumed ? "resumed" : nil,
         ]
         self.add("tls", facts.compactMap(\.self).joined(separator: ", "))
-        let sizes = tls.peerCertificateSizesBytes.map { FigureText.bytes($0) }
+        let sizes = tls.peerCertificateSizesBytes.map { QuantityText.bytes($0) }
         self.add("certificates", sizes.joined(separator: ", "))
     }
 

@@ -25,7 +25,7 @@ package enum TransferText {
         let way = one.kind == "upload" ? "sent" : "received"
         let place = one.destination.map { ", to \($0)" } ?? ""
         let status = one.response.map { ", status \($0.status)" } ?? ""
-        return "transfer \(one.id) \(one.state): \(way) \(FigureText.bytes(bytes))\(status)\(place)"
+        return "transfer \(one.id) \(one.state): \(way) \(QuantityText.bytes(bytes))\(status)\(place)"
     }
 
     /// Why it did not do what was wanted; `nil` if it did.

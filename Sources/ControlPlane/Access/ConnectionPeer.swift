@@ -14,7 +14,7 @@ package final class ConnectionPeer: Sendable {
     /// The address as it was when the connection was accepted, for the audit log; `nil` on a Unix socket.
     package let address: String?
     /// Among the connections of the server.
-    let place: ConnectionPlace?
+    let place: ConnectionSlot?
     private let state = Mutex(State())
 
     package convenience init(
@@ -24,7 +24,7 @@ package final class ConnectionPeer: Sendable {
         self.state.withLock { $0 = State(process: process, certificate: certificate) }
     }
 
-    init(address: String?, place: ConnectionPlace?) {
+    init(address: String?, place: ConnectionSlot?) {
         self.address = address
         self.place = place
     }

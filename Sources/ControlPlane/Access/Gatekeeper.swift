@@ -67,7 +67,7 @@ struct ConfiguredGatekeeper: Gatekeeper {
 }
 
 /// The access that counts now: each request is judged by what the last reload said.
-final class AccessInForce: Sendable {
+final class CurrentAccess: Sendable {
     private struct State {
         var access: ControlAccess
         var number: UInt64 = 0
@@ -89,7 +89,7 @@ final class AccessInForce: Sendable {
     }
 }
 
-extension AccessInForce: Gatekeeper {
+extension CurrentAccess: Gatekeeper {
     func inspect(_ request: Request) throws(ControlProblem) {
         try self.now.gatekeeper.inspect(request)
     }

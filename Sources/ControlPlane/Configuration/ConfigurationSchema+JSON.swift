@@ -8,7 +8,7 @@ extension ConfigurationSchema.Form {
         if case .either(let forms) = self { forms.flatMap(\.alternatives) } else { [self] }
     }
 
-    private var values: [ValueForm] {
+    private var values: [ValueFormat] {
         self.alternatives.compactMap { if case .value(let form) = $0 { form } else { nil } }
     }
 
@@ -98,7 +98,7 @@ extension ConfigurationSchema.Form {
     static let unknown = ConfigurationSchema.Form.either([])
 }
 
-extension ValueForm {
+extension ValueFormat {
     fileprivate var isNumber: Bool {
         switch self {
         case .integer, .size: true

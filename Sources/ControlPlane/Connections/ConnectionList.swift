@@ -12,7 +12,7 @@ struct ConnectionList: Sendable {
     let filter: ConnectionFilter
     let sort: ConnectionSort
     let limit: Int
-    let kept: KeptLists
+    let kept: ListSnapshots
 
     struct Page: Sendable {
         let reports: ReportSelection
@@ -377,7 +377,7 @@ struct ReportSelection: Sendable {
 
 /// The order of lists that are being paged through by something that changes: without it a connection could move from a
 /// page that is still to come to one that was seen. Bounded: the list that was used least recently makes room.
-package final class KeptLists: Sendable {
+package final class ListSnapshots: Sendable {
     package static let limit = 16
     /// Names in all lists together.
     package static let keyLimit = 1_000_000

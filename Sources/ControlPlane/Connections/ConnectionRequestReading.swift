@@ -7,7 +7,7 @@ import TLSEngine
 import WebSocketProtocol
 
 /// Makes an order of what a client asks for, or says what is wrong with it.
-package struct ClientOrderReading {
+package struct ClientRequestReading {
     package static let labelLimit = 64
     package static let labelLength = 256
     package static let descriptionLength = 1024
@@ -18,9 +18,9 @@ package struct ClientOrderReading {
         self.request = request
     }
 
-    package func order() throws(ControlProblem) -> ClientOrder {
+    package func order() throws(ControlProblem) -> ClientConnectionRequest {
         let url = try self.url()
-        var order = ClientOrder(url)
+        var order = ClientConnectionRequest(url)
         if url.scheme.speaksWebSocket { try self.readHandshake(into: &order) } else { try self.refuseHandshake() }
         order.options = try self.options()
         order.connectTimeout =
@@ -43,7 +43,7 @@ package struct ClientOrderReading {
     }
 
     private func url() throws(ControlProblem) -> EndpointURL {
-        do throws(TextFault) {
+        do throws(ValueSyntaxError) {
             return try EndpointURL(self.request.url)
         } catch {
             throw .invalid("/url", "url is to be \(error.expected)\(error.remedy.isEmpty ? "" : ": \(error.remedy)").")
@@ -52,7 +52,7 @@ package struct ClientOrderReading {
 
     // MARK: WebSocket
 
-    private func readHandshake(into order: inout ClientOrder) throws(ControlProblem) {
+    private func readHandshake(into order: inout ClientConnectionRequest) throws(ControlProblem) {
         order.resource = order.url.resource.description.isEmpty ? "/" : order.url.resource.description
         for (name, value) in (self.request.headers ?? [:]).sorted(by: { $0.key < $1.key }) {
             let field = WebSocketProtocol.HTTPField(name, value)
@@ -183,7 +183,7 @@ package struct ClientOrderReading {
 }
 
 /// Makes an order of a tunnel that a client asks for, or says what is wrong with it.
-package struct TunnelOrderReading {
+package struct TunnelRequestReading {
     private static let year = 365 * 86_400_000.0
 
     package let request: TunnelRequest
@@ -194,19 +194,21 @@ package struct TunnelOrderReading {
 
     /// - Parameter guarded: stands between each side and the addresses that it leads to.
     package func order(
-        _ guarded: (TunnelSide, inout ClientOrder) -> Void = { _, _ in }
-    ) throws(ControlProblem) -> ClientTunnelOrder {
+        _ guarded: (TunnelSide, inout ClientConnectionRequest) -> Void = { _, _ in }
+    ) throws(ControlProblem) -> ClientTunnelRequest {
         let settings = try self.settings()
         var downstream = try Self.half(self.request.downstream, .downstream)
         var upstream = try Self.half(self.request.upstream, .upstream)
         guarded(.downstream, &downstream)
         guarded(.upstream, &upstream)
-        return ClientTunnelOrder(downstream: downstream, upstream: upstream, settings: settings)
+        return ClientTunnelRequest(downstream: downstream, upstream: upstream, settings: settings)
     }
 
-    private static func half(_ request: OpenRequest, _ side: TunnelSide) throws(ControlProblem) -> ClientOrder {
+    private static func half(_ request: OpenRequest, _ side: TunnelSide) throws(ControlProblem)
+        -> ClientConnectionRequest
+    {
         do throws(ControlProblem) {
-            return try ClientOrderReading(request).order()
+            return try ClientRequestReading(request).order()
         } catch {
             throw error.inside("/\(side.rawValue)")
         }
@@ -243,7 +245,7 @@ package struct TunnelOrderReading {
     ) throws(ControlProblem) -> Duration? {
         guard let milliseconds else { return standard }
         guard milliseconds != 0 else { return nil }
-        return try ClientOrderReading.time(milliseconds, pointer, in: 1000...Self.year)
+        return try ClientRequestReading.time(milliseconds, pointer, in: 1000...Self.year)
     }
 }
 
@@ -282,8 +284,8 @@ struct TLSRequestReading {
     }
 }
 
-/// Stands between an order and the addresses that it leads to: each is asked about when it is tried, so that what a name
-/// means then is what counts.
+/// Stands between an order and the addresses that it leads to: each is asked about when it is tried, so that what a
+/// name means then is what counts.
 final class TargetGuard: Sendable {
     private let rules: TargetRules
     private let url: EndpointURL
@@ -294,7 +296,7 @@ final class TargetGuard: Sendable {
         self.url = url
     }
 
-    func stand(before order: inout ClientOrder) {
+    func stand(before order: inout ClientConnectionRequest) {
         let host: String? = if case .name(let name, _) = self.url.location { name } else { nil }
         let rules = self.rules
         order.permits = { rules.allows($0, askedFor: host) }

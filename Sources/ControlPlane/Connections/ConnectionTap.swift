@@ -27,11 +27,11 @@ final class TapOpening: Sendable {
         func skip(_ count: Int) { self.last += UInt64(count) }
     }
 
-    private let link: TunnelLink
+    private let link: RelayEndpoint
     private let queue: TapQueue
     private let held: Held
 
-    init(_ link: TunnelLink, _ queue: TapQueue, pieceLimit: Int, sampling: Int) {
+    init(_ link: RelayEndpoint, _ queue: TapQueue, pieceLimit: Int, sampling: Int) {
         self.link = link
         self.queue = queue
         let sequence = Sequence()

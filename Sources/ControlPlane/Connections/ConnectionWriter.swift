@@ -151,7 +151,7 @@ package struct ConnectionWriter {
         text.endObject()
     }
 
-    private func tls(_ key: JSONKey, _ facts: TLSFacts?, _ text: inout JSONText) {
+    private func tls(_ key: JSONKey, _ facts: TLSMetadata?, _ text: inout JSONText) {
         guard let facts else { return }
         text.key(key)
         text.beginObject()
@@ -167,7 +167,7 @@ package struct ConnectionWriter {
         text.endObject()
     }
 
-    private func handshake(_ key: JSONKey, _ facts: HandshakeFacts?, _ text: inout JSONText) {
+    private func handshake(_ key: JSONKey, _ facts: HandshakeMetadata?, _ text: inout JSONText) {
         guard let heads = facts?.heads else { return }
         text.key(key)
         text.beginObject()

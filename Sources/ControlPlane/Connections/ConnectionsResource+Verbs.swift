@@ -32,7 +32,7 @@ extension ConnectionsResource {
                 415, "unsupported-media-type", "Send application/json, text/plain or application/octet-stream.")
         }
         let request = try await call.decode(SendRequest.self)
-        let timeout = try ClientOrderReading.time(request.timeoutMs, "/timeoutMs", in: 0...600_000) ?? standard
+        let timeout = try ClientRequestReading.time(request.timeoutMs, "/timeoutMs", in: 0...600_000) ?? standard
         switch (request.text, request.data) {
         case (let text?, nil): return (.text(text), timeout)
         case (nil, let data?):
@@ -87,9 +87,9 @@ extension ConnectionsResource {
         let key = try self.key(call)
         let wanted = try await self.wantedOfReceiving(call)
         let timeout =
-            try ClientOrderReading.time(wanted.timeoutMs, "/timeoutMs", in: 0...600_000)
+            try ClientRequestReading.time(wanted.timeoutMs, "/timeoutMs", in: 0...600_000)
             ?? call.waitPreference(limit: 600).map { .seconds($0) } ?? .seconds(30)
-        let link: TunnelLink
+        let link: RelayEndpoint
         if let task = await self.gateway.leftover(key) {
             link = .webSocket(task)
         } else {
@@ -228,7 +228,8 @@ extension ConnectionsResource {
         }
         let context = try TLSRequestReading(wanted, speaksWebSocket: false, pointer: "").context()
         var settings = SecureSettings(context: context, serverName: wanted.serverName ?? Self.host(of: report.url))
-        settings.timeout = try ClientOrderReading.time(wanted.timeoutMs, "/timeoutMs", in: 1...600_000) ?? .seconds(10)
+        settings.timeout =
+            try ClientRequestReading.time(wanted.timeoutMs, "/timeoutMs", in: 1...600_000) ?? .seconds(10)
         do throws(TaskFailure) {
             try await task.startSecureConnection(settings)
         } catch {
@@ -266,7 +267,9 @@ extension ConnectionsResource {
         }
     }
 
-    private func steer(_ call: ControlCall, _ body: @escaping @Sendable (TunnelLink) -> Void) async throws -> Response {
+    private func steer(_ call: ControlCall, _ body: @escaping @Sendable (RelayEndpoint) -> Void) async throws
+        -> Response
+    {
         let live = try await self.live(call)
         let link = try self.link(live)
         guard live.report.stage != .opening else {

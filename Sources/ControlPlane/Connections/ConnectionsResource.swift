@@ -10,7 +10,7 @@ import WebSocketProtocol
 /// `/v1/connections`: every stream and WebSocket task, accepted or opened.
 struct ConnectionsResource: Sendable {
     let context: ControlContext
-    let kept = KeptLists()
+    let kept = ListSnapshots()
     /// Connections that somebody is attached to.
     let attached = AttachedConnections()
 
@@ -49,7 +49,7 @@ struct ConnectionsResource: Sendable {
                 try await self.tap($0)
             },
             Operation(
-                "closeConnections", .post, "/v1/connections:close", .operate, parameters: BulkOrder.parameters
+                "closeConnections", .post, "/v1/connections:close", .operate, parameters: BulkSelection.parameters
             ) {
                 try await self.closeMany($0)
             },
@@ -86,7 +86,7 @@ struct ConnectionsResource: Sendable {
 
     /// The task, for a verb that needs one.
     /// - Throws: `ControlProblem` 409 while there is none.
-    func link(_ live: Gateway.Live) throws(ControlProblem) -> TunnelLink {
+    func link(_ live: Gateway.Live) throws(ControlProblem) -> RelayEndpoint {
         guard let link = live.link else {
             throw ControlProblem(409, "still-opening", "The connection is still in its handshake; try again soon.")
                 .retryable(after: 1)
@@ -185,7 +185,7 @@ extension ConnectionsResource {
     }
 
     private func openOne(_ request: OpenRequest, _ call: ControlCall) async throws -> Response {
-        var order = try ClientOrderReading(request).order()
+        var order = try ClientRequestReading(request).order()
         let guarded = TargetGuard(self.context.targets, url: order.url)
         guarded.stand(before: &order)
         switch await self.gateway.open(order, named: { call.progress?.name($0) }) {
@@ -198,7 +198,7 @@ extension ConnectionsResource {
     private func openTunnel(_ request: TunnelRequest, _ call: ControlCall) async throws -> Response {
         var guards: [TunnelSide: TargetGuard] = [:]
         let targets = self.context.targets
-        let order = try TunnelOrderReading(request).order { side, order in
+        let order = try TunnelRequestReading(request).order { side, order in
             let guarded = TargetGuard(targets, url: order.url)
             guarded.stand(before: &order)
             guards[side] = guarded
@@ -234,9 +234,9 @@ extension ConnectionsResource {
     func change(_ call: ControlCall) async throws -> Response {
         let live = try await self.live(call)
         let patch = try await call.decode(ConnectionPatch.self)
-        let description = try ClientOrderReading.description(patch.description)
-        let priority = try ClientOrderReading.priority(patch.priority)
-        let labels = try patch.labels.map { (labels) throws(ControlProblem) in try ClientOrderReading.labels(labels) }
+        let description = try ClientRequestReading.description(patch.description)
+        let priority = try ClientRequestReading.priority(patch.priority)
+        let labels = try patch.labels.map { (labels) throws(ControlProblem) in try ClientRequestReading.labels(labels) }
         if description != nil || priority != nil {
             let record = try self.link(live).record
             if let description { record.update { $0.label = description.isEmpty ? nil : description } }
@@ -310,7 +310,7 @@ extension ConnectionsResource {
             throw ControlProblem.invalid(
                 "/ratePerSecond", "A rate, a jitter and a deadline are a drain's: POST /v1/drains.")
         }
-        let order = try BulkOrder(request, standardCode: 1000)
+        let order = try BulkSelection(request, standardCode: 1000)
         let keys = await self.keys(order.filter)
         var answer = BulkAnswer(matched: keys.count, told: 0)
         if order.isPreview { return .json(answer) }

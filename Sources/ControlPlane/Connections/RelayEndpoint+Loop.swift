@@ -3,9 +3,9 @@ import SessionTasks
 import StreamTransport
 import Synchronization
 
-extension TunnelLink {
+extension RelayEndpoint {
     /// Does something to the task on its loop, and returns what it gave when it is done.
-    func onLoop<R: Sendable>(_ body: @escaping @Sendable (TunnelLink) -> R) async -> R {
+    func onLoop<R: Sendable>(_ body: @escaping @Sendable (RelayEndpoint) -> R) async -> R {
         await withCheckedContinuation { continuation in
             self.loop.execute { continuation.resume(returning: body(self)) }
         }
@@ -78,14 +78,14 @@ final class CommandedSend: Sendable {
     }
 
     private enum State {
-        case waiting(CallBox?)
+        case waiting(CallReply?)
         case over(Result<Void, TaskFailure>)
     }
 
     private let state = Mutex(State.waiting(nil))
 
     /// Looks for room and takes it in one step on the loop, so that many at once cannot exceed the limits together.
-    func begin(_ payload: SentPayload, on link: TunnelLink) async -> Place {
+    func begin(_ payload: SentPayload, on link: RelayEndpoint) async -> Place {
         await link.onLoop { link in
             let queued = link.bytesToSend
             let fits = queued == 0 || queued + payload.count <= Self.byteLimit
@@ -105,7 +105,7 @@ final class CommandedSend: Sendable {
     /// - Throws: why it never will be.
     func wait(within limit: Duration) async throws(TaskFailure) -> Bool {
         let isOver = await withCheckedContinuation { (continuation: CheckedContinuation<Bool, Never>) in
-            let box = CallBox(continuation)
+            let box = CallReply(continuation)
             let isOver = self.state.withLock { state in
                 if case .over = state { return true }
                 state = .waiting(box)
@@ -123,7 +123,7 @@ final class CommandedSend: Sendable {
     }
 
     private func finished(_ result: Result<Void, TaskFailure>) {
-        let box = self.state.withLock { state -> CallBox? in
+        let box = self.state.withLock { state -> CallReply? in
             defer { state = .over(result) }
             if case .waiting(let box) = state { return box }
             return nil

@@ -10,18 +10,19 @@ actor DrainRun {
     private static let longestSleep = Duration.seconds(3600)
 
     private let gateway: Gateway
-    private let order: BulkOrder
+    private let order: BulkSelection
     private let keys: [ConnectionKey]
     private let pace: DrainPace
     private let deadline: MonotonicInstant?
     private let anchor: TimeAnchor
-    private var timetable: DrainTimetable
+    private var timetable: DrainTimes
     private(set) var drain: Drain
     /// Until the next one is to be told; ended early by whatever changes that.
     private var sleeping: Task<Void, Never>?
 
     init(
-        id: String, _ order: BulkOrder, _ keys: [ConnectionKey], pace: DrainPace, gateway: Gateway, anchor: TimeAnchor
+        id: String, _ order: BulkSelection, _ keys: [ConnectionKey], pace: DrainPace, gateway: Gateway,
+        anchor: TimeAnchor
     ) {
         let now = gateway.now
         var generator = SystemRandomNumberGenerator()
@@ -151,7 +152,7 @@ actor DrainRun {
 }
 
 /// The drains that are under way or were. Bounded: the oldest that is over makes room.
-final class DrainBoard: Sendable {
+final class DrainRegistry: Sendable {
     static let limit = 64
 
     private struct State {
@@ -187,7 +188,7 @@ final class DrainBoard: Sendable {
 
 /// How fast a drain is to go, and when it is to be over.
 struct DrainPace: Sendable {
-    /// Connections each second, in `DrainTimetable.rates`.
+    /// Connections each second, in `DrainTimes.rates`.
     let rate: Double
     /// Each is told up to so much later.
     let jitter: Duration
@@ -197,17 +198,17 @@ struct DrainPace: Sendable {
     /// - Throws: `ControlProblem` 422 with the place of a number that cannot be meant.
     init(_ request: BulkRequest) throws(ControlProblem) {
         self.rate = request.ratePerSecond ?? 100
-        guard DrainTimetable.rates.contains(self.rate) else {
+        guard DrainTimes.rates.contains(self.rate) else {
             throw .invalid("/ratePerSecond", "ratePerSecond is to be from 0.001 to 100000.")
         }
-        self.jitter = try ClientOrderReading.time(request.jitterMs, "/jitterMs", in: 0...3_600_000) ?? .zero
-        self.deadline = try ClientOrderReading.time(request.deadlineMs, "/deadlineMs", in: 0...86_400_000)
+        self.jitter = try ClientRequestReading.time(request.jitterMs, "/jitterMs", in: 0...3_600_000) ?? .zero
+        self.deadline = try ClientRequestReading.time(request.deadlineMs, "/deadlineMs", in: 0...86_400_000)
     }
 
     func timetable(
         for count: Int, from now: MonotonicInstant, using generator: inout some RandomNumberGenerator
-    ) -> DrainTimetable {
-        DrainTimetable(count: count, rate: self.rate, jitter: self.jitter, began: now, using: &generator)
+    ) -> DrainTimes {
+        DrainTimes(count: count, rate: self.rate, jitter: self.jitter, began: now, using: &generator)
     }
 
     /// What a drain of so many would be: how long it takes, and what it does not get done.
@@ -238,7 +239,7 @@ struct DrainPace: Sendable {
 }
 
 /// A bulk request, understood.
-package struct BulkOrder: Sendable {
+package struct BulkSelection: Sendable {
     /// Of the query, in place of members of the body.
     package static let parameters: Set<String> = ["all", "preview"]
 

@@ -10,13 +10,13 @@ import Synchronization
 struct DrainsResource: Sendable {
     let context: ControlContext
     let connections: ConnectionsResource
-    let board = DrainBoard()
+    let board = DrainRegistry()
 
     var operations: [Operation] {
         let one = "/v1/drains/{id}"
         return [
             Operation("listDrains", .get, "/v1/drains", .read) { _ in .json(await self.board.all) },
-            Operation("startDrain", .post, "/v1/drains", .operate, parameters: BulkOrder.parameters) {
+            Operation("startDrain", .post, "/v1/drains", .operate, parameters: BulkSelection.parameters) {
                 try await self.start($0)
             },
             Operation("getDrain", .get, one, .read) { .json(await (try self.run($0)).shown()) },
@@ -39,7 +39,7 @@ struct DrainsResource: Sendable {
 
     private func start(_ call: ControlCall) async throws -> Response {
         let request = try await call.bulkRequest()
-        let order = try BulkOrder(request, standardCode: 1001)
+        let order = try BulkSelection(request, standardCode: 1001)
         let pace = try DrainPace(request)
         let keys = await self.connections.keys(order.filter)
         if order.isPreview { return .json(pace.preview(of: keys.count)) }

@@ -151,13 +151,13 @@ struct EventReader: Sendable {
         case end
     }
 
-    let journal: EventJournal
+    let journal: EventLog
     let filter: EventFilter
     let heartbeat: Duration
     /// Where it ends by itself, if it does.
     let bounds: StreamBounds
     /// Ends the reading when the client is not there any more.
-    var gone: ClientGone?
+    var gone: ClientDisconnect?
     /// The number up to which everything was given.
     private(set) var position: UInt64
 
@@ -165,7 +165,7 @@ struct EventReader: Sendable {
     private var given = 0
 
     init(
-        _ journal: EventJournal, filter: EventFilter, after position: UInt64?, heartbeat: Duration,
+        _ journal: EventLog, filter: EventFilter, after position: UInt64?, heartbeat: Duration,
         bounds: StreamBounds = StreamBounds()
     ) {
         self.journal = journal
@@ -241,7 +241,7 @@ enum EventStream {
 
     /// A response whose body `pour` writes until it returns, which it must when the client has gone away.
     static func response(
-        _ call: ControlCall, _ pour: @escaping @Sendable (inout Writer, ClientGone) async throws -> Void
+        _ call: ControlCall, _ pour: @escaping @Sendable (inout Writer, ClientDisconnect) async throws -> Void
     ) async throws -> Response {
         let gone = try await call.clientGone()
         let body = ResponseBody { writer in

@@ -38,7 +38,7 @@ struct MetricsResource: Sendable {
         return text.text
     }
 
-    private func writeConnections(_ figures: GatewayFigures, to text: inout OpenMetricsText) {
+    private func writeConnections(_ figures: GatewayMetrics, to text: inout OpenMetricsText) {
         text.family("sluice_connections", .gauge, "Connections that live.")
         let groups = figures.live.map { group, count in
             (
@@ -59,11 +59,11 @@ struct MetricsResource: Sendable {
         text.sample("sluice_loops", [], figures.loops)
     }
 
-    private func writeTraffic(_ figures: GatewayFigures, to text: inout OpenMetricsText) {
+    private func writeTraffic(_ figures: GatewayMetrics, to text: inout OpenMetricsText) {
         let routes = figures.sums.sorted { $0.key < $1.key }
         func family(
-            _ name: String, _ unit: String?, _ help: String, _ received: KeyPath<TrafficSums, UInt64>,
-            _ sent: KeyPath<TrafficSums, UInt64>
+            _ name: String, _ unit: String?, _ help: String, _ received: KeyPath<TrafficMetrics, UInt64>,
+            _ sent: KeyPath<TrafficMetrics, UInt64>
         ) {
             text.family(name, .counter, unit: unit, help)
             for (route, sums) in routes {
@@ -91,7 +91,7 @@ struct MetricsResource: Sendable {
         }
     }
 
-    private static func writeDistributions(_ figures: GatewayFigures, to text: inout OpenMetricsText) {
+    private static func writeDistributions(_ figures: GatewayMetrics, to text: inout OpenMetricsText) {
         let million = 1_000_000.0
         text.family(
             "sluice_handshake_seconds", .histogram, unit: "seconds",
@@ -121,11 +121,11 @@ struct MetricsResource: Sendable {
 }
 
 /// A metrics factory of counters alone, that can be read.
-final class CounterShelf: MetricsFactory {
+final class CounterRegistry: MetricsFactory {
     /// Counters that are told apart; what is beyond is not counted.
     static let limit = 1024
 
-    private final class ShelfCounter: CounterHandler {
+    private final class RegisteredCounter: CounterHandler {
         let labels: [(String, String)]
         private let value = Atomic<Int64>(0)
 
@@ -139,7 +139,7 @@ final class CounterShelf: MetricsFactory {
         func reset() { self.value.store(0, ordering: .relaxed) }
     }
 
-    private let counters = Mutex<[String: ShelfCounter]>([:])
+    private let counters = Mutex<[String: RegisteredCounter]>([:])
 
     var all: [(labels: [(String, String)], value: Int64)] {
         self.counters.withLock { counters in
@@ -151,7 +151,7 @@ final class CounterShelf: MetricsFactory {
         let key = label + dimensions.map { " \($0.0)=\($0.1)" }.joined()
         return self.counters.withLock { counters in
             if let known = counters[key] { return known }
-            let made = ShelfCounter(dimensions)
+            let made = RegisteredCounter(dimensions)
             if counters.count < Self.limit { counters[key] = made }
             return made
         }
@@ -169,8 +169,8 @@ final class CounterShelf: MetricsFactory {
 }
 
 /// Counts the control plane's own requests, by way of swift-metrics: one counter for each operation and status.
-final class RequestFigures: Sendable {
-    private let shelf = CounterShelf()
+final class RequestMetrics: Sendable {
+    private let shelf = CounterRegistry()
 
     func answered(_ operation: String, status: Int) {
         Counter(

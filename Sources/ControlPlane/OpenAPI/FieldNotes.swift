@@ -2,7 +2,7 @@ import GatewayCore
 import SessionTasks
 
 /// What the types of members do not say: words, ranges, formats.
-enum FieldNotes {
+enum FieldDescriptions {
     static func words<Choice: CaseIterable & RawRepresentable<String>>(_ type: Choice.Type) -> DocumentValue {
         ["enum": .strings(type.allCases.map(\.rawValue))]
     }

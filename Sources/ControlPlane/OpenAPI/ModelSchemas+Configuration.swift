@@ -93,7 +93,7 @@ extension ModelSchemas {
 
     private static let none: DocumentValue = ["type": "string", "enum": ["none"]]
 
-    private static func schema(_ form: ValueForm) -> DocumentValue {
+    private static func schema(_ form: ValueFormat) -> DocumentValue {
         switch form {
         case .boolean: return ["type": "boolean"]
         case .choice(let words): return ["type": "string", "enum": .strings(words)]
@@ -115,7 +115,7 @@ extension ModelSchemas {
         }
     }
 
-    private static func orNone(_ form: ValueForm) -> DocumentValue {
+    private static func orNone(_ form: ValueFormat) -> DocumentValue {
         switch form {
         case .text, .rate, .duration: Self.text(form, orNone: true)
         default: ["anyOf": .array(Self.schema(form).alternatives + [Self.none])]
@@ -126,7 +126,7 @@ extension ModelSchemas {
     private static let durationText = "([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?"
 
     /// What has a text of its own, with the word `none` for another or without.
-    private static func text(_ form: ValueForm, orNone: Bool) -> DocumentValue {
+    private static func text(_ form: ValueFormat, orNone: Bool) -> DocumentValue {
         let none = orNone ? "none|" : ""
         let words = orNone ? ", or none." : "."
         switch form {

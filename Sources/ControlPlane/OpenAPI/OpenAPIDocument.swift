@@ -9,13 +9,13 @@ import Synchronization
 package struct OpenAPIDocument {
     private let version: String
     private let access: AccessSchemes
-    private var schemas = ModelSchemas(notes: FieldNotes.all, examples: Examples.all)
+    private var schemas = ModelSchemas(notes: FieldDescriptions.all, examples: Examples.all)
     private var paths: [DocumentValue.Member] = []
     /// Operations without a document, and documents without an operation.
     package private(set) var gaps: [String] = []
 
     /// What notes beside the models are about, as `Model.member`.
-    package static var notedMembers: Set<String> { Set(FieldNotes.all.keys) }
+    package static var notedMembers: Set<String> { Set(FieldDescriptions.all.keys) }
 
     init(_ operations: [Operation], documents: [String: OperationDocument], context: ControlContext) {
         self.version = context.version

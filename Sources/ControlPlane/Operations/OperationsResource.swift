@@ -11,7 +11,7 @@ import Synchronization
 struct OperationsResource: Sendable {
     let context: ControlContext
 
-    private var board: OperationBoard { self.context.operations }
+    private var board: OperationRegistry { self.context.operations }
 
     var operations: [Operation] {
         let one = "/v1/operations/{id}"
@@ -62,7 +62,7 @@ struct OperationsResource: Sendable {
 }
 
 /// The operations that are under way or were. Bounded: the oldest that is over makes room.
-final class OperationBoard: Sendable {
+final class OperationRegistry: Sendable {
     static let limit = 256
 
     private struct State {
@@ -286,7 +286,7 @@ struct SlowCalls: Sendable {
     /// For what is opened to get its name, which takes a turn of a loop.
     private static let naming = Duration.seconds(2)
 
-    let board: OperationBoard
+    let board: OperationRegistry
 
     func run(
         _ call: ControlCall, _ perform: @escaping @Sendable (ControlCall) async throws -> Response

@@ -142,8 +142,8 @@ extension ControlCall {
         }.get()
     }
 
-    func clientGone() async throws -> ClientGone {
-        ClientGone(try await self.wire().clientGone)
+    func clientGone() async throws -> ClientDisconnect {
+        ClientDisconnect(try await self.wire().clientGone)
     }
 }
 
@@ -155,20 +155,20 @@ final class ControlContext: Sendable {
     let logger: Logger
     let anchor: TimeAnchor
     /// Who may do what, and where to.
-    let access: AccessInForce
+    let access: CurrentAccess
     let budget: RequestBudget
     /// For WebSockets of the control plane itself: none of the gateway's loops is to carry them.
     let loop: Loop
-    let requests = RequestFigures()
-    let transfers: TransferShelf
-    let operations = OperationBoard()
+    let requests = RequestMetrics()
+    let transfers: TransferRegistry
+    let operations = OperationRegistry()
     private let currentPhase = Mutex(ServicePhase.starting)
 
     init(
         gateway: Gateway, settings: ControlSettings, configuration: RunningConfiguration, version: String,
         logger: Logger, loop: Loop
     ) {
-        let access = AccessInForce(settings)
+        let access = CurrentAccess(settings)
         self.access = access
         self.budget = RequestBudget(limit: settings.maximumRequests, rate: settings.requestRate)
         self.loop = loop
@@ -176,7 +176,7 @@ final class ControlContext: Sendable {
         self.configuration = configuration
         self.version = version
         self.logger = logger
-        self.transfers = TransferShelf(targets: TransferTargets { access.now.targets }, journal: gateway.journal) {
+        self.transfers = TransferRegistry(targets: TransferTargets { access.now.targets }, journal: gateway.journal) {
             loop.system.now()
         }
         let now = gateway.loops.first?.system.now() ?? MonotonicInstant(nanoseconds: 0)
@@ -208,7 +208,7 @@ struct ControlRequestContext: RequestContext {
 }
 
 /// Answers a waiting caller once, whoever comes first.
-final class CallBox: Sendable {
+final class CallReply: Sendable {
     private let waiting: Mutex<CheckedContinuation<Bool, Never>?>
 
     init(_ continuation: CheckedContinuation<Bool, Never>) {
@@ -221,7 +221,7 @@ final class CallBox: Sendable {
 }
 
 /// The moment in which a client goes away, to be waited for by one at a time; the wait can be cancelled.
-final class ClientGone: Sendable {
+final class ClientDisconnect: Sendable {
     private struct State {
         var isOver = false
         var waiting: CheckedContinuation<Void, Never>?
@@ -287,7 +287,7 @@ enum Waiting {
     /// - Returns: whether that happened in time.
     static func forCall(within limit: Duration, _ begin: (@escaping @Sendable () -> Void) -> Void) async -> Bool {
         await withCheckedContinuation { (continuation: CheckedContinuation<Bool, Never>) in
-            let box = CallBox(continuation)
+            let box = CallReply(continuation)
             begin { box.answer(true) }
             Task {
                 try? await Task.sleep(for: limit)

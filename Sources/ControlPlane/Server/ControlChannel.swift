@@ -33,7 +33,7 @@ struct ControlChannel: ServerChildChannel {
         self.isSocketFile = isSocketFile
         self.table = table
         var configuration = HTTP1Channel.Configuration(
-            additionalChannelHandlers: [HeadMark(), RefusalDocument()], idleTimeout: .seconds(60))
+            additionalChannelHandlers: [ExchangeMarker(), RefusalDocument()], idleTimeout: .seconds(60))
         configuration.httpDecoder.maxHeaderFieldSize = 16 << 10
         configuration.httpDecoder.maxHeaderListSize = 32 << 10
         configuration.httpDecoder.maxHeaderFieldCount = 128
@@ -88,7 +88,7 @@ struct ControlChannel: ServerChildChannel {
 /// A connection that waits for a request, its first or another, gives way: the one that has waited longest is closed. So
 /// connections that never ask for anything cannot keep callers out. Where every place is taken by a request that is being
 /// carried out, a few more connections are taken for probes alone.
-package struct ConnectionPlaces: Sendable {
+package struct ConnectionSlots: Sendable {
     /// Connections beyond the limit that may ask for what needs no rights, such as `/livez`.
     package static let probeLimit = 16
 
@@ -193,7 +193,7 @@ package struct ConnectionPlaces: Sendable {
 }
 
 /// The place of one connection.
-final class ConnectionPlace: Sendable {
+final class ConnectionSlot: Sendable {
     /// The connection is one too many, and may ask for what needs no rights alone.
     let isForProbes: Bool
     private let identifier: UInt64
@@ -217,14 +217,14 @@ final class ConnectionPlace: Sendable {
 /// The connections of the control plane, and the place of each among them. Confined to the one event loop of the server.
 final class ConnectionTable: @unchecked Sendable {
     private let eventLoop: any EventLoop
-    private var places: ConnectionPlaces
+    private var places: ConnectionSlots
     private var channels: [UInt64: any Channel] = [:]
     private var last: UInt64 = 0
 
     /// - Parameter limit: connections at once; fewer where the process has few descriptors.
     init(on eventLoop: any EventLoop, limit: Int, clientLimit: Int) {
         self.eventLoop = eventLoop
-        self.places = ConnectionPlaces(limit: limit, clientLimit: clientLimit)
+        self.places = ConnectionSlots(limit: limit, clientLimit: clientLimit)
     }
 
     /// Other limits from now on; nobody is closed before the next newcomer. From any thread.
@@ -237,7 +237,7 @@ final class ConnectionTable: @unchecked Sendable {
 
     /// Gives an accepted connection a place, for which another may be closed.
     /// - Throws: where there is none; the channel is then closed.
-    func add(_ channel: any Channel) throws -> ConnectionPlace {
+    func add(_ channel: any Channel) throws -> ConnectionSlot {
         self.eventLoop.assertInEventLoop()
         self.last += 1
         let identifier = self.last
@@ -250,7 +250,7 @@ final class ConnectionTable: @unchecked Sendable {
         self.channels[identifier] = channel
         channel.closeFuture.assumeIsolated().whenComplete { _ in self.remove(identifier) }
         let isForProbes = if case .takenForProbes = answer { true } else { false }
-        return ConnectionPlace(identifier, in: self, isForProbes: isForProbes)
+        return ConnectionSlot(identifier, in: self, isForProbes: isForProbes)
     }
 
     private func remove(_ identifier: UInt64) {
@@ -352,7 +352,7 @@ final class CertificateReader: ChannelInboundHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if let facts = event as? TLSFacts, let own = facts.peerChain.first {
+        if let facts = event as? TLSMetadata, let own = facts.peerChain.first {
             self.peer.certificate = CertificateNames(der: own)
         }
         context.fireUserInboundEventTriggered(event)

@@ -14,7 +14,7 @@ struct ControlResponder: HTTPResponder {
     let table: OperationTable
     let gatekeeper: any Gatekeeper
     let audit: any AuditTrail
-    let figures: RequestFigures
+    let figures: RequestMetrics
     let budget: RequestBudget
     let clock: @Sendable () -> MonotonicInstant
     let slow: SlowCalls

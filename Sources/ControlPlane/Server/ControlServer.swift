@@ -27,11 +27,11 @@ package final class ControlServer: Sendable {
     /// For connections that come from now on; `nil` where they speak no TLS.
     private let secure = Mutex<TLSContext?>(nil)
 
-    /// - Throws: `PlanFault` when there are not enough descriptors or threads.
+    /// - Throws: `GatewayPlanError` when there are not enough descriptors or threads.
     package init(
         _ settings: ControlSettings, gateway: Gateway, configuration: RunningConfiguration, log: TunnelLog,
         version: String
-    ) throws(PlanFault) {
+    ) throws(GatewayPlanError) {
         self.settings = settings
         self.log = log
         var logger = Logger(label: "control") { _ in GatewayLogHandler(log: log) }
@@ -39,7 +39,7 @@ package final class ControlServer: Sendable {
         do throws(SystemError) {
             self.ownLoops = try LoopGroup(count: 1)
         } catch {
-            throw PlanFault("control plane: \(error)")
+            throw GatewayPlanError("control plane: \(error)")
         }
         self.context = ControlContext(
             gateway: gateway, settings: settings, configuration: configuration, version: version,
@@ -65,10 +65,10 @@ package final class ControlServer: Sendable {
 
     /// Listens and serves until `stop`.
     /// - Returns: where, as a URL.
-    /// - Throws: `PlanFault` where the address cannot be had.
-    package func start() async throws(PlanFault) -> String {
-        guard let address = self.settings.address else { throw PlanFault("the control plane has no address") }
-        let (places, continuation) = AsyncStream.makeStream(of: Result<String, PlanFault>.self)
+    /// - Throws: `GatewayPlanError` where the address cannot be had.
+    package func start() async throws(GatewayPlanError) -> String {
+        guard let address = self.settings.address else { throw GatewayPlanError("the control plane has no address") }
+        let (places, continuation) = AsyncStream.makeStream(of: Result<String, GatewayPlanError>.self)
         let secure = try Self.context(self.settings)
         self.secure.withLock { $0 = secure }
         try self.checkFree(address)
@@ -85,7 +85,7 @@ package final class ControlServer: Sendable {
             do {
                 try await group.run()
             } catch {
-                continuation.yield(.failure(PlanFault("control plane at \(address): \(Self.reason(error))")))
+                continuation.yield(.failure(GatewayPlanError("control plane at \(address): \(Self.reason(error))")))
             }
             continuation.finish()
         }
@@ -95,12 +95,12 @@ package final class ControlServer: Sendable {
                 _ = self.context.gateway.loops.first?.system.setMode(mode, ofSocketFile: path)
             }
             let url = try place.get()
-            await self.context.configuration.follow { [weak self] configuration throws(PlanFault) in
+            await self.context.configuration.follow { [weak self] configuration throws(GatewayPlanError) in
                 try self?.prepare(configuration.control) ?? {}
             }
             return url
         }
-        throw PlanFault("control plane at \(address): it ended at once")
+        throw GatewayPlanError("control plane at \(address): it ended at once")
     }
 
     /// NIO's own text names the system call and its arguments.
@@ -111,12 +111,12 @@ package final class ControlServer: Sendable {
     }
 
     /// The server makes its socket file in place of any that is there, that of a living process too.
-    private func checkFree(_ address: ControlSettings.Address) throws(PlanFault) {
+    private func checkFree(_ address: ControlSettings.Address) throws(GatewayPlanError) {
         guard case .unix(let path, _) = address, SocketFile.isServed(path) else { return }
-        throw PlanFault("control plane at \(address): another process listens here")
+        throw GatewayPlanError("control plane at \(address): another process listens here")
     }
 
-    private static func context(_ settings: ControlSettings) throws(PlanFault) -> TLSContext? {
+    private static func context(_ settings: ControlSettings) throws(GatewayPlanError) -> TLSContext? {
         guard let tls = settings.tls else { return nil }
         var configuration = try TLSMaterial.configuration(tls)
         if configuration.applicationProtocols.isEmpty { configuration.applicationProtocols = ["http/1.1"] }
@@ -125,14 +125,14 @@ package final class ControlServer: Sendable {
 
     /// Makes ready what a changed configuration says, as far as that can change while the listener stays.
     /// - Returns: what puts it in force.
-    private func prepare(_ settings: ControlSettings) throws(PlanFault) -> RunningConfiguration.Adoption {
+    private func prepare(_ settings: ControlSettings) throws(GatewayPlanError) -> RunningConfiguration.Adoption {
         let former = self.context.access.now.settings
         let next = former.followed(by: settings)
         let secure: TLSContext?
-        do throws(PlanFault) {
+        do throws(GatewayPlanError) {
             secure = try Self.context(next)
         } catch {
-            throw PlanFault("control: \(error)")
+            throw GatewayPlanError("control: \(error)")
         }
         return {
             self.secure.withLock { $0 = secure }

@@ -8,7 +8,7 @@ import Synchronization
 struct Idempotency: Sendable {
     static let keyLimit = 255
 
-    let answers = KeptAnswers()
+    let answers = StoredResponses()
 
     /// Carries `call` out by `perform`, or gives the answer it had before.
     func once(
@@ -56,7 +56,7 @@ struct Idempotency: Sendable {
     private func keep(_ response: Response, _ name: String) async throws -> Response {
         let collected = CollectedBody()
         try await response.body.write(collected)
-        let answer = KeptAnswers.Answer(status: response.status, headers: response.headers, body: collected.bytes)
+        let answer = StoredResponses.Answer(status: response.status, headers: response.headers, body: collected.bytes)
         self.answers.finish(name, answer)
         return Response(
             status: answer.status, headers: answer.headers,
@@ -66,7 +66,7 @@ struct Idempotency: Sendable {
 
 /// Answers to requests that carried an Idempotency-Key, to be given again. Bounded in number and in bytes: the oldest
 /// makes room.
-final class KeptAnswers: Sendable {
+final class StoredResponses: Sendable {
     static let limit = 1024
     static let byteLimit = 8 << 20
 

@@ -214,12 +214,12 @@ final class HeadDeadline: ChannelInboundHandler {
     static let limit = TimeAmount.seconds(20)
 
     /// Of the connection.
-    let place: ConnectionPlace?
+    let place: ConnectionSlot?
     private var timer: Scheduled<Void>?
     /// Between a head and the end of its request.
     private var isInRequest = false
 
-    init(_ place: ConnectionPlace?) {
+    init(_ place: ConnectionSlot?) {
         self.place = place
     }
 
@@ -262,7 +262,7 @@ final class HeadDeadline: ChannelInboundHandler {
 }
 
 /// Tells the connection's `HeadDeadline` where requests begin and end, and its place where answers do.
-final class HeadMark: ChannelDuplexHandler, RemovableChannelHandler {
+final class ExchangeMarker: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart
     typealias OutboundIn = HTTPResponsePart

@@ -67,7 +67,7 @@ final class BodyPipe: @unchecked Sendable {
 
     /// Waits for bytes.
     /// - Returns: how many were given; 0 at the end, -1 after a failure.
-    func read(into room: ForeignBytes.Target, count roomSize: Int) -> Int {
+    func read(into room: PointerBytes.Target, count roomSize: Int) -> Int {
         let (count, waiting) = self.condition.withLock { () -> (Int, CheckedContinuation<Void, Never>?) in
             while self.bytes.isEmpty, !self.isFinished, !self.isBroken, !self.isClosed { self.condition.wait() }
             guard !self.isBroken, !self.isClosed else { return (-1, self.waiting.take()) }
@@ -116,7 +116,7 @@ final class PipedStream: InputStream {
 
     override var hasBytesAvailable: Bool { self.status == .open }
 
-    override func read(_ buffer: ForeignBytes.Target, maxLength length: Int) -> Int {
+    override func read(_ buffer: PointerBytes.Target, maxLength length: Int) -> Int {
         self.pipe.read(into: buffer, count: length)
     }
 }

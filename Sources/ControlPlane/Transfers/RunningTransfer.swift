@@ -49,12 +49,12 @@ final class RunningTransfer: Sendable {
     }
 
     let number: UInt64
-    let order: TransferOrder
+    let order: TransferPlan
     let createdAt: MonotonicInstant
-    let host: TransferShelf
+    let host: TransferRegistry
     let state: Mutex<State>
 
-    init(_ order: TransferOrder, number: UInt64, on host: TransferShelf) {
+    init(_ order: TransferPlan, number: UInt64, on host: TransferRegistry) {
         self.order = order
         self.number = number
         self.host = host
@@ -105,7 +105,7 @@ final class RunningTransfer: Sendable {
         var request = self.order.request
         if let bodyLength { request.setValue("\(bodyLength)", forHTTPHeaderField: "Content-Length") }
         if let credential = self.order.credential, case .token(let token) = credential.secret {
-            do throws(PlanFault) {
+            do throws(GatewayPlanError) {
                 request.setValue("Bearer \(try TLSMaterial.text(of: token))", forHTTPHeaderField: "Authorization")
             } catch {
                 throw ControlProblem(
@@ -304,7 +304,7 @@ extension RunningTransfer {
         }
     }
 
-    private func save(_ draft: TransferDraft, _ source: OpenFile?, _ attempt: Int) {
+    private func save(_ draft: TransferOutput, _ source: OpenFile?, _ attempt: Int) {
         do throws(FileRefusal) {
             if let source { try draft.copy(source) }
             try draft.publish(overwrites: self.order.overwrites)
@@ -409,7 +409,7 @@ extension RunningTransfer {
                 ? part(counts.sent, counts.expectedToSend) : part(counts.received, counts.expectedToReceive))
     }
 
-    private static func contentLength(_ state: borrowing State, _ order: TransferOrder) -> Int64? {
+    private static func contentLength(_ state: borrowing State, _ order: TransferPlan) -> Int64? {
         guard state.stage == .finished else { return nil }
         return order.destination == nil ? Int64(state.content.count) : state.written ?? 0
     }

@@ -8,7 +8,7 @@ import URLLoading
 /// Hears of one attempt of a transfer.
 final class TransferDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, @unchecked Sendable {
     private let transfer: RunningTransfer
-    private let order: TransferOrder
+    private let order: TransferPlan
     private let attempt: Int
     /// Of a streamed body, until it was given.
     private let pipe: BodyPipe?

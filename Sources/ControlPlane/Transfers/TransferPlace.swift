@@ -5,7 +5,7 @@ import StreamTransport
 
 /// A file that a transfer may touch: below a directory that the configuration names. Neither `..` nor a symbolic link
 /// leads out of it: each step is opened from the one before.
-struct TransferPlace: Sendable {
+struct TransferFile: Sendable {
     private static let lengthLimit = 4096
 
     let path: String
@@ -81,8 +81,8 @@ struct TransferPlace: Sendable {
     // MARK: Putting a file here
 
     /// A file beside the place, which nobody knows by its own name yet.
-    func draft() throws(FileRefusal) -> TransferDraft {
-        TransferDraft(try self.parent(), name: self.name)
+    func draft() throws(FileRefusal) -> TransferOutput {
+        TransferOutput(try self.parent(), name: self.name)
     }
 }
 

@@ -5,7 +5,7 @@ import Synchronization
 import URLLoading
 
 /// All transfers that are known. Bounded: those that ended first make room.
-final class TransferShelf: Sendable {
+final class TransferRegistry: Sendable {
     private struct State {
         var transfers: [UInt64: RunningTransfer] = [:]
         var last: UInt64 = 0
@@ -18,11 +18,11 @@ final class TransferShelf: Sendable {
     let targets: TransferTargets
     private let sessions = OpenSessions()
     /// Where is told what becomes of them.
-    let journal: EventJournal?
+    let journal: EventLog?
     private let clock: @Sendable () -> MonotonicInstant
     private let state = Mutex(State())
 
-    init(targets: TransferTargets, journal: EventJournal? = nil, clock: @escaping @Sendable () -> MonotonicInstant) {
+    init(targets: TransferTargets, journal: EventLog? = nil, clock: @escaping @Sendable () -> MonotonicInstant) {
         self.targets = targets
         self.journal = journal
         self.clock = clock
@@ -33,7 +33,7 @@ final class TransferShelf: Sendable {
     // MARK: Sessions
 
     /// No transfer hears of another's cookies, credentials or kept answers.
-    func session(for order: TransferOrder) -> URLSession {
+    func session(for order: TransferPlan) -> URLSession {
         guard order.isPlain else { return self.sessions.make(self.configuration(order.authorities)) }
         return self.state.withLock { state in
             if let session = state.session { return session }
@@ -66,7 +66,7 @@ final class TransferShelf: Sendable {
     // MARK: The transfers
 
     /// - Throws: `ControlProblem` 429 where there are too many, or too much is in memory.
-    func add(_ order: TransferOrder, settings: TransferSettings) throws(ControlProblem) -> RunningTransfer {
+    func add(_ order: TransferPlan, settings: TransferSettings) throws(ControlProblem) -> RunningTransfer {
         guard self.memory.reserve(order.heldBytes, limit: settings.maximumMemory) else {
             throw ControlProblem(429, "memory-full", "Other transfers hold as much in memory as may be.")
                 .retryable(after: 1)

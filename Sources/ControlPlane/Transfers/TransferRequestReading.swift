@@ -5,7 +5,7 @@ import StreamTransport
 import URLLoading
 
 /// Makes an order of what a client asks for, or says what is wrong with it.
-struct TransferOrderReading {
+struct TransferRequestReading {
     /// What the loader and the connection set by themselves.
     private static let reserved: Set<String> = [
         "connection", "content-length", "expect", "host", "keep-alive", "proxy-authorization", "proxy-connection", "te",
@@ -18,14 +18,14 @@ struct TransferOrderReading {
     let settings: TransferSettings
     let targets: TransferTargets
 
-    func order() throws(ControlProblem) -> TransferOrder {
+    func order() throws(ControlProblem) -> TransferPlan {
         var request = URLRequest(url: try self.url())
         request.httpShouldHandleCookies = false
         try self.readHeaders(into: &request)
-        if let idle = try ClientOrderReading.time(self.wanted.idleTimeoutMs, "/idleTimeoutMs", in: 1...Self.longest) {
+        if let idle = try ClientRequestReading.time(self.wanted.idleTimeoutMs, "/idleTimeoutMs", in: 1...Self.longest) {
             request.timeoutInterval = Double(idle.wholeMicroseconds) / 1_000_000
         }
-        var order = TransferOrder(
+        var order = TransferPlan(
             request: request, bodyLimit: self.settings.maximumBody, memoryLimit: self.settings.maximumMemory)
         order.body = try self.body()
         order.request.httpMethod = try self.method(order.body)
@@ -81,7 +81,7 @@ struct TransferOrderReading {
             }
     }
 
-    private func method(_ body: TransferOrder.Body) throws(ControlProblem) -> String {
+    private func method(_ body: TransferPlan.Body) throws(ControlProblem) -> String {
         var hasBody = true
         if case .none = body { hasBody = false }
         let method = self.wanted.method ?? (hasBody ? "PUT" : "GET")
@@ -94,7 +94,7 @@ struct TransferOrderReading {
         return method
     }
 
-    private func body() throws(ControlProblem) -> TransferOrder.Body {
+    private func body() throws(ControlProblem) -> TransferPlan.Body {
         let given = [
             ("/text", self.wanted.text != nil), ("/body", self.wanted.body != nil),
             ("/data", self.wanted.data != nil), ("/file", self.wanted.file != nil),
@@ -112,7 +112,7 @@ struct TransferOrderReading {
             return .data(try self.bounded(data, "/data"))
         }
         if let path = self.wanted.file {
-            let place = try TransferPlace(path, below: self.settings.directories, at: "/file")
+            let place = try TransferFile(path, below: self.settings.directories, at: "/file")
             do throws(FileRefusal) {
                 return .file(try place.opened(), path: path)
             } catch {
@@ -134,7 +134,7 @@ struct TransferOrderReading {
 
     // MARK: What it may touch and take
 
-    private func readFiles(into order: inout TransferOrder) throws(ControlProblem) {
+    private func readFiles(into order: inout TransferPlan) throws(ControlProblem) {
         order.overwrites = self.wanted.overwrite ?? false
         guard let path = self.wanted.destination else {
             guard self.wanted.overwrite == nil else {
@@ -148,7 +148,7 @@ struct TransferOrderReading {
             throw .invalid(
                 "/destination", "What is sent from a file or a stream has its answer in memory; leave it out.")
         }
-        let place = try TransferPlace(path, below: self.settings.directories, at: "/destination")
+        let place = try TransferFile(path, below: self.settings.directories, at: "/destination")
         do throws(FileRefusal) {
             try place.checkFree(overwrites: order.overwrites)
         } catch {
@@ -157,7 +157,7 @@ struct TransferOrderReading {
         order.destination = place
     }
 
-    private func readTerms(into order: inout TransferOrder) throws(ControlProblem) {
+    private func readTerms(into order: inout TransferPlan) throws(ControlProblem) {
         order.credential = try self.credential(order.request)
         order.followsRedirects = self.wanted.followRedirects ?? true
         order.trustsAnyone = self.wanted.insecure ?? false
@@ -168,7 +168,7 @@ struct TransferOrderReading {
             order.authorities = Array(pem.utf8)
         }
         order.timeout =
-            try ClientOrderReading.time(self.wanted.timeoutMs, "/timeoutMs", in: 1...Self.longest) ?? order.timeout
+            try ClientRequestReading.time(self.wanted.timeoutMs, "/timeoutMs", in: 1...Self.longest) ?? order.timeout
         order.startsAtOnce = self.wanted.start ?? true
         if order.isStreamed, self.wanted.start != nil {
             throw .invalid("/start", "A streamed transfer begins with its body; leave it out.")
@@ -180,9 +180,9 @@ struct TransferOrderReading {
             }
             order.bodyLimit = limit
         }
-        order.description = try ClientOrderReading.description(self.wanted.description)
-        order.priority = try ClientOrderReading.priority(self.wanted.priority) ?? order.priority
-        order.labels = try ClientOrderReading.labels(self.wanted.labels)
+        order.description = try ClientRequestReading.description(self.wanted.description)
+        order.priority = try ClientRequestReading.priority(self.wanted.priority) ?? order.priority
+        order.labels = try ClientRequestReading.labels(self.wanted.labels)
     }
 
     private func credential(_ request: URLRequest) throws(ControlProblem) -> TransferCredential? {
@@ -201,7 +201,7 @@ struct TransferOrderReading {
 }
 
 /// A transfer that was asked for, and passed every check.
-struct TransferOrder: Sendable {
+struct TransferPlan: Sendable {
     enum Body: Sendable {
         case none
         case data(Data)
@@ -213,7 +213,7 @@ struct TransferOrder: Sendable {
     /// Without credentials.
     var request: URLRequest
     var body = Body.none
-    var destination: TransferPlace?
+    var destination: TransferFile?
     var overwrites = false
     var credential: TransferCredential?
     var followsRedirects = true
@@ -253,7 +253,7 @@ struct TransferOrder: Sendable {
 }
 
 /// What was received, on its way to its place: complete or not there at all for whoever looks at the directory.
-final class TransferDraft: Sendable {
+final class TransferOutput: Sendable {
     private static let pieceSize = 1 << 20
     /// For its owner to write, for its group to read.
     private static let mode: mode_t = 0o640

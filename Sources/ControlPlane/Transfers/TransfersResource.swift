@@ -17,7 +17,7 @@ struct TransfersResource: Sendable {
 
     let context: ControlContext
 
-    var shelf: TransferShelf { self.context.transfers }
+    var shelf: TransferRegistry { self.context.transfers }
 
     var operations: [Operation] {
         let list = "/v1/transfers"
@@ -65,7 +65,7 @@ struct TransfersResource: Sendable {
         let limit = try call.query.integer("limit", in: 1...Self.largestLimit) ?? Self.standardLimit
         let start = try call.query.integer("cursor", in: 0...Int.max) ?? 0
         let states = try Self.words(call.query, "state", of: TransferStage.self)
-        let kinds = try Self.words(call.query, "kind", of: TransferOrder.Kind.self)
+        let kinds = try Self.words(call.query, "kind", of: TransferPlan.Kind.self)
         let labels = call.query.values("label").map { ConnectionFilter.Label($0) }
         let found = self.shelf.all.filter { $0.number > UInt64(start) }.map { $0.shown(self.context.anchor) }.filter {
             one in
@@ -103,7 +103,7 @@ struct TransfersResource: Sendable {
         try self.context.refuseWhileDraining()
         let settings = await self.context.configuration.snapshot.configuration.control.transfers
         let wanted = try await call.decode(TransferRequest.self)
-        let order = try TransferOrderReading(wanted: wanted, settings: settings, targets: self.shelf.targets).order()
+        let order = try TransferRequestReading(wanted: wanted, settings: settings, targets: self.shelf.targets).order()
         let transfer = try self.shelf.add(order, settings: settings)
         if order.startsAtOnce, !order.isStreamed {
             do throws(ControlProblem) {
@@ -121,9 +121,9 @@ struct TransfersResource: Sendable {
         let transfer = try self.find(call)
         let patch = try await call.decode(ConnectionPatch.self)
         transfer.change(
-            description: try ClientOrderReading.description(patch.description),
-            priority: try ClientOrderReading.priority(patch.priority),
-            labels: try patch.labels.map { (labels) throws(ControlProblem) in try ClientOrderReading.labels(labels) })
+            description: try ClientRequestReading.description(patch.description),
+            priority: try ClientRequestReading.priority(patch.priority),
+            labels: try patch.labels.map { (labels) throws(ControlProblem) in try ClientRequestReading.labels(labels) })
         return self.shown(transfer)
     }
 

@@ -146,7 +146,7 @@ package enum AdmissionRefusal: String, CaseIterable, Sendable {
 
 /// One accepted connection's place among those that admission counts, given back once. It outlives the connection's way
 /// in, so that nothing else of that needs to.
-final class AdmissionTicket {
+final class AdmissionPermit {
     private enum Standing {
         case none
         /// Accepted; the client is still to say who it is.

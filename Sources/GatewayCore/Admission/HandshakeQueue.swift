@@ -6,7 +6,7 @@ final class HandshakeQueue {
     private let gateway: LoopGateway
     private let listener: String
     private let timer = LoopTimer()
-    private var line = HandshakeLine()
+    private var line = HandshakeQueueSettings()
     private var limit = 1
 
     init(_ gateway: LoopGateway, listener: String) {
@@ -68,7 +68,7 @@ extension HandshakeQueue: TurnEndTarget {
 ///
 /// While others wait, a handshake has `patience` for its own; so silent clients cannot keep the others out for their whole
 /// `handshake-timeout`.
-package struct HandshakeLine: Sendable {
+package struct HandshakeQueueSettings: Sendable {
     package static let patience = Duration.seconds(2)
 
     private var underWay: [UInt64: MonotonicInstant] = [:]

@@ -11,12 +11,12 @@ final class ChatMember: WebSocketRelay {
     /// Given up when the task ends, which it always does.
     private var task: WebSocketTask?
     private let room: String
-    private let floor: ChatFloor
+    private let floor: LoopRooms
     private var unfinished: [UInt8] = []
     /// While it is a member of the room.
-    private var seat: ChatSeat?
+    private var seat: ChatSubscription?
 
-    init(room: String, floor: ChatFloor) {
+    init(room: String, floor: LoopRooms) {
         self.room = room
         self.floor = floor
     }
@@ -28,7 +28,7 @@ final class ChatMember: WebSocketRelay {
 
     func webSocketOpened() {}
 
-    func received(_ mark: FrameMark, _ bytes: RawSpan, by task: WebSocketTask, over transport: any Transport) {
+    func received(_ mark: FramePosition, _ bytes: RawSpan, by task: WebSocketTask, over transport: any Transport) {
         // One that was sent away may go on for a while.
         guard let seat = self.seat else { return }
         self.unfinished.append(bytes)
@@ -64,7 +64,7 @@ final class ChatMember: WebSocketRelay {
     }
 }
 
-extension ChatMember: ChatHearer {
+extension ChatMember: ChatSubscriber {
     var takesMore: Bool { self.queuedBytes < Self.outputWatermark }
     var queuedBytes: Int { self.task?.queuedBytes ?? 0 }
 
@@ -100,16 +100,16 @@ final class StreamChatMember: TransportConsumer {
     /// Given up when the task ends, which it always does.
     private var task: StreamTask?
     private let room: String
-    private let floor: ChatFloor
+    private let floor: LoopRooms
     private var toMessages: StreamToMessages
     private var toStream: MessagesToStream
     private let messageLimit: Int
     private let framing: Framing
     private var unfinished: [UInt8] = []
     /// While it is a member of the room.
-    private var seat: ChatSeat?
+    private var seat: ChatSubscription?
 
-    init(room: String, floor: ChatFloor, settings: TunnelSettings) {
+    init(room: String, floor: LoopRooms, settings: TunnelSettings) {
         self.room = room
         self.floor = floor
         self.messageLimit = settings.maximumMessageSize ?? TunnelSettings.assembledMessageSize
@@ -143,7 +143,7 @@ final class StreamChatMember: TransportConsumer {
         return bytes.byteCount
     }
 
-    private func say(_ piece: RawSpan, _ mark: ChunkMark) {
+    private func say(_ piece: RawSpan, _ mark: ChunkPosition) {
         guard let seat = self.seat else { return }
         guard piece.byteCount <= self.messageLimit - self.unfinished.count else { return self.fail() }
         self.unfinished.append(piece)
@@ -190,7 +190,7 @@ final class StreamChatMember: TransportConsumer {
     }
 }
 
-extension StreamChatMember: ChatHearer {
+extension StreamChatMember: ChatSubscriber {
     var takesMore: Bool { self.queuedBytes < ChatMember.outputWatermark }
     var queuedBytes: Int { self.task?.queuedBytes ?? 0 }
 

@@ -2,15 +2,15 @@ import DequeModule
 import WebSocketProtocol
 
 /// Receives the messages of a chat room.
-protocol ChatHearer: AnyObject {
-    /// Whether the output takes another message now. A hearer that says no must call `ChatFloor.outputProgressed` when
+protocol ChatSubscriber: AnyObject {
+    /// Whether the output takes another message now. A hearer that says no must call `LoopRooms.outputProgressed` when
     /// it does again.
     var takesMore: Bool { get }
     /// Bytes that wait in the hearer's own output.
     var queuedBytes: Int { get }
     /// Somebody else said this.
     func hear(_ message: ChatMessage)
-    /// Asks for `ChatFloor.outputProgressed`.
+    /// Asks for `LoopRooms.outputProgressed`.
     func awaitProgress()
     /// More than `ChatRoom.backlogLimit` waits for this member. It must leave.
     func fellBehind()
@@ -20,7 +20,7 @@ protocol ChatHearer: AnyObject {
 }
 
 /// A member's place in a room: which of the room's messages it has been given.
-final class ChatSeat {
+final class ChatSubscription {
     enum State {
         /// Has been given everything.
         case idle
@@ -33,14 +33,14 @@ final class ChatSeat {
     let number: UInt64
     let room: ChatRoom
     /// `nil` once the member has left.
-    fileprivate(set) var hearer: (any ChatHearer)?
+    fileprivate(set) var hearer: (any ChatSubscriber)?
     fileprivate(set) var state = State.idle
     /// Number of the message to be given next.
     fileprivate(set) var next: UInt64
     /// The member's reading is paused.
     var isHeld = false
 
-    fileprivate init(_ number: UInt64, in room: ChatRoom, _ hearer: any ChatHearer, next: UInt64) {
+    fileprivate init(_ number: UInt64, in room: ChatRoom, _ hearer: any ChatSubscriber, next: UInt64) {
         self.number = number
         self.room = room
         self.hearer = hearer
@@ -77,7 +77,7 @@ final class ChatRoom {
     static let sharedBacklogLimit = 256 << 10
 
     let name: String
-    private(set) var seats: [UInt64: ChatSeat] = [:]
+    private(set) var seats: [UInt64: ChatSubscription] = [:]
     /// Its members are to be offered what was said.
     var isUnheard = false
     /// Loops that are behind with this room's messages.
@@ -109,19 +109,19 @@ final class ChatRoom {
 
     // MARK: Members
 
-    func add(_ hearer: any ChatHearer, number: UInt64) -> ChatSeat {
-        let seat = ChatSeat(number, in: self, hearer, next: self.first + UInt64(self.log.count))
+    func add(_ hearer: any ChatSubscriber, number: UInt64) -> ChatSubscription {
+        let seat = ChatSubscription(number, in: self, hearer, next: self.first + UInt64(self.log.count))
         self.seats[number] = seat
         return seat
     }
 
-    func remove(_ seat: ChatSeat) {
+    func remove(_ seat: ChatSubscription) {
         self.seats[seat.number] = nil
         self.set(seat, .idle)
         seat.hearer = nil
     }
 
-    func set(_ seat: ChatSeat, _ state: ChatSeat.State) {
+    func set(_ seat: ChatSubscription, _ state: ChatSubscription.State) {
         guard seat.hearer != nil else { return }
         if seat.state == .idle, state != .idle { self.pending += 1 }
         if seat.state != .idle, state == .idle { self.pending -= 1 }
@@ -145,25 +145,25 @@ final class ChatRoom {
     }
 
     /// The next message for this member, which then counts as given. `nil` when there is none.
-    func take(for seat: ChatSeat) -> Entry? {
+    func take(for seat: ChatSubscription) -> Entry? {
         guard seat.next >= self.first, seat.next - self.first < UInt64(self.log.count) else { return nil }
         let entry = self.log[Int(seat.next - self.first)]
         seat.next += 1
         return entry
     }
 
-    func hasMore(for seat: ChatSeat) -> Bool {
+    func hasMore(for seat: ChatSubscription) -> Bool {
         seat.next < self.first + UInt64(self.log.count)
     }
 
     /// Bytes that the member has yet to be given.
-    func backlog(of seat: ChatSeat) -> Int {
+    func backlog(of seat: ChatSubscription) -> Int {
         guard self.hasMore(for: seat), seat.next >= self.first else { return 0 }
         let entry = self.log[Int(seat.next - self.first)]
         return Int(self.end - entry.end) + entry.message.cost
     }
 
-    func isTooFarBehind(_ seat: ChatSeat) -> Bool {
+    func isTooFarBehind(_ seat: ChatSubscription) -> Bool {
         let limit = self.backlog.cost > self.backlog.limit ? Self.sharedBacklogLimit : Self.backlogLimit
         return self.backlog(of: seat) + (seat.hearer?.queuedBytes ?? 0) > limit
     }

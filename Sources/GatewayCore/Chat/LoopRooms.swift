@@ -6,7 +6,7 @@ import StreamTransport
 /// What is said is given to the members at the end of the event, to each all that waits for it at once. What the event's
 /// share of the turn (`TurnBudget`) does not suffice for follows in the next turns. As long as this loop, or another that
 /// the room has members on, is behind, those who say more are not read.
-final class ChatFloor {
+final class LoopRooms {
     /// To visit a member is to send to it: so many units of `TurnBudget`.
     private static let visitWork = 8192
     /// Messages that a member is given before it is the next one's turn.
@@ -28,11 +28,11 @@ final class ChatFloor {
     private var unheard: [ChatRoom] = []
     private var unheardCost = 0
     /// Members with messages to be given.
-    private var ready: Deque<ChatSeat> = []
+    private var ready: Deque<ChatSubscription> = []
     /// Loops that handed messages over.
     private var arrivals: Deque<Int> = []
     /// Members whose reading is paused.
-    private var held: [ChatSeat] = []
+    private var held: [ChatSubscription] = []
     /// Rooms whose messages another loop is behind with, by loop.
     private var heldRooms: [Int: [ChatRoom]] = [:]
 
@@ -50,7 +50,7 @@ final class ChatFloor {
 
     // MARK: Members
 
-    func join(_ member: any ChatHearer, room name: String) -> ChatSeat {
+    func join(_ member: any ChatSubscriber, room name: String) -> ChatSubscription {
         let room = self.rooms[name] ?? ChatRoom(name, self.backlog)
         self.rooms[name] = room
         self.lastNumber += 1
@@ -59,7 +59,7 @@ final class ChatFloor {
     }
 
     /// What the member has said still goes to the others; it is read again if it was not.
-    func leave(_ seat: ChatSeat) {
+    func leave(_ seat: ChatSubscription) {
         guard let hearer = seat.hearer else { return }
         let room = seat.room
         room.remove(seat)
@@ -72,7 +72,7 @@ final class ChatFloor {
     }
 
     /// Gives a member's message to everyone else in its room. The member's reading is paused if the room is behind.
-    func say(_ message: ChatMessage, by seat: ChatSeat) {
+    func say(_ message: ChatMessage, by seat: ChatSubscription) {
         guard seat.hearer != nil else { return }
         let room = seat.room
         room.append(message, from: seat.number)
@@ -81,7 +81,7 @@ final class ChatFloor {
         if self.isBehind || !room.heldBy.isEmpty || self.unheardCost >= Self.unheardLimit { self.hold(seat) }
     }
 
-    private func hold(_ seat: ChatSeat) {
+    private func hold(_ seat: ChatSubscription) {
         guard !seat.isHeld else { return }
         seat.isHeld = true
         self.held.append(seat)
@@ -89,7 +89,7 @@ final class ChatFloor {
     }
 
     /// The member's output takes more again.
-    func outputProgressed(_ seat: ChatSeat) {
+    func outputProgressed(_ seat: ChatSubscription) {
         guard seat.state == .blocked, seat.hearer?.takesMore == true else { return }
         self.enqueue(seat)
         self.workLater()
@@ -169,7 +169,7 @@ final class ChatFloor {
 
     /// Queues the room's members, and sends away those whom what was said leaves too far behind.
     private func offer(_ room: ChatRoom) {
-        var late: [ChatSeat] = []
+        var late: [ChatSubscription] = []
         for seat in room.seats.values where room.hasMore(for: seat) {
             switch seat.state {
             case .idle: self.enqueue(seat)
@@ -181,13 +181,13 @@ final class ChatFloor {
         room.trim()
     }
 
-    private func enqueue(_ seat: ChatSeat) {
+    private func enqueue(_ seat: ChatSubscription) {
         seat.room.set(seat, .ready)
         self.ready.append(seat)
     }
 
     /// Gives one member what waits for it, as far as its output and the share of the turn reach.
-    private func serve(_ seat: ChatSeat) {
+    private func serve(_ seat: ChatSubscription) {
         let room = seat.room
         self.loop.spend(Self.visitWork)
         var left = Self.messagesPerVisit
@@ -203,7 +203,7 @@ final class ChatFloor {
         if seat.state == .ready { room.set(seat, .idle) }
     }
 
-    private func block(_ seat: ChatSeat, _ hearer: any ChatHearer) {
+    private func block(_ seat: ChatSubscription, _ hearer: any ChatSubscriber) {
         seat.room.set(seat, .blocked)
         if seat.room.isTooFarBehind(seat) { return hearer.fellBehind() }
         hearer.awaitProgress()
@@ -240,16 +240,16 @@ final class ChatFloor {
     // MARK: Place
 
     /// The floor of the loop that the caller is on; `nil` while the gateway has none.
-    static func current(on loop: Loop) -> ChatFloor? {
-        loop.local(ChatFloorPlace.self) { ChatFloorPlace() }.floor
+    static func current(on loop: Loop) -> LoopRooms? {
+        loop.local(LoopRoomsReference.self) { LoopRoomsReference() }.floor
     }
 
     func settle() {
-        self.loop.local(ChatFloorPlace.self) { ChatFloorPlace() }.floor = self
+        self.loop.local(LoopRoomsReference.self) { LoopRoomsReference() }.floor = self
     }
 }
 
-extension ChatFloor: TurnEndTarget {
+extension LoopRooms: TurnEndTarget {
     func turnEnded() {
         self.awaitsTurnEnd = false
         self.work()
@@ -262,6 +262,6 @@ extension ChatFloor: TurnEndTarget {
 }
 
 /// Where a loop finds its floor, which the gateway's part on that loop keeps: a floor leads back to all loops.
-final class ChatFloorPlace {
-    weak var floor: ChatFloor?
+final class LoopRoomsReference {
+    weak var floor: LoopRooms?
 }

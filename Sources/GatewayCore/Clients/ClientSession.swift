@@ -8,18 +8,18 @@ final class ClientSession {
 
     let identifier: UInt64
     private let gateway: LoopGateway
-    private let ordered: OrderedTask
+    private let ordered: RequestedTask
     private let createdAt: MonotonicInstant
     private var opened: Opened?
     /// Set when we began the end.
     private var termination: TerminationReason?
 
-    init(_ order: ClientOrder, on gateway: LoopGateway, opened: @escaping Opened) {
+    init(_ order: ClientConnectionRequest, on gateway: LoopGateway, opened: @escaping Opened) {
         self.identifier = gateway.nextIdentifier()
         self.gateway = gateway
         self.createdAt = gateway.loop.now
         self.opened = opened
-        self.ordered = OrderedTask(order, on: gateway)
+        self.ordered = RequestedTask(order, on: gateway)
     }
 
     var webSocket: WebSocketTask? { self.ordered.webSocket }
@@ -41,7 +41,7 @@ final class ClientSession {
 
     // MARK: The end
 
-    private func over(_ end: OrderedTask.End) {
+    private func over(_ end: RequestedTask.End) {
         let reason = self.termination ?? TerminationReason(end.party(.upstream), self.phase, end.cause)
         self.gateway.ended(self, reason, detail: end.failure?.description)
         if let opened = self.opened {
@@ -59,7 +59,7 @@ final class ClientSession {
     }
 }
 
-extension ClientSession: OrderedConnection {
+extension ClientSession: RequestedConnection {
     var url: String { self.ordered.url }
     var upstreamURL: String? { nil }
     var openedAt: MonotonicInstant? { self.ordered.link.record.openedAt }
@@ -93,7 +93,7 @@ extension ClientSession: OrderedConnection {
         }
     }
 
-    func link(_ side: TunnelSide) -> TunnelLink? {
+    func link(_ side: TunnelSide) -> RelayEndpoint? {
         side == .downstream ? self.ordered.link : nil
     }
 
@@ -103,12 +103,12 @@ extension ClientSession: OrderedConnection {
 }
 
 /// What is being opened, for who may give it up meanwhile. Touched on its loop alone.
-final class OpeningWatch {
-    private var connection: (any OrderedConnection)?
+final class PendingOpening {
+    private var connection: (any RequestedConnection)?
     private var isGivenUp = false
     private var isOver = false
 
-    func begun(_ connection: any OrderedConnection) {
+    func begun(_ connection: any RequestedConnection) {
         guard !self.isOver else { return }
         if self.isGivenUp { return connection.abandon(.operator, .stopped) }
         self.connection = connection
@@ -160,7 +160,7 @@ extension ResponseHead {
     /// The head in bytes again, without secrets.
     var shown: [UInt8] {
         let fields = self.fields.all.map { field in
-            "\(field.name): \(field.name.lowercased() == "set-cookie" ? HandshakeFacts.hidden : field.value)\r\n"
+            "\(field.name): \(field.name.lowercased() == "set-cookie" ? HandshakeMetadata.hidden : field.value)\r\n"
         }
         return Array("HTTP/1.1 \(self.status) \(self.reason)\r\n\(fields.joined())\r\n".utf8)
     }

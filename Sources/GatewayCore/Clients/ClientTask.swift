@@ -4,7 +4,7 @@ import TLSEngine
 import WebSocketProtocol
 
 /// A connection that somebody in charge wants opened.
-package struct ClientOrder: Sendable {
+package struct ClientConnectionRequest: Sendable {
     package let url: EndpointURL
     /// Path and query of a WebSocket, percent-encoded.
     package var resource = "/"
@@ -52,7 +52,7 @@ package struct ClientOrder: Sendable {
 }
 
 /// What was opened by command: a connection, or a tunnel between two.
-protocol OrderedConnection: LiveConnection {
+protocol RequestedConnection: LiveConnection {
     /// What was asked for; of a tunnel, downstream.
     var url: String { get }
     /// Of a tunnel, what was asked for upstream.
@@ -63,13 +63,13 @@ protocol OrderedConnection: LiveConnection {
     var records: [TaskRecord] { get }
 }
 
-extension OrderedConnection {
+extension RequestedConnection {
     var key: ConnectionKey { ConnectionKey(self.identifier) }
     var routeName: String? { nil }
 }
 
 extension GatewayEvent {
-    init(_ kind: Kind, of connection: any OrderedConnection) {
+    init(_ kind: Kind, of connection: any RequestedConnection) {
         self.init(kind)
         self.connection = connection.key
         self.url = connection.url
@@ -78,7 +78,7 @@ extension GatewayEvent {
 }
 
 /// The task that carries out one order, up to the point where payload can flow. On its loop.
-struct OrderedTask {
+struct RequestedTask {
     /// How a task came to its end.
     struct End {
         let failure: TaskFailure?
@@ -95,12 +95,12 @@ struct OrderedTask {
     }
 
     let url: String
-    let link: TunnelLink
+    let link: RelayEndpoint
     /// The request as it is shown, where anybody may ask for it.
     private let handshake: ClientHandshake?
 
     /// - Parameter startsPaused: no message is read before a relay is attached.
-    init(_ order: ClientOrder, on gateway: LoopGateway, startsPaused: Bool = false) {
+    init(_ order: ClientConnectionRequest, on gateway: LoopGateway, startsPaused: Bool = false) {
         self.url = order.url.description
         if order.url.scheme.speaksWebSocket {
             let handshake = order.handshake
@@ -166,7 +166,7 @@ struct OrderedTask {
         report.url = self.url
         report.read(self.link)
         if let handshake = self.handshake, let response = self.webSocket?.response {
-            report.handshake = HandshakeFacts(handshake.shown, response: response.shown)
+            report.handshake = HandshakeMetadata(handshake.shown, response: response.shown)
         }
         return report
     }

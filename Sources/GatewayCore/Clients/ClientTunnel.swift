@@ -7,9 +7,9 @@ import WebSocketProtocol
 final class ClientTunnel {
     let identifier: UInt64
     private let gateway: LoopGateway
-    private let downstream: OrderedTask
-    private let upstream: OrderedTask
-    private let terms: TunnelTerms
+    private let downstream: RequestedTask
+    private let upstream: RequestedTask
+    private let terms: RelaySettings
     private let createdAt: MonotonicInstant
     private(set) var openedAt: MonotonicInstant?
     private var opened: ClientSession.Opened?
@@ -19,17 +19,17 @@ final class ClientTunnel {
     private var tunnel: Tunnel?
     private var isOver = false
 
-    init(_ order: ClientTunnelOrder, on gateway: LoopGateway, opened: @escaping ClientSession.Opened) {
+    init(_ order: ClientTunnelRequest, on gateway: LoopGateway, opened: @escaping ClientSession.Opened) {
         self.identifier = gateway.nextIdentifier()
         self.gateway = gateway
         self.createdAt = gateway.loop.now
-        self.terms = TunnelTerms(order.settings)
-        self.downstream = OrderedTask(order.downstream, on: gateway, startsPaused: true)
-        self.upstream = OrderedTask(order.upstream, on: gateway, startsPaused: true)
+        self.terms = RelaySettings(order.settings)
+        self.downstream = RequestedTask(order.downstream, on: gateway, startsPaused: true)
+        self.upstream = RequestedTask(order.upstream, on: gateway, startsPaused: true)
         self.opened = opened
     }
 
-    private func half(_ side: TunnelSide) -> OrderedTask {
+    private func half(_ side: TunnelSide) -> RequestedTask {
         switch side {
         case .downstream: self.downstream
         case .upstream: self.upstream
@@ -75,7 +75,7 @@ final class ClientTunnel {
 
     // MARK: The end
 
-    private func failed(_ side: TunnelSide, _ end: OrderedTask.End) {
+    private func failed(_ side: TunnelSide, _ end: RequestedTask.End) {
         guard !self.isOver else { return }
         let detail = "\(side.rawValue): \(end.failure?.description ?? "the peer ended the connection")"
         // 1014 is the 502 of WebSocket.
@@ -107,7 +107,7 @@ final class ClientTunnel {
     }
 }
 
-extension ClientTunnel: OrderedConnection {
+extension ClientTunnel: RequestedConnection {
     var url: String { self.downstream.url }
     var upstreamURL: String? { self.upstream.url }
     var records: [TaskRecord] { [self.downstream.link.record, self.upstream.link.record] }
@@ -126,7 +126,7 @@ extension ClientTunnel: OrderedConnection {
     }
 
     /// Nobody but the tunnel uses its tasks.
-    func link(_ side: TunnelSide) -> TunnelLink? {
+    func link(_ side: TunnelSide) -> RelayEndpoint? {
         self.tunnel == nil ? nil : self.half(side).link
     }
 
@@ -148,18 +148,18 @@ extension ClientTunnel: OrderedConnection {
 }
 
 /// A tunnel between two peers that somebody in charge wants opened.
-package struct ClientTunnelOrder: Sendable {
-    package let downstream: ClientOrder
-    package let upstream: ClientOrder
+package struct ClientTunnelRequest: Sendable {
+    package let downstream: ClientConnectionRequest
+    package let upstream: ClientConnectionRequest
     package let settings: TunnelSettings
 
-    package init(downstream: ClientOrder, upstream: ClientOrder, settings: TunnelSettings) {
+    package init(downstream: ClientConnectionRequest, upstream: ClientConnectionRequest, settings: TunnelSettings) {
         self.downstream = downstream
         self.upstream = upstream
         self.settings = settings
     }
 
-    subscript(side: TunnelSide) -> ClientOrder {
+    subscript(side: TunnelSide) -> ClientConnectionRequest {
         switch side {
         case .downstream: self.downstream
         case .upstream: self.upstream

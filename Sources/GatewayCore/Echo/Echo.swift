@@ -90,7 +90,7 @@ final class WebSocketEcho: WebSocketRelay {
 
     func webSocketOpened() {}
 
-    func received(_ mark: FrameMark, _ bytes: RawSpan, by task: WebSocketTask, over transport: any Transport) {
+    func received(_ mark: FramePosition, _ bytes: RawSpan, by task: WebSocketTask, over transport: any Transport) {
         if mark.startsMessage, mark.endsMessage, bytes.byteCount <= WebSocketTask.compressedPiece || !task.compresses {
             return task.stopReadingIfBehind(
                 task.sendFrame(mark.kind, startsMessage: true, endsMessage: true, bytes, over: transport))
@@ -102,7 +102,7 @@ final class WebSocketEcho: WebSocketRelay {
         self.sendBack(by: task)
     }
 
-    private func gather(_ mark: FrameMark, _ bytes: RawSpan) {
+    private func gather(_ mark: FramePosition, _ bytes: RawSpan) {
         var message = self.unfinished.take() ?? Unfinished()
         message.bytes.append(bytes)
         if mark.endsFrame, message.ends.count < Self.fragmentLimit { message.ends.append(message.bytes.count) }

@@ -4,8 +4,8 @@ import WebSocketProtocol
 
 /// A connection whose endpoint is the gateway itself: echo, or a chat room.
 final class EndpointSession {
-    let passport: ConnectionPassport
-    private let ticket: AdmissionTicket
+    let passport: ConnectionContext
+    private let ticket: AdmissionPermit
     private let route: RoutePlan
     private let gateway: LoopGateway
     private var stream: StreamTask?
@@ -33,7 +33,7 @@ final class EndpointSession {
         start(task)
     }
 
-    func accept(_ transport: any Transport, _ asked: AskedRoute, relay: any EndpointRelay) {
+    func accept(_ transport: any Transport, _ asked: MatchedRequest, relay: any EndpointRelay) {
         let acceptance = asked.request.acceptance(
             subprotocols: self.route.configuration.subprotocols, deflate: self.route.deflate)
         let task = WebSocketTask(
@@ -106,7 +106,7 @@ extension EndpointSession: LiveConnection {
     var identifier: UInt64 { self.passport.identifier }
     var routeName: String? { self.passport.route }
 
-    func link(_ side: TunnelSide) -> TunnelLink? {
+    func link(_ side: TunnelSide) -> RelayEndpoint? {
         guard side == .downstream else { return nil }
         return self.stream.map { .stream($0) } ?? self.webSocket.map { .webSocket($0) }
     }

@@ -20,13 +20,14 @@ package final class Gateway: Sendable {
     let parts: [LoopConfined<LoopGateway>]
     private let turn = Atomic<Int>(0)
     let state = Mutex(State())
-    private let passedSockets: [PassedSocket]
+    private let passedSockets: [ActivatedSocket]
 
     /// - Parameters:
     ///   - loops: running already; connections stay on the loop that accepted them.
     ///   - passedSockets: listening sockets from the service manager.
-    package init(loops: [Loop], log: TunnelLog, configuration: GatewayConfiguration, passedSockets: [PassedSocket] = [])
-    {
+    package init(
+        loops: [Loop], log: TunnelLog, configuration: GatewayConfiguration, passedSockets: [ActivatedSocket] = []
+    ) {
         self.loops = loops
         self.passedSockets = passedSockets
         let control = configuration.control
@@ -34,7 +35,7 @@ package final class Gateway: Sendable {
             log: log, hub: ChatHub(loops: loops), admission: Admission(configuration),
             closedLimit: control.address == nil ? 0 : control.closedConnections,
             keepsHandshakes: control.address != nil && control.keepsHandshakes,
-            journal: control.address == nil ? nil : EventJournal(), returnsMemory: true)
+            journal: control.address == nil ? nil : EventLog(), returnsMemory: true)
         self.shared = shared
         self.parts = loops.enumerated().map { index, loop in
             LoopConfined(LoopGateway(loop: loop, index: index, shared: shared))
@@ -57,10 +58,10 @@ package final class Gateway: Sendable {
 
     /// Opens all listeners.
     /// - Returns: where they listen, in the configuration's order.
-    /// - Throws: `PlanFault`; nothing listens then.
-    package func start(_ plan: GatewayPlan) async throws(PlanFault) -> [Place] {
+    /// - Throws: `GatewayPlanError`; nothing listens then.
+    package func start(_ plan: GatewayPlan) async throws(GatewayPlanError) -> [Place] {
         var opened: [(ListenerPlan, [Descriptor])] = []
-        do throws(PlanFault) {
+        do throws(GatewayPlanError) {
             for listener in plan.listeners { opened.append((listener, try self.openSockets(listener.configuration))) }
         } catch {
             for (_, descriptors) in opened { for descriptor in descriptors { descriptor.close() } }
@@ -86,8 +87,8 @@ package final class Gateway: Sendable {
     ///
     /// All that a listener needs is in force before it accepts, and is withdrawn only once it accepts nothing more: no
     /// client is refused for a reload.
-    /// - Throws: `PlanFault`; everything then stays as it was.
-    package func reload(_ configuration: GatewayConfiguration) async throws(PlanFault) {
+    /// - Throws: `GatewayPlanError`; everything then stays as it was.
+    package func reload(_ configuration: GatewayConfiguration) async throws(GatewayPlanError) {
         let former = self.state.withLock { $0.plan }
         let plan = try GatewayPlan(configuration, former: former)
         var opened: [(ListenerPlan, [Descriptor])] = []
@@ -96,7 +97,7 @@ package final class Gateway: Sendable {
             return before.map { listener.configuration.address.isSamePlace(as: $0) } ?? false
         }
         let keptNames = Set(kept.map(\.configuration.name))
-        do throws(PlanFault) {
+        do throws(GatewayPlanError) {
             for listener in plan.listeners where !keptNames.contains(listener.configuration.name) {
                 try self.refuseTaken(listener.configuration, by: kept)
                 let joins = self.isHeld(listener.configuration.address, by: former?.listeners ?? [])
@@ -108,7 +109,7 @@ package final class Gateway: Sendable {
             throw error
         }
         self.shared.withAdmission { $0.prepare(configuration) }
-        do throws(PlanFault) {
+        do throws(GatewayPlanError) {
             try await self.serve(opened)
         } catch {
             if let former { self.shared.withAdmission { $0.reload(former.configuration) } }
@@ -137,21 +138,21 @@ package final class Gateway: Sendable {
     }
 
     /// Where events go; `nil` without a control plane.
-    package var journal: EventJournal? { self.shared.journal }
+    package var journal: EventLog? { self.shared.journal }
 
     /// The file of a Unix socket that stays open takes the permission bits that it is to have now.
-    private func setMode(_ listener: ListenerConfiguration) throws(PlanFault) {
+    private func setMode(_ listener: ListenerConfiguration) throws(GatewayPlanError) {
         guard case .unix(let path, let mode) = listener.address,
             let error = self.loops.first?.system.setMode(mode, ofSocketFile: path)
         else { return }
-        throw PlanFault("listener '\(listener.name)': mode of \(path): \(error)")
+        throw GatewayPlanError("listener '\(listener.name)': mode of \(path): \(error)")
     }
 
     /// One socket for each loop: TCP listeners share the port, others the socket.
     /// - Parameter joins: a listener of ours has the address still, and is closed as soon as this one is there.
     private func openSockets(
         _ listener: ListenerConfiguration, joins: Bool = false
-    ) throws(PlanFault) -> [Descriptor] {
+    ) throws(GatewayPlanError) -> [Descriptor] {
         var descriptors: [Descriptor] = []
         do throws(SystemError) {
             for (index, loop) in self.loops.enumerated() {
@@ -165,7 +166,7 @@ package final class Gateway: Sendable {
         } catch {
             for descriptor in descriptors { descriptor.close() }
             let reason = error == .addressInUse && !joins ? "another process listens here" : "\(error)"
-            throw PlanFault("listener '\(listener.name)' at \(listener.address): \(reason)")
+            throw GatewayPlanError("listener '\(listener.name)' at \(listener.address): \(reason)")
         }
     }
 
@@ -195,17 +196,17 @@ package final class Gateway: Sendable {
 
     /// Lets all of them accept.
     /// - Throws: none of them accepts then.
-    private func serve(_ opened: [(listener: ListenerPlan, descriptors: [Descriptor])]) async throws(PlanFault) {
+    private func serve(_ opened: [(listener: ListenerPlan, descriptors: [Descriptor])]) async throws(GatewayPlanError) {
         let places = self.state.withLock { $0.places }
         var served = 0
-        var fault: PlanFault?
+        var fault: GatewayPlanError?
         for (listener, descriptors) in opened {
             served += 1
             let name = listener.configuration.name
             let address = descriptors.first.flatMap { self.loops.first?.system.localAddress($0) }
             if let address { self.state.withLock { $0.places[name] = address } }
             guard let error = await self.serve(listener, on: descriptors) else { continue }
-            fault = PlanFault("listener '\(name)': \(error)")
+            fault = GatewayPlanError("listener '\(name)': \(error)")
             break
         }
         guard let fault else { return }
@@ -295,7 +296,7 @@ extension Gateway {
 
     /// One connection and its task, for somebody to use.
     package struct Live: Sendable {
-        package let link: TunnelLink?
+        package let link: RelayEndpoint?
         package let report: ConnectionReport
     }
 
@@ -405,22 +406,22 @@ extension Gateway {
 
     /// Opens a connection, on the loop whose turn it is.
     /// - Returns: its name, once it is open.
-    package func open(_ order: ClientOrder, named: Naming? = nil) async -> Opening {
+    package func open(_ order: ClientConnectionRequest, named: Naming? = nil) async -> Opening {
         await self.opening(named) { $0.open(order, $1) }
     }
 
     /// Opens a tunnel between two peers, both its connections on one loop.
     /// - Returns: the name of its downstream side, once both stand and are joined.
-    package func open(_ order: ClientTunnelOrder, named: Naming? = nil) async -> Opening {
+    package func open(_ order: ClientTunnelRequest, named: Naming? = nil) async -> Opening {
         await self.opening(named) { $0.open(order, $1) }
     }
 
     private func opening(
         _ named: Naming?,
-        _ begin: @escaping @Sendable (LoopGateway, @escaping ClientSession.Opened) -> any OrderedConnection
+        _ begin: @escaping @Sendable (LoopGateway, @escaping ClientSession.Opened) -> any RequestedConnection
     ) async -> Opening {
         guard let part = self.nextPart() else { return .failure(ClientFailure(nil, failure: .ended, response: nil)) }
-        let watch = LoopConfined(OpeningWatch())
+        let watch = LoopConfined(PendingOpening())
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 part.value.loop.execute {
@@ -449,13 +450,13 @@ extension Gateway {
 
     /// Refuses the address of a new listener where one that stays has the very port, which the system picked for it:
     /// the kernel would let both listen, and share the connections out between them.
-    func refuseTaken(_ listener: ListenerConfiguration, by kept: [ListenerPlan]) throws(PlanFault) {
+    func refuseTaken(_ listener: ListenerConfiguration, by kept: [ListenerPlan]) throws(GatewayPlanError) {
         let places = self.state.withLock { $0.places }
         for other in kept.map(\.configuration) {
             guard let port = places[other.name]?.port, listener.address.overlaps(other.address.picked(port)) else {
                 continue
             }
-            throw PlanFault(
+            throw GatewayPlanError(
                 "listener '\(listener.name)' at \(listener.address): the address is in use by listener '\(other.name)'")
         }
     }
@@ -464,7 +465,7 @@ extension Gateway {
 /// How the endpoints of upstreams stand, for the control plane. From any thread.
 extension Gateway {
     /// One endpoint at one moment.
-    package struct EndpointStanding: Sendable {
+    package struct EndpointSnapshot: Sendable {
         package let url: EndpointURL
         /// Under way and open.
         package let connections: Int
@@ -473,21 +474,21 @@ extension Gateway {
     }
 
     /// In their order; empty for an upstream that no route leads to.
-    package func standings(ofUpstream name: String) -> [EndpointStanding] {
+    package func standings(ofUpstream name: String) -> [EndpointSnapshot] {
         self.state.withLock { $0.plan }?.standings(ofUpstream: name, at: self.now) ?? []
     }
 }
 
 extension GatewayPlan {
     /// In their order; empty for an upstream that no route leads to.
-    package func standings(ofUpstream name: String, at now: MonotonicInstant) -> [Gateway.EndpointStanding] {
+    package func standings(ofUpstream name: String, at now: MonotonicInstant) -> [Gateway.EndpointSnapshot] {
         let routes = self.listeners.flatMap { $0.routes + [$0.route].compactMap(\.self) }
         guard let upstream = routes.compactMap(\.upstream).first(where: { $0.configuration.name == name }) else {
             return []
         }
         return upstream.balancer.withLock { balancer in
             upstream.configuration.endpoints.enumerated().map { index, endpoint in
-                Gateway.EndpointStanding(
+                Gateway.EndpointSnapshot(
                     url: endpoint.url, connections: balancer.connections(of: index),
                     isEjected: balancer.isEjected(index, at: now))
             }
@@ -497,8 +498,8 @@ extension GatewayPlan {
 
 extension Gateway {
     /// Sums everything up, a few hundred connections a turn.
-    package func figures() async -> GatewayFigures {
-        var figures = GatewayFigures()
+    package func figures() async -> GatewayMetrics {
+        var figures = GatewayMetrics()
         figures.loops = self.parts.count
         for part in self.parts {
             var rest = await part.value.loop.perform { part.value.liveIdentifiers(from: 0) }[...]
@@ -518,12 +519,12 @@ extension Gateway {
 
 extension LoopGateway {
     /// Adds what is over.
-    func settled(_ figures: GatewayFigures) -> GatewayFigures {
+    func settled(_ figures: GatewayMetrics) -> GatewayMetrics {
         var figures = figures
-        for (route, sums) in self.totals.ended { figures.sums[route, default: TrafficSums()].add(sums) }
+        for (route, sums) in self.totals.ended { figures.sums[route, default: TrafficMetrics()].add(sums) }
         figures.handshakes.add(self.totals.handshakes)
         figures.lives.add(self.totals.lives)
-        let tally = LoopTally.shared(on: self.loop)
+        let tally = LoopTaskMetrics.shared(on: self.loop)
         figures.messageSizes.add(tally.messageSizes)
         figures.roundTrips.add(tally.roundTrips)
         figures.addedLatencies.add(AddedLatency.shared(on: self.loop).distribution)
@@ -531,7 +532,7 @@ extension LoopGateway {
     }
 
     /// Adds some of what lives.
-    func counted(_ identifiers: ArraySlice<UInt64>, _ figures: GatewayFigures) -> GatewayFigures {
+    func counted(_ identifiers: ArraySlice<UInt64>, _ figures: GatewayMetrics) -> GatewayMetrics {
         var figures = figures
         var reports: [ConnectionReport] = []
         for identifier in identifiers {
@@ -540,12 +541,12 @@ extension LoopGateway {
             reports.removeAll(keepingCapacity: true)
             connection.report(at: self.loop.now, to: &reports)
             for report in reports {
-                let group = GatewayFigures.Group(
+                let group = GatewayMetrics.Group(
                     route: route, kind: report.kind, isAccepted: report.isAccepted, stage: report.stage)
                 figures.live[group, default: 0] += 1
                 figures.stalled += report.isStalled ? 1 : 0
                 figures.queuedBytes += report.queuedSendBytes + report.queuedReceiveBytes
-                if let record = report.record { figures.sums[route, default: TrafficSums()].add(record) }
+                if let record = report.record { figures.sums[route, default: TrafficMetrics()].add(record) }
             }
         }
         return figures

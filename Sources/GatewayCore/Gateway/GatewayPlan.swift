@@ -13,7 +13,7 @@ package struct GatewayPlan: Sendable {
     /// - Parameter former: the running plan. Upstreams and TLS contexts whose settings did not change are taken over,
     ///   with what they know (ejected endpoints, sessions); certificates are read anew all the same.
     /// - Throws: the first fault; nothing was changed then.
-    package init(_ configuration: GatewayConfiguration, former: GatewayPlan? = nil) throws(PlanFault) {
+    package init(_ configuration: GatewayConfiguration, former: GatewayPlan? = nil) throws(GatewayPlanError) {
         self.configuration = configuration
         var routes: [String: RoutePlan] = [:]
         for route in configuration.routes {
@@ -28,10 +28,10 @@ package struct GatewayPlan: Sendable {
 
     private static func route(
         _ route: RouteConfiguration, _ configuration: GatewayConfiguration, former: GatewayPlan?
-    ) throws(PlanFault) -> RoutePlan {
+    ) throws(GatewayPlanError) -> RoutePlan {
         guard let upstream = configuration.upstream(of: route) else { return RoutePlan(route, upstream: nil) }
         if let kept = former?.upstream(like: upstream) { return RoutePlan(route, upstream: kept) }
-        do throws(PlanFault) {
+        do throws(GatewayPlanError) {
             let usesTLS = upstream.endpoints.contains { $0.url.scheme.speaksTLS }
             let context =
                 usesTLS
@@ -39,24 +39,24 @@ package struct GatewayPlan: Sendable {
                     TLSMaterial.configuration(upstream.tls, speaksWebSocket: upstream.speaksWebSocket)) : nil
             return RoutePlan(route, upstream: UpstreamPlan(upstream, context: context))
         } catch {
-            throw PlanFault("upstream '\(upstream.name)': \(error)")
+            throw GatewayPlanError("upstream '\(upstream.name)': \(error)")
         }
     }
 
     private static func listener(
         _ listener: ListenerConfiguration, _ configuration: GatewayConfiguration, _ routes: [String: RoutePlan],
         former: GatewayPlan?
-    ) throws(PlanFault) -> ListenerPlan {
+    ) throws(GatewayPlanError) -> ListenerPlan {
         let served = configuration.routes.filter { configuration.serves($0, on: listener) }.compactMap {
             routes[$0.name]
         }
         let context: TLSContext?
-        do throws(PlanFault) {
-            context = try listener.tls.map { (settings) throws(PlanFault) in
+        do throws(GatewayPlanError) {
+            context = try listener.tls.map { (settings) throws(GatewayPlanError) in
                 try TLSMaterial.context(TLSMaterial.configuration(settings))
             }
         } catch {
-            throw PlanFault("listener '\(listener.name)': \(error)")
+            throw GatewayPlanError("listener '\(listener.name)': \(error)")
         }
         return ListenerPlan(
             listener, context: context, routes: served, route: listener.route.flatMap { routes[$0] })
@@ -122,7 +122,7 @@ package final class ListenerPlan: Sendable {
     /// What a request asks for, if it may have it. A path that leads nowhere is told before what else may be wrong with
     /// the request.
     /// - Parameter isSecure: whether the request came through TLS.
-    func find(_ head: RequestHead, isSecure: Bool) throws(HandshakeRefusal) -> AskedRoute {
+    func find(_ head: RequestHead, isSecure: Bool) throws(HandshakeRefusal) -> MatchedRequest {
         let host = head.fields.only("Host")
         guard host.occursOnce || head.version != .http11 else {
             throw HandshakeRefusal(status: 400, explanation: "Send exactly one Host field.")
@@ -134,7 +134,7 @@ package final class ListenerPlan: Sendable {
             let route = self.routes[match.index]
             let request = try ServerHandshake.check(head)
             guard route.origins.allows(head.fields["Origin"]) else { throw .originRefused }
-            return AskedRoute(route, match, request, isSecure: isSecure, plan: self)
+            return MatchedRequest(route, match, request, isSecure: isSecure, plan: self)
         }
     }
 }
@@ -149,12 +149,12 @@ package final class RoutePlan: Sendable {
     let origins: OriginRules
     /// How a WebSocket of this route behaves, on either side. Made once, so that its connections share it.
     let webSocketOptions: WebSocketOptions
-    let terms: TunnelTerms
+    let terms: RelaySettings
 
     init(_ configuration: RouteConfiguration, upstream: UpstreamPlan?) {
         self.configuration = configuration
         self.upstream = upstream
-        self.terms = TunnelTerms(configuration.tunnel)
+        self.terms = RelaySettings(configuration.tunnel)
         self.webSocketOptions = Self.options(of: configuration.tunnel)
         self.origins = OriginRules(of: configuration)
         self.deflate = configuration.tunnel.compression.map { policy in
@@ -209,7 +209,7 @@ package final class UpstreamPlan: Sendable {
 
 /// A configuration that is well-formed but cannot be put to work: a certificate that cannot be read, an address that is
 /// taken.
-package struct PlanFault: Error, Hashable, Sendable, CustomStringConvertible {
+package struct GatewayPlanError: Error, Hashable, Sendable, CustomStringConvertible {
     /// What and where, in one line.
     package let description: String
 

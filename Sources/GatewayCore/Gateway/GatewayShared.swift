@@ -11,14 +11,14 @@ package final class GatewayShared: Sendable {
     /// Whether opening handshakes are kept for the REST interface.
     package let keepsHandshakes: Bool
     /// Where events go; `nil` where nobody could ever ask for them.
-    package let journal: EventJournal?
+    package let journal: EventLog?
     /// Of the process; `nil` where connections have no memory that could be returned, as in simulations.
     let memory: MemoryReturn?
     private let admission: Mutex<Admission>
 
     package init(
         log: TunnelLog, hub: ChatHub, admission: Admission, closedLimit: Int = 0, keepsHandshakes: Bool = false,
-        journal: EventJournal? = nil, returnsMemory: Bool = false
+        journal: EventLog? = nil, returnsMemory: Bool = false
     ) {
         self.memory = returnsMemory ? MemoryReturn() : nil
         self.log = log

@@ -2,7 +2,7 @@ import SessionTasks
 import StreamTransport
 
 /// A listening socket that the service manager opened for us.
-package struct PassedSocket: Sendable, Hashable {
+package struct ActivatedSocket: Sendable, Hashable {
     /// From its `FileDescriptorName=`; empty where none was given.
     package let name: String
     package let descriptor: Descriptor
@@ -14,7 +14,7 @@ package struct PassedSocket: Sendable, Hashable {
 }
 
 extension AdoptedSocket {
-    func find(in sockets: [PassedSocket]) -> Descriptor? {
+    func find(in sockets: [ActivatedSocket]) -> Descriptor? {
         switch self {
         case .name(let name): sockets.first { $0.name == name }?.descriptor
         case .index(let index): sockets.indices.contains(index) ? sockets[index].descriptor : nil

@@ -15,17 +15,17 @@ protocol LiveConnection: AnyObject {
     /// Ends in order by somebody's wish, with this Close where there is a WebSocket.
     func stop(_ signal: CloseSignal)
     /// The task on that side; `nil` while there is none.
-    func link(_ side: TunnelSide) -> TunnelLink?
+    func link(_ side: TunnelSide) -> RelayEndpoint?
     /// Appends what is to be shown: of a tunnel, both its connections.
     func report(at now: MonotonicInstant, to reports: inout [ConnectionReport])
 }
 
 extension LiveConnection {
     func stop(_ signal: CloseSignal) { self.abandon(.operator, .stopped) }
-    func link(_ side: TunnelSide) -> TunnelLink? { nil }
+    func link(_ side: TunnelSide) -> RelayEndpoint? { nil }
 }
 
-extension ConnectionPassport {
+extension ConnectionContext {
     /// What is known of an accepted connection beside its task.
     func report(_ kind: ConnectionKind, stage: TaskStage, at now: MonotonicInstant) -> ConnectionReport {
         var report = ConnectionReport(

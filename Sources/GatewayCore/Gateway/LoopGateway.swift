@@ -7,10 +7,10 @@ package final class LoopGateway {
     package let loop: Loop
     let index: Int
     let shared: GatewayShared
-    let floor: ChatFloor
-    private var listeners: [String: ListeningPlace] = [:]
+    let floor: LoopRooms
+    private var listeners: [String: LoopListener] = [:]
     /// Listeners whose name a new one has taken; they accept until the reload is complete.
-    private var displaced: [String: ListeningPlace] = [:]
+    private var displaced: [String: LoopListener] = [:]
     /// Of listeners that have TLS handshakes under way.
     var handshakeQueues: [String: HandshakeQueue] = [:]
     private(set) var live: [UInt64: any LiveConnection] = [:]
@@ -22,11 +22,11 @@ package final class LoopGateway {
     /// Identifiers given out on this loop so far.
     private var sequence: UInt64 = 0
     var closed: ClosedConnections
-    var totals = LoopTotals()
+    var totals = LoopMetrics()
     /// Of those few connections that have any.
     var labels: [ConnectionKey: [String: String]] = [:]
     /// Opening handshakes of those that have one, where somebody may ask for them.
-    var handshakes: [UInt64: HandshakeFacts] = [:]
+    var handshakes: [UInt64: HandshakeMetadata] = [:]
     /// Connections that ended with messages nobody has received yet, the oldest first.
     var leftovers: [ClientSession] = []
 
@@ -34,9 +34,9 @@ package final class LoopGateway {
         self.loop = loop
         self.index = index
         self.shared = shared
-        self.floor = ChatFloor(hub: shared.hub, loop: loop, loopIndex: index)
+        self.floor = LoopRooms(hub: shared.hub, loop: loop, loopIndex: index)
         if shared.journal != nil {
-            LoopTally.shared(on: loop).keepsRoundTrips = true
+            LoopTaskMetrics.shared(on: loop).keepsRoundTrips = true
             AddedLatency.shared(on: loop).isWanted = true
         }
         self.closed = ClosedConnections(limit: shared.closedLimit(onLoop: index))
@@ -49,7 +49,7 @@ package final class LoopGateway {
     /// `closeDisplaced`.
     /// - Throws: the descriptor is closed then, and the listener of that name is what it was.
     package func open(_ plan: ListenerPlan, on descriptor: Descriptor) throws(SystemError) {
-        let place = ListeningPlace(plan, gateway: self)
+        let place = LoopListener(plan, gateway: self)
         _ = self.loop.system.apply(plan.configuration.keepAlive.socketOptions, to: descriptor)
         place.socket = try SocketListener(adopting: descriptor, on: self.loop, owner: place)
         if let former = self.listeners.updateValue(place, forKey: plan.configuration.name) {
@@ -85,7 +85,7 @@ package final class LoopGateway {
     }
 
     /// Clients whose connections stand already are still taken.
-    private func close(_ place: ListeningPlace) {
+    private func close(_ place: LoopListener) {
         if !self.isDraining { place.socket?.acceptWaiting() }
         place.socket?.close()
         // All loops share the one socket, and each may be the first to close it; an adopted one belongs to whoever made
@@ -113,7 +113,7 @@ package final class LoopGateway {
     }
 
     /// The tasks of one route's clients that live, in the order of acceptance.
-    package func clients(ofRoute name: String) -> [TunnelLink] {
+    package func clients(ofRoute name: String) -> [RelayEndpoint] {
         self.live.sorted { $0.key < $1.key }.compactMap { $1.routeName == name ? $1.link(.downstream) : nil }
     }
 
@@ -138,7 +138,7 @@ package final class LoopGateway {
                 adopting: socket.descriptor, peer: socket.peer, local: socket.local, on: self.loop,
                 options: plan.configuration.keepAlive.socketOptions, inherits: true, paused: true)
             let inbound = InboundConnection(
-                ConnectionPassport(
+                ConnectionContext(
                     identifier: self.nextIdentifier(), listener: plan.configuration.name, peer: socket.peer,
                     acceptedAt: self.loop.now), plan: plan, transport: transport, gateway: self)
             self.add(inbound)
@@ -206,7 +206,7 @@ extension LoopGateway: TimerTarget {
 
 extension LoopGateway {
     /// Leads an accepted connection to where its route says.
-    func begin(_ link: InboundLink, of inbound: InboundConnection, route: RoutePlan) {
+    func begin(_ link: InboundTransport, of inbound: InboundConnection, route: RoutePlan) {
         switch (route.configuration.target, link) {
         case (.echo, .stream(let transport)):
             let session = EndpointSession(inbound, route: route, gateway: self)
@@ -232,7 +232,7 @@ extension LoopGateway {
     }
 
     /// A connection came to its endpoint: payload may flow.
-    func opened(_ connection: any LiveConnection, _ passport: ConnectionPassport, isWebSocket: Bool) {
+    func opened(_ connection: any LiveConnection, _ passport: ConnectionContext, isWebSocket: Bool) {
         self.shared.log.opened(passport)
         self.totals.handshakes.add(passport.acceptedAt.duration(to: self.loop.now))
         self.replace(connection)
@@ -247,7 +247,7 @@ extension LoopGateway {
 
     /// The last word on a connection: its log line, its counter, its place.
     func ended(
-        _ passport: ConnectionPassport, _ reason: TerminationReason, detail: String? = nil, downstream: TaskRecord?,
+        _ passport: ConnectionContext, _ reason: TerminationReason, detail: String? = nil, downstream: TaskRecord?,
         upstream: TaskRecord?
     ) {
         self.shared.counters.count("ended/" + reason.name)
@@ -262,7 +262,7 @@ extension LoopGateway {
 }
 
 extension GatewayEvent {
-    init(_ kind: Kind, of passport: ConnectionPassport) {
+    init(_ kind: Kind, of passport: ConnectionContext) {
         self.init(kind)
         self.connection = ConnectionKey(passport.identifier)
         self.listener = passport.listener
@@ -279,7 +279,7 @@ extension LoopGateway {
     static let leftoverLimit = 32
 
     /// - Returns: what it is until it ends; `opened` may have been called already.
-    func open(_ order: ClientOrder, _ opened: @escaping ClientSession.Opened) -> any OrderedConnection {
+    func open(_ order: ClientConnectionRequest, _ opened: @escaping ClientSession.Opened) -> any RequestedConnection {
         let session = ClientSession(order, on: self, opened: opened)
         self.add(session)
         self.keep(order.labels, of: session.key)
@@ -288,7 +288,7 @@ extension LoopGateway {
     }
 
     /// Opens both sides of a tunnel, and joins them.
-    func open(_ order: ClientTunnelOrder, _ opened: @escaping ClientSession.Opened) -> any OrderedConnection {
+    func open(_ order: ClientTunnelRequest, _ opened: @escaping ClientSession.Opened) -> any RequestedConnection {
         let tunnel = ClientTunnel(order, on: self, opened: opened)
         self.add(tunnel)
         for side in TunnelSide.allCases { self.keep(order[side].labels, of: ConnectionKey(tunnel.identifier, side)) }
@@ -300,20 +300,20 @@ extension LoopGateway {
         if !labels.isEmpty { self.labels[key] = labels }
     }
 
-    private func begun(_ connection: some OrderedConnection) -> any OrderedConnection {
+    private func begun(_ connection: some RequestedConnection) -> any RequestedConnection {
         if self.isDraining, self.live[connection.identifier] != nil { connection.drain() }
         return connection
     }
 
     /// Payload may flow.
-    func stands(_ connection: any OrderedConnection, since beginning: MonotonicInstant) {
+    func stands(_ connection: any RequestedConnection, since beginning: MonotonicInstant) {
         self.shared.log.opened(connection.key, url: connection.url, upstream: connection.upstreamURL)
         self.totals.handshakes.add(beginning.duration(to: self.loop.now))
         self.shared.journal?.publish(GatewayEvent(.opened, of: connection))
     }
 
     /// The last word on what was opened by command.
-    func ended(_ connection: any OrderedConnection, _ reason: TerminationReason, detail: String?) {
+    func ended(_ connection: any RequestedConnection, _ reason: TerminationReason, detail: String?) {
         self.shared.counters.count("ended/" + reason.name)
         self.shared.log.closed(
             connection.key, url: connection.url, upstream: connection.upstreamURL, reason, detail: detail)
@@ -382,7 +382,7 @@ extension LoopGateway {
     /// Keeps an opening handshake to be shown.
     func keepHandshake(_ identifier: UInt64, _ request: RequestHead, _ response: [UInt8]) {
         guard self.shared.keepsHandshakes else { return }
-        self.handshakes[identifier] = HandshakeFacts(request, response: response)
+        self.handshakes[identifier] = HandshakeMetadata(request, response: response)
     }
 
     func find(_ key: ConnectionKey) -> Finding {

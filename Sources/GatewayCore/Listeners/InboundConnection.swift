@@ -17,7 +17,7 @@ final class InboundConnection {
         case done
     }
 
-    private(set) var passport: ConnectionPassport
+    private(set) var passport: ConnectionContext
     let plan: ListenerPlan
     let gateway: LoopGateway
     private(set) var transport: any Transport
@@ -27,17 +27,17 @@ final class InboundConnection {
     private var isSecure = false
     /// Admission refused it; a WebSocket client is told with a status once it has asked.
     private var refusal: AdmissionRefusal?
-    let ticket: AdmissionTicket
+    let ticket: AdmissionPermit
     private var securing: SecureTransport?
     /// Goes on with whoever takes the connection over.
     let timer = LoopTimer()
 
-    init(_ passport: ConnectionPassport, plan: ListenerPlan, transport: any Transport, gateway: LoopGateway) {
+    init(_ passport: ConnectionContext, plan: ListenerPlan, transport: any Transport, gateway: LoopGateway) {
         self.passport = passport
         self.plan = plan
         self.transport = transport
         self.gateway = gateway
-        self.ticket = AdmissionTicket(listener: plan.configuration.name, shared: gateway.shared)
+        self.ticket = AdmissionPermit(listener: plan.configuration.name, shared: gateway.shared)
     }
 
     var loop: Loop { self.gateway.loop }
@@ -311,9 +311,9 @@ extension AdmissionRefusal {
 }
 
 /// What was accepted, ready for its endpoint.
-enum InboundLink {
+enum InboundTransport {
     /// Bytes from now on.
     case stream(any Transport)
     /// An opening request that waits for its answer.
-    case webSocket(any Transport, AskedRoute)
+    case webSocket(any Transport, MatchedRequest)
 }

@@ -1,7 +1,7 @@
 import StreamTransport
 
 /// One listener on one loop.
-final class ListeningPlace: SocketListenerOwner {
+final class LoopListener: SocketListenerOwner {
     var plan: ListenerPlan
     var socket: SocketListener?
     private let gateway: LoopGateway

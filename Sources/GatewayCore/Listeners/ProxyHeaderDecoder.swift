@@ -20,7 +20,7 @@ package struct ProxyHeaderDecoder: Sendable {
     }
 
     /// - Parameter bytes: everything received so far.
-    package func decode(_ bytes: RawSpan) -> ProxyHeaderAnswer {
+    package func decode(_ bytes: RawSpan) -> ProxyHeaderResult {
         if Self.agrees(bytes, Self.signature) {
             return bytes.byteCount < Self.signature.count ? .incomplete : self.binary(bytes)
         }
@@ -37,7 +37,7 @@ package struct ProxyHeaderDecoder: Sendable {
 
     // MARK: Version 1
 
-    private static func line(_ bytes: RawSpan) -> ProxyHeaderAnswer {
+    private static func line(_ bytes: RawSpan) -> ProxyHeaderResult {
         let searched = min(bytes.byteCount, Self.longestLine)
         var end = Self.lineStart.count
         while end < searched, bytes[byte: end] != 0x0D { end += 1 }
@@ -79,7 +79,7 @@ package struct ProxyHeaderDecoder: Sendable {
 
     // MARK: Version 2
 
-    private func binary(_ bytes: RawSpan) -> ProxyHeaderAnswer {
+    private func binary(_ bytes: RawSpan) -> ProxyHeaderResult {
         guard bytes.byteCount > 12 else { return .incomplete }
         let command = bytes[byte: 12]
         guard command == 0x20 || command == 0x21 else { return .violation(.unknownFields) }
@@ -155,7 +155,7 @@ package struct ProxyHeaderDecoder: Sendable {
 }
 
 /// What the first bytes of a connection hold.
-package enum ProxyHeaderAnswer: Hashable, Sendable {
+package enum ProxyHeaderResult: Hashable, Sendable {
     /// A header may be under way: ask again with more bytes behind these.
     case incomplete
     /// No header: the bytes are the connection's own.

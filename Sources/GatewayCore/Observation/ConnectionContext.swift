@@ -2,7 +2,7 @@ import SessionTasks
 import StreamTransport
 
 /// Who a connection is, from its acceptance to its last log line.
-struct ConnectionPassport: Sendable {
+struct ConnectionContext: Sendable {
     /// What few connections have.
     private struct Rare: Sendable {
         var client: SocketAddress?

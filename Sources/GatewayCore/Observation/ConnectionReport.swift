@@ -46,7 +46,7 @@ package struct ConnectionReport: Sendable {
     /// On the wire, frame headers included and after compression.
     package var writtenBytes: UInt64 = 0
     package var facts: WebSocketTask.Facts?
-    package var handshake: HandshakeFacts?
+    package var handshake: HandshakeMetadata?
     package var labels: [String: String] = [:]
     package var closing: ClosingRecord?
 
@@ -65,7 +65,7 @@ package struct ConnectionReport: Sendable {
 
 extension ConnectionReport {
     /// What the task itself tells.
-    mutating func read(_ link: TunnelLink) {
+    mutating func read(_ link: RelayEndpoint) {
         switch link {
         case .stream(let task): self.read(task)
         case .webSocket(let task): self.read(task)
@@ -161,7 +161,7 @@ extension ListenerKind {
 }
 
 /// The opening handshake of a WebSocket as it was on the wire, in one piece of memory; credentials are left out.
-package struct HandshakeFacts: Sendable, Hashable {
+package struct HandshakeMetadata: Sendable, Hashable {
     /// One head: its first line, and its fields.
     package struct Head: Sendable, Hashable {
         package let firstLine: String

@@ -8,7 +8,7 @@ import WebSocketProtocol
 ///
 /// A follower holds no queue of its own, only the number up to which it has read: one that is too slow finds a gap, and
 /// holds up nobody.
-package final class EventJournal: Sendable {
+package final class EventLog: Sendable {
     /// Events that are kept.
     package static let standardLimit = 4096
 
@@ -32,7 +32,7 @@ package final class EventJournal: Sendable {
     private let limit: Int
     private let state = Mutex(State())
 
-    package init(limit: Int = EventJournal.standardLimit) {
+    package init(limit: Int = EventLog.standardLimit) {
         self.limit = max(1, limit)
     }
 

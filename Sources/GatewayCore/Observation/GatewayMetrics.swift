@@ -3,7 +3,7 @@ import StreamTransport
 import Synchronization
 
 /// Everything that is counted, of all loops together, at one moment.
-package struct GatewayFigures: Sendable {
+package struct GatewayMetrics: Sendable {
     /// One group of live connections.
     package struct Group: Hashable, Sendable {
         package var route: String
@@ -26,7 +26,7 @@ package struct GatewayFigures: Sendable {
     package var stalled = 0
     package var queuedBytes = 0
     /// By route: of what lives and what is over.
-    package var sums: [String: TrafficSums] = [:]
+    package var sums: [String: TrafficMetrics] = [:]
     package var handshakes = Distribution()
     package var lives = Distribution()
     package var messageSizes = Distribution()
@@ -39,7 +39,7 @@ package struct GatewayFigures: Sendable {
 
     /// The same with at most `routeLimit` routes: what is beyond counts together, as `other`.
     /// - Parameter configured: told apart before all others, in this order; others follow by name.
-    package func bounded(preferring configured: [String]) -> GatewayFigures {
+    package func bounded(preferring configured: [String]) -> GatewayMetrics {
         let names = Set(self.sums.keys).union(self.live.keys.map(\.route))
         guard names.count > Self.routeLimit else { return self }
         let known = ([""] + configured).filter(names.contains)
@@ -47,7 +47,7 @@ package struct GatewayFigures: Sendable {
         var bounded = self
         bounded.sums = [:]
         for (route, sums) in self.sums {
-            bounded.sums[kept.contains(route) ? route : "other", default: TrafficSums()].add(sums)
+            bounded.sums[kept.contains(route) ? route : "other", default: TrafficMetrics()].add(sums)
         }
         bounded.live = [:]
         for (group, count) in self.live {
@@ -79,12 +79,12 @@ package final class GatewayCounters: Sendable {
 }
 
 /// What the connections of one loop that are over have carried, and how long things took. On the loop.
-struct LoopTotals {
+struct LoopMetrics {
     /// Routes that are told apart; what is beyond counts as `other`.
     static let routeLimit = 256
 
     /// By route; of connections opened by command, under the empty name.
-    private(set) var ended: [String: TrafficSums] = [:]
+    private(set) var ended: [String: TrafficMetrics] = [:]
     /// From acceptance to the first byte of payload that may flow, in microseconds.
     var handshakes = Distribution()
     /// From there to the end.
@@ -93,12 +93,12 @@ struct LoopTotals {
     mutating func end(_ record: TaskRecord, route: String?) {
         let name = route ?? ""
         let key = self.ended[name] != nil || self.ended.count < Self.routeLimit ? name : "other"
-        self.ended[key, default: TrafficSums()].add(record)
+        self.ended[key, default: TrafficMetrics()].add(record)
     }
 }
 
 /// What several connections carried together.
-package struct TrafficSums: Sendable {
+package struct TrafficMetrics: Sendable {
     package var connections: UInt64 = 0
     package var bytesReceived: UInt64 = 0
     package var bytesSent: UInt64 = 0
@@ -119,7 +119,7 @@ package struct TrafficSums: Sendable {
         self.framesSent &+= record.framesSent
     }
 
-    package mutating func add(_ other: TrafficSums) {
+    package mutating func add(_ other: TrafficMetrics) {
         self.connections &+= other.connections
         self.bytesReceived &+= other.bytesReceived
         self.bytesSent &+= other.bytesSent

@@ -38,7 +38,7 @@ package final class TunnelLog: Sendable {
         self.write(LogLine("accepting paused", fields, level: .warning))
     }
 
-    func opened(_ passport: ConnectionPassport) {
+    func opened(_ passport: ConnectionContext) {
         guard self.logsConnections else { return }
         self.write(LogLine("connection opened", Self.fields(of: passport)))
     }
@@ -77,7 +77,7 @@ package final class TunnelLog: Sendable {
     }
 
     func closed(
-        _ passport: ConnectionPassport, _ reason: TerminationReason, detail: String?, downstream: TaskRecord?,
+        _ passport: ConnectionContext, _ reason: TerminationReason, detail: String?, downstream: TaskRecord?,
         upstream: TaskRecord?, at now: MonotonicInstant
     ) {
         guard self.logsConnections else { return }
@@ -98,7 +98,7 @@ package final class TunnelLog: Sendable {
         self.write(LogLine("connection closed", fields))
     }
 
-    private static func fields(of passport: ConnectionPassport) -> [(String, LogLine.Value)] {
+    private static func fields(of passport: ConnectionContext) -> [(String, LogLine.Value)] {
         var fields: [(String, LogLine.Value)] = [
             ("id", .number(passport.identifier)), ("listener", .text(passport.listener)),
             ("client", .text("\(passport.client)")),

@@ -36,7 +36,7 @@ package struct RouteTable: Sendable {
     /// - Parameters:
     ///   - host: the `Host` field; case and port do not count. `nil` or empty fits only routes for any host.
     ///   - target: as in the request line.
-    package func find(host: String?, target: String) -> RouteAnswer {
+    package func find(host: String?, target: String) -> RouteResult {
         if let index = self.exact[target], host?.utf8.first != UInt8(ascii: "[") {
             return .route(RouteMatch(index: index, parameters: [], query: nil))
         }
@@ -151,7 +151,7 @@ package struct RouteParameter: Hashable, Sendable {
 }
 
 /// What a route table says to a request.
-package enum RouteAnswer: Hashable, Sendable {
+package enum RouteResult: Hashable, Sendable {
     case route(RouteMatch)
     /// 404.
     case none
@@ -161,7 +161,7 @@ package enum RouteAnswer: Hashable, Sendable {
 }
 
 /// An opening request that a route was found for, with all that is known of who asks.
-final class AskedRoute: Sendable {
+final class MatchedRequest: Sendable {
     let route: RoutePlan
     /// After every check of RFC 6455 §4.2.1.
     let request: OpeningRequest

@@ -50,7 +50,7 @@ package struct MaterialAudit {
         return self.problem(
             at: path.key(CertificateKey.certificate), naming: named, expected: "a certificate and its key",
             remedy: "give PEM or PKCS#12 with the key that belongs to it, and its password where it has one"
-        ) { () throws(PlanFault) in
+        ) { () throws(GatewayPlanError) in
             .server([try TLSMaterial.identity(files)])
         }
     }
@@ -59,7 +59,7 @@ package struct MaterialAudit {
         guard let file else { return [] }
         let problem = self.problem(
             at: path, naming: [file], expected: "certificates of authorities", remedy: "give them in PEM"
-        ) { () throws(PlanFault) in
+        ) { () throws(GatewayPlanError) in
             var configuration = TLSConfiguration.client()
             configuration.trust = .only([.file(file)])
             return configuration
@@ -71,7 +71,7 @@ package struct MaterialAudit {
         files.enumerated().compactMap { index, file in
             self.problem(
                 at: path.index(index), naming: [file], expected: "revocation lists", remedy: "give them in PEM or DER"
-            ) { () throws(PlanFault) in
+            ) { () throws(GatewayPlanError) in
                 var configuration = TLSConfiguration.client()
                 configuration.revocation = .wholeChain(lists: [.file(file)])
                 return configuration
@@ -81,10 +81,10 @@ package struct MaterialAudit {
 
     private func problem(
         at path: ConfigurationKeyPath, naming files: [String], expected: String, remedy: String,
-        _ make: () throws(PlanFault) -> TLSConfiguration
+        _ make: () throws(GatewayPlanError) -> TLSConfiguration
     ) -> ConfigurationProblem? {
         guard self.unreadable.isDisjoint(with: files) else { return nil }
-        do throws(PlanFault) {
+        do throws(GatewayPlanError) {
             _ = try TLSMaterial.context(try make())
             return nil
         } catch {

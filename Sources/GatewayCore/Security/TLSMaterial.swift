@@ -6,7 +6,7 @@ package enum TLSMaterial {
     static let passwordFileLimit = 4096
 
     /// A listener's side.
-    package static func configuration(_ settings: ServerTLSSettings) throws(PlanFault) -> TLSConfiguration {
+    package static func configuration(_ settings: ServerTLSSettings) throws(GatewayPlanError) -> TLSConfiguration {
         var identities: [TLSIdentity] = []
         for files in settings.certificates { identities.append(try Self.identity(files)) }
         var configuration = TLSConfiguration.server(identities)
@@ -23,7 +23,7 @@ package enum TLSMaterial {
     }
 
     /// An upstream's side.
-    package static func configuration(_ settings: ClientTLSSettings, speaksWebSocket: Bool) throws(PlanFault)
+    package static func configuration(_ settings: ClientTLSSettings, speaksWebSocket: Bool) throws(GatewayPlanError)
         -> TLSConfiguration
     {
         var configuration = TLSConfiguration.client()
@@ -42,22 +42,22 @@ package enum TLSMaterial {
         lists.isEmpty ? .off : .wholeChain(lists: lists.map { .file($0) })
     }
 
-    package static func context(_ configuration: TLSConfiguration) throws(PlanFault) -> TLSContext {
+    package static func context(_ configuration: TLSConfiguration) throws(GatewayPlanError) -> TLSContext {
         do throws(TLSFailure) {
             return try TLSContext(configuration)
         } catch {
-            throw PlanFault(error.description)
+            throw GatewayPlanError(error.description)
         }
     }
 
     /// A certificate with its key, to be shown for the names that the configuration gives it.
-    static func identity(_ files: CertificateFiles) throws(PlanFault) -> TLSIdentity {
+    static func identity(_ files: CertificateFiles) throws(GatewayPlanError) -> TLSIdentity {
         let identity = try self.material(files)
         return files.serverNames.isEmpty ? identity : identity.answering(to: files.serverNames.map(\.description))
     }
 
-    private static func material(_ files: CertificateFiles) throws(PlanFault) -> TLSIdentity {
-        let password = try files.password.map { (password) throws(PlanFault) in try Self.text(of: password) }
+    private static func material(_ files: CertificateFiles) throws(GatewayPlanError) -> TLSIdentity {
+        let password = try files.password.map { (password) throws(GatewayPlanError) in try Self.text(of: password) }
         do throws(TLSFailure) {
             if files.certificate.hasSuffix(".p12") || files.certificate.hasSuffix(".pfx") {
                 return try TLSIdentity(pkcs12File: files.certificate, password: password)
@@ -65,12 +65,12 @@ package enum TLSMaterial {
             return try TLSIdentity(
                 certificateFile: files.certificate, keyFile: files.key ?? files.certificate, password: password)
         } catch {
-            throw PlanFault(error.description)
+            throw GatewayPlanError(error.description)
         }
     }
 
     /// The password itself, read from its file where it has one.
-    package static func text(of password: KeyPassword) throws(PlanFault) -> String {
+    package static func text(of password: KeyPassword) throws(GatewayPlanError) -> String {
         switch password {
         case .text(let text): return text
         case .file(let path):
@@ -78,7 +78,7 @@ package enum TLSMaterial {
                 let bytes = try SystemFile.read(path, limit: Self.passwordFileLimit)
                 return String(decoding: bytes.prefix { $0 != 0x0A && $0 != 0x0D }, as: UTF8.self)
             } catch {
-                throw PlanFault("\(path): \(error)")
+                throw GatewayPlanError("\(path): \(error)")
             }
         }
     }

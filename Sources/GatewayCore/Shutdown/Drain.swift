@@ -97,7 +97,7 @@ package struct DrainSchedule: Hashable, Sendable {
 
 /// When each connection of a drain at a rate is told to end: the i-th at `i / rate` after the beginning, plus its own
 /// jitter. The jitter of one moves no other, so the rate holds whatever the jitter is.
-package struct DrainTimetable: Sendable {
+package struct DrainTimes: Sendable {
     /// One connection of the drain: its place in the order in which they were found, and its time.
     private struct Turn {
         let index: Int

@@ -3,7 +3,7 @@ import StreamTransport
 import WebSocketProtocol
 
 /// The task on one side of a tunnel.
-package enum TunnelLink: Sendable {
+package enum RelayEndpoint: Sendable {
     case stream(StreamTask)
     case webSocket(WebSocketTask)
 

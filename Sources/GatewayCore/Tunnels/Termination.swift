@@ -98,7 +98,7 @@ extension TerminationCause {
     /// What the failure of a task means for its connection. A lost connection has the same cause whatever is spoken on
     /// it, in a tunnel or not.
     init(_ failure: TaskFailure) {
-        if let fault = ConnectionFault(failure) {
+        if let fault = ConnectionFailure(failure) {
             self = fault.cause
             return
         }
@@ -120,12 +120,12 @@ extension TerminationCause {
         case .deadlinePassed: self = .timeout(.handshake)
         case .reset, .truncated, .peerUnresponsive, .tls, .nameResolution, .refused, .noSuchFile, .unreachable,
             .notPermitted, .unusableEndpoint, .ownResources, .system:
-            self = ConnectionFault(failure).cause
+            self = ConnectionFailure(failure).cause
         }
     }
 }
 
-extension ConnectionFault {
+extension ConnectionFailure {
     /// How an open connection was lost.
     init(_ failure: TransportFailure) {
         switch failure {
@@ -143,7 +143,7 @@ extension ConnectionFault {
     init?(_ failure: TaskFailure) {
         switch failure {
         // Without a failure of the transport it is the task's own protocol that misses its end.
-        case .connectionLost(let fault): self = fault.transportFailure.map { ConnectionFault($0) } ?? .truncated
+        case .connectionLost(let fault): self = fault.transportFailure.map { ConnectionFailure($0) } ?? .truncated
         case .peerUnresponsive: self = .unresponsive
         case .secureConnectionFailed: self = .tls
         case .cancelled, .timedOut, .directionClosed, .usage, .ended, .cannotConnect, .handshakeRefused,

@@ -8,7 +8,7 @@ final class Tunnel {
 
     let downstream: TunnelEnd
     let upstream: TunnelEnd
-    private let terms: TunnelTerms
+    private let terms: RelaySettings
     private let loop: Loop
     private var machine: TunnelMachine
     private let openedAt: MonotonicInstant
@@ -24,7 +24,8 @@ final class Tunnel {
     ///   - timer: not armed.
     ///   - finished: called once, when both connections are over.
     init(
-        downstream: TunnelLink, upstream: TunnelLink, terms: TunnelTerms, on loop: Loop, timer: LoopTimer = LoopTimer(),
+        downstream: RelayEndpoint, upstream: RelayEndpoint, terms: RelaySettings, on loop: Loop,
+        timer: LoopTimer = LoopTimer(),
         finished: @escaping (TerminationReason) -> Void
     ) {
         let settings = terms.settings
@@ -61,7 +62,7 @@ final class Tunnel {
     func inputFinished(_ side: TunnelSide) { self.perform(self.machine.inputFinished(side)) }
     func endMarkReceived(_ side: TunnelSide) { self.perform(self.machine.endMarkReceived(side)) }
     func connectionClosed(_ side: TunnelSide) { self.perform(self.machine.connectionClosed(side)) }
-    func connectionFaulted(_ side: TunnelSide, _ fault: ConnectionFault) {
+    func connectionFaulted(_ side: TunnelSide, _ fault: ConnectionFailure) {
         self.perform(self.machine.connectionFaulted(side, fault))
     }
     func violated(_ side: TunnelSide, closeCode: UInt16) {
@@ -86,7 +87,7 @@ final class Tunnel {
         case .peerUnresponsive?: self.perform(self.machine.peerUnresponsive(side))
         case .connectionLost?, .secureConnectionFailed?, .cancelled?, .timedOut?, .directionClosed?, .usage?, .ended?,
             .cannotConnect?, .handshakeRefused?, .closed?:
-            if let fault = end.failure.flatMap({ ConnectionFault($0) }) { return self.connectionFaulted(side, fault) }
+            if let fault = end.failure.flatMap({ ConnectionFailure($0) }) { return self.connectionFaulted(side, fault) }
         }
         self.connectionClosed(side)
     }
@@ -101,7 +102,7 @@ final class Tunnel {
 
     // MARK: Performing
 
-    private func perform(_ orders: TunnelOrders) {
+    private func perform(_ orders: TunnelActions) {
         self.followMachine()
         if orders.startsClosingTimer { self.armClosing() }
         for side in TunnelSide.allCases {
@@ -173,7 +174,7 @@ extension Tunnel: TimerTarget {
 }
 
 /// The settings of a tunnel, held once by the many that share them.
-final class TunnelTerms: Sendable {
+final class RelaySettings: Sendable {
     let settings: TunnelSettings
 
     init(_ settings: TunnelSettings) {

@@ -7,13 +7,13 @@ import WebSocketProtocol
 /// its own.
 final class TunnelEnd {
     let side: TunnelSide
-    let link: TunnelLink
+    let link: RelayEndpoint
     private let watermarks: BufferWatermarks
     /// Between a stream and a WebSocket alone: what joins them beyond plain binary messages. Each end has its own, and
     /// uses one direction of it.
     private var framing: TunnelFraming?
     /// Where what this side receives goes. Not to change, so that it costs nothing to look at for every read.
-    private let target: TunnelLink
+    private let target: RelayEndpoint
     /// Both cleared when the tunnel is over; together they keep it alive until then.
     private var tunnel: Tunnel?
     private var other: TunnelEnd?
@@ -26,7 +26,7 @@ final class TunnelEnd {
     /// Somebody waits for what was written on this side to have left.
     var awaitsDeparture = false
 
-    init(_ side: TunnelSide, _ link: TunnelLink, to target: TunnelLink, settings: TunnelSettings) {
+    init(_ side: TunnelSide, _ link: RelayEndpoint, to target: RelayEndpoint, settings: TunnelSettings) {
         self.side = side
         self.link = link
         self.target = target
@@ -154,10 +154,10 @@ final class TunnelEnd {
     }
 
     /// - Returns: what waits on the other side now; 0 where nothing was given to it.
-    private func carry(_ mark: FrameMark, _ bytes: RawSpan, by task: StreamTask) -> Int {
+    private func carry(_ mark: FramePosition, _ bytes: RawSpan, by task: StreamTask) -> Int {
         guard let framing = self.framing else { return task.gather(bytes) }
         var made: [UInt8] = []
-        let chunk = ChunkMark(mark.kind, startsMessage: mark.startsMessage, endsMessage: mark.endsMessage)
+        let chunk = ChunkPosition(mark.kind, startsMessage: mark.startsMessage, endsMessage: mark.endsMessage)
         switch framing.toStream.take(bytes, chunk, into: &made) {
         case .unchanged: return task.gather(bytes)
         case .rewritten: return made.isEmpty ? 0 : made.withRawSpan { task.gather($0) }
@@ -169,14 +169,14 @@ final class TunnelEnd {
 
     // MARK: Orders
 
-    func perform(_ order: SideOrder) {
+    func perform(_ order: SideAction) {
         switch self.link {
         case .stream(let task): self.perform(order, task)
         case .webSocket(let task): self.perform(order, task)
         }
     }
 
-    private func perform(_ order: SideOrder, _ task: StreamTask) {
+    private func perform(_ order: SideAction, _ task: StreamTask) {
         switch order {
         case .finishOutput: task.finishOutput()
         case .close: task.close(linger: Tunnel.closingTimeout)
@@ -187,7 +187,7 @@ final class TunnelEnd {
         }
     }
 
-    private func perform(_ order: SideOrder, _ task: WebSocketTask) {
+    private func perform(_ order: SideAction, _ task: WebSocketTask) {
         switch order {
         case .sendEndMark: self.sendEndMark(task)
         case .sendClose(let signal): task.close(signal.closeCode, reason: signal.reason)
@@ -256,7 +256,7 @@ extension TunnelEnd: TransportConsumer {
     func transportEnded(_ end: TransportEnd) {
         switch end {
         case .closed, .abandoned: self.tunnel?.connectionClosed(self.side)
-        case .failed(let failure): self.tunnel?.connectionFaulted(self.side, ConnectionFault(failure))
+        case .failed(let failure): self.tunnel?.connectionFaulted(self.side, ConnectionFailure(failure))
         }
     }
 }
@@ -264,7 +264,7 @@ extension TunnelEnd: TransportConsumer {
 extension TunnelEnd: WebSocketRelay {
     func webSocketOpened() {}
 
-    func received(_ mark: FrameMark, _ bytes: RawSpan, by source: WebSocketTask, over transport: any Transport) {
+    func received(_ mark: FramePosition, _ bytes: RawSpan, by source: WebSocketTask, over transport: any Transport) {
         if self.watchesEndMark, bytes.byteCount == 0, mark.kind == .binary, mark.startsMessage, mark.endsMessage {
             self.tunnel?.endMarkReceived(self.side)
             return

@@ -106,7 +106,7 @@ extension TunnelMachine {
     }
 
     /// Gives `side` an order and moves it to the phase that follows.
-    mutating func order(_ order: SideOrder, _ side: TunnelSide, _ orders: inout TunnelOrders) {
+    mutating func order(_ order: SideAction, _ side: TunnelSide, _ orders: inout TunnelActions) {
         orders[side] = order
         switch order {
         case .finishOutput, .sendEndMark: return
@@ -120,7 +120,7 @@ extension TunnelMachine {
     }
 
     /// Ends `side` so that its peer knows it is no clean end, unless it is ending already.
-    mutating func end(_ side: TunnelSide, _ signal: CloseSignal, _ orders: inout TunnelOrders) {
+    mutating func end(_ side: TunnelSide, _ signal: CloseSignal, _ orders: inout TunnelActions) {
         switch (self.phase(side), self.kind(of: side)) {
         case (.open, .webSocket): self.order(.fail(signal), side, &orders)
         // A second Close may not be sent (RFC 6455 §5.5.1): without an answer the peer sees 1006.
@@ -145,7 +145,7 @@ extension TunnelMachine {
         }
     }
 
-    mutating func concludeIfOver(_ orders: inout TunnelOrders) {
+    mutating func concludeIfOver(_ orders: inout TunnelActions) {
         guard self.isOver else { return }
         orders.termination = self.termination
     }
@@ -162,23 +162,23 @@ extension CloseSignal {
 extension TunnelMachine {
     /// The peer finished sending: FIN, under TLS behind a close_notify. A WebSocket that does so without a Close is
     /// truncated.
-    package mutating func inputFinished(_ side: TunnelSide) -> TunnelOrders {
+    package mutating func inputFinished(_ side: TunnelSide) -> TunnelActions {
         guard self.kind(of: side) == .stream else { return self.connectionFaulted(side, .truncated) }
         return self.sourceFinished(side)
     }
 
     /// An empty binary message came where `watchesEndMark` says so; elsewhere it is a message like any other and this
     /// does nothing.
-    package mutating func endMarkReceived(_ side: TunnelSide) -> TunnelOrders {
+    package mutating func endMarkReceived(_ side: TunnelSide) -> TunnelActions {
         guard self.watchesEndMark(from: side) else { return .none }
         return self.sourceFinished(side)
     }
 
-    private mutating func sourceFinished(_ side: TunnelSide) -> TunnelOrders {
+    private mutating func sourceFinished(_ side: TunnelSide) -> TunnelActions {
         guard self.direction(from: side) == .open, self.isReading(side) else { return .none }
         self.setDirection(from: side, .finished)
         self.firstFinisher = self.firstFinisher ?? side
-        var orders = TunnelOrders.none
+        var orders = TunnelActions.none
         guard self.direction(from: side.other) == .open else {
             self.finishBoth(lastFinisher: side, &orders)
             return orders
@@ -194,7 +194,7 @@ extension TunnelMachine {
     }
 
     /// Nothing more will come from either side; `lastFinisher`'s end was not yet passed on.
-    private mutating func finishBoth(lastFinisher: TunnelSide, _ orders: inout TunnelOrders) {
+    private mutating func finishBoth(lastFinisher: TunnelSide, _ orders: inout TunnelActions) {
         self.settle(TerminationParty(self.firstFinisher ?? lastFinisher), .clean(closeCode: nil))
         for side in TunnelSide.allCases where self.phase(side) == .open {
             switch self.kind(of: side) {
@@ -207,9 +207,9 @@ extension TunnelMachine {
 
     /// A Close frame came from a WebSocket side. Its code and reason go to a WebSocket on the other side unchanged,
     /// whose own Close comes back as the answer.
-    package mutating func closeReceived(_ side: TunnelSide, _ signal: CloseSignal) -> TunnelOrders {
+    package mutating func closeReceived(_ side: TunnelSide, _ signal: CloseSignal) -> TunnelActions {
         guard self.kind(of: side) == .webSocket else { return .none }
-        var orders = TunnelOrders.none
+        var orders = TunnelActions.none
         switch self.phase(side) {
         case .closeHeld, .ending, .ended: break
         case .open: self.closeBegun(by: side, signal, &orders)
@@ -218,7 +218,7 @@ extension TunnelMachine {
         return orders
     }
 
-    private mutating func closeBegun(by side: TunnelSide, _ signal: CloseSignal, _ orders: inout TunnelOrders) {
+    private mutating func closeBegun(by side: TunnelSide, _ signal: CloseSignal, _ orders: inout TunnelActions) {
         self.settle(TerminationParty(side), signal.cause)
         self.finishDirections(closedBy: side, signal)
         guard self.kind(of: side.other) == .webSocket, self.phase(side.other) == .open else {
@@ -231,7 +231,7 @@ extension TunnelMachine {
     }
 
     private mutating func closeAnswered(
-        by side: TunnelSide, _ signal: CloseSignal, to sent: CloseSignal, _ orders: inout TunnelOrders
+        by side: TunnelSide, _ signal: CloseSignal, to sent: CloseSignal, _ orders: inout TunnelActions
     ) {
         // Where we began, the side that finished first is the cause, unless the answer names a fault.
         let party = signal.isRegular ? self.firstFinisher ?? side : side
@@ -254,7 +254,7 @@ extension TunnelMachine {
         self.setDirection(from: side.other, end)
     }
 
-    private mutating func endStream(_ side: TunnelSide, after signal: CloseSignal, _ orders: inout TunnelOrders) {
+    private mutating func endStream(_ side: TunnelSide, after signal: CloseSignal, _ orders: inout TunnelActions) {
         guard self.kind(of: side) == .stream, self.phase(side) == .open else { return }
         self.order(signal.isRegular ? .close : .reset, side, &orders)
     }
@@ -263,8 +263,8 @@ extension TunnelMachine {
 /// Ends that are not clean: losses, violations, deadlines, orders from above.
 extension TunnelMachine {
     /// The connection of `side` is gone, without a clean end of its own.
-    package mutating func connectionFaulted(_ side: TunnelSide, _ fault: ConnectionFault) -> TunnelOrders {
-        var orders = TunnelOrders.none
+    package mutating func connectionFaulted(_ side: TunnelSide, _ fault: ConnectionFailure) -> TunnelActions {
+        var orders = TunnelActions.none
         switch self.phase(side) {
         case .ended: return orders
         // It has said its last word already: the other side may still answer that.
@@ -279,17 +279,17 @@ extension TunnelMachine {
     }
 
     /// The transport of `side` ended as it was told to. Untold, it is a fault of the system.
-    package mutating func connectionClosed(_ side: TunnelSide) -> TunnelOrders {
+    package mutating func connectionClosed(_ side: TunnelSide) -> TunnelActions {
         guard self.phase(side) == .ending else { return self.connectionFaulted(side, .system) }
         self.setPhase(side, .ended)
-        var orders = TunnelOrders.none
+        var orders = TunnelActions.none
         self.concludeIfOver(&orders)
         return orders
     }
 
     /// The peer of `side` does not answer, though its connection still stands: no pong in time.
-    package mutating func peerUnresponsive(_ side: TunnelSide) -> TunnelOrders {
-        var orders = TunnelOrders.none
+    package mutating func peerUnresponsive(_ side: TunnelSide) -> TunnelActions {
+        var orders = TunnelActions.none
         guard self.isReading(side) else { return orders }
         self.fail(TerminationParty(side), .unresponsive)
         self.order(.reset, side, &orders)
@@ -301,8 +301,8 @@ extension TunnelMachine {
     ///
     /// A WebSocket that did so is told `closeCode`, and the other side ends abnormally (1011); what a stream did wrong
     /// is told to the WebSocket on the other side.
-    package mutating func violated(_ side: TunnelSide, closeCode: UInt16) -> TunnelOrders {
-        var orders = TunnelOrders.none
+    package mutating func violated(_ side: TunnelSide, closeCode: UInt16) -> TunnelActions {
+        var orders = TunnelActions.none
         guard self.isReading(side) else { return orders }
         self.fail(TerminationParty(side), .violation(closeCode: closeCode))
         self.end(side, CloseSignal(code: closeCode), &orders)
@@ -311,19 +311,19 @@ extension TunnelMachine {
     }
 
     /// No data for too long (1001, `idle timeout`); a stream is reset, as it did not finish.
-    package mutating func idleTimedOut() -> TunnelOrders {
+    package mutating func idleTimedOut() -> TunnelActions {
         self.cut(.gateway, .timeout(.idle), CloseSignal(code: 1001, reason: Array("idle timeout".utf8)))
     }
 
     /// The tunnel is as old as it may get (1001, `maximum age`); a stream is reset, as it did not finish.
-    package mutating func maximumAgeReached() -> TunnelOrders {
+    package mutating func maximumAgeReached() -> TunnelActions {
         self.cut(.gateway, .timeout(.maximumAge), CloseSignal(code: 1001, reason: Array("maximum age".utf8)))
     }
 
     /// The time to close is over: whatever still stands is reset. Only a Close that waits for the other side's is still
     /// answered; call again if that does not end it.
-    package mutating func closingTimedOut() -> TunnelOrders {
-        var orders = TunnelOrders.none
+    package mutating func closingTimedOut() -> TunnelActions {
+        var orders = TunnelActions.none
         let silent = TunnelSide.allCases.first { side in
             if case .closeSent = self.phase(side) { true } else { false }
         }
@@ -340,18 +340,18 @@ extension TunnelMachine {
 
     /// The gateway drains: one WebSocket side is told 1001, and when it has answered, the other side ends: what is
     /// under way from the first is still delivered. Two streams know no such word; they go on until `abandoned`.
-    package mutating func drainBegan() -> TunnelOrders {
+    package mutating func drainBegan() -> TunnelActions {
         self.closeRequested(.goingAway, by: .operator, .drained, leavesStreams: true)
     }
 
     /// Someone in charge wants an orderly end: as `drainBegan` with this Close; two streams are finished and closed.
-    package mutating func stopRequested(_ signal: CloseSignal) -> TunnelOrders {
+    package mutating func stopRequested(_ signal: CloseSignal) -> TunnelActions {
         self.closeRequested(signal, by: .operator, .stopped, leavesStreams: false)
     }
 
     /// Everything still open is reset: the drain's hard deadline, a second signal, a command.
-    package mutating func abandoned(_ party: TerminationParty, _ cause: TerminationCause) -> TunnelOrders {
-        var orders = TunnelOrders.none
+    package mutating func abandoned(_ party: TerminationParty, _ cause: TerminationCause) -> TunnelActions {
+        var orders = TunnelActions.none
         self.fail(party, cause)
         for side in TunnelSide.allCases where self.phase(side) != .ended { self.order(.reset, side, &orders) }
         return orders
@@ -359,8 +359,8 @@ extension TunnelMachine {
 
     private mutating func cut(
         _ party: TerminationParty, _ cause: TerminationCause, _ signal: CloseSignal
-    ) -> TunnelOrders {
-        var orders = TunnelOrders.none
+    ) -> TunnelActions {
+        var orders = TunnelActions.none
         guard TunnelSide.allCases.contains(where: { self.isReading($0) }) else { return orders }
         self.fail(party, cause)
         for side in TunnelSide.allCases { self.end(side, signal, &orders) }
@@ -369,8 +369,8 @@ extension TunnelMachine {
 
     private mutating func closeRequested(
         _ signal: CloseSignal, by party: TerminationParty, _ cause: TerminationCause, leavesStreams: Bool
-    ) -> TunnelOrders {
-        var orders = TunnelOrders.none
+    ) -> TunnelActions {
+        var orders = TunnelActions.none
         guard self.downstreamPhase == .open, self.upstreamPhase == .open else { return orders }
         guard let side = TunnelSide.allCases.first(where: { self.kind(of: $0) == .webSocket }) else {
             guard !leavesStreams else { return orders }
@@ -386,9 +386,9 @@ extension TunnelMachine {
 }
 
 /// What a tunnel wants done after an event: at most one order for each side.
-package struct TunnelOrders: Hashable, Sendable {
-    package var downstream: SideOrder?
-    package var upstream: SideOrder?
+package struct TunnelActions: Hashable, Sendable {
+    package var downstream: SideAction?
+    package var upstream: SideAction?
     /// The first side began to end: start the closing timer, whose end is `closingTimedOut`. Said once in a tunnel's
     /// life.
     package var startsClosingTimer = false
@@ -396,7 +396,7 @@ package struct TunnelOrders: Hashable, Sendable {
     package var termination: TerminationReason?
 
     package init(
-        downstream: SideOrder? = nil, upstream: SideOrder? = nil, startsClosingTimer: Bool = false,
+        downstream: SideAction? = nil, upstream: SideAction? = nil, startsClosingTimer: Bool = false,
         termination: TerminationReason? = nil
     ) {
         self.downstream = downstream
@@ -405,9 +405,9 @@ package struct TunnelOrders: Hashable, Sendable {
         self.termination = termination
     }
 
-    package static let none = TunnelOrders()
+    package static let none = TunnelActions()
 
-    package subscript(side: TunnelSide) -> SideOrder? {
+    package subscript(side: TunnelSide) -> SideAction? {
         get {
             switch side {
             case .downstream: self.downstream

@@ -4,14 +4,14 @@ import Synchronization
 
 /// A running tunnel as the gateway keeps it: its name, its place in the balancer, its log lines.
 final class TunnelSession {
-    let passport: ConnectionPassport
-    private let ticket: AdmissionTicket
+    let passport: ConnectionContext
+    private let ticket: AdmissionPermit
     private let route: RoutePlan
     private let endpoint: Int
     private let gateway: LoopGateway
     private var tunnel: Tunnel?
 
-    init(_ passport: ConnectionPassport, ticket: AdmissionTicket, route: RoutePlan, endpoint: Int, gateway: LoopGateway)
+    init(_ passport: ConnectionContext, ticket: AdmissionPermit, route: RoutePlan, endpoint: Int, gateway: LoopGateway)
     {
         self.passport = passport
         self.ticket = ticket
@@ -21,7 +21,7 @@ final class TunnelSession {
     }
 
     /// - Parameter timer: the one that the connection has had so far.
-    func join(_ downstream: TunnelLink, _ upstream: TunnelLink, timer: LoopTimer) {
+    func join(_ downstream: RelayEndpoint, _ upstream: RelayEndpoint, timer: LoopTimer) {
         let tunnel = Tunnel(
             downstream: downstream, upstream: upstream, terms: self.route.terms, on: self.gateway.loop, timer: timer
         ) { reason in
@@ -61,7 +61,7 @@ extension TunnelSession: LiveConnection {
         self.tunnel?.stop(signal)
     }
 
-    func link(_ side: TunnelSide) -> TunnelLink? {
+    func link(_ side: TunnelSide) -> RelayEndpoint? {
         switch side {
         case .downstream: self.tunnel?.downstream.link
         case .upstream: self.tunnel?.upstream.link

@@ -22,7 +22,7 @@ package enum SideKind: CaseIterable, Sendable {
 }
 
 /// What to do on one side of a tunnel. What was written before stays in front, except in `fail` and `reset`.
-package enum SideOrder: Hashable, Sendable {
+package enum SideAction: Hashable, Sendable {
     /// Stream: FIN or close_notify behind all queued bytes; go on reading.
     case finishOutput
     /// WebSocket: an empty binary message behind all queued ones; go on reading.
@@ -80,7 +80,7 @@ package struct CloseSignal: Hashable, Sendable {
 }
 
 /// How a connection of a tunnel was lost: never a clean end.
-package enum ConnectionFault: CaseIterable, Sendable {
+package enum ConnectionFailure: CaseIterable, Sendable {
     /// The peer reset it, or refused what we wrote.
     case reset
     /// TLS without close_notify, or a WebSocket without its Close frame: bytes may be missing.

@@ -147,7 +147,7 @@ struct EndpointHealth: Hashable, Sendable {
 }
 
 /// Chance for one decision, from the loop's system: the kernel's generator, or a simulation's seed.
-struct LoopGenerator: RandomNumberGenerator {
+struct LoopRandomGenerator: RandomNumberGenerator {
     private let system: any System
 
     init(_ loop: Loop) {

@@ -22,7 +22,7 @@ package enum ReachabilityCheck {
         await withCheckedContinuation { continuation in
             loop.execute {
                 // No client is known whom headers could name.
-                let passport = ConnectionPassport(
+                let passport = ConnectionContext(
                     identifier: 0, listener: "", peer: .unix(path: ""), acceptedAt: loop.now)
                 _ = UpstreamAttempt(
                     upstream, endpoint: endpoint, route: route, asked: nil, passport: passport, on: loop
@@ -33,7 +33,8 @@ package enum ReachabilityCheck {
         }
     }
 
-    private static func reason(_ result: Result<TunnelLink, UpstreamAttempt.Failure>, _ url: EndpointURL) -> String? {
+    private static func reason(_ result: Result<RelayEndpoint, UpstreamAttempt.Failure>, _ url: EndpointURL) -> String?
+    {
         switch result {
         case .success(.stream(let task)):
             task.closeOnLoop()

@@ -12,14 +12,14 @@ final class UpstreamAttempt {
         let response: ResponseHead?
     }
 
-    typealias Completion = (Result<TunnelLink, Failure>) -> Void
+    typealias Completion = (Result<RelayEndpoint, Failure>) -> Void
 
     private var completion: Completion?
     private var stream: StreamTask?
     private var webSocket: WebSocketTask?
 
     init(
-        _ upstream: UpstreamPlan, endpoint: Int, route: RoutePlan, asked: AskedRoute?, passport: ConnectionPassport,
+        _ upstream: UpstreamPlan, endpoint: Int, route: RoutePlan, asked: MatchedRequest?, passport: ConnectionContext,
         on loop: Loop, completion: @escaping Completion
     ) {
         self.completion = completion
@@ -33,7 +33,7 @@ final class UpstreamAttempt {
     }
 
     /// The PROXY header that names the client to the upstream.
-    private static func preamble(_ version: ProxyProtocolVersion?, _ passport: ConnectionPassport) -> [UInt8] {
+    private static func preamble(_ version: ProxyProtocolVersion?, _ passport: ConnectionContext) -> [UInt8] {
         guard let version else { return [] }
         guard let destination = passport.destination else { return ProxyHeader.local.encoded(version) }
         return ProxyHeader.proxied(source: passport.client, destination: destination).encoded(version)
@@ -51,8 +51,8 @@ final class UpstreamAttempt {
     }
 
     private func open(
-        _ upstream: UpstreamPlan, _ endpoint: Int, _ route: RoutePlan, _ asked: AskedRoute?,
-        _ passport: ConnectionPassport, _ target: OpeningTarget, on loop: Loop
+        _ upstream: UpstreamPlan, _ endpoint: Int, _ route: RoutePlan, _ asked: MatchedRequest?,
+        _ passport: ConnectionContext, _ target: OpeningTarget, on loop: Loop
     ) {
         var options = route.webSocketOptions
         options.handshakeTimeout = upstream.configuration.handshakeTimeout
@@ -70,7 +70,7 @@ final class UpstreamAttempt {
         task.resumeOnLoop()
     }
 
-    private func finish(_ result: Result<TunnelLink, Failure>) {
+    private func finish(_ result: Result<RelayEndpoint, Failure>) {
         let completion = self.completion
         self.completion = nil
         if case .success = result {

@@ -6,7 +6,7 @@ import WebSocketProtocol
 /// endpoint.
 enum UpstreamRequest {
     static func make(
-        _ upstream: UpstreamPlan, endpoint: Int, route: RoutePlan, asked: AskedRoute?, passport: ConnectionPassport
+        _ upstream: UpstreamPlan, endpoint: Int, route: RoutePlan, asked: MatchedRequest?, passport: ConnectionContext
     ) -> ClientHandshake {
         let url = upstream.configuration.endpoints[endpoint].url
         let query = route.configuration.passesQuery ? asked?.match.query : nil
@@ -33,7 +33,7 @@ enum UpstreamRequest {
     /// The upstream's own list wins; else what the client offered, held to what the route allows; a client without an
     /// offer of its own (a byte stream) offers the route's.
     private static func subprotocols(
-        _ upstream: UpstreamConfiguration, _ route: RouteConfiguration, _ asked: AskedRoute?
+        _ upstream: UpstreamConfiguration, _ route: RouteConfiguration, _ asked: MatchedRequest?
     ) -> [String] {
         if !upstream.subprotocols.isEmpty { return upstream.subprotocols }
         guard let asked else { return route.subprotocols }
@@ -42,7 +42,7 @@ enum UpstreamRequest {
     }
 
     private static func fields(
-        _ route: RouteConfiguration, _ asked: AskedRoute?, _ passport: ConnectionPassport
+        _ route: RouteConfiguration, _ asked: MatchedRequest?, _ passport: ConnectionContext
     ) -> [HTTPField] {
         var fields = route.headers.map { HTTPField($0.name, $0.value) }
         var request = ForwardedRequest(

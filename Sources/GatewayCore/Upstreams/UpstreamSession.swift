@@ -7,11 +7,11 @@ import WebSocketProtocol
 /// An accepted connection while its upstream is being reached: picks endpoints, tries again, and joins the two sides;
 /// or answers the client with what went wrong.
 final class UpstreamSession {
-    private(set) var passport: ConnectionPassport
-    private let ticket: AdmissionTicket
+    private(set) var passport: ConnectionContext
+    private let ticket: AdmissionPermit
     private let route: RoutePlan
     private let gateway: LoopGateway
-    private let link: InboundLink
+    private let link: InboundTransport
     /// The accepted connection; `nil` once it has another owner.
     private var transport: (any Transport)?
     private var attempt: UpstreamAttempt?
@@ -24,7 +24,7 @@ final class UpstreamSession {
     private let timer: LoopTimer
     private var isOver = false
 
-    init(_ inbound: InboundConnection, link: InboundLink, route: RoutePlan, gateway: LoopGateway) {
+    init(_ inbound: InboundConnection, link: InboundTransport, route: RoutePlan, gateway: LoopGateway) {
         self.passport = inbound.passport
         self.ticket = inbound.ticket
         self.timer = inbound.timer
@@ -63,7 +63,7 @@ final class UpstreamSession {
         self.chosen = endpoint
         self.passport.upstream = upstream.configuration.endpoints[endpoint].url.description
         self.passport.upstreamPlan = upstream
-        let asked: AskedRoute? = if case .webSocket(_, let asked) = self.link { asked } else { nil }
+        let asked: MatchedRequest? = if case .webSocket(_, let asked) = self.link { asked } else { nil }
         self.attempt = UpstreamAttempt(
             upstream, endpoint: endpoint, route: self.route, asked: asked, passport: self.passport, on: self.loop
         ) { result in
@@ -72,7 +72,7 @@ final class UpstreamSession {
         }
     }
 
-    private func finished(_ endpoint: Int, _ result: Result<TunnelLink, UpstreamAttempt.Failure>) {
+    private func finished(_ endpoint: Int, _ result: Result<RelayEndpoint, UpstreamAttempt.Failure>) {
         let now = self.loop.now
         self.chosen = nil
         switch result {
@@ -87,7 +87,7 @@ final class UpstreamSession {
             }
             if isDown == true { self.note(.upstreamDown, detail: failure.detail) }
             if failure.kind.isLasting { self.ruledOut.append(endpoint) }
-            var generator = LoopGenerator(self.loop)
+            var generator = LoopRandomGenerator(self.loop)
             // An answer that is meant for the client is no reason to ask another endpoint.
             guard failure.kind.mayPass, self.hasEndpointLeft,
                 case .retry(let delay) = self.plan.attemptFailed(now: now, using: &generator)
@@ -113,14 +113,14 @@ final class UpstreamSession {
 
     // MARK: Joining
 
-    private func join(_ upstream: TunnelLink, endpoint: Int) {
+    private func join(_ upstream: RelayEndpoint, endpoint: Int) {
         guard let transport = self.transport, !self.isOver else {
             self.route.upstream?.balancer.withLock { $0.release(endpoint) }
             return upstream.reset()
         }
         self.isOver = true
         self.transport = nil
-        let downstream: TunnelLink
+        let downstream: RelayEndpoint
         switch self.link {
         case .stream: downstream = .stream(StreamTask(adopting: transport))
         case .webSocket(_, let asked):
@@ -133,7 +133,7 @@ final class UpstreamSession {
         session.join(downstream, upstream, timer: self.timer)
     }
 
-    private func acceptance(_ asked: AskedRoute, upstream: TunnelLink) -> HandshakeAcceptance {
+    private func acceptance(_ asked: MatchedRequest, upstream: RelayEndpoint) -> HandshakeAcceptance {
         switch upstream {
         // What the upstream chose is what the client gets: the choice is made once, end to end.
         case .webSocket(let task):

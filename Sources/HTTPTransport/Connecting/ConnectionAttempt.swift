@@ -13,7 +13,7 @@ final class ConnectionAttempt: @unchecked Sendable {
     private let lookup: NameLookup
     /// `nil` once the attempt is over.
     private var exchange: Exchange?
-    private let order: ExchangeOrder
+    private let order: ExchangeRequest
     private var connection: ClientConnection?
     private var handshakeTimer: Scheduled<Void>?
     private var refusedSettings: TLSFailure?
@@ -92,8 +92,8 @@ final class ConnectionAttempt: @unchecked Sendable {
         }
     }
 
-    private func questions() -> SecureQuestions {
-        SecureQuestions(
+    private func questions() -> TLSCallbacks {
+        TLSCallbacks(
             verify: { [weak self] request, answer in
                 guard let consumer = self?.exchange?.consumer else { return answer(.reject) }
                 consumer.verificationRequested(request, answer: answer)
@@ -154,13 +154,13 @@ final class ConnectionAttempt: @unchecked Sendable {
         return .connecting(failure)
     }
 
-    func secured(_ facts: TLSFacts, on connection: ClientConnection) {
+    func secured(_ facts: TLSMetadata, on connection: ClientConnection) {
         guard connection === self.connection else { return }
         self.timings.secureEnd = .now
         self.finish(facts)
     }
 
-    private func finish(_ tls: TLSFacts?) {
+    private func finish(_ tls: TLSMetadata?) {
         guard let exchange = self.exchange, let connection = self.connection else { return }
         self.handshakeTimer?.cancel()
         self.exchange = nil

@@ -26,7 +26,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     let key: PoolKey
     /// Of those that the pool had when it was told to retire them all.
     let generation: Int
-    var facts = ConnectionFacts()
+    var facts = ConnectionMetadata()
     var phase: Phase
     var context: ChannelHandlerContext?
     var exchangesServed = 0
@@ -106,7 +106,9 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     // MARK: Ending
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if let facts = event as? TLSFacts, case .opening(let attempt) = self.phase { attempt.secured(facts, on: self) }
+        if let facts = event as? TLSMetadata, case .opening(let attempt) = self.phase {
+            attempt.secured(facts, on: self)
+        }
         // The server sends no more, so there will be no other response.
         if event as? ChannelEvent == .inputClosed { self.close() }
         context.fireUserInboundEventTriggered(event)
@@ -474,7 +476,7 @@ extension ClientConnection {
 }
 
 /// Who has a connection after it left HTTP. Called on its event loop.
-protocol RawBytesTaker: AnyObject {
+protocol RawBytesConsumer: AnyObject {
     func rawBytesReceived(_ bytes: ByteBuffer)
     func rawReadCompleted()
     func rawInputClosed()

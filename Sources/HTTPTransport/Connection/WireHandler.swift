@@ -40,7 +40,7 @@ final class WireHandler: ChannelInboundHandler {
     private var hasExcess = false
     /// What came behind a 101 before anybody was there to take it.
     private(set) var beyond = ByteBuffer()
-    private var taker: (any RawBytesTaker)?
+    private var taker: (any RawBytesConsumer)?
 
     /// Whether somebody has the raw bytes.
     var isTaken: Bool { self.taker != nil }
@@ -84,7 +84,7 @@ final class WireHandler: ChannelInboundHandler {
     }
 
     /// The connection is no HTTP any more: from now on `taker` has the bytes.
-    func becomeRaw(_ taker: any RawBytesTaker) -> ByteBuffer {
+    func becomeRaw(_ taker: any RawBytesConsumer) -> ByteBuffer {
         self.mode = .raw
         self.taker = taker
         defer { self.beyond = ByteBuffer() }

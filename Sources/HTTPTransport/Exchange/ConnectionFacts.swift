@@ -2,11 +2,11 @@ import StreamTransport
 import TLSEngine
 
 /// What is known of the connection that an exchange uses.
-package struct ConnectionFacts: Sendable, Hashable {
+package struct ConnectionMetadata: Sendable, Hashable {
     package var localAddress: SocketAddress?
     package var peerAddress: SocketAddress?
     /// `nil` without TLS.
-    package var tls: TLSFacts?
+    package var tls: TLSMetadata?
     /// By its ALPN name.
     package var networkProtocol = "http/1.1"
     /// Whether it served another exchange before; then there are no timings.
@@ -16,7 +16,7 @@ package struct ConnectionFacts: Sendable, Hashable {
     package init() {}
 }
 
-extension ConnectionFacts {
+extension ConnectionMetadata {
     /// Our address in digits, and our port.
     package var localHost: String? { self.localAddress?.host }
     package var localPort: Int? { self.localAddress?.port.map(Int.init) }

@@ -8,7 +8,7 @@ import TLSEngine
 package final class Exchange: @unchecked Sendable {
     enum Phase {
         case ordered
-        case waiting(WaitingTicket)
+        case waiting(Waiter)
         case connecting(ConnectionAttempt)
         case running(ClientConnection)
         /// The response is here, the connection serves others, and the consumer has not pulled everything yet.
@@ -16,7 +16,7 @@ package final class Exchange: @unchecked Sendable {
         case ended
     }
 
-    package let order: ExchangeOrder
+    package let order: ExchangeRequest
     let plan: RequestPlan
     let pool: ConnectionPool
     var consumer: (any ExchangeConsumer)?
@@ -38,9 +38,9 @@ package final class Exchange: @unchecked Sendable {
     /// What makes the order one that cannot be carried out.
     private let fault: ExchangeFailure?
 
-    init(_ order: ExchangeOrder, consumer: any ExchangeConsumer, pool: ConnectionPool) {
+    init(_ order: ExchangeRequest, consumer: any ExchangeConsumer, pool: ConnectionPool) {
         self.order = order
-        do throws(RequestFault) {
+        do throws(RequestError) {
             self.plan = try RequestPlan(order)
             self.fault = order.proxy == nil ? nil : .proxyUnsupported
         } catch {
@@ -372,7 +372,7 @@ package struct ExchangeProgress: Equatable {
 package protocol ExchangeConsumer: AnyObject, Sendable {
     /// A connection was opened or found, and the request begins to leave on it. Comes a second time when the request is
     /// repeated on a fresh connection.
-    func connectionReady(_ facts: ConnectionFacts)
+    func connectionReady(_ facts: ConnectionMetadata)
 
     /// The TLS context asks for a decision over the server's certificate. `answer` may be called at any time, from any
     /// thread; a second answer is ignored, and no clock runs meanwhile.
@@ -399,10 +399,10 @@ package protocol ExchangeConsumer: AnyObject, Sendable {
 }
 
 /// One request to be made, and under which terms.
-package struct ExchangeOrder: Sendable {
+package struct ExchangeRequest: Sendable {
     package var origin: Origin
     /// Needed for `https`.
-    package var secure: SecureOrder?
+    package var secure: SecureSetup?
     package var proxy: ProxyHop?
     package var head: RequestHead
     package var body: RequestBody = .none
@@ -446,14 +446,14 @@ package enum ExchangeFailure: Error, Sendable, Hashable {
     /// `Exchange.cancel` was called.
     case cancelled
     /// The caller's fault: the request cannot be sent.
-    case request(RequestFault)
+    case request(RequestError)
     /// No connection came about: the name, the address, or a deadline in one of the phases, TLS's included.
     case connecting(TransportFailure)
     /// `PoolSettings.admits` refused every address that there is.
     case notAdmitted
     /// The handshake failed, or a record of the open connection.
     case securing(TLSFailure)
-    /// The connection was open, and for `ExchangeOrder.idleTimeout` no byte went either way though we waited for one.
+    /// The connection was open, and for `ExchangeRequest.idleTimeout` no byte went either way though we waited for one.
     case idle
     /// The connection ended before the response's head.
     case connectionLost(ConnectionLoss)
@@ -476,7 +476,7 @@ package enum ExchangeFailure: Error, Sendable, Hashable {
 package struct ExchangeMetrics: Sendable, Hashable {
     /// When the exchange was ordered.
     package var fetchStart: ContinuousClock.Instant
-    package var connection: ConnectionFacts?
+    package var connection: ConnectionMetadata?
     /// The steps of opening, as far as they came; also if that failed.
     package var timings = ConnectTimings()
     package var requestStart: ContinuousClock.Instant?

@@ -17,7 +17,7 @@ package struct RequestPlan: Equatable {
     package let continueTimeout: Duration?
 
     /// - Throws: what makes the request one that cannot be sent.
-    package init(_ order: ExchangeOrder) throws(RequestFault) {
+    package init(_ order: ExchangeRequest) throws(RequestError) {
         if let fault = order.head.fault() { throw fault }
         guard !order.origin.host.isEmpty, order.origin.port > 0, order.origin.scheme == .http || order.secure != nil
         else { throw .origin }
@@ -50,7 +50,7 @@ package struct RequestPlan: Equatable {
         self.continueTimeout = nil
     }
 
-    private static func framing(_ order: ExchangeOrder) throws(RequestFault) -> Framing {
+    private static func framing(_ order: ExchangeRequest) throws(RequestError) -> Framing {
         let lengths = order.head.fields.filter { $0.isNamed("content-length") }
         let codings = order.head.fields.filter { $0.isNamed("transfer-encoding") }
         // A caller may ask for chunks by the field, but for no other coding and not beside a length.
@@ -122,7 +122,7 @@ package enum ProxyHop: Sendable, Hashable {
 }
 
 /// How a connection is secured. Connections of the same context are interchangeable.
-package struct SecureOrder: Sendable {
+package struct SecureSetup: Sendable {
     /// What it asks for is answered by the consumer of the exchange that opens the connection.
     package var context: TLSContext
     /// The name to ask for and to verify; `nil` takes the origin's host.

@@ -32,7 +32,7 @@ package struct RequestHead: Sendable, Hashable {
 
     /// What would let this head say something else than its fields: a line break in a value makes two fields of one.
     /// - Returns: `nil` if it can be sent.
-    func fault() -> RequestFault? {
+    func fault() -> RequestError? {
         guard !self.method.isEmpty, self.method.hasOnly(ASCIIText.isToken) else { return .method }
         guard !self.target.isEmpty, self.target.hasOnly({ $0 > 0x20 && $0 != 0x7F }) else { return .target }
         for field in self.fields {
@@ -81,7 +81,7 @@ extension RequestHead {
 }
 
 /// Why a request cannot be sent: the caller's fault.
-package enum RequestFault: Error, Sendable, Hashable {
+package enum RequestError: Error, Sendable, Hashable {
     /// Not a token.
     case method
     /// Empty, or with a blank or control character in it.
@@ -91,6 +91,6 @@ package enum RequestFault: Error, Sendable, Hashable {
     case fieldValue
     /// The fields say something else about the body's length than the body does.
     case bodyLength
-    /// A port of 0, an empty host, or `https` without `ExchangeOrder.secure`.
+    /// A port of 0, an empty host, or `https` without `ExchangeRequest.secure`.
     case origin
 }

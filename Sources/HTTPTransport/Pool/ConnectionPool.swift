@@ -12,13 +12,13 @@ package final class ConnectionPool: @unchecked Sendable {
     /// Shared by the secure connections, of which none keeps anything in it.
     let records = CiphertextBuffer()
     private(set) var generation = 0
-    private var ledgers: [PoolKey: HostLedger<ClientConnection, Exchange>] = [:]
+    private var ledgers: [PoolKey: HostConnections<ClientConnection, Exchange>] = [:]
     private var lastTicket: UInt64 = 0
     private var isClosed = false
     private var sweep: Scheduled<Void>?
 
     package convenience init(settings: PoolSettings = PoolSettings()) {
-        self.init(settings: settings, on: TransferLoops.next())
+        self.init(settings: settings, on: SharedEventLoops.next())
     }
 
     /// - Parameter eventLoop: of all its channels.
@@ -27,8 +27,8 @@ package final class ConnectionPool: @unchecked Sendable {
         self.eventLoop = eventLoop
     }
 
-    /// Does `work` on the pool's event loop: the place where all that a session's loads do is in order, so that none of it
-    /// needs a lock. At once if this is that loop.
+    /// Does `work` on the pool's event loop: the place where all that a session's loads do is in order, so that none of
+    /// it needs a lock. At once if this is that loop.
     package func execute(_ work: @escaping @Sendable () -> Void) {
         if self.eventLoop.inEventLoop { work() } else { self.eventLoop.execute(work) }
     }
@@ -46,9 +46,9 @@ package final class ConnectionPool: @unchecked Sendable {
         PoolTimer(self.eventLoop.scheduleTask(in: .bounded(delay), work))
     }
 
-    /// Prepares an exchange; nothing happens before its `start`. Content is delivered as far as the exchange is asked to
-    /// pull it.
-    package func exchange(_ order: consuming ExchangeOrder, consumer: any ExchangeConsumer) -> Exchange {
+    /// Prepares an exchange; nothing happens before its `start`. Content is delivered as far as the exchange is asked
+    /// to pull it.
+    package func exchange(_ order: consuming ExchangeRequest, consumer: any ExchangeConsumer) -> Exchange {
         Exchange(order, consumer: consumer, pool: self)
     }
 
@@ -60,8 +60,8 @@ package final class ConnectionPool: @unchecked Sendable {
         }
     }
 
-    /// Fails everybody who waits, refuses new exchanges, and closes connections as soon as they rest. Exchanges that have
-    /// a connection go on.
+    /// Fails everybody who waits, refuses new exchanges, and closes connections as soon as they rest. Exchanges that
+    /// have a connection go on.
     package func close() {
         self.eventLoop.execute {
             self.isClosed = true
@@ -108,7 +108,7 @@ package final class ConnectionPool: @unchecked Sendable {
         case .wait:
             self.lastTicket += 1
             let number = self.lastTicket
-            exchange.phase = .waiting(WaitingTicket(key: key, number: number))
+            exchange.phase = .waiting(Waiter(key: key, number: number))
             self.change(key) {
                 $0.line.add(
                     exchange, number: number, priority: exchange.priority, needsFresh: needsFresh, inFront: inFront)
@@ -124,7 +124,7 @@ package final class ConnectionPool: @unchecked Sendable {
         return !connection.hasProvenToStay
     }
 
-    private func perform(_ placement: HostLedger<ClientConnection, Exchange>.Placement, for exchange: Exchange) {
+    private func perform(_ placement: HostConnections<ClientConnection, Exchange>.Placement, for exchange: Exchange) {
         switch placement {
         case .use(let connection):
             connection.facts.isReused = true
@@ -147,7 +147,7 @@ package final class ConnectionPool: @unchecked Sendable {
     /// Changes a ledger where it stands; one that has nothing more to remember is dropped.
     @discardableResult
     private func change<R>(
-        _ key: PoolKey, _ body: (inout HostLedger<ClientConnection, Exchange>) -> R
+        _ key: PoolKey, _ body: (inout HostConnections<ClientConnection, Exchange>) -> R
     ) -> R {
         let (result, isEmpty) = self.bodyOnLedger(key, body)
         if isEmpty { self.ledgers[key] = nil }
@@ -155,17 +155,17 @@ package final class ConnectionPool: @unchecked Sendable {
     }
 
     private func bodyOnLedger<R>(
-        _ key: PoolKey, _ body: (inout HostLedger<ClientConnection, Exchange>) -> R
+        _ key: PoolKey, _ body: (inout HostConnections<ClientConnection, Exchange>) -> R
     ) -> (R, isEmpty: Bool) {
-        func run(_ ledger: inout HostLedger<ClientConnection, Exchange>) -> (R, isEmpty: Bool) {
+        func run(_ ledger: inout HostConnections<ClientConnection, Exchange>) -> (R, isEmpty: Bool) {
             let result = body(&ledger)
             return (result, ledger.isEmpty)
         }
-        return run(&self.ledgers[key, default: HostLedger(limit: self.settings.connectionsPerHost)])
+        return run(&self.ledgers[key, default: HostConnections(limit: self.settings.connectionsPerHost)])
     }
 
     /// Changes the ledger, and gives those who wait what that makes free.
-    private func serveWaiting(_ key: PoolKey, _ body: (inout HostLedger<ClientConnection, Exchange>) -> Void) {
+    private func serveWaiting(_ key: PoolKey, _ body: (inout HostConnections<ClientConnection, Exchange>) -> Void) {
         var served = self.change(key) { ledger in
             body(&ledger)
             return ledger.next()
@@ -176,7 +176,7 @@ package final class ConnectionPool: @unchecked Sendable {
         }
     }
 
-    func withdraw(_ ticket: WaitingTicket) {
+    func withdraw(_ ticket: Waiter) {
         self.change(ticket.key) { _ = $0.line.remove(ticket.number) }
     }
 
@@ -253,7 +253,7 @@ struct PoolKey: Sendable, Hashable {
     let serverName: String?
     let proxy: ProxyHop?
 
-    init(_ order: ExchangeOrder) {
+    init(_ order: ExchangeRequest) {
         self.origin = order.origin
         self.context = order.origin.scheme == .https ? order.secure?.context : nil
         self.serverName = self.context == nil ? nil : order.secure?.serverName
@@ -288,8 +288,8 @@ package struct PoolSettings: Sendable {
     package var limits = MessageLimits()
     /// Looks a name up; answers once, from any thread. Default: the system's resolver, on threads of its own.
     package var resolve: Resolve = { ResolverThreads.shared.resolve($0, port: $1, answer: $2) }
-    /// Whether an address may be connected to on behalf of a host, as it stands in the URL; asked for each address before
-    /// it is tried, whether it was looked up or given in digits. From any thread. Default: all of them.
+    /// Whether an address may be connected to on behalf of a host, as it stands in the URL; asked for each address
+    /// before it is tried, whether it was looked up or given in digits. From any thread. Default: all of them.
     package var admits: @Sendable (StreamTransport.SocketAddress, _ host: String) -> Bool = { _, _ in true }
 
     package init() {}
@@ -310,11 +310,12 @@ package struct PoolTimer: Sendable {
 }
 
 /// The event loops of all HTTP transfers of the process. Their threads start when the first is asked for, and stay.
-enum TransferLoops {
+enum SharedEventLoops {
     /// More would only move packets between caches.
     static let limit = 4
 
-    private static let group = MultiThreadedEventLoopGroup(numberOfThreads: min(System.coreCount, TransferLoops.limit))
+    private static let group = MultiThreadedEventLoopGroup(
+        numberOfThreads: min(System.coreCount, SharedEventLoops.limit))
 
     static func next() -> any EventLoop {
         self.group.next()

@@ -2,7 +2,7 @@ import NIOCore
 
 /// The connections of one key and who waits for them: decides who gets which. At no time are there more connections
 /// than the limit, those being opened included.
-package struct HostLedger<Connection: AnyObject, Waiter> {
+package struct HostConnections<Connection: AnyObject, Waiter> {
     package enum Placement {
         case use(Connection)
         case open
@@ -17,7 +17,7 @@ package struct HostLedger<Connection: AnyObject, Waiter> {
     package private(set) var occupied = 0
     /// The one that rested last is at the end, and is used first: its server is the least likely to have lost patience.
     package private(set) var idle: [Connection] = []
-    package var line = WaitingLine<Waiter>()
+    package var line = WaitQueue<Waiter>()
 
     package init(limit: Int) {
         self.limit = max(1, limit)
@@ -74,7 +74,7 @@ package struct HostLedger<Connection: AnyObject, Waiter> {
 }
 
 /// Who waits, by priority and then by arrival.
-package struct WaitingLine<Waiter> {
+package struct WaitQueue<Waiter> {
     private struct Entry {
         let number: UInt64
         let waiter: Waiter
@@ -134,13 +134,13 @@ package struct WaitingLine<Waiter> {
 
     /// Everybody, in order; nobody waits any more.
     package mutating func removeAll() -> [Waiter] {
-        defer { self = WaitingLine() }
+        defer { self = WaitQueue() }
         return self.lanes.flatMap { $0.entries.map(\.waiter) }
     }
 }
 
 /// Names one who waits for a connection.
-struct WaitingTicket: Hashable {
+struct Waiter: Hashable {
     let key: PoolKey
     let number: UInt64
 }

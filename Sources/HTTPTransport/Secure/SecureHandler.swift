@@ -4,7 +4,7 @@ import TLSEngine
 
 /// TLS in a channel's pipeline, in either role: records below, plaintext above.
 ///
-/// Above it tells, in this order: the `TLSFacts` as a user event when the handshake is over; plaintext, at most one
+/// Above it tells, in this order: the `TLSMetadata` as a user event when the handshake is over; plaintext, at most one
 /// buffer for each read below; `ChannelEvent.inputClosed` when the peer said close_notify. What goes wrong is an error:
 /// a `TLSFailure`, or `TransportFailure.truncated` when the transport ended without close_notify. It reads by itself
 /// until the handshake is over, so that it works with automatic reading off.
@@ -26,7 +26,7 @@ package final class SecureHandler: ChannelDuplexHandler {
     static let recordRoom = 17 << 10
 
     let connection: SecureConnection
-    let questions: SecureQuestions
+    let questions: TLSCallbacks
     var context: ChannelHandlerContext?
     var phase = Phase.handshaking
     var inputEnded = false
@@ -45,7 +45,7 @@ package final class SecureHandler: ChannelDuplexHandler {
     /// - Throws: what `SecureConnection` throws.
     package init(
         _ context: TLSContext, serverName: String? = nil, resumptionKey: String? = nil,
-        questions: SecureQuestions = SecureQuestions(), records: CiphertextBuffer = CiphertextBuffer()
+        questions: TLSCallbacks = TLSCallbacks(), records: CiphertextBuffer = CiphertextBuffer()
     ) throws(TLSFailure) {
         self.connection = try SecureConnection(
             context, serverName: serverName, resumptionKey: resumptionKey, output: records)
@@ -140,7 +140,7 @@ package final class SecureHandler: ChannelDuplexHandler {
         }
     }
 
-    private func handshakeCompleted(_ facts: TLSFacts, _ context: ChannelHandlerContext) {
+    private func handshakeCompleted(_ facts: TLSMetadata, _ context: ChannelHandlerContext) {
         self.phase = .open
         self.sendRecords(context, promise: nil)
         context.fireUserInboundEventTriggered(facts)
@@ -306,7 +306,7 @@ extension SecureHandler {
 }
 
 /// Who is asked in the middle of a handshake. Both may answer at any time, from any thread, once.
-package struct SecureQuestions {
+package struct TLSCallbacks {
     package typealias Verify = (VerificationRequest, @escaping @Sendable (VerificationDecision) -> Void) -> Void
     package typealias ChooseIdentity = ([[UInt8]], @escaping @Sendable (TLSIdentity?) -> Void) -> Void
 

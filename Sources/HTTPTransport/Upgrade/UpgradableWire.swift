@@ -12,7 +12,7 @@ package final class UpgradableWire: ChannelDuplexHandler, RemovableChannelHandle
     package typealias OutboundOut = IOData
 
     private(set) var context: ChannelHandlerContext?
-    private var taker: (any RawBytesTaker)?
+    private var taker: (any RawBytesConsumer)?
     private var isRaw = false
     private let gone: EventLoopPromise<Void>
 
@@ -33,7 +33,7 @@ package final class UpgradableWire: ChannelDuplexHandler, RemovableChannelHandle
         self.gone.succeed()
     }
 
-    func becomeRaw(_ taker: any RawBytesTaker) -> ByteBuffer {
+    func becomeRaw(_ taker: any RawBytesConsumer) -> ByteBuffer {
         self.isRaw = true
         self.taker = taker
         return ByteBuffer()
@@ -106,7 +106,7 @@ extension UpgradableWire {
 
         /// Makes the connection a transport of `loop`, paused; HTTP is over on it. Once, on that loop's thread.
         package func transport(of channel: any Channel, on loop: Loop) -> any Transport {
-            var facts = ConnectionFacts()
+            var facts = ConnectionMetadata()
             facts.localAddress = channel.localAddress.flatMap { StreamTransport.SocketAddress($0) }
             facts.peerAddress = channel.remoteAddress.flatMap { StreamTransport.SocketAddress($0) }
             let flow = UpgradedFlow(channel, wire: self.wire)
@@ -122,7 +122,7 @@ protocol RawWire: AnyObject {
     var context: ChannelHandlerContext? { get }
     /// From now on `taker` has the bytes.
     /// - Returns: those that came before.
-    func becomeRaw(_ taker: any RawBytesTaker) -> ByteBuffer
+    func becomeRaw(_ taker: any RawBytesConsumer) -> ByteBuffer
 }
 
 extension WireHandler: RawWire {}

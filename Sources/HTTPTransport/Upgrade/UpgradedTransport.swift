@@ -37,7 +37,7 @@ final class UpgradedTransport: @unchecked Sendable {
     private var isFinished = false
     private var isClosing = false
 
-    init(_ flow: UpgradedFlow, on loop: Loop, facts: ConnectionFacts) {
+    init(_ flow: UpgradedFlow, on loop: Loop, facts: ConnectionMetadata) {
         self.flow = flow
         self.loop = loop
         self.localAddress = facts.localAddress
@@ -246,7 +246,7 @@ extension UpgradedTransport: Transport {
     }
 
     /// Never: the descriptor belongs to NIO's loop.
-    func surrender() -> SurrenderedSocket? {
+    func surrender() -> DetachedSocket? {
         nil
     }
 }
@@ -338,7 +338,7 @@ final class UpgradedFlow: @unchecked Sendable {
     }
 }
 
-extension UpgradedFlow: RawBytesTaker {
+extension UpgradedFlow: RawBytesConsumer {
     func rawBytesReceived(_ bytes: ByteBuffer) {
         guard !self.discardsInput else { return }
         self.received.append(bytes.readableBytesSpan)
@@ -378,7 +378,7 @@ extension UpgradedFlow: RawBytesTaker {
 /// A connection that left HTTP by a 101 response. Nothing is read from it until it becomes a transport; who has it must
 /// close it.
 package final class UpgradedConnection: @unchecked Sendable {
-    package let facts: ConnectionFacts
+    package let facts: ConnectionMetadata
     private let channel: any Channel
     private let wire: WireHandler
 

@@ -69,7 +69,7 @@ package enum OpeningStep: Sendable {
     case connected(resolvedAt: MonotonicInstant?, local: SocketAddress?, peer: SocketAddress?)
     /// The TLS handshake begins, and is done.
     case securing
-    case secured(TLSFacts)
+    case secured(TLSMetadata)
     /// The opening request is on its way: so many bytes.
     case requested(bytes: Int)
     /// The head of the answer is there: so many bytes, those of interim heads included.

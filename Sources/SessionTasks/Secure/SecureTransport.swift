@@ -24,7 +24,7 @@ package final class SecureTransport {
 
     package let lower: any Transport
     package var consumer: (any TransportConsumer)?
-    package private(set) var facts: TLSFacts?
+    package private(set) var facts: TLSMetadata?
     let connection: SecureConnection
     let records: CiphertextBuffer
     private let plaintext: PlaintextBuffer
@@ -160,7 +160,7 @@ package final class SecureTransport {
         return true
     }
 
-    private func handshakeCompleted(_ facts: TLSFacts) {
+    private func handshakeCompleted(_ facts: TLSMetadata) {
         self.facts = facts
         self.phase = .established
         self.loop.disarm(self.timer)

@@ -51,7 +51,7 @@ package struct ReadQueue {
     /// Once set, answers every read at once.
     private var failure: TaskFailure?
     /// Behind an operation whose deadline passed: to be answered at once, while what stood before it goes on waiting.
-    private var doomed = DoomedOperations<Operation>()
+    private var doomed = ExpiredOperations<Operation>()
     private var reportedBarrier: UInt64 = 0
 
     package init() {}

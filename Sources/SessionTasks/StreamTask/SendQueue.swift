@@ -44,7 +44,7 @@ package struct SendQueue {
     package private(set) var operations: Deque<Operation> = []
     private var failure: TaskFailure?
     /// Behind a write whose deadline passed: to be answered at once, while what stood before it goes on.
-    private var doomed = DoomedOperations<Operation>()
+    private var doomed = ExpiredOperations<Operation>()
     private var reportedBarrier: UInt64 = 0
 
     package init() {}

@@ -248,7 +248,7 @@ final class StreamQueues {
 
 /// The end of a queue behind an operation whose deadline passed: everything in it, and everything that comes later,
 /// fails alike.
-struct DoomedOperations<Operation> {
+struct ExpiredOperations<Operation> {
     var operations: Deque<Operation> = []
     private(set) var failure: TaskFailure?
 

@@ -2,7 +2,7 @@ import StreamTransport
 import WebSocketProtocol
 
 /// What the tasks of one loop share: their masking keys, and what they count together. Touched on the loop alone.
-package final class LoopTally {
+package final class LoopTaskMetrics {
     let keys: MaskingKeys
     /// Payload of messages that were received, in bytes; of frames that are passed on many at a time, their mean.
     package var messageSizes: Distribution { self.sizes }
@@ -23,10 +23,10 @@ package final class LoopTally {
     }
 
     /// The loop's own.
-    package static func shared(on loop: Loop) -> LoopTally {
+    package static func shared(on loop: Loop) -> LoopTaskMetrics {
         // Asked for first: making one of the loop's objects must not ask for another.
         let keys = MaskingKeys.shared(on: loop)
-        return loop.local(LoopTally.self) { LoopTally(keys) }
+        return loop.local(LoopTaskMetrics.self) { LoopTaskMetrics(keys) }
     }
 
     func received(messageOf bytes: Int) {
@@ -38,7 +38,7 @@ package final class LoopTally {
     }
 }
 
-extension LoopTally {
+extension LoopTaskMetrics {
     func add(_ tap: TaskTap, to record: TaskRecord) {
         self.taps[record.identifier, default: []].append(tap)
         self.foundAt = nil

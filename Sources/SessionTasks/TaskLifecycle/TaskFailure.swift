@@ -14,9 +14,9 @@ public enum TaskFailure: Error, Hashable, Sendable {
     /// The task is over, or its transport was captured: nothing can be done with it any more.
     case ended
     /// The peer ended the connection without the closing handshake, or reset it.
-    indirect case connectionLost(TransportFault)
+    indirect case connectionLost(TransportError)
     /// No connection came about: name resolution, refusal, unreachable network, our own lack of resources.
-    indirect case cannotConnect(TransportFault)
+    indirect case cannotConnect(TransportError)
     /// TLS failed: no handshake, a certificate that does not stand verification, or a broken record.
     indirect case secureConnectionFailed(TLSFailure)
     /// The peer's answer to the opening handshake was not an acceptance.
@@ -54,15 +54,15 @@ extension TaskFailure {
     /// The task's view of a failed transport.
     package init(_ failure: TransportFailure) {
         switch failure {
-        case .reset, .truncated, .system: self = .connectionLost(TransportFault(failure))
+        case .reset, .truncated, .system: self = .connectionLost(TransportError(failure))
         case .peerUnresponsive: self = .peerUnresponsive
         case .deadlinePassed: self = .timedOut
         case .nameResolution, .refused, .noSuchFile, .unreachable, .notPermitted, .unusableEndpoint, .ownResources:
-            self = .cannotConnect(TransportFault(failure))
+            self = .cannotConnect(TransportError(failure))
         case .tls(let layer):
             self =
                 (layer.cause as? TLSFailure).map { .secureConnectionFailed($0) }
-                ?? .connectionLost(TransportFault(failure))
+                ?? .connectionLost(TransportError(failure))
         }
     }
 
@@ -77,7 +77,7 @@ extension TaskFailure {
 
 /// What was wrong with a task's connection, or kept it from coming about. `description` says it in words; decide by
 /// `kind`.
-public struct TransportFault: Hashable, Sendable, CustomStringConvertible {
+public struct TransportError: Hashable, Sendable, CustomStringConvertible {
     public enum Kind: Hashable, Sendable {
         /// The peer reset the connection.
         case reset

@@ -10,7 +10,7 @@ package final class TaskRecord: Sendable {
         /// What most connections never have.
         private struct Rare: Sendable {
             var label: String?
-            var tls: TLSFacts?
+            var tls: TLSMetadata?
             var failure: TaskFailure?
             var stallBegan: MonotonicInstant?
             var stalled = Duration.zero
@@ -25,7 +25,7 @@ package final class TaskRecord: Sendable {
             set { if newValue != self.label { self.changeRare { $0.label = newValue } } }
         }
 
-        package var tls: TLSFacts? {
+        package var tls: TLSMetadata? {
             get { self.rare?.value.tls }
             set { if newValue != self.tls { self.changeRare { $0.tls = newValue } } }
         }

@@ -153,7 +153,7 @@ extension WebSocketTask {
 
     /// Acts on what ends the connection. While somebody has a message before it in hand it is held, so that the message
     /// can still be answered: what came in one segment must not be treated otherwise than what came one after the other.
-    func endCame(_ end: HeldEnd) {
+    func endCame(_ end: DeferredEnd) {
         guard self.phase == .open, self.relay == nil, let queues = self.queuesIfMade, queues.inbox.isBehind else {
             return self.act(on: end)
         }
@@ -175,7 +175,7 @@ extension WebSocketTask {
         self.act(on: end)
     }
 
-    private func act(on end: HeldEnd) {
+    private func act(on end: DeferredEnd) {
         switch end {
         case .close(let code, let reason): self.closeReceived(code, reason: reason)
         case .violation(let violation): self.fail(violation)

@@ -189,7 +189,7 @@ package protocol FrameRelay: WebSocketRelay {
 }
 
 /// Where a piece of payload stands in its message.
-package struct FrameMark: Hashable, Sendable {
+package struct FramePosition: Hashable, Sendable {
     package var kind: MessageKind
     /// The first piece of its message.
     package var startsMessage: Bool
@@ -207,12 +207,12 @@ package struct FrameMark: Hashable, Sendable {
 }
 
 /// Payload goes on as it comes.
-struct RelayedPayload: PayloadTaker {
+struct RelayedPayload: PayloadConsumer {
     let relay: any WebSocketRelay
     let transport: any Transport
 
     @inline(__always)
-    func take(_ mark: FrameMark, _ payload: RawSpan, by task: WebSocketTask) {
+    func take(_ mark: FramePosition, _ payload: RawSpan, by task: WebSocketTask) {
         self.relay.received(mark, payload, by: task, over: self.transport)
     }
 }
@@ -224,7 +224,7 @@ package protocol WebSocketRelay: OutputSource {
     func webSocketOpened()
     /// Payload of a data frame, or a part of it, come by `task` over `transport`, which are given so that an answer need
     /// not look them up anew for each. `bytes` are valid only during the call.
-    func received(_ mark: FrameMark, _ bytes: RawSpan, by task: WebSocketTask, over transport: any Transport)
+    func received(_ mark: FramePosition, _ bytes: RawSpan, by task: WebSocketTask, over transport: any Transport)
     /// The peer's Close frame came.
     /// - Returns: whether the task is to answer it at once (unless our Close had gone out before). A relay that says no
     ///   answers later with `answerClose`, or ends the task another way.

@@ -84,9 +84,9 @@ extension WebSocketTask {
     func beginPing(_ number: UInt64, _ payload: [UInt8], _ completion: @escaping OutgoingMessages.Completion) {
         let marked = payload.isEmpty ? Self.numbered(number) : payload
         guard self.queues.pings.sent(number, payload: marked) else {
-            return completion(.failure(.usage("\(PingLedger.limit) pings wait for their Pongs already")))
+            return completion(.failure(.usage("\(PendingPings.limit) pings wait for their Pongs already")))
         }
-        self.queues.pongs[number] = AwaitedPong(sentAt: self.loop.now, completion: completion)
+        self.queues.pongs[number] = PendingPong(sentAt: self.loop.now, completion: completion)
         self.sendControl(.ping, marked)
     }
 
@@ -224,7 +224,7 @@ private final class LatePeer {
 }
 
 /// A ping of the task's user that went out.
-struct AwaitedPong {
+struct PendingPong {
     let sentAt: MonotonicInstant
     let completion: OutgoingMessages.Completion
 }

@@ -153,7 +153,7 @@ extension WebSocketTask {
     }
 
     func openingCutShort() {
-        self.endOpening(.connectionLost(TransportFault(missing: .openingAnswer)))
+        self.endOpening(.connectionLost(TransportError(missing: .openingAnswer)))
     }
 
     func openingTimedOut() {

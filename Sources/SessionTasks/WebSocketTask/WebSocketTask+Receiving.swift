@@ -15,13 +15,13 @@ extension WebSocketTask {
             } else if let relay = self.relay, let transport = self.transport {
                 self.pull(&bytes, for: RelayedPayload(relay: relay, transport: transport))
             } else {
-                self.pull(&bytes, for: GatheredPayload())
+                self.pull(&bytes, for: AssembledPayload())
             }
         // What comes after a Close frame, or after the connection failed, means nothing (RFC 6455 §5.5.1, §7.1.7).
         return self.phase == .draining || self.phase == .ended ? bytes.byteCount : used
     }
 
-    private func pull(_ bytes: inout MutableRawSpan, for taker: some PayloadTaker) -> Int {
+    private func pull(_ bytes: inout MutableRawSpan, for taker: some PayloadConsumer) -> Int {
         var used = 0
         while used < bytes.byteCount, self.takesInput, !self.loop.budgetIsSpent {
             if let message = self.engine.nextWholeMessage(&bytes, at: &used) {
@@ -59,20 +59,20 @@ extension WebSocketTask {
 
     @inline(__always)
     private func received(
-        _ message: WholeMessage, _ bytes: borrowing MutableRawSpan, for taker: some PayloadTaker
+        _ message: WholeMessage, _ bytes: borrowing MutableRawSpan, for taker: some PayloadConsumer
     ) {
         let payload = bytes.bytes.extracting(message.payload)
         self.record.countReceived(bytes: payload.byteCount, messages: 1, at: self.loop.now)
         self.tally.received(messageOf: payload.byteCount)
         if self.isTapped { self.show(.received, message.kind, payload, startsMessage: true, endsMessage: true) }
-        let mark = FrameMark(message.kind, startsMessage: true, endsFrame: true, endsMessage: true)
+        let mark = FramePosition(message.kind, startsMessage: true, endsFrame: true, endsMessage: true)
         taker.take(mark, payload, by: self)
     }
 
     private func received(
-        _ chunk: DataChunk, _ bytes: borrowing MutableRawSpan, for taker: some PayloadTaker
+        _ chunk: DataChunk, _ bytes: borrowing MutableRawSpan, for taker: some PayloadConsumer
     ) {
-        let mark = FrameMark(
+        let mark = FramePosition(
             chunk.kind, startsMessage: chunk.startsMessage, endsFrame: chunk.endsFrame, endsMessage: chunk.endsMessage)
         let messages = chunk.endsMessage ? 1 : 0
         switch chunk.payload {
@@ -108,7 +108,7 @@ extension WebSocketTask {
         self.receivedOfMessage = 0
     }
 
-    func gather(_ mark: FrameMark, _ payload: RawSpan) {
+    func gather(_ mark: FramePosition, _ payload: RawSpan) {
         let queues = self.queues
         queues.gathered.append(payload)
         guard mark.endsMessage else { return }
@@ -207,7 +207,7 @@ extension WebSocketTask: TransportConsumer {
         switch self.phase {
         case .opening: self.openingCutShort()
         case .open, .closing:
-            self.failure = self.failure ?? .connectionLost(TransportFault(missing: .closeFrame))
+            self.failure = self.failure ?? .connectionLost(TransportError(missing: .closeFrame))
             self.phase = .draining
             self.transport?.close(linger: .seconds(1))
             self.finish()
@@ -315,11 +315,11 @@ struct MessageInbox {
 final class MessageQueues {
     var inbox = MessageInbox()
     var outgoing = OutgoingMessages()
-    var pings = PingLedger()
-    var pongs: [UInt64: AwaitedPong] = [:]
+    var pings = PendingPings()
+    var pongs: [UInt64: PendingPong] = [:]
     /// The message that is being received.
     var gathered: [UInt8] = []
-    var heldEnd: HeldEnd?
+    var heldEnd: DeferredEnd?
     /// Told that the peer's Close frame came, before the end.
     var closeObserver: ((CloseCode?, [UInt8]) -> Void)?
 
@@ -335,15 +335,15 @@ final class MessageQueues {
 }
 
 /// Payload is gathered to messages, for whoever receives them.
-struct GatheredPayload: PayloadTaker {
+struct AssembledPayload: PayloadConsumer {
     @inline(__always)
-    func take(_ mark: FrameMark, _ payload: RawSpan, by task: WebSocketTask) {
+    func take(_ mark: FramePosition, _ payload: RawSpan, by task: WebSocketTask) {
         task.gather(mark, payload)
     }
 }
 
 /// Who takes the payload of the frames of a read: settled once for all of them, and known where the frames are read, so
 /// that it costs nothing for each.
-protocol PayloadTaker {
-    func take(_ mark: FrameMark, _ payload: RawSpan, by task: WebSocketTask)
+protocol PayloadConsumer {
+    func take(_ mark: FramePosition, _ payload: RawSpan, by task: WebSocketTask)
 }

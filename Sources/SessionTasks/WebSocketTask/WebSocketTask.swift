@@ -70,8 +70,8 @@ public final class WebSocketTask: @unchecked Sendable {
     var client: OpeningState?
     /// Called once when the opening handshake is done.
     package var openObserver: (() -> Void)?
-    var share: DeflateShare?
-    let tally: LoopTally
+    var share: DeflateContext?
+    let tally: LoopTaskMetrics
     package let role: Role
     /// Payload of the message that is being received in pieces. Where the role leaves room for it.
     var receivedOfMessage: UInt32 = 0
@@ -114,7 +114,7 @@ public final class WebSocketTask: @unchecked Sendable {
         self.options = options
         self.client = opening.map { OpeningState($0) }
         self.wantsReading = !startsPaused
-        self.tally = LoopTally.shared(on: loop)
+        self.tally = LoopTaskMetrics.shared(on: loop)
         self.role = .client
         self.engine = WebSocketEngine(role: .client, maximumMessageSize: options.maximumMessageSize)
     }
@@ -133,7 +133,7 @@ public final class WebSocketTask: @unchecked Sendable {
         self.options = options
         self.relay = relay
         self.wantsReading = !startsPaused
-        self.tally = LoopTally.shared(on: transport.loop)
+        self.tally = LoopTaskMetrics.shared(on: transport.loop)
         self.role = .server
         self.engine = WebSocketEngine(role: .server, maximumMessageSize: options.maximumMessageSize)
         self.adopt(transport)
@@ -205,7 +205,7 @@ public final class WebSocketTask: @unchecked Sendable {
         self.record.state = .running
         self.record.markOpened(at: self.loop.now)
         if let deflate {
-            let share = self.loop.local(DeflateShare.self) { DeflateShare() }
+            let share = self.loop.local(DeflateContext.self) { DeflateContext() }
             self.share = share
             self.engine.startDeflate(deflate.parameters, policy: deflate.policy, share: share)
         }
@@ -570,7 +570,7 @@ public struct WebSocketEnd: Sendable, Hashable {
 }
 
 /// What ends a connection and came behind a message that somebody still has in hand.
-enum HeldEnd {
+enum DeferredEnd {
     case close(CloseCode?, reason: [UInt8])
     case violation(PeerViolation)
 }

@@ -14,7 +14,7 @@ package final class ConnectAttempt {
     private let options: SocketOptions
     private let permits: Permission?
     private var completion: Completion?
-    private var ticket: ResolutionTicket?
+    private var ticket: ResolutionToken?
     private var waiting: [SocketAddress] = []
     private var racing: [ConnectingSocket] = []
     private var lastFailure: TransportFailure?
@@ -241,7 +241,7 @@ extension SocketAddress {
 }
 
 /// Names one lookup under way, so that it can be given up.
-package struct ResolutionTicket: Hashable, Sendable {
+package struct ResolutionToken: Hashable, Sendable {
     package let number: UInt64
 
     package init(number: UInt64) {

@@ -8,7 +8,7 @@
 /// Looks at all connections whose output does not rest every half of keep-alive's idle time, the shortest among them: long
 /// before the kernel would judge by the first probe. So a connection costs at most two system calls in that time, however
 /// much is sent, and one that rests costs neither a call nor memory.
-final class RestingOutputs {
+final class UserTimeoutSweep {
     /// Connections looked at in a turn.
     private static let share = 256
 
@@ -41,7 +41,7 @@ final class RestingOutputs {
     }
 }
 
-extension RestingOutputs: TimerTarget {
+extension UserTimeoutSweep: TimerTarget {
     func timerFired(_ timer: LoopTimer) {
         var left = Self.share
         while left > 0, self.next < self.active.count {
@@ -58,7 +58,7 @@ extension RestingOutputs: TimerTarget {
 }
 
 /// When a connection's output rests; small, because each has it.
-struct RestTerms {
+struct UserTimeoutState {
     /// In milliseconds.
     private let timeout: UInt32
     private let idle: UInt32
@@ -76,7 +76,7 @@ struct RestTerms {
 }
 
 /// How a connection's output stands to its user timeout. The order counts: from `quiet` on, the next bytes change it.
-enum OutputRest: UInt8 {
+enum OutputActivity: UInt8 {
     /// The timeout stays as it was asked for.
     case untouched
     /// Bytes were sent since the last look.
@@ -90,7 +90,7 @@ extension SocketConnection {
     /// Counts bytes that the kernel took.
     func countSent(_ count: Int) {
         self.sent &+= UInt64(count)
-        if self.rest.rawValue >= OutputRest.quiet.rawValue { self.endRest() }
+        if self.rest.rawValue >= OutputActivity.quiet.rawValue { self.endRest() }
     }
 
     /// The user timeout is in force again. Not inlined: rare.

@@ -68,9 +68,9 @@ package final class SocketConnection: Transport {
     private(set) var keptCount = 0
     var closeTimer: LoopTimer?
     /// What keeps the user timeout from getting in keep-alive's way; `nil` where either is off.
-    var restTerms: RestTerms?
-    var rest = OutputRest.untouched
-    /// Among `RestingOutputs`; below 0 where it is not there.
+    var restTerms: UserTimeoutState?
+    var rest = OutputActivity.untouched
+    /// Among `UserTimeoutSweep`; below 0 where it is not there.
     var activePlace: Int32 = -1
     /// The last read was a long one; the next likely is too.
     var readLong = false
@@ -106,7 +106,7 @@ package final class SocketConnection: Transport {
             throw error
         }
         if !unread.isEmpty, !paused { self.offerKeptLater() }
-        self.restTerms = RestTerms(options, peer: peer)
+        self.restTerms = UserTimeoutState(options, peer: peer)
         self.watchOutput()
     }
 
@@ -472,7 +472,7 @@ extension SocketConnection {
     }
 
     /// Counts what passed, and queues what the kernel did not take.
-    private func took(_ passed: PassedBytes) {
+    private func took(_ passed: SplicedBytes) {
         self.written &+= UInt64(passed.received)
         self.countSent(max(0, passed.sent))
         guard passed.sent < passed.received else { return }
@@ -545,7 +545,7 @@ extension SocketConnection {
         self.endTurnLater()
     }
 
-    package func surrender() -> SurrenderedSocket? {
+    package func surrender() -> DetachedSocket? {
         guard !self.isOffering else { return nil }
         if self.loop.scratch.owner === self { self.flushScratch() }
         guard self.life == .open, self.waiting == 0, self.output == .open else { return nil }
@@ -555,6 +555,6 @@ extension SocketConnection {
         self.life = .surrendered
         self.told = nil
         let count = self.keptCount
-        return SurrenderedSocket(descriptor: self.descriptor, unread: Array(self.takeKept().suffix(count)))
+        return DetachedSocket(descriptor: self.descriptor, unread: Array(self.takeKept().suffix(count)))
     }
 }

@@ -83,7 +83,7 @@ package protocol Transport: AnyObject {
     /// Hands the descriptor over with the bytes already read but not consumed, and forgets it. `nil` where there is no
     /// plain descriptor to give (TLS), bytes still wait to be written, or a consumer asks from within its
     /// `bytesReceived`: what that leaves unused is known only when it returned. Nothing is changed then.
-    func surrender() -> SurrenderedSocket?
+    func surrender() -> DetachedSocket?
 }
 
 extension Transport {
@@ -225,7 +225,7 @@ package struct LayerFailure: Error, Hashable, Sendable, CustomStringConvertible 
 }
 
 /// A connection taken off its loop: the receiver now owns the descriptor.
-package struct SurrenderedSocket: Sendable {
+package struct DetachedSocket: Sendable {
     package let descriptor: Descriptor
     /// Read from the descriptor already, and the first thing the new owner must look at.
     package let unread: [UInt8]

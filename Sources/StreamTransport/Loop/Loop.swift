@@ -21,11 +21,11 @@ package final class Loop: @unchecked Sendable {
     @usableFromInline let workLeft = Atomic<Int>(TurnBudget.share)
     /// Lent to consumers during `bytesReceived`; nothing in it outlives the call.
     let receiveBuffer = SharedBuffer(capacity: Loop.receiveCapacity)
-    let scratch = OutputScratch()
+    let scratch = LoopWriteBuffer()
     /// As the system says.
     let passesFrom: Int
 
-    let restingOutputs = RestingOutputs()
+    let restingOutputs = UserTimeoutSweep()
     private var events = ReadyEvents()
     private var table = WatchTable()
     private var timers = TimerQueue()

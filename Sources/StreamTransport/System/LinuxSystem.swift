@@ -96,11 +96,11 @@ package final class LinuxSystem: System {
 
     package func resolve(
         _ host: String, port: UInt16, completion: @escaping (Result<[SocketAddress], ResolutionFailure>) -> Void
-    ) -> ResolutionTicket {
+    ) -> ResolutionToken {
         self.resolutions.resolve(host, port: port, completion: completion)
     }
 
-    package func cancelResolution(_ ticket: ResolutionTicket) {
+    package func cancelResolution(_ ticket: ResolutionToken) {
         self.resolutions.cancel(ticket)
     }
 }
@@ -274,7 +274,7 @@ extension LinuxSystem {
     /// Less is copied as fast.
     package var passesFrom: Int { 32 << 10 }
 
-    package func pass(_ source: Descriptor, to target: Descriptor, atMost count: Int) -> PassedBytes? {
+    package func pass(_ source: Descriptor, to target: Descriptor, atMost count: Int) -> SplicedBytes? {
         if self.passage == nil { self.passage = Passage(self.reserve) }
         return self.passage?.pass(source, to: target, atMost: count)
     }
@@ -375,7 +375,7 @@ package struct SocketOptions: Hashable, Sendable {
     /// Unanswered probes before the connection is given up.
     package var keepAliveProbes: Int32 = 4
     /// How long written bytes may stay unacknowledged before the connection is given up (`TCP_USER_TIMEOUT`). In force only
-    /// while there may be such bytes: see `RestingOutputs`.
+    /// while there may be such bytes: see `UserTimeoutSweep`.
     package var userTimeout: Duration?
     /// What packets are marked with (`IP_TOS`, `IPV6_TCLASS`); `nil` leaves it as it is.
     package var trafficClass: TrafficClass?

@@ -112,7 +112,7 @@ final class PendingResolutions {
     /// What the threads may touch. It holds the loop's eventfd as a duplicate, so that an answer which comes after the
     /// loop is gone wakes nobody instead of a stranger who got the descriptor's number.
     private final class Answers: Sendable {
-        let arrived = Mutex<[(ResolutionTicket, Result<[SocketAddress], ResolutionFailure>)]>([])
+        let arrived = Mutex<[(ResolutionToken, Result<[SocketAddress], ResolutionFailure>)]>([])
         private let waker: Int32
 
         init(waker: Int32) {
@@ -123,7 +123,7 @@ final class PendingResolutions {
             if self.waker >= 0 { _ = CLinux.close(self.waker) }
         }
 
-        func add(_ ticket: ResolutionTicket, _ result: Result<[SocketAddress], ResolutionFailure>) {
+        func add(_ ticket: ResolutionToken, _ result: Result<[SocketAddress], ResolutionFailure>) {
             self.arrived.withLock { $0.append((ticket, result)) }
             _ = eventfd_write(self.waker, 1)
         }
@@ -131,7 +131,7 @@ final class PendingResolutions {
 
     private let resolver: ResolverThreads
     private let answers: Answers
-    private var completions: [ResolutionTicket: (Result<[SocketAddress], ResolutionFailure>) -> Void] = [:]
+    private var completions: [ResolutionToken: (Result<[SocketAddress], ResolutionFailure>) -> Void] = [:]
     private var lastNumber: UInt64 = 0
 
     init(resolver: ResolverThreads, waker: Int32) {
@@ -141,9 +141,9 @@ final class PendingResolutions {
 
     func resolve(
         _ host: String, port: UInt16, completion: @escaping (Result<[SocketAddress], ResolutionFailure>) -> Void
-    ) -> ResolutionTicket {
+    ) -> ResolutionToken {
         self.lastNumber += 1
-        let ticket = ResolutionTicket(number: self.lastNumber)
+        let ticket = ResolutionToken(number: self.lastNumber)
         self.completions[ticket] = completion
         let answers = self.answers
         let taken = self.resolver.submit(.init(host: host, port: port) { answers.add(ticket, $0) })
@@ -151,7 +151,7 @@ final class PendingResolutions {
         return ticket
     }
 
-    func cancel(_ ticket: ResolutionTicket) {
+    func cancel(_ ticket: ResolutionToken) {
         self.completions[ticket] = nil
     }
 

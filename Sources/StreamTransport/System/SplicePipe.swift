@@ -31,13 +31,13 @@ struct Passage: ~Copyable {
     }
 
     /// - Returns: `nil` while something is still held.
-    mutating func pass(_ source: Descriptor, to target: Descriptor, atMost count: Int) -> PassedBytes? {
+    mutating func pass(_ source: Descriptor, to target: Descriptor, atMost count: Int) -> SplicedBytes? {
         guard self.held == 0 else { return nil }
         let received = Self.splice(source.number, self.entrance, count)
-        guard received > 0 else { return Self.isImpossible(received) ? nil : PassedBytes(received: received, sent: 0) }
+        guard received > 0 else { return Self.isImpossible(received) ? nil : SplicedBytes(received: received, sent: 0) }
         let sent = Self.splice(self.exit, target.number, received)
         self.held = received - max(0, sent)
-        return PassedBytes(received: received, sent: Self.isImpossible(sent) ? 0 : sent)
+        return SplicedBytes(received: received, sent: Self.isImpossible(sent) ? 0 : sent)
     }
 
     /// - Returns: the bytes moved, or a negated error number.

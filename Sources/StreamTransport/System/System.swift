@@ -49,7 +49,7 @@ package protocol System: AnyObject {
     /// Takes at most `count` bytes from one connection and gives them to another, as `receive` and `send` would, but
     /// without their coming into the process.
     /// - Returns: `nil` where that cannot be done, with nothing taken.
-    func pass(_ source: Descriptor, to target: Descriptor, atMost count: Int) -> PassedBytes?
+    func pass(_ source: Descriptor, to target: Descriptor, atMost count: Int) -> SplicedBytes?
     /// Fetches of what the target of the last `pass` did not take as much as fits.
     /// - Returns: the bytes; 0 when nothing is left.
     func takePassed(into buffer: inout MutableRawSpan) -> Int
@@ -87,9 +87,9 @@ package protocol System: AnyObject {
     func resolve(
         _ host: String, port: UInt16, completion: @escaping (Result<[SocketAddress], ResolutionFailure>) -> Void
     )
-        -> ResolutionTicket
+        -> ResolutionToken
     /// After this the completion of `ticket` is never called.
-    func cancelResolution(_ ticket: ResolutionTicket)
+    func cancelResolution(_ ticket: ResolutionToken)
 
     /// Takes away the file of a Unix socket that is closed; does nothing where there is none.
     func removeSocketFile(_ path: String)
@@ -191,7 +191,7 @@ package enum ReceivedBytes: Hashable, Sendable {
 }
 
 /// What came of passing bytes from one connection to another within the kernel.
-package struct PassedBytes: Equatable, Sendable {
+package struct SplicedBytes: Equatable, Sendable {
     /// Bytes taken from the source; 0 at its end of input; a negated error number.
     package let received: Int
     /// Of these the bytes that the target took, or a negated error number if it took none. The rest is held by the system

@@ -115,7 +115,7 @@ extension VerificationRequest {
     /// May be called at any time, from any thread.
     /// - Throws: `.unreadableMaterial` for roots that cannot be read, where the system's are asked for and there are none,
     ///   and for a chain that holds anything but certificates; `.configuration` for a name that no server can have.
-    public func verdict(by trust: TrustAnchors) throws(TLSFailure) -> VerificationVerdict {
+    public func verdict(by trust: TrustAnchors) throws(TLSFailure) -> VerificationResult {
         var configuration = TLSConfiguration.client()
         configuration.trust = trust
         configuration.checksServerName = self.serverName != nil
@@ -157,13 +157,13 @@ extension VerificationRequest {
         }
     }
 
-    private static func outcome(of result: Int32, _ context: OpaquePointer) -> VerificationVerdict {
+    private static func outcome(of result: Int32, _ context: OpaquePointer) -> VerificationResult {
         let found = unsafe X509_STORE_CTX_get_error(context)
         ErrorQueue.clear()
-        guard result != 1 else { return VerificationVerdict(code: X509_V_OK, text: "ok", depth: 0) }
+        guard result != 1 else { return VerificationResult(code: X509_V_OK, text: "ok", depth: 0) }
         // A verification that could not be done has failed, whatever the code says.
         let code = found == X509_V_OK ? X509_V_ERR_UNSPECIFIED : found
-        return VerificationVerdict(
+        return VerificationResult(
             code: code, text: unsafe String(cString: X509_verify_cert_error_string(Int(code))),
             depth: Int(unsafe X509_STORE_CTX_get_error_depth(context)))
     }

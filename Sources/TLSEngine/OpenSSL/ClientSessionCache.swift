@@ -5,7 +5,7 @@ import Synchronization
 final class ClientSessionCache: Sendable {
     private struct Entry {
         let key: String
-        let session: KeptSession
+        let session: CachedSession
     }
 
     private let limit: Int
@@ -19,7 +19,7 @@ final class ClientSessionCache: Sendable {
 
     var count: Int { self.entries.withLock { $0.count } }
 
-    func store(_ session: KeptSession, for key: String) {
+    func store(_ session: CachedSession, for key: String) {
         guard self.limit > 0 else { return }
         self.entries.withLock { entries in
             let same = entries.indices.filter { entries[$0].key == key }
@@ -33,7 +33,7 @@ final class ClientSessionCache: Sendable {
 
     /// The newest session for `key`. A ticket of TLS 1.3 is given out once, lest its second use tells an observer that
     /// both connections are ours (RFC 8446 §C.4).
-    func session(for key: String) -> KeptSession? {
+    func session(for key: String) -> CachedSession? {
         self.entries.withLock { entries in
             guard let index = entries.lastIndex(where: { $0.key == key }) else { return nil }
             let session = entries[index].session
@@ -46,7 +46,7 @@ final class ClientSessionCache: Sendable {
 /// One reference to a session that OpenSSL made. Sessions are shared by threads; OpenSSL changes none that was once
 /// offered.
 @safe
-final class KeptSession: @unchecked Sendable {
+final class CachedSession: @unchecked Sendable {
     private let session: OpaquePointer
 
     /// Takes over the caller's reference.

@@ -49,9 +49,9 @@ package final class EstablishedRecords {
             let count = unsafe plaintext.withUnsafeMutableBytes { unsafe self.takeSurplus(into: $0) }
             return .plaintext(count: count)
         }
-        do throws(RecordFault) {
+        do throws(RecordError) {
             while let range = try self.nextRecord(ciphertext, at: &position) {
-                let event = try unsafe plaintext.withUnsafeMutableBytes { target throws(RecordFault) in
+                let event = try unsafe plaintext.withUnsafeMutableBytes { target throws(RecordError) in
                     try unsafe self.open(ciphertext, range, into: target)
                 }
                 if let event { return event }
@@ -64,7 +64,7 @@ package final class EstablishedRecords {
 
     /// Finds the next whole record and moves `position` behind it, or keeps what there is of it.
     /// - Returns: where it is in `ciphertext`; empty if it is all of `partial`; `nil` if more must come.
-    private func nextRecord(_ ciphertext: RawSpan, at position: inout Int) throws(RecordFault) -> Range<Int>? {
+    private func nextRecord(_ ciphertext: RawSpan, at position: inout Int) throws(RecordError) -> Range<Int>? {
         let start = max(0, min(position, ciphertext.byteCount))
         guard self.partial.isEmpty else { return try self.complete(ciphertext, from: start, &position) }
         let fresh = ciphertext.extracting(start..<ciphertext.byteCount)
@@ -79,7 +79,7 @@ package final class EstablishedRecords {
 
     private func complete(
         _ ciphertext: RawSpan, from start: Int, _ position: inout Int
-    ) throws(RecordFault) -> Range<Int>? {
+    ) throws(RecordError) -> Range<Int>? {
         position = start
         self.extendPartial(to: RecordSize.header, ciphertext, &position)
         guard let length = try Self.recordLength(of: self.partial) else { return nil }
@@ -95,33 +95,33 @@ package final class EstablishedRecords {
         position += count
     }
 
-    private static func recordLength(of bytes: [UInt8]) throws(RecordFault) -> Int? {
+    private static func recordLength(of bytes: [UInt8]) throws(RecordError) -> Int? {
         try unsafe self.recordLength(bytes.span.bytes)
     }
 
-    private static func recordLength(_ bytes: RawSpan) throws(RecordFault) -> Int? {
+    private static func recordLength(_ bytes: RawSpan) throws(RecordError) -> Int? {
         do throws(RecordViolation) { return try RecordHeader.recordLength(bytes) } catch { throw .peer(error) }
     }
 
     /// - Returns: `nil` if the record leads to no event.
     private func open(
         _ ciphertext: RawSpan, _ range: Range<Int>, into target: UnsafeMutableRawBufferPointer
-    ) throws(RecordFault) -> RecordEvent? {
+    ) throws(RecordError) -> RecordEvent? {
         guard range.isEmpty else {
-            return try unsafe ciphertext.extracting(range).withUnsafeBytes { record throws(RecordFault) in
+            return try unsafe ciphertext.extracting(range).withUnsafeBytes { record throws(RecordError) in
                 try unsafe self.open(record, into: target)
             }
         }
         var whole: [UInt8] = []
         swap(&whole, &self.partial)
-        return try unsafe whole.span.bytes.withUnsafeBytes { record throws(RecordFault) in
+        return try unsafe whole.span.bytes.withUnsafeBytes { record throws(RecordError) in
             try unsafe self.open(record, into: target)
         }
     }
 
     private func open(
         _ record: UnsafeRawBufferPointer, into target: UnsafeMutableRawBufferPointer
-    ) throws(RecordFault) -> RecordEvent? {
+    ) throws(RecordError) -> RecordEvent? {
         let inner = record.count - RecordSize.header - RecordSize.tag
         if let start = target.baseAddress, inner <= target.count {
             let count = try unsafe self.reading.open(record, into: start)
@@ -131,7 +131,7 @@ package final class EstablishedRecords {
         var wide = [UInt8](repeating: 0, count: inner)
         var span = wide.mutableSpan
         var room = unsafe span.mutableBytes
-        let event = try unsafe room.withUnsafeMutableBytes { bytes throws(RecordFault) in
+        let event = try unsafe room.withUnsafeMutableBytes { bytes throws(RecordError) in
             try unsafe self.open(record, into: bytes)
         }
         guard case .plaintext(let count) = event else { return event }
@@ -153,7 +153,7 @@ package final class EstablishedRecords {
         return count
     }
 
-    private func judge(_ bytes: UnsafeRawBufferPointer) throws(RecordFault) -> RecordEvent? {
+    private func judge(_ bytes: UnsafeRawBufferPointer) throws(RecordError) -> RecordEvent? {
         do throws(RecordViolation) {
             let inner = try InnerPlaintext(unsafe RawSpan(_unsafeBytes: bytes))
             let content = unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: bytes[..<inner.count]))
@@ -385,7 +385,7 @@ package struct RecordKey: ~Copyable {
     /// - Returns: how many bytes there are now, content, type and padding.
     mutating func open(
         _ record: UnsafeRawBufferPointer, into target: UnsafeMutableRawPointer
-    ) throws(RecordFault) -> Int {
+    ) throws(RecordError) -> Int {
         guard let start = record.baseAddress, record.count >= RecordSize.header + RecordSize.tag else { throw .engine }
         let bytes = unsafe start.assumingMemoryBound(to: UInt8.self)
         let inner = record.count - RecordSize.header - RecordSize.tag

@@ -157,7 +157,7 @@ extension SecureConnection {
 
     /// Takes the records over right behind the handshake, or leaves everything as it is where something stands against
     /// it: another version or cipher suite, or input that OpenSSL has read already.
-    func takeRecordsOver(_ dialogue: HandshakeDialogue, _ facts: TLSFacts) {
+    func takeRecordsOver(_ dialogue: HandshakeCallbackState, _ facts: TLSMetadata) {
         guard Self.mayTakeOver(self.material.configuration) else { return }
         unsafe SSL_set_msg_callback(self.ssl, nil)
         guard facts.version == .tls13, unsafe SSL_has_pending(self.ssl) == 0,

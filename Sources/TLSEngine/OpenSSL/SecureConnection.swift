@@ -11,7 +11,7 @@ import COpenSSL
 @safe
 public final class SecureConnection {
     enum Phase {
-        case handshaking(HandshakeDialogue)
+        case handshaking(HandshakeCallbackState)
         case open
         case inputClosed
         indirect case failed(TLSFailure, told: Bool)
@@ -38,7 +38,7 @@ public final class SecureConnection {
     /// With `TLSRecordLayer.compact`: records behind the handshake of TLS 1.3, for which `ssl` was given up.
     var records: EstablishedRecords?
 
-    var phase = Phase.handshaking(HandshakeDialogue())
+    var phase = Phase.handshaking(HandshakeCallbackState())
     var outputState = Output.open
     /// Handshake messages that OpenSSL took behind the handshake since data last came or left.
     var messagesInSuccession = 0
@@ -115,7 +115,7 @@ public final class SecureConnection {
     /// encrypted. Grows without refusal: who writes early watches it.
     public var heldPlaintext: Int { self.held.count }
 
-    var dialogue: HandshakeDialogue? {
+    var dialogue: HandshakeCallbackState? {
         if case .handshaking(let dialogue) = self.phase { dialogue } else { nil }
     }
 
@@ -248,7 +248,7 @@ extension SecureConnection {
         return configuration.role == .server && configuration.asksForDecision && configuration.peerVerification != .none
     }
 
-    func handshake(_ dialogue: HandshakeDialogue) -> SecureEvent? {
+    func handshake(_ dialogue: HandshakeCallbackState) -> SecureEvent? {
         if self.decidesLate, dialogue.decision == .reject { return self.refuseClient(dialogue) }
         ErrorQueue.clear()
         let result = unsafe SSL_do_handshake(self.ssl)
@@ -272,7 +272,7 @@ extension SecureConnection {
         return self.tellFailure()
     }
 
-    private func completeHandshake(_ dialogue: HandshakeDialogue) -> SecureEvent? {
+    private func completeHandshake(_ dialogue: HandshakeCallbackState) -> SecureEvent? {
         guard let facts = self.facts() else {
             self.fail(.engine, "the handshake has no facts")
             return self.tellFailure()
@@ -292,7 +292,7 @@ extension SecureConnection {
     }
 
     /// Ends the handshake of a client that was rejected after OpenSSL had gone on.
-    private func refuseClient(_ dialogue: HandshakeDialogue) -> SecureEvent? {
+    private func refuseClient(_ dialogue: HandshakeCallbackState) -> SecureEvent? {
         ErrorQueue.clear()
         if unsafe SSL_version(self.ssl) == TLS1_2_VERSION {
             // Held before the client's ChangeCipherSpec, so both directions are still in the clear: bad_certificate.
@@ -378,7 +378,7 @@ extension SecureConnection {
     }
 
     private func apply(
-        _ decision: VerificationDecision, _ dialogue: HandshakeDialogue, _ store: OpaquePointer
+        _ decision: VerificationDecision, _ dialogue: HandshakeCallbackState, _ store: OpaquePointer
     ) -> Bool {
         switch decision {
         case .accept:
@@ -391,7 +391,7 @@ extension SecureConnection {
         }
     }
 
-    private func verdict(_ store: OpaquePointer) -> VerificationVerdict {
+    private func verdict(_ store: OpaquePointer) -> VerificationResult {
         let configuration = self.material.configuration
         if configuration.peerVerification != .none {
             let valid = unsafe X509_verify_cert(store) == 1
@@ -400,17 +400,17 @@ extension SecureConnection {
         }
         if !configuration.pins.isEmpty, unsafe !self.matchesPin(store, configuration.pins) {
             unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_APPLICATION_VERIFICATION)
-            return VerificationVerdict(
+            return VerificationResult(
                 code: X509_V_ERR_APPLICATION_VERIFICATION, text: "no pinned key in the chain", depth: 0)
         }
-        return VerificationVerdict(code: X509_V_OK, text: "ok", depth: 0)
+        return VerificationResult(code: X509_V_OK, text: "ok", depth: 0)
     }
 
-    private func verdict(_ store: OpaquePointer, _ found: Int32) -> VerificationVerdict {
+    private func verdict(_ store: OpaquePointer, _ found: Int32) -> VerificationResult {
         // A verification that could not be done has failed, whatever the code says.
         let code = found == X509_V_OK ? X509_V_ERR_UNSPECIFIED : found
         unsafe X509_STORE_CTX_set_error(store, code)
-        return VerificationVerdict(
+        return VerificationResult(
             code: code, text: unsafe String(cString: X509_verify_cert_error_string(Int(code))),
             depth: Int(unsafe X509_STORE_CTX_get_error_depth(store)))
     }
@@ -450,14 +450,14 @@ extension SecureConnection {
     /// Takes over the reference to a session that the server lets us resume.
     func keep(_ session: OpaquePointer) -> Bool {
         guard let key = self.resumptionKey else { return false }
-        self.material.sessions.store(unsafe KeptSession(owning: session), for: key)
+        self.material.sessions.store(unsafe CachedSession(owning: session), for: key)
         return true
     }
 }
 
 /// What the handshake agreed on, read from OpenSSL.
 extension SecureConnection {
-    func facts() -> TLSFacts? {
+    func facts() -> TLSMetadata? {
         guard let version = TLSVersion(rawValue: UInt16(truncatingIfNeeded: unsafe SSL_version(self.ssl))),
             let cipher = unsafe SSL_get_current_cipher(self.ssl)
         else { return nil }
@@ -466,7 +466,7 @@ extension SecureConnection {
         let name =
             RecordSuite(rawValue: identifier)?.name
             ?? (unsafe SSL_CIPHER_standard_name(cipher).map { unsafe String(cString: $0) })
-        return TLSFacts(
+        return TLSMetadata(
             version: version, cipherName: name ?? "unknown", cipherIdentifier: identifier,
             applicationProtocol: self.applicationProtocol(), serverName: self.requestedName,
             peerChain: self.peerChain(), resumed: unsafe SSL_session_reused(self.ssl) == 1)
@@ -502,7 +502,7 @@ extension SecureConnection {
 }
 
 /// What passes between the caller and a handshake; gone when the handshake is over.
-final class HandshakeDialogue {
+final class HandshakeCallbackState {
     /// What the caller was asked and has not answered.
     enum Question {
         case none
@@ -514,7 +514,7 @@ final class HandshakeDialogue {
     /// Put here in the middle of OpenSSL's work, asked when that returns.
     var request: VerificationRequest?
     var decision: VerificationDecision?
-    var chosenIdentity = ChosenIdentity.undecided
+    var chosenIdentity = SelectedIdentity.undecided
     /// Why the peer was refused, to tell it better than OpenSSL's "certificate verify failed" does.
     var refusal: TLSFailure.Kind?
     /// Server: what its records will need.

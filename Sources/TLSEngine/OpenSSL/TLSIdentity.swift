@@ -135,7 +135,7 @@ public final class TLSIdentity: @unchecked Sendable {
 }
 
 /// What a client shows of itself when it is asked.
-enum ChosenIdentity {
+enum SelectedIdentity {
     /// The caller was not asked or has not answered.
     case undecided
     case without

@@ -96,11 +96,11 @@ package enum RecordEvent: Equatable, Sendable {
     case closed
     /// An alert that ends the connection, with its AlertDescription.
     case alert(UInt8)
-    case failed(RecordFault)
+    case failed(RecordError)
 }
 
 /// Why records cannot go on.
-package enum RecordFault: Error, Equatable, Sendable {
+package enum RecordError: Error, Equatable, Sendable {
     case peer(RecordViolation)
     /// OpenSSL's cryptography could not do its work: memory.
     case engine

@@ -36,7 +36,7 @@ extension URLSession {
         let channel = ByteChannel(wanted: { window.wanted() }, abandoned: { waiting.cancel() })
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                let answer = OnceAnswer<Result<Carried<(AsyncBytes, URLResponse)>, any Error>> {
+                let answer = OneShotHandler<Result<Carried<(AsyncBytes, URLResponse)>, any Error>> {
                     continuation.resume(with: $0.map(\.value))
                 }
                 let task = self.dataTask(

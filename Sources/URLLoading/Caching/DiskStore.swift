@@ -220,7 +220,7 @@ struct DiskRecord: Codable {
     }
 
     func response(with content: Data) -> CachedURLResponse {
-        let facts = ResponseFacts(
+        let facts = ResponseMetadata(
             url: self.url, mimeType: self.mimeType, expectedContentLength: self.expectedContentLength,
             textEncodingName: self.textEncodingName,
             suggestedFilename: SuggestedFilename.fit(self.suggestedFilename) ?? SuggestedFilename.unknown)

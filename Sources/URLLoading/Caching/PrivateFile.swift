@@ -31,7 +31,7 @@ enum PrivateFile {
 }
 
 /// Where the stores of this program have their files, by the rules of the XDG directories.
-enum StoragePlace {
+enum StorageLocation {
     /// `XDG_DATA_HOME`, or else `~/.local/share`, and below it the folder where Foundation on Linux keeps its cookies:
     /// it has the name of the bundle without what follows its first dot.
     static var cookies: URL { self.folder("XDG_DATA_HOME", else: ".local/share", name: self.bundle) }

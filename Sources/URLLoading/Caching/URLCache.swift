@@ -35,7 +35,7 @@ open class URLCache: NSObject, @unchecked Sendable {
     public init(memoryCapacity: Int, diskCapacity: Int, diskPath path: String?) {
         let folder = path.map { path in
             path.hasPrefix("/")
-                ? URL(fileURLWithPath: path, isDirectory: true) : StoragePlace.caches.appendingPathComponent(path)
+                ? URL(fileURLWithPath: path, isDirectory: true) : StorageLocation.caches.appendingPathComponent(path)
         }
         self.stores = Self.stores(memoryCapacity, diskCapacity, folder)
         super.init()
@@ -48,7 +48,7 @@ open class URLCache: NSObject, @unchecked Sendable {
     }
 
     private static func stores(_ memoryCapacity: Int, _ diskCapacity: Int, _ directory: URL?) -> Mutex<Stores> {
-        let folder = directory ?? StoragePlace.caches.appendingPathComponent("responses")
+        let folder = directory ?? StorageLocation.caches.appendingPathComponent("responses")
         return Mutex(
             Stores(
                 memory: MemoryStore(capacity: memoryCapacity),

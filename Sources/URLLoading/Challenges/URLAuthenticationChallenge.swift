@@ -72,10 +72,10 @@ extension URLAuthenticationChallengeSender {
 /// The sender of a challenge that a session asks: whoever tells it what to do has answered, as by the completion handler;
 /// the first answer counts.
 final class ChallengeSender: NSObject, URLAuthenticationChallengeSender, Sendable {
-    private let receiver = Mutex<OnceAnswer<ChallengeAnswer>?>(nil)
+    private let receiver = Mutex<OneShotHandler<ChallengeAnswer>?>(nil)
 
     /// - Parameter answer: takes what the sender is told.
-    func answers(to answer: OnceAnswer<ChallengeAnswer>) { self.receiver.withLock { $0 = answer } }
+    func answers(to answer: OneShotHandler<ChallengeAnswer>) { self.receiver.withLock { $0 = answer } }
 
     func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {
         self.answer(.useCredential, credential)

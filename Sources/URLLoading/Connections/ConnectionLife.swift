@@ -5,7 +5,7 @@ import Synchronization
 
 /// What the drivers of tasks with a connection of their own share: whom they drive, and how far that has come. On the
 /// loop, where not said otherwise.
-final class ConnectionLife: @unchecked Sendable {
+final class ConnectionTaskState: @unchecked Sendable {
     enum Stage {
         case waiting
         case running
@@ -44,7 +44,7 @@ final class ConnectionLife: @unchecked Sendable {
     var url: URL? { self.task?.currentRequest?.url ?? self.lastURL }
 
     /// Tells the delegate something of the task, in the order of the calls.
-    func tell(_ method: DelegateMethod, _ call: @escaping @Sendable (DelegateFace) -> Void) {
+    func tell(_ method: DelegateMethod, _ call: @escaping @Sendable (DelegateProxy) -> Void) {
         guard let task = self.task else { return }
         self.core.line.tell(self.core.faces(for: task), method, call)
     }
@@ -105,15 +105,15 @@ final class ConnectionLife: @unchecked Sendable {
     }
 }
 
-extension ConnectionLife: TimerTarget {
+extension ConnectionTaskState: TimerTarget {
     func timerFired(_ timer: LoopTimer) {
         self.expired?()
     }
 }
 
-/// Drives a task that has a connection of its own, on one of `ConnectionLoops`.
-protocol ConnectionDriving: TaskDriving {
-    var life: ConnectionLife { get }
+/// Drives a task that has a connection of its own, on one of `SharedLoops`.
+protocol ConnectionTaskDriver: TaskDriver {
+    var life: ConnectionTaskState { get }
     /// The task is resumed for the first time.
     func begin()
     func hold()
@@ -122,7 +122,7 @@ protocol ConnectionDriving: TaskDriving {
     func breakOff()
 }
 
-extension ConnectionDriving {
+extension ConnectionTaskDriver {
     // MARK: From any thread
 
     func resumed() { self.life.loop.execute { self.reconcile() } }
@@ -168,7 +168,7 @@ extension ConnectionDriving {
 
 /// The event loops of all stream and WebSocket tasks of the process. Their threads start when the first is asked for,
 /// and stay.
-enum ConnectionLoops {
+enum SharedLoops {
     /// More would only move packets between caches.
     private static let limit = 4
 
@@ -195,7 +195,7 @@ enum ConnectionLoops {
 
 /// Drives a task that cannot run at all: it ends as soon as it is resumed or cancelled. The task is not held: one that
 /// nobody else holds any more leaves nothing behind.
-final class RefusedTask: TaskDriving {
+final class RefusedTask: TaskDriver {
     typealias End = @Sendable (URLSessionTask, URLError) -> Void
 
     private struct State {

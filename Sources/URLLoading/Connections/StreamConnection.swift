@@ -6,11 +6,11 @@ import Synchronization
 import TLSEngine
 
 /// Drives a stream task. On the loop, where not said otherwise.
-final class StreamConnection: ConnectionDriving, @unchecked Sendable {
+final class StreamConnection: ConnectionTaskDriver, @unchecked Sendable {
     /// Bytes read at most before anybody asks for them: so the end of input is noticed when it comes.
     private static let readAhead = 64 << 10
 
-    let life: ConnectionLife
+    let life: ConnectionTaskState
     /// Names the server in challenges, by host and port.
     let url: URL?
     /// `nil` until the connection of another task is taken over.
@@ -22,7 +22,7 @@ final class StreamConnection: ConnectionDriving, @unchecked Sendable {
     var isCapturing = false
 
     /// For a task that connects to `place` when it is resumed.
-    init(_ life: ConnectionLife, to place: ConnectTarget, at url: URL?) {
+    init(_ life: ConnectionTaskState, to place: ConnectTarget, at url: URL?) {
         self.life = life
         self.url = url
         var target = OpeningTarget(place)
@@ -35,7 +35,7 @@ final class StreamConnection: ConnectionDriving, @unchecked Sendable {
     }
 
     /// For a task that goes on with the connection of another one.
-    init(_ life: ConnectionLife, at url: URL?) {
+    init(_ life: ConnectionTaskState, at url: URL?) {
         self.life = life
         self.url = url
     }
@@ -48,7 +48,7 @@ final class StreamConnection: ConnectionDriving, @unchecked Sendable {
         self.counted.withLock { $0 = stream.record }
     }
 
-    private static func timeout(_ life: ConnectionLife) -> Duration {
+    private static func timeout(_ life: ConnectionTaskState) -> Duration {
         Duration(timeout: life.core.configuration.timeoutIntervalForRequest)
     }
 

@@ -7,15 +7,15 @@ import TLSEngine
 import WebSocketProtocol
 
 /// Drives a WebSocket task. On the loop, where not said otherwise.
-final class WebSocketConnection: ConnectionDriving, @unchecked Sendable {
-    let life: ConnectionLife
+final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {
+    let life: ConnectionTaskState
     private let chosen = Mutex(WebSocketSettings())
     /// The socket, for any thread.
     private let shown = Mutex<WebSocketTask?>(nil)
     private var made: WebSocketTask?
     /// `nil` before and after the opening handshake, as the next two are.
     private var opening: WebSocketOpening?
-    private var meter: HandshakeMeter?
+    private var meter: HandshakeTimings?
     private var sentRequest: URLRequest?
     private var redirects = 0
     /// The opening request is on its way.
@@ -24,7 +24,7 @@ final class WebSocketConnection: ConnectionDriving, @unchecked Sendable {
     /// What the program closed with, while the server has not answered that.
     private var ownClose: (code: URLSessionWebSocketTask.CloseCode, reason: Data?)?
 
-    init(_ life: ConnectionLife) {
+    init(_ life: ConnectionTaskState) {
         self.life = life
     }
 
@@ -143,7 +143,7 @@ final class WebSocketConnection: ConnectionDriving, @unchecked Sendable {
                 self.redirects += 1
                 self.life.record.redirected()
             }
-            self.meter = HandshakeMeter(opening.target.place)
+            self.meter = HandshakeTimings(opening.target.place)
             opening.judge = { self.judge($0, $1) }
             answer(opening)
         case .refused: answer(nil)

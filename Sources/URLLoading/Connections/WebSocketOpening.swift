@@ -91,7 +91,7 @@ final class WebSocketOpening: @unchecked Sendable {
     }
 
     private func fields(_ url: URL, _ cookies: [HTTPCookie]?) -> [HeaderField] {
-        var dressing = RequestDressing(self.core.configuration)
+        var dressing = RequestBuilder(self.core.configuration)
         dressing.isAtFirstOrigin = self.core.isAtFirstOrigin(self.request, of: self.task)
         dressing.cookies = cookies
         if self.request.value(forHTTPHeaderField: "Authorization") == nil || self.authorization != nil {
@@ -262,7 +262,7 @@ extension WebSocketOpening {
 }
 
 /// Measures one opening handshake after the other, by the steps that are told of it.
-struct HandshakeMeter {
+struct HandshakeTimings {
     /// Of the handshake under way.
     private(set) var metrics: ExchangeMetrics?
 
@@ -287,7 +287,7 @@ struct HandshakeMeter {
                 self.metrics?.timings.connectStart = now - age(resolvedAt)
             }
             self.metrics?.timings.connectEnd = now
-            var facts = ConnectionFacts()
+            var facts = ConnectionMetadata()
             facts.localAddress = local
             facts.peerAddress = peer
             self.metrics?.connection = facts

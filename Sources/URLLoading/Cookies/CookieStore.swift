@@ -4,7 +4,7 @@ import HTTPSemantics
 import Synchronization
 
 /// The cookies of a storage: the jar that judges, and beside it the objects that were handed in.
-struct CookieShelf: Sendable {
+struct CookieStore: Sendable {
     private struct Entry: Sendable {
         let cookie: HTTPCookie
         let stored: Date
@@ -86,7 +86,7 @@ struct CookieShelf: Sendable {
     private func object(_ cookie: Cookie) -> HTTPCookie {
         if let object = self.entries[cookie.identity]?.cookie { return object }
         return HTTPCookie(
-            CookieFacts(
+            CookieAttributes(
                 name: cookie.name, value: cookie.value, domain: (cookie.isHostOnly ? "" : ".") + cookie.domain,
                 path: cookie.path, expires: cookie.expires?.date, isSecure: cookie.isSecure,
                 isHTTPOnly: cookie.isHTTPOnly, sameSite: cookie.sameSite, created: cookie.creation.date))

@@ -3,16 +3,16 @@ import HTTPSemantics
 
 /// A cookie. It does not change once made.
 open class HTTPCookie: NSObject, @unchecked Sendable {
-    let facts: CookieFacts
+    let facts: CookieAttributes
 
     /// - Returns: `nil` when the name, the value or the path is missing, or both the domain and the origin URL.
     public init?(properties: [HTTPCookiePropertyKey: Any]) {
-        guard let facts = CookieFacts(properties) else { return nil }
+        guard let facts = CookieAttributes(properties) else { return nil }
         self.facts = facts
         super.init()
     }
 
-    init(_ facts: CookieFacts) {
+    init(_ facts: CookieAttributes) {
         self.facts = facts
         super.init()
     }
@@ -89,7 +89,7 @@ extension HTTPCookie {
         // Nothing lies below an address: the dot would say otherwise.
         let domain = set.domain.map { CookieDomain.isAddress($0) ? $0 : ".\($0)" }
         return HTTPCookie(
-            CookieFacts(
+            CookieAttributes(
                 name: set.name, value: set.value, domain: domain ?? CookieDomain.canonical(host),
                 path: set.path ?? CookiePath.standard(for: url.path(percentEncoded: true)),
                 hasStandardPath: set.path == nil, expires: set.expires?.date, isSecure: set.isSecure,
@@ -164,7 +164,7 @@ extension HTTPCookie {
 }
 
 /// What a cookie consists of.
-struct CookieFacts: Hashable, Sendable {
+struct CookieAttributes: Hashable, Sendable {
     var version = 0
     var name: String
     var value: String
@@ -225,7 +225,7 @@ extension HTTPDate {
     var date: Date { Date(timeIntervalSince1970: TimeInterval(self.seconds)) }
 }
 
-extension CookieFacts {
+extension CookieAttributes {
     typealias Properties = [HTTPCookiePropertyKey: Any]
 
     /// - Returns: `nil` when the name, the value or the path is missing, or both the domain and the origin.

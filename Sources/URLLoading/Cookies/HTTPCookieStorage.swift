@@ -9,12 +9,12 @@ import Synchronization
 /// a second later where it did so less than a second ago. Of several programs with one file the last to write wins.
 open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     private struct State: Sendable {
-        var shelf: CookieShelf
+        var shelf: CookieStore
         var policy = HTTPCookie.AcceptPolicy.always
     }
 
     private static let sharedStorage = HTTPCookieStorage(
-        file: StoragePlace.cookies.appendingPathComponent(".cookies.shared"))
+        file: StorageLocation.cookies.appendingPathComponent(".cookies.shared"))
     private static let groupStorages = Mutex<[String: HTTPCookieStorage]>([:])
 
     private let state: Mutex<State>
@@ -22,7 +22,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
 
     /// In memory alone, and empty.
     public override init() {
-        self.state = Mutex(State(shelf: CookieShelf([], now: Date())))
+        self.state = Mutex(State(shelf: CookieStore([], now: Date())))
         self.journal = nil
         super.init()
     }
@@ -30,7 +30,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     /// - Parameter file: where cookies outlive the process; is made when something is to be written.
     package init(file: URL) {
         let file = CookieFile(url: file)
-        self.state = Mutex(State(shelf: CookieShelf(file.read(), now: Date())))
+        self.state = Mutex(State(shelf: CookieStore(file.read(), now: Date())))
         self.journal = CookieJournal(file: file)
         super.init()
     }
@@ -44,7 +44,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
             if let storage = storages[identifier] { return storage }
             // An identifier names a file of the folder, and nothing outside of it.
             let name = identifier.split(separator: "/", omittingEmptySubsequences: false).joined(separator: "_")
-            let storage = HTTPCookieStorage(file: StoragePlace.cookies.appendingPathComponent(".cookies.\(name)"))
+            let storage = HTTPCookieStorage(file: StorageLocation.cookies.appendingPathComponent(".cookies.\(name)"))
             storages[identifier] = storage
             return storage
         }

@@ -182,7 +182,7 @@ public final class ServerTrust: Sendable {
         try Self.require(self.request.verdict(by: andSystemRoots ? .systemAnd(sources) : .only(sources)))
     }
 
-    private static func require(_ verdict: VerificationVerdict) throws {
+    private static func require(_ verdict: VerificationResult) throws {
         guard !verdict.isValid else { return }
         throw URLError(self.failure(verdict.code), userInfo: [NSLocalizedDescriptionKey: verdict.description])
     }

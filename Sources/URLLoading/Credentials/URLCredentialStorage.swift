@@ -5,14 +5,14 @@ import Synchronization
 /// where the storage has one; it is written with each change.
 open class URLCredentialStorage: NSObject, @unchecked Sendable {
     private static let sharedStorage = URLCredentialStorage(
-        file: StoragePlace.credentials.appendingPathComponent(".credentials.shared"))
+        file: StorageLocation.credentials.appendingPathComponent(".credentials.shared"))
 
-    private let shelf: Mutex<CredentialShelf>
+    private let shelf: Mutex<CredentialStore>
     private let file: URL?
 
     /// In memory alone, and empty.
     public override init() {
-        self.shelf = Mutex(CredentialShelf())
+        self.shelf = Mutex(CredentialStore())
         self.file = nil
         super.init()
     }
@@ -67,7 +67,7 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     /// Forgets everything, in the file too.
     package func removeAll() { self.change { $0.removeAll() } }
 
-    private func change(_ body: (inout CredentialShelf) -> Bool) {
+    private func change(_ body: (inout CredentialStore) -> Bool) {
         let changed = self.shelf.withLock { shelf in
             guard body(&shelf) else { return false }
             if let file = self.file { Self.write(shelf, to: file) }
@@ -77,8 +77,8 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
         NotificationCenter.default.post(name: .NSURLCredentialStorageChanged, object: self)
     }
 
-    private static func read(_ file: URL) -> CredentialShelf {
-        var shelf = CredentialShelf()
+    private static func read(_ file: URL) -> CredentialStore {
+        var shelf = CredentialStore()
         let records = (try? Data(contentsOf: file)).flatMap {
             try? PropertyListDecoder().decode([CredentialRecord].self, from: $0)
         }
@@ -91,7 +91,7 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
         return shelf
     }
 
-    private static func write(_ shelf: CredentialShelf, to file: URL) {
+    private static func write(_ shelf: CredentialStore, to file: URL) {
         let records = shelf.all.flatMap { space, credentials in
             credentials.values.compactMap { credential in
                 CredentialRecord(
@@ -200,7 +200,7 @@ struct CredentialRecord: Codable {
 }
 
 /// The credentials of a storage, by the space that they are for and by the user.
-struct CredentialShelf: Sendable {
+struct CredentialStore: Sendable {
     private var spaces: [URLProtectionSpace: [String: URLCredential]] = [:]
     private var defaults: [URLProtectionSpace: URLCredential] = [:]
 
@@ -245,7 +245,7 @@ struct CredentialShelf: Sendable {
     }
 
     mutating func removeAll() -> Bool {
-        defer { self = CredentialShelf() }
+        defer { self = CredentialStore() }
         return !self.spaces.isEmpty || !self.defaults.isEmpty
     }
 }

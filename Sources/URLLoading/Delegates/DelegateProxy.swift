@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 
 /// A delegate by the protocols that it has, looked up once.
-final class DelegateFace: Sendable {
+final class DelegateProxy: Sendable {
     let delegate: any URLSessionDelegate
     let task: (any URLSessionTaskDelegate)?
     let data: (any URLSessionDataDelegate)?
@@ -49,7 +49,7 @@ final class DelegateFace: Sendable {
             return true
         case false?: return false
         case nil:
-            let answers = LeftOut.watch(body)
+            let answers = MissingMethodFlag.watch(body)
             self.traits.showed(method, answers: answers)
             return answers
         }
@@ -59,7 +59,7 @@ final class DelegateFace: Sendable {
     /// - Returns: `nil` where the delegate does not have it.
     func ask<Answer>(_ method: DelegateMethod, _ body: () async -> Answer) async -> Answer? {
         guard self.mayAnswer(method) else { return nil }
-        let answer = await LeftOut.watch(body)
+        let answer = await MissingMethodFlag.watch(body)
         self.traits.showed(method, answers: answer != nil)
         return answer
     }
@@ -105,7 +105,7 @@ enum DelegateMethod: Int, CaseIterable {
 /// What is known of a class of delegates: which messages it answers itself.
 ///
 /// There is no asking an object for its methods here. So the body that stands in for a missing method says so when it
-/// runs (`LeftOut`), and what a class showed once is remembered: for a class it never changes.
+/// runs (`MissingMethodFlag`), and what a class showed once is remembered: for a class it never changes.
 final class DelegateTraits: Sendable {
     private static let known = Mutex<[ObjectIdentifier: DelegateTraits]>([:])
 
@@ -140,18 +140,18 @@ final class DelegateTraits: Sendable {
 }
 
 /// One message to a delegate that wants an answer, in its two spellings.
-struct DelegateQuestion<Answer: Sendable>: Sendable {
-    let face: DelegateFace
+struct DelegateRequest<Answer: Sendable>: Sendable {
+    let face: DelegateProxy
     let method: DelegateMethod
     let asyncMethod: DelegateMethod
-    let call: @Sendable (DelegateFace, OnceAnswer<Answer>) -> Void
-    let callAsync: @Sendable (DelegateFace) async -> Answer
+    let call: @Sendable (DelegateProxy, OneShotHandler<Answer>) -> Void
+    let callAsync: @Sendable (DelegateProxy) async -> Answer
 
     var mayBeAnswered: Bool { self.face.mayAnswer(self.method) || self.face.mayAnswer(self.asyncMethod) }
 }
 
 /// A completion handler that was lent out: takes the first answer, from any thread, and ignores all others.
-final class OnceAnswer<Answer: Sendable>: Sendable {
+final class OneShotHandler<Answer: Sendable>: Sendable {
     private let completion: Mutex<(@Sendable (Answer) -> Void)?>
 
     init(_ completion: @escaping @Sendable (Answer) -> Void) {
@@ -168,9 +168,9 @@ final class OnceAnswer<Answer: Sendable>: Sendable {
 }
 
 /// Set by the bodies that stand in for methods which a delegate leaves out.
-final class LeftOut: Sendable {
+final class MissingMethodFlag: Sendable {
     /// Of the call under way; `nil` where a program calls such a body itself.
-    @TaskLocal static var current: LeftOut?
+    @TaskLocal static var current: MissingMethodFlag?
 
     private let flag = Atomic<Bool>(false)
 
@@ -182,14 +182,14 @@ final class LeftOut: Sendable {
 
     /// - Returns: whether the delegate has a method of its own for what `body` called.
     static func watch(_ body: () -> Void) -> Bool {
-        let mark = LeftOut()
+        let mark = MissingMethodFlag()
         self.$current.withValue(mark, operation: body)
         return !mark.wasCalled
     }
 
     /// - Returns: `nil` where the delegate left the method out.
     static func watch<Answer>(_ body: () async -> Answer) async -> Answer? {
-        let mark = LeftOut()
+        let mark = MissingMethodFlag()
         let answer = await self.$current.withValue(mark, operation: body)
         return mark.wasCalled ? nil : answer
     }

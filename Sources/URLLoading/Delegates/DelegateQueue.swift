@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// On a serial queue they share operations: one takes everything that waits, in order, and lets others of the queue in
 /// between after `batch` of them. On a queue that runs several at a time each is an operation of its own.
-final class DelegateLine: Sendable {
+final class DelegateQueue: Sendable {
     typealias Message = @Sendable () -> Void
 
     private static let batch = 64
@@ -67,10 +67,10 @@ final class DelegateLine: Sendable {
     }
 }
 
-extension DelegateLine {
+extension DelegateQueue {
     /// Tells the first of `faces` that has the method. Nothing is scheduled where none can have it.
     func tell(
-        _ faces: [DelegateFace], _ method: DelegateMethod, _ call: @escaping @Sendable (DelegateFace) -> Void
+        _ faces: [DelegateProxy], _ method: DelegateMethod, _ call: @escaping @Sendable (DelegateProxy) -> Void
     ) {
         let faces = faces.filter { $0.mayAnswer(method) }
         guard !faces.isEmpty else { return }
@@ -83,7 +83,7 @@ extension DelegateLine {
     /// - Parameter completion: called once, on any thread; with `nil` where nobody has the method, and then at once if
     ///   that is known already.
     func ask<Answer: Sendable>(
-        _ questions: [DelegateQuestion<Answer>], _ completion: @escaping @Sendable (Answer?) -> Void
+        _ questions: [DelegateRequest<Answer>], _ completion: @escaping @Sendable (Answer?) -> Void
     ) {
         let questions = questions.filter(\.mayBeAnswered)
         guard !questions.isEmpty else { return completion(nil) }
@@ -91,11 +91,11 @@ extension DelegateLine {
     }
 
     private func ask<Answer: Sendable>(
-        _ questions: ArraySlice<DelegateQuestion<Answer>>, _ completion: @escaping @Sendable (Answer?) -> Void
+        _ questions: ArraySlice<DelegateRequest<Answer>>, _ completion: @escaping @Sendable (Answer?) -> Void
     ) {
         guard let question = questions.first else { return completion(nil) }
         let face = question.face
-        let answer = OnceAnswer<Answer> { completion($0) }
+        let answer = OneShotHandler<Answer> { completion($0) }
         if face.mayAnswer(question.method), face.tell(question.method, { question.call(face, answer) }) { return }
         guard face.mayAnswer(question.asyncMethod) else { return self.ask(questions.dropFirst(), completion) }
         Task {

@@ -24,19 +24,21 @@ public protocol URLSessionDelegate: NSObjectProtocol, Sendable {
 }
 
 extension URLSessionDelegate {
-    public func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) { LeftOut.call() }
+    public func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
+        MissingMethodFlag.call()
+    }
 
     public func urlSession(
         _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-        LeftOut.call()
+        MissingMethodFlag.call()
     }
 
     public func urlSession(
         _ session: URLSession, didReceive challenge: URLAuthenticationChallenge
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
-        LeftOut.call()
+        MissingMethodFlag.call()
         return (.performDefaultHandling, nil)
     }
 
@@ -62,7 +64,8 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
     func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask)
 
     /// The server sends the request elsewhere.
-    /// - Parameter completionHandler: takes the request to go on with, mostly `request`; `nil` makes the redirect itself
+    /// - Parameter completionHandler: takes the request to go on with, mostly `request`; `nil` makes the redirect
+    ///   itself
     ///   the result.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
@@ -116,7 +119,7 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
 }
 
 extension URLSessionTaskDelegate {
-    public func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) { LeftOut.call() }
+    public func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) { MissingMethodFlag.call() }
 
     public func urlSession(
         _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
@@ -131,20 +134,22 @@ extension URLSessionTaskDelegate {
         (.continueLoading, nil)
     }
 
-    public func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) { LeftOut.call() }
+    public func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
+        MissingMethodFlag.call()
+    }
 
     public func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
     ) {
-        LeftOut.call()
+        MissingMethodFlag.call()
     }
 
     public func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest
     ) async -> URLRequest? {
-        LeftOut.call()
+        MissingMethodFlag.call()
         return request
     }
 
@@ -152,13 +157,13 @@ extension URLSessionTaskDelegate {
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-        LeftOut.call()
+        MissingMethodFlag.call()
     }
 
     public func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
-        LeftOut.call()
+        MissingMethodFlag.call()
         return (.performDefaultHandling, nil)
     }
 
@@ -166,11 +171,11 @@ extension URLSessionTaskDelegate {
         _ session: URLSession, task: URLSessionTask,
         needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
     ) {
-        LeftOut.call()
+        MissingMethodFlag.call()
     }
 
     public func urlSession(_ session: URLSession, needNewBodyStreamForTask task: URLSessionTask) async -> InputStream? {
-        LeftOut.call()
+        MissingMethodFlag.call()
         return nil
     }
 
@@ -191,23 +196,23 @@ extension URLSessionTaskDelegate {
         _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
         totalBytesExpectedToSend: Int64
     ) {
-        LeftOut.call()
+        MissingMethodFlag.call()
     }
 
     public func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceiveInformationalResponse response: HTTPURLResponse
     ) {
-        LeftOut.call()
+        MissingMethodFlag.call()
     }
 
     public func urlSession(
         _ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics
     ) {
-        LeftOut.call()
+        MissingMethodFlag.call()
     }
 
     public func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-        LeftOut.call()
+        MissingMethodFlag.call()
     }
 }
 
@@ -248,43 +253,43 @@ extension URLSessionDataDelegate {
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
     ) {
-        LeftOut.call()
+        MissingMethodFlag.call()
     }
 
     public func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse
     ) async -> URLSession.ResponseDisposition {
-        LeftOut.call()
+        MissingMethodFlag.call()
         return .allow
     }
 
     public func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didBecome downloadTask: URLSessionDownloadTask
     ) {
-        LeftOut.call()
+        MissingMethodFlag.call()
     }
 
     public func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didBecome streamTask: URLSessionStreamTask
     ) {
-        LeftOut.call()
+        MissingMethodFlag.call()
     }
 
     public func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-        LeftOut.call()
+        MissingMethodFlag.call()
     }
 
     public func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse,
         completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
     ) {
-        LeftOut.call()
+        MissingMethodFlag.call()
     }
 
     public func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse
     ) async -> CachedURLResponse? {
-        LeftOut.call()
+        MissingMethodFlag.call()
         return proposedResponse
     }
 }
@@ -313,14 +318,14 @@ extension URLSessionDownloadDelegate {
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
         totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
     ) {
-        LeftOut.call()
+        MissingMethodFlag.call()
     }
 
     public func urlSession(
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
         expectedTotalBytes: Int64
     ) {
-        LeftOut.call()
+        MissingMethodFlag.call()
     }
 }
 
@@ -342,19 +347,23 @@ public protocol URLSessionStreamDelegate: URLSessionTaskDelegate {
 }
 
 extension URLSessionStreamDelegate {
-    public func urlSession(_ session: URLSession, readClosedFor streamTask: URLSessionStreamTask) { LeftOut.call() }
+    public func urlSession(_ session: URLSession, readClosedFor streamTask: URLSessionStreamTask) {
+        MissingMethodFlag.call()
+    }
 
-    public func urlSession(_ session: URLSession, writeClosedFor streamTask: URLSessionStreamTask) { LeftOut.call() }
+    public func urlSession(_ session: URLSession, writeClosedFor streamTask: URLSessionStreamTask) {
+        MissingMethodFlag.call()
+    }
 
     public func urlSession(_ session: URLSession, betterRouteDiscoveredFor streamTask: URLSessionStreamTask) {
-        LeftOut.call()
+        MissingMethodFlag.call()
     }
 
     public func urlSession(
         _ session: URLSession, streamTask: URLSessionStreamTask, didBecome inputStream: InputStream,
         outputStream: OutputStream
     ) {
-        LeftOut.call()
+        MissingMethodFlag.call()
     }
 }
 
@@ -375,13 +384,13 @@ extension URLSessionWebSocketDelegate {
     public func urlSession(
         _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didOpenWithProtocol protocol: String?
     ) {
-        LeftOut.call()
+        MissingMethodFlag.call()
     }
 
     public func urlSession(
         _ session: URLSession, webSocketTask: URLSessionWebSocketTask,
         didCloseWith closeCode: URLSessionWebSocketTask.CloseCode, reason: Data?
     ) {
-        LeftOut.call()
+        MissingMethodFlag.call()
     }
 }

@@ -155,7 +155,7 @@ enum LoadFailure {
         }
     }
 
-    private static func code(_ fault: RequestFault) -> URLError.Code {
+    private static func code(_ fault: RequestError) -> URLError.Code {
         switch fault {
         case .origin, .target: .badURL
         case .method, .fieldName, .fieldValue, .bodyLength: .unsupportedURL
@@ -164,7 +164,7 @@ enum LoadFailure {
 
     // MARK: Words and causes
 
-    private static func text(_ fault: RequestFault) -> String {
+    private static func text(_ fault: RequestError) -> String {
         switch fault {
         case .method: "The request's method is no token."
         case .target: "The URL's path or query cannot be sent."

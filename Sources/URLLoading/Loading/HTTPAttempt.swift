@@ -19,7 +19,7 @@ final class HTTPAttempt: @unchecked Sendable {
     let head: RequestHead
     /// For the cache; `nil` where there is none.
     let startedAt: Date?
-    var connection: ConnectionFacts?
+    var connection: ConnectionMetadata?
 
     /// What is being sent.
     let body: (any UploadBody)?
@@ -32,7 +32,7 @@ final class HTTPAttempt: @unchecked Sendable {
         self.startedAt = startedAt
     }
 
-    func start(_ order: consuming ExchangeOrder, in pool: ConnectionPool) {
+    func start(_ order: consuming ExchangeRequest, in pool: ConnectionPool) {
         let exchange = pool.exchange(order, consumer: self)
         self.exchange = exchange
         self.body?.whenAvailable { exchange.bodyAvailable() }
@@ -55,7 +55,7 @@ final class HTTPAttempt: @unchecked Sendable {
 }
 
 extension HTTPAttempt: ExchangeConsumer {
-    func connectionReady(_ facts: ConnectionFacts) {
+    func connectionReady(_ facts: ConnectionMetadata) {
         self.connection = facts
     }
 

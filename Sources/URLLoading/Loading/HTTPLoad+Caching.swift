@@ -104,7 +104,7 @@ extension HTTPLoad {
         self.forgetStale(response, cache)
         guard self.transfer.mayBeKept else { return }
         let sent = HTTPFields(lines: attempt.head.fields.lazy.map { (name: $0.name, value: $0.value) })
-        self.keeping = CacheKeeping(
+        self.keeping = CacheWriter(
             response, to: self.request, sent: sent, requestTime: startedAt, cache: cache)
     }
 
@@ -149,7 +149,7 @@ extension URLRequest {
 }
 
 /// A response on its way into the cache: its content is gathered as it comes, up to a limit.
-struct CacheKeeping {
+struct CacheWriter {
     let cache: URLCache
     let request: URLRequest
     let response: HTTPURLResponse

@@ -28,7 +28,7 @@ final class HTTPLoad: Loader, @unchecked Sendable {
     /// Kept answers and their conditions.
     var stored: CachedURLResponse?
     var conditions = HTTPFields()
-    var keeping: CacheKeeping?
+    var keeping: CacheWriter?
     /// What a storage of the program's own gave for the request; `nil` where none was asked.
     var cookies: [HTTPCookie]?
 
@@ -174,7 +174,7 @@ final class HTTPLoad: Loader, @unchecked Sendable {
 
     private func send(_ body: HTTPTransport.RequestBody, _ source: (any UploadBody)?) {
         guard let url = self.request.url, let origin = self.origin else { return }
-        var order = ExchangeOrder(origin)
+        var order = ExchangeRequest(origin)
         order.origin.socketPath = self.core.configuration.unixSocketPath
         order.body = body
         if origin.scheme == .https {
@@ -210,8 +210,8 @@ final class HTTPLoad: Loader, @unchecked Sendable {
     }
 
     /// What the session adds to the request as it is now, without what is found out on the way.
-    var dressing: RequestDressing {
-        var dressing = RequestDressing(self.core.configuration)
+    var dressing: RequestBuilder {
+        var dressing = RequestBuilder(self.core.configuration)
         dressing.isAtFirstOrigin = self.core.isAtFirstOrigin(self.request, of: self.transfer.task)
         return dressing
     }
@@ -230,10 +230,10 @@ final class HTTPLoad: Loader, @unchecked Sendable {
         return RequestHead(method: method, target: target, fields: fields)
     }
 
-    private func secureOrder(_ origin: HTTPTransport.Origin) -> Result<SecureOrder, URLError> {
+    private func secureOrder(_ origin: HTTPTransport.Origin) -> Result<SecureSetup, URLError> {
         switch self.core.secureContext() {
         case .success(let context):
-            var secure = SecureOrder(context: context)
+            var secure = SecureSetup(context: context)
             secure.resumptionKey = "\(origin.host):\(origin.port)"
             secure.timeout = self.transfer.timeout(of: self.request)
             return .success(secure)

@@ -4,7 +4,7 @@ import HTTPTransport
 import HTTPTypes
 
 /// What a session adds to a request before it is sent: its own fields, cookies, and what every request needs.
-struct RequestDressing {
+struct RequestBuilder {
     private static let userAgent = "\(ProcessInfo.processInfo.processName) URLLoading/1"
 
     let configuration: URLSessionConfiguration

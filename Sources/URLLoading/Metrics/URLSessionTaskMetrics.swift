@@ -86,7 +86,7 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
     }
 
     private var exchange: ExchangeMetrics? { self.record.exchange }
-    private var connection: ConnectionFacts? { self.record.exchange?.connection }
+    private var connection: ConnectionMetadata? { self.record.exchange?.connection }
 
     /// As it was sent.
     open var request: URLRequest { self.record.request }

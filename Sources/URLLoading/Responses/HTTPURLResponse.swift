@@ -48,7 +48,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     }
 
     /// Brings back a response from where it was written to.
-    init(_ facts: ResponseFacts, statusCode: Int, httpVersion: String?, fields: [String: String]) {
+    init(_ facts: ResponseMetadata, statusCode: Int, httpVersion: String?, fields: [String: String]) {
         self.status = statusCode
         self.lines = []
         self.joined = Mutex(fields)
@@ -152,8 +152,8 @@ extension HTTPURLResponse {
         return Int64(first) ?? -1
     }
 
-    fileprivate static func facts(_ url: URL, _ lines: [HeaderField], contentIsEncoded: Bool) -> ResponseFacts {
-        ResponseFacts(
+    fileprivate static func facts(_ url: URL, _ lines: [HeaderField], contentIsEncoded: Bool) -> ResponseMetadata {
+        ResponseMetadata(
             url: url, contentType: self.value(of: "Content-Type", in: lines),
             expectedContentLength: contentIsEncoded ? -1 : self.length(lines),
             disposition: self.value(of: "Content-Disposition", in: lines))

@@ -6,19 +6,19 @@ import HTTPSemantics
 open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
     open class var supportsSecureCoding: Bool { true }
 
-    let facts: ResponseFacts
+    let facts: ResponseMetadata
 
     /// - Parameters:
     ///   - expectedContentLength: in bytes, or -1 where it is not known.
     ///   - name: of the text's encoding, as registered with IANA.
     public init(url: URL, mimeType: String?, expectedContentLength length: Int, textEncodingName name: String?) {
-        self.facts = ResponseFacts(
+        self.facts = ResponseMetadata(
             url: url, mimeType: mimeType, expectedContentLength: Int64(length), textEncodingName: name,
             disposition: nil)
         super.init()
     }
 
-    init(_ facts: ResponseFacts) {
+    init(_ facts: ResponseMetadata) {
         self.facts = facts
         super.init()
     }
@@ -58,7 +58,7 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
 }
 
 /// What is known of a response of any kind.
-struct ResponseFacts: Sendable {
+struct ResponseMetadata: Sendable {
     private enum Kind: Sendable {
         case given(mimeType: String?, textEncodingName: String?)
         /// Taken apart when it is asked for.
@@ -129,7 +129,7 @@ struct ResponseFacts: Sendable {
     }
 }
 
-extension ResponseFacts: Hashable {
+extension ResponseMetadata: Hashable {
     static func == (left: Self, right: Self) -> Bool {
         left.url == right.url && left.mimeType == right.mimeType
             && left.expectedContentLength == right.expectedContentLength
@@ -145,7 +145,7 @@ extension ResponseFacts: Hashable {
 
 /// A response in an archive.
 enum ResponseArchive {
-    static func write(_ facts: ResponseFacts, to coder: NSCoder) {
+    static func write(_ facts: ResponseMetadata, to coder: NSCoder) {
         coder.encode(facts.url.flatMap { NSURL(string: $0.absoluteString) }, forKey: "url")
         coder.encode(facts.mimeType.map { NSString(string: $0) }, forKey: "mimeType")
         coder.encode(facts.expectedContentLength, forKey: "expectedContentLength")
@@ -153,11 +153,11 @@ enum ResponseArchive {
         coder.encode(NSString(string: facts.suggestedFilename), forKey: "suggestedFilename")
     }
 
-    static func facts(_ coder: NSCoder) -> ResponseFacts? {
+    static func facts(_ coder: NSCoder) -> ResponseMetadata? {
         guard coder.allowsKeyedCoding else { return nil }
         let url = coder.decodeObject(of: NSURL.self, forKey: "url").flatMap(\.absoluteString)
         let name = self.text("suggestedFilename", in: coder) ?? ""
-        return ResponseFacts(
+        return ResponseMetadata(
             url: url.flatMap { URL(string: $0) }, mimeType: self.text("mimeType", in: coder),
             expectedContentLength: max(-1, coder.decodeInt64(forKey: "expectedContentLength")),
             textEncodingName: self.text("textEncodingName", in: coder),

@@ -20,7 +20,7 @@ final class SessionCore: Sendable {
 
     struct State {
         var phase = Phase.open
-        var delegate: DelegateFace?
+        var delegate: DelegateProxy?
         var tasks: [Int: URLSessionTask] = [:]
         var lastIdentifier = 0
         var label: String?
@@ -31,7 +31,7 @@ final class SessionCore: Sendable {
     /// The session's own: nobody changes it.
     let configuration: URLSessionConfiguration
     let pool: ConnectionPool
-    let line: DelegateLine
+    let line: DelegateQueue
     /// Those of the configuration.
     let protocolClasses: [URLProtocol.Type]
     /// The session of the program, which cannot be invalidated and asks the protocols that were registered.
@@ -53,7 +53,7 @@ final class SessionCore: Sendable {
         self.configuration = configuration
         self.protocolClasses = (configuration.protocolClasses ?? []).compactMap { $0 as? URLProtocol.Type }
         self.proxies = ProxyChoice(configuration)
-        let plainFields = RequestDressing(configuration).plainFields
+        let plainFields = RequestBuilder(configuration).plainFields
         self.plainFields = LoopState(plainFields)
         self.hasOwnAuthorization = plainFields.contains { $0.isNamed("authorization") }
         var settings = PoolSettings()
@@ -64,17 +64,17 @@ final class SessionCore: Sendable {
         if let resolve = configuration.resolve { settings.resolve = resolve }
         let pool = ConnectionPool(settings: settings)
         self.pool = pool
-        self.line = DelegateLine(queue, pool)
-        self.state = Mutex(State(delegate: delegate.map { DelegateFace($0) }))
+        self.line = DelegateQueue(queue, pool)
+        self.state = Mutex(State(delegate: delegate.map { DelegateProxy($0) }))
     }
 
     /// From now on this is the session of the program.
     func share() { self.sharing.store(true, ordering: .relaxed) }
 
-    var delegate: DelegateFace? { self.state.withLock { $0.delegate } }
+    var delegate: DelegateProxy? { self.state.withLock { $0.delegate } }
 
     /// The task's delegate, then the session's.
-    func faces(for task: URLSessionTask) -> [DelegateFace] {
+    func faces(for task: URLSessionTask) -> [DelegateProxy] {
         let (own, shared) = (task.facts.withLock { $0.delegate }, self.delegate)
         return own == nil && shared == nil ? [] : [own, shared].compactMap(\.self)
     }
@@ -215,20 +215,20 @@ extension SessionCore {
         _ answer: @escaping @Sendable (ChallengeAnswer) -> Void
     ) {
         let faces = self.faces(for: task)
-        var questions: [DelegateQuestion<ChallengeAnswer>] = []
+        var questions: [DelegateRequest<ChallengeAnswer>] = []
         if Self.sessionWide.contains(challenge.protectionSpace.authenticationMethod) {
             questions = faces.map { Self.sessionQuestion($0, challenge, session) }
         }
         questions += faces.map { Self.taskQuestion($0, challenge, task, session) }
-        let once = OnceAnswer(answer)
+        let once = OneShotHandler(answer)
         (challenge.sender as? ChallengeSender)?.answers(to: once)
         self.line.ask(questions) { once($0 ?? .none) }
     }
 
     private static func sessionQuestion(
-        _ face: DelegateFace, _ challenge: URLAuthenticationChallenge, _ session: URLSession
-    ) -> DelegateQuestion<ChallengeAnswer> {
-        DelegateQuestion(
+        _ face: DelegateProxy, _ challenge: URLAuthenticationChallenge, _ session: URLSession
+    ) -> DelegateRequest<ChallengeAnswer> {
+        DelegateRequest(
             face: face, method: .sessionChallenge, asyncMethod: .sessionChallengeAsync,
             call: { face, once in
                 face.delegate.urlSession(session, didReceive: challenge) { disposition, credential in
@@ -242,9 +242,9 @@ extension SessionCore {
     }
 
     private static func taskQuestion(
-        _ face: DelegateFace, _ challenge: URLAuthenticationChallenge, _ task: URLSessionTask, _ session: URLSession
-    ) -> DelegateQuestion<ChallengeAnswer> {
-        DelegateQuestion(
+        _ face: DelegateProxy, _ challenge: URLAuthenticationChallenge, _ task: URLSessionTask, _ session: URLSession
+    ) -> DelegateRequest<ChallengeAnswer> {
+        DelegateRequest(
             face: face, method: .taskChallenge, asyncMethod: .taskChallengeAsync,
             call: { face, once in
                 face.task?.urlSession(session, task: task, didReceive: challenge) { disposition, credential in
@@ -340,7 +340,7 @@ extension SessionCore {
     ///   - task: whose current request is the one to be sent.
     ///   - answer: called once, on any thread.
     func askForCookies(of task: URLSessionTask, _ answer: @escaping @Sendable ([HTTPCookie]) -> Void) {
-        let once = OnceAnswer<[HTTPCookie]?> { answer($0 ?? []) }
+        let once = OneShotHandler<[HTTPCookie]?> { answer($0 ?? []) }
         guard let storage = self.askedStorage else { return once(nil) }
         storage.getCookiesFor(task) { once($0) }
     }
@@ -349,13 +349,13 @@ extension SessionCore {
     func keepCookies(_ lines: [HeaderField], from url: URL, request: URLRequest, of task: URLSessionTask) {
         guard lines.contains(where: { $0.isNamed("set-cookie") }) else { return }
         guard let storage = self.askedStorage else {
-            return RequestDressing.keepCookies(lines, from: url, request: request, configuration: self.configuration)
+            return RequestBuilder.keepCookies(lines, from: url, request: request, configuration: self.configuration)
         }
         let policy = self.configuration.httpCookieAcceptPolicy
         let asks = CookieRequest(url, mainDocumentURL: request.mainDocumentURL)
         guard request.httpShouldHandleCookies, policy != .never, policy == .always || asks?.isSameSite == true
         else { return }
-        let cookies = RequestDressing.cookies(lines, from: url)
+        let cookies = RequestBuilder.cookies(lines, from: url)
         if !cookies.isEmpty { storage.storeCookies(cookies, for: task) }
     }
 }
@@ -378,7 +378,7 @@ extension SessionCore {
         _ answer: @escaping @Sendable (URLRequest?) -> Void
     ) {
         let questions = self.faces(for: task).map { face in
-            DelegateQuestion<URLRequest?>(
+            DelegateRequest<URLRequest?>(
                 face: face, method: .redirection, asyncMethod: .redirectionAsync,
                 call: { face, once in
                     face.task?.urlSession(
@@ -437,7 +437,7 @@ extension SessionCore {
     }
 }
 
-extension ConnectionDriving {
+extension ConnectionTaskDriver {
     /// How the connection is secured: the delegate is asked about the server, and for a certificate. From any thread.
     /// - Parameters:
     ///   - url: of the server, for the challenges.

@@ -251,7 +251,7 @@ extension URLSessionConfiguration {
 
 extension URLSession {
     func dataTask(
-        _ request: URLRequest, result: TransferResult, delegate: (any URLSessionTaskDelegate)? = nil
+        _ request: URLRequest, result: LoadResult, delegate: (any URLSessionTaskDelegate)? = nil
     ) -> URLSessionDataTask {
         let task = URLSessionDataTask(self.facts(request), of: self)
         self.begin(task, body: TaskBody(request), result: result, delegate)
@@ -259,7 +259,7 @@ extension URLSession {
     }
 
     func uploadTask(
-        _ request: URLRequest, body: TaskBody, result: TransferResult, delegate: (any URLSessionTaskDelegate)? = nil
+        _ request: URLRequest, body: TaskBody, result: LoadResult, delegate: (any URLSessionTaskDelegate)? = nil
     ) -> URLSessionUploadTask {
         let task = URLSessionUploadTask(self.facts(request), of: self)
         self.begin(task, body: body, result: result, delegate)
@@ -267,7 +267,7 @@ extension URLSession {
     }
 
     func downloadTask(
-        _ request: URLRequest, result: TransferResult, delegate: (any URLSessionTaskDelegate)? = nil
+        _ request: URLRequest, result: LoadResult, delegate: (any URLSessionTaskDelegate)? = nil
     ) -> URLSessionDownloadTask {
         let task = URLSessionDownloadTask(self.facts(request), of: self)
         self.begin(task, body: TaskBody(request), result: result, delegate)
@@ -275,7 +275,7 @@ extension URLSession {
     }
 
     func downloadTask(
-        resuming data: Data, result: TransferResult, delegate: (any URLSessionTaskDelegate)? = nil
+        resuming data: Data, result: LoadResult, delegate: (any URLSessionTaskDelegate)? = nil
     ) -> URLSessionDownloadTask {
         let resumption = DownloadResumption(data)
         let task = URLSessionDownloadTask(self.facts(resumption?.originalRequest), of: self)
@@ -290,7 +290,7 @@ extension URLSession {
     }
 
     func unsupportedUpload(
-        _ result: TransferResult, delegate: (any URLSessionTaskDelegate)? = nil
+        _ result: LoadResult, delegate: (any URLSessionTaskDelegate)? = nil
     ) -> URLSessionUploadTask {
         let task = URLSessionUploadTask(self.facts(nil), of: self)
         self.begin(task, body: .none, result: result, delegate).flaw = LoadFailure.error(
@@ -298,15 +298,15 @@ extension URLSession {
         return task
     }
 
-    func facts(_ request: URLRequest?) -> TaskFacts {
-        TaskFacts(identifier: self.core.nextIdentifier(), request: request)
+    func facts(_ request: URLRequest?) -> TaskMetadata {
+        TaskMetadata(identifier: self.core.nextIdentifier(), request: request)
     }
 
     @discardableResult
     private func begin(
-        _ task: URLSessionTask, body: TaskBody, result: TransferResult, _ delegate: (any URLSessionTaskDelegate)?
+        _ task: URLSessionTask, body: TaskBody, result: LoadResult, _ delegate: (any URLSessionTaskDelegate)?
     ) -> Transfer {
-        let face = delegate.map { DelegateFace($0) }
+        let face = delegate.map { DelegateProxy($0) }
         task.facts.withLock { facts in
             facts.expectedToSend = body.length(for: facts.originalRequest)
             facts.delegate = face
@@ -347,7 +347,7 @@ extension URLSession {
         self.streamTask(to: .unix(path: path))
     }
 
-    func streamTask(to place: StreamPlace) -> URLSessionStreamTask {
+    func streamTask(to place: StreamEndpoint) -> URLSessionStreamTask {
         let task = URLSessionStreamTask(self.facts(nil), of: self)
         let refusal = place.proxiedURL.flatMap { self.core.refusal(ofConnectionFor: $0, scheme: "stream") }
         self.drive(task, at: place.url, unless: place.flaw ?? refusal) { life in
@@ -372,14 +372,14 @@ extension URLSession {
     /// The connection of a data task that left HTTP becomes a stream task's, with the same number. On the loop of the
     /// session.
     func becomeStream(_ old: URLSessionDataTask, _ connection: UpgradedConnection) {
-        guard let loop = ConnectionLoops.next() else {
+        guard let loop = SharedLoops.next() else {
             connection.close()
             let record = old.transfer?.record ?? TaskMetricsRecord()
             old.use(nil)
             return self.core.tellEnd(of: old, Self.exhaustion(old.currentRequest?.url), record, session: self)
         }
         let task = URLSessionStreamTask(old.facts.withLock { $0 }, of: self)
-        let life = ConnectionLife(task, of: self, on: loop)
+        let life = ConnectionTaskState(task, of: self, on: loop)
         life.stage = .running
         if let record = old.transfer?.record { life.record = record }
         let driver = StreamConnection(life, at: old.currentRequest?.url)
@@ -401,13 +401,13 @@ extension URLSession {
     /// Gives a task its driver.
     private func drive(
         _ task: URLSessionTask, at url: URL?, unless flaw: URLError?,
-        _ make: (ConnectionLife) -> any ConnectionDriving
+        _ make: (ConnectionTaskState) -> any ConnectionTaskDriver
     ) {
         let flaw = flaw ?? self.core.refusal(of: url)
-        guard flaw == nil, let loop = ConnectionLoops.next() else {
+        guard flaw == nil, let loop = SharedLoops.next() else {
             return task.use(RefusedTask(task, of: self, flaw ?? Self.exhaustion(task.originalRequest?.url)))
         }
-        task.use(make(ConnectionLife(task, of: self, on: loop)))
+        task.use(make(ConnectionTaskState(task, of: self, on: loop)))
     }
 
     private static func exhaustion(_ url: URL?) -> URLError {

@@ -96,7 +96,7 @@ final class CapturedConnection: @unchecked Sendable {
 
     /// Waits until something is there, and copies up to `count` bytes of it.
     /// - Returns: how many; 0 at the end, -1 after a failure or when closed.
-    func read(into target: ForeignBytes.Target, count: Int) -> Int {
+    func read(into target: PointerBytes.Target, count: Int) -> Int {
         let (given, resumes) = self.condition.withLock { () -> (Int, Bool) in
             while self.taken == self.received.count, !self.isInputEnded, self.ending == nil, !self.isInputClosed {
                 self.condition.wait()
@@ -143,7 +143,7 @@ final class CapturedConnection: @unchecked Sendable {
 
     /// Waits until there is room, and takes up to `count` bytes.
     /// - Returns: how many; -1 after a failure, the end, or when closed.
-    func write(_ source: ForeignBytes.Source, count: Int) -> Int {
+    func write(_ source: PointerBytes.Source, count: Int) -> Int {
         let taken = self.condition.withLock { () -> Int in
             while self.room <= 0, self.ending == nil, !self.isOutputClosed { self.condition.wait() }
             guard self.ending == nil, !self.isOutputClosed else { return -1 }

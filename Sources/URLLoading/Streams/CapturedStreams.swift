@@ -47,7 +47,7 @@ final class CapturedInputStream: InputStream {
         self.connection.closeInput()
     }
 
-    override func read(_ buffer: ForeignBytes.Target, maxLength len: Int) -> Int {
+    override func read(_ buffer: PointerBytes.Target, maxLength len: Int) -> Int {
         guard self.lock.withLock({ self.phase == .open }) else { return -1 }
         let count = self.connection.read(into: buffer, count: len)
         self.lock.withLock { self.toldBytes = false }
@@ -56,7 +56,7 @@ final class CapturedInputStream: InputStream {
     }
 
     /// There is no buffer to be looked into.
-    override func getBuffer(_ buffer: ForeignBytes.TargetSlot, length len: ForeignBytes.CountSlot) -> Bool { false }
+    override func getBuffer(_ buffer: PointerBytes.TargetSlot, length len: PointerBytes.CountSlot) -> Bool { false }
 
     override var hasBytesAvailable: Bool { self.lock.withLock { self.phase == .open } && self.connection.hasBytes }
 
@@ -165,7 +165,7 @@ final class CapturedOutputStream: OutputStream {
         self.connection?.closeOutput()
     }
 
-    override func write(_ buffer: ForeignBytes.Source, maxLength len: Int) -> Int {
+    override func write(_ buffer: PointerBytes.Source, maxLength len: Int) -> Int {
         guard let connection = self.connection, self.lock.withLock({ self.phase == .open }) else { return -1 }
         let count = connection.write(buffer, count: len)
         self.lock.withLock { self.toldSpace = false }

@@ -7,7 +7,7 @@ import TLSEngine
 ///
 /// What is told by loaders happens on the session's event loop, and so does everything here that is not said to be for
 /// any thread.
-final class Transfer: TaskDriving, @unchecked Sendable {
+final class Transfer: TaskDriver, @unchecked Sendable {
     enum Stage {
         case waiting
         case loading
@@ -19,7 +19,7 @@ final class Transfer: TaskDriving, @unchecked Sendable {
     let session: URLSession
     /// Another one once a data task has become a download.
     private(set) var task: URLSessionTask
-    let result: TransferResult
+    let result: LoadResult
     private let body: TaskBody
     /// Why the task fails as soon as it is resumed; set before anybody has it.
     var flaw: URLError?
@@ -54,7 +54,7 @@ final class Transfer: TaskDriving, @unchecked Sendable {
     /// Whether pieces of content may be told as one: what a protocol of the program cut stays cut.
     var joinsPieces = true
 
-    init(_ task: URLSessionTask, of session: URLSession, body: TaskBody, result: TransferResult) {
+    init(_ task: URLSessionTask, of session: URLSession, body: TaskBody, result: LoadResult) {
         self.core = session.core
         self.session = session
         self.task = task
@@ -85,11 +85,11 @@ final class Transfer: TaskDriving, @unchecked Sendable {
         Duration(timeout: request.chosenTimeout ?? self.core.configuration.timeoutIntervalForRequest)
     }
 
-    var faces: [DelegateFace] { self.core.faces(for: self.task) }
+    var faces: [DelegateProxy] { self.core.faces(for: self.task) }
 
     /// The delegates that are told of the response, the content and a file's growth: of an awaited task its own alone, as
     /// FoundationNetworking does it, and of one with a completion handler none.
-    var contentFaces: [DelegateFace] {
+    var contentFaces: [DelegateProxy] {
         switch self.result {
         case .delegate: self.faces
         case .awaitedData, .lastingFile: self.task.facts.withLock { $0.delegate }.map { [$0] } ?? []
@@ -239,7 +239,7 @@ extension Transfer {
         guard let task = self.task as? URLSessionDataTask else { return answer(self, .allow) }
         let session = self.session
         let questions = self.contentFaces.map { face in
-            DelegateQuestion<URLSession.ResponseDisposition>(
+            DelegateRequest<URLSession.ResponseDisposition>(
                 face: face, method: .response, asyncMethod: .responseAsync,
                 call: { face, once in
                     face.data?.urlSession(session, dataTask: task, didReceive: response) { once($0) }
@@ -260,7 +260,7 @@ extension Transfer {
     func askBodyStream(_ answer: @escaping @Sendable (Carried<InputStream?>) -> Void) {
         let (task, session) = (self.task, self.session)
         let questions = self.faces.map { face in
-            DelegateQuestion<Carried<InputStream?>>(
+            DelegateRequest<Carried<InputStream?>>(
                 face: face, method: .newBodyStream, asyncMethod: .newBodyStreamAsync,
                 call: { face, once in
                     face.task?.urlSession(session, task: task) { stream in once(Carried(stream)) }
@@ -296,7 +296,7 @@ extension Transfer {
         guard self.result.isDelegate, let task = self.task as? URLSessionDataTask else { return answer(proposal) }
         let session = self.session
         let questions = self.faces.map { face in
-            DelegateQuestion<CachedURLResponse?>(
+            DelegateRequest<CachedURLResponse?>(
                 face: face, method: .cacheProposal, asyncMethod: .cacheProposalAsync,
                 call: { face, once in
                     face.data?.urlSession(session, dataTask: task, willCacheResponse: proposal) { once($0) }
@@ -438,7 +438,7 @@ extension Transfer {
     }
 
     private func tellResult(
-        _ result: TransferResult, _ sink: ContentSink, _ error: (any Error)?, _ faces: [DelegateFace]
+        _ result: LoadResult, _ sink: ContentSink, _ error: (any Error)?, _ faces: [DelegateProxy]
     ) {
         let response = self.response
         switch result {

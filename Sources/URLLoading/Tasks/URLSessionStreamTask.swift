@@ -115,7 +115,7 @@ extension URLSessionStreamTask {
 }
 
 /// Where a stream task connects to.
-enum StreamPlace: Sendable {
+enum StreamEndpoint: Sendable {
     case host(String, port: Int)
     case unix(path: String)
 

@@ -14,13 +14,13 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     public class var lowPriority: Float { NSURLSessionTaskPriorityLow }
     public class var highPriority: Float { NSURLSessionTaskPriorityHigh }
 
-    let facts: Mutex<TaskFacts>
+    let facts: Mutex<TaskMetadata>
     /// `nil` for a task that no session made.
     let session: URLSession?
     /// Set before anybody else has the task; dropped when that has nothing more to do, since it holds the task in turn.
-    private let driving = Mutex<(any TaskDriving)?>(nil)
+    private let driving = Mutex<(any TaskDriver)?>(nil)
 
-    init(_ facts: TaskFacts, of session: URLSession) {
+    init(_ facts: TaskMetadata, of session: URLSession) {
         self.facts = Mutex(facts)
         self.session = session
         super.init()
@@ -29,17 +29,17 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// A task that no session made: it is over, and does nothing.
     @available(*, deprecated, message: "Tasks are made by sessions.")
     public override init() {
-        var facts = TaskFacts(identifier: 0, request: nil)
+        var facts = TaskMetadata(identifier: 0, request: nil)
         facts.state = .completed
         self.facts = Mutex(facts)
         self.session = nil
         super.init()
     }
 
-    var driver: (any TaskDriving)? { self.driving.withLock { $0 } }
+    var driver: (any TaskDriver)? { self.driving.withLock { $0 } }
 
     /// - Parameter driver: `nil` lets go of the one there is.
-    func use(_ driver: (any TaskDriving)?) { self.driving.withLock { $0 = driver } }
+    func use(_ driver: (any TaskDriver)?) { self.driving.withLock { $0 = driver } }
 
     open override func copy() -> Any { self.copy(with: nil) }
     /// The task itself.
@@ -47,7 +47,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
     // MARK: What it tells
 
-    func tell<Value>(_ keyPath: KeyPath<URLSessionTask, Value>, _ body: (borrowing TaskFacts) -> Value) -> Value {
+    func tell<Value>(_ keyPath: KeyPath<URLSessionTask, Value>, _ body: (borrowing TaskMetadata) -> Value) -> Value {
         let registrar = self.facts.withLock { facts in
             if let registrar = facts.registrar { return registrar }
             let registrar = ObservationRegistrar()
@@ -59,7 +59,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     }
 
     func change<Value>(
-        _ keyPath: @autoclosure () -> KeyPath<URLSessionTask, Value>, _ body: (inout TaskFacts) -> Void
+        _ keyPath: @autoclosure () -> KeyPath<URLSessionTask, Value>, _ body: (inout TaskMetadata) -> Void
     ) {
         // `nil` where nobody has looked at anything that changes: there is nobody to tell.
         let registrar = self.facts.withLock { facts in
@@ -73,7 +73,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
     /// Changes what it likes where nobody looks: no property is observed, nor the progress.
     /// - Returns: whether it did.
-    func changeUnseen(_ body: (inout TaskFacts) -> Void) -> Bool {
+    func changeUnseen(_ body: (inout TaskMetadata) -> Void) -> Bool {
         self.facts.withLock { facts in
             guard facts.registrar == nil, facts.progress == nil else { return false }
             body(&facts)
@@ -115,7 +115,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     open var delegate: (any URLSessionTaskDelegate)? {
         get { self.facts.withLock { $0.delegate?.task } }
         set {
-            let face = newValue.map { DelegateFace($0) }
+            let face = newValue.map { DelegateProxy($0) }
             self.facts.withLock { if !$0.hasBegun, $0.state != .completed { $0.delegate = face } }
         }
     }
@@ -222,7 +222,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 extension URLSessionTask: Observable {}
 
 /// Does what a task is told, by the kind of task. Called from any thread.
-protocol TaskDriving: AnyObject, Sendable {
+protocol TaskDriver: AnyObject, Sendable {
     /// The task may go on, or begin.
     func resumed()
     /// Nothing more is to happen until `resumed`.
@@ -234,7 +234,7 @@ protocol TaskDriving: AnyObject, Sendable {
 }
 
 /// What a task tells of itself; read and written under the task's lock.
-struct TaskFacts {
+struct TaskMetadata {
     let identifier: Int
     var originalRequest: URLRequest?
     var currentRequest: URLRequest?
@@ -255,7 +255,7 @@ struct TaskFacts {
     var prefersIncrementalDelivery = true
     /// Whether it was resumed at some time.
     var hasBegun = false
-    var delegate: DelegateFace?
+    var delegate: DelegateProxy?
     var progress: TaskProgress?
     /// Made for who first looks at a property that can be observed.
     var registrar: ObservationRegistrar?
@@ -273,7 +273,7 @@ final class TaskProgress: @unchecked Sendable {
     private let sending: Progress?
     private let receiving: Progress
 
-    init(_ facts: borrowing TaskFacts, of task: URLSessionTask) {
+    init(_ facts: borrowing TaskMetadata, of task: URLSessionTask) {
         self.whole = Progress(totalUnitCount: 100)
         self.whole.kind = .file
         let sends = facts.expectedToSend != 0
@@ -288,7 +288,7 @@ final class TaskProgress: @unchecked Sendable {
     }
 
     /// Not under the lock of the task: handlers of the program may run.
-    func show(_ facts: borrowing TaskFacts) {
+    func show(_ facts: borrowing TaskMetadata) {
         if let sending {
             Self.set(
                 sending, done: facts.sent,
@@ -354,7 +354,7 @@ final class ResourceClock: @unchecked Sendable {
 }
 
 /// Who gets what a transfer brings.
-enum TransferResult: Sendable {
+enum LoadResult: Sendable {
     /// The delegate, message by message.
     case delegate
     /// A completion handler of a data or upload task.

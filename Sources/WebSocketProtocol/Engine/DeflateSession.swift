@@ -7,7 +7,7 @@ final class DeflateSession {
     /// What a sync flush ends with and the sender left out (§7.2.1).
     private static let tail: [UInt8] = [0x00, 0x00, 0xFF, 0xFF]
 
-    let share: DeflateShare
+    let share: DeflateContext
     private let policy: DeflatePolicy
     private let keepsInflater: Bool
     private let keepsDeflater: Bool
@@ -18,7 +18,7 @@ final class DeflateSession {
     private var isAtStart = true
     private var deflater: Deflater?
 
-    init(_ parameters: PermessageDeflateParameters, policy: DeflatePolicy, role: Role, share: DeflateShare) {
+    init(_ parameters: PermessageDeflateParameters, policy: DeflatePolicy, role: Role, share: DeflateContext) {
         self.share = share
         self.policy = policy
         let isServer = role == .server
@@ -34,7 +34,7 @@ final class DeflateSession {
     // MARK: Inflating
 
     /// Inflates into the share's output from offset `written` on, and advances `used` and `written`.
-    func inflate(_ input: RawSpan, used: inout Int, written: inout Int) -> InflateStop {
+    func inflate(_ input: RawSpan, used: inout Int, written: inout Int) -> InflateEnd {
         while true {
             let before = used
             let progress = self.step(input, &used, &written)
@@ -58,7 +58,7 @@ final class DeflateSession {
     /// senders forget an empty block that §7.2.1 wants, but nothing is missing.
     /// - Parameter tailGiven: bytes of the tail given before; 0 again when the message is complete.
     /// - Returns: `.needsInput` when the message is complete; a tail that completes nothing shows data cut short.
-    func finishMessage(tailGiven: inout Int, written: inout Int) -> InflateStop {
+    func finishMessage(tailGiven: inout Int, written: inout Int) -> InflateEnd {
         if !self.isAtStart || tailGiven > 0 {
             let stop = Self.tail.withRawSpan { self.inflate($0, used: &tailGiven, written: &written) }
             guard stop == .needsInput else { return stop }
@@ -123,12 +123,12 @@ final class DeflateSession {
 
 /// What all compressing connections of one thread share: inflaters and deflaters between uses, and scratch that none
 /// of them keeps anything in.
-package final class DeflateShare {
+package final class DeflateContext {
     /// Bytes inflated by one event at most.
     package static let outputCapacity = 64 << 10
 
     package let pool: DeflatePool
-    var output = [UInt8](repeating: 0, count: DeflateShare.outputCapacity)
+    var output = [UInt8](repeating: 0, count: DeflateContext.outputCapacity)
     /// Compressed bytes of the frame that is being written.
     var compressed: [UInt8] = []
 

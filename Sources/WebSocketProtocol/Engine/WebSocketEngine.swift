@@ -59,7 +59,7 @@ public struct WebSocketEngine: ~Copyable {
 
     /// Compresses and inflates from now on as agreed in the opening handshake.
     package mutating func startDeflate(
-        _ parameters: PermessageDeflateParameters, policy: DeflatePolicy, share: DeflateShare
+        _ parameters: PermessageDeflateParameters, policy: DeflatePolicy, share: DeflateContext
     ) {
         self.deflate = DeflateSession(parameters, policy: policy, role: self.role, share: share)
     }
@@ -278,13 +278,13 @@ extension WebSocketEngine {
     private static let mostInflatedAtOnce = 1 << 30
 
     /// Where more is to come out, but nothing is left over to be offered again, one byte stays behind for it.
-    private mutating func move(_ position: inout Int, to end: Int, of count: Int, _ stop: InflateStop) {
+    private mutating func move(_ position: inout Int, to end: Int, of count: Int, _ stop: InflateEnd) {
         self.holdsByteBack = stop == .outputFull && end == count && end > position
         position = self.holdsByteBack ? end - 1 : end
     }
 
     private mutating func inflated(
-        _ written: Int, _ share: DeflateShare, _ stop: InflateStop
+        _ written: Int, _ share: DeflateContext, _ stop: InflateEnd
     ) throws(PeerViolation) -> WebSocketEvent? {
         let room = self.messageLimit - self.messageLength
         let count = min(written, room)
@@ -327,7 +327,7 @@ extension WebSocketEngine {
     ///
     /// - Returns: where the compressed payload is, to be sent in the given one's place with RSV1 on a message's first
     ///   frame; `nil` to send it as it is.
-    package mutating func compress(startsMessage: Bool, endsMessage: Bool, _ payload: RawSpan) -> DeflateShare? {
+    package mutating func compress(startsMessage: Bool, endsMessage: Bool, _ payload: RawSpan) -> DeflateContext? {
         guard let deflate = self.deflate else { return nil }
         if startsMessage {
             self.sendsCompressed = deflate.isWorthIt(count: payload.byteCount, isWhole: endsMessage)
@@ -410,7 +410,7 @@ public struct DataChunk: Equatable, Sendable {
 }
 
 /// Why inflating stopped.
-enum InflateStop: Equatable {
+enum InflateEnd: Equatable {
     /// Everything that the input gives was written.
     case needsInput
     /// There may be more to come, even without further input.
@@ -424,7 +424,7 @@ enum InflateStop: Equatable {
 /// A Pong answers the ping whose payload it repeats (of several alike, the earliest), and every one before it: a peer
 /// may answer only the most recent (RFC 6455 §5.5.3). A Pong that repeats nothing waiting is unsolicited and means
 /// nothing.
-public struct PingLedger: Sendable {
+public struct PendingPings: Sendable {
     /// Pings that may wait at once.
     public static let limit = 1024
 

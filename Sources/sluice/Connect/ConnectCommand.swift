@@ -65,7 +65,7 @@ struct ConnectCommand: AsyncParsableCommand {
     var url: String
 
     @OptionGroup(title: "Input and output")
-    var carriage: ConnectCarriageOptions
+    var carriage: ConnectTransportOptions
 
     @OptionGroup(title: "WebSocket")
     var webSocket: ConnectWebSocketOptions
@@ -145,7 +145,7 @@ struct ConnectWebSocketOptions: ParsableArguments {
 }
 
 /// Options of `connect` about what goes in and out.
-struct ConnectCarriageOptions: ParsableArguments {
+struct ConnectTransportOptions: ParsableArguments {
     @Flag(help: "Send text messages, one for each line. The default on a WebSocket.")
     var text = false
 
@@ -230,7 +230,7 @@ struct OptionReader {
 
     mutating func value<Value>(_ option: String, _ text: String?, _ syntax: ValueSyntax<Value>) -> Value? {
         guard let text else { return nil }
-        do throws(TextFault) {
+        do throws(ValueSyntaxError) {
             return try syntax.parse(text)
         } catch {
             self.note(option, expected: error.expected, found: QuotedText.quoted(text), remedy: error.remedy)

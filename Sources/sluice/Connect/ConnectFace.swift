@@ -1,21 +1,21 @@
 import CommandLineText
 
 /// How `connect` shows what happens.
-protocol ConnectFace: Sendable {
+protocol ConnectOutput: Sendable {
     /// Returns when it is written: who awaits it lets a slow reader slow the peer.
     func tell(_ events: [ConnectEvent]) async throws(ConnectFailure)
     /// A line that is no event: an answer to a command, a warning. Safe to print.
     func note(_ text: String) async
 }
 
-extension ConnectFace {
+extension ConnectOutput {
     func tell(_ event: ConnectEvent) async throws(ConnectFailure) {
         try await self.tell([event])
     }
 }
 
 /// For a person at a terminal: what comes behind `<`, what is told of the connection behind `*`.
-struct TerminalFace: ConnectFace {
+struct TerminalOutput: ConnectOutput {
     let screen: Screen
     let voice: ConnectPlan.Voice
 
@@ -56,7 +56,7 @@ struct TerminalFace: ConnectFace {
 }
 
 /// Messages and bytes on standard output, everything else on standard error.
-struct PipeFace: ConnectFace {
+struct PipeOutput: ConnectOutput {
     let streams: StandardStreams
     /// Whether an end of line stands behind each message.
     let endsMessages: Bool
@@ -94,7 +94,7 @@ struct PipeFace: ConnectFace {
 }
 
 /// Every event as a line of JSON on standard output; failures on standard error too.
-struct JSONFace: ConnectFace {
+struct JSONOutput: ConnectOutput {
     let streams: StandardStreams
     let voice: ConnectPlan.Voice
 

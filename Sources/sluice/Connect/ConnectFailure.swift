@@ -112,7 +112,7 @@ extension ConnectFailure {
         }
     }
 
-    private static func remedy(_ kind: TransportFault.Kind, reaching url: EndpointURL) -> String {
+    private static func remedy(_ kind: TransportError.Kind, reaching url: EndpointURL) -> String {
         switch kind {
         case .ownResources: return "close other connections, or raise this machine's limits"
         case .unusableEndpoint: return "check what listens there, its queue, and who may connect to it"

@@ -28,13 +28,13 @@ protocol ConnectLink: Sendable {
     /// Ends at once.
     func abort()
 
-    var facts: ConnectionFacts { get }
+    var facts: ConnectionMetadata { get }
 
     /// What went wrong, once it is closed; `nil` when it ended in order.
     func failure(wasOpen: Bool) -> ConnectFailure?
 
     /// How it ended, once it is closed.
-    func closingFacts(by party: ClosingFacts.Party) -> ClosingFacts
+    func closingFacts(by party: ClosingMetadata.Party) -> ClosingMetadata
 }
 
 /// A stream of `connect`, with STARTTLS before anything else if that was asked for.
@@ -71,7 +71,7 @@ final class StreamLink: ConnectLink {
         guard let startTLS = self.startTLS else { return }
         Task {
             do throws(ConnectFailure) {
-                try await StartTLSTalk(task: task, url: self.plan.url).upgrade(startTLS)
+                try await StartTLSExchange(task: task, url: self.plan.url).upgrade(startTLS)
                 opened()
             } catch {
                 self.outcome.withLock { $0.failure = $0.failure ?? error }
@@ -125,7 +125,7 @@ final class StreamLink: ConnectLink {
 
     // MARK: What is known of it
 
-    var facts: ConnectionFacts { self.task.record.facts(url: "\(self.plan.url)") }
+    var facts: ConnectionMetadata { self.task.record.facts(url: "\(self.plan.url)") }
 
     func failure(wasOpen: Bool) -> ConnectFailure? {
         let (own, failure) = self.outcome.withLock { ($0.failure, $0.taskFailure) }
@@ -134,8 +134,8 @@ final class StreamLink: ConnectLink {
         return wasOpen ? ConnectFailure(failure) : ConnectFailure(opening: failure, of: self.plan.url)
     }
 
-    func closingFacts(by party: ClosingFacts.Party) -> ClosingFacts {
-        ClosingFacts(
+    func closingFacts(by party: ClosingMetadata.Party) -> ClosingMetadata {
+        ClosingMetadata(
             by: party, bytesReceived: self.task.record.bytesReceived, bytesSent: self.task.record.bytesSent)
     }
 }
@@ -219,7 +219,7 @@ final class MessageLink: ConnectLink {
 
     // MARK: What is known of it
 
-    var facts: ConnectionFacts {
+    var facts: ConnectionMetadata {
         var facts = self.task.record.facts(url: self.url)
         facts.response = self.task.response
         facts.subprotocol = self.task.subprotocol
@@ -235,8 +235,8 @@ final class MessageLink: ConnectLink {
         return wasOpen ? ConnectFailure(failure) : ConnectFailure(opening: failure, of: self.endpoint.url)
     }
 
-    func closingFacts(by party: ClosingFacts.Party) -> ClosingFacts {
-        ClosingFacts(
+    func closingFacts(by party: ClosingMetadata.Party) -> ClosingMetadata {
+        ClosingMetadata(
             by: party, code: self.task.closeCode?.rawValue,
             reason: self.task.closeReason.map { String(decoding: $0, as: UTF8.self) } ?? "",
             bytesReceived: self.task.record.bytesReceived, bytesSent: self.task.record.bytesSent)
@@ -377,7 +377,7 @@ struct OutgoingPieces {
 }
 
 /// Carries a `StartTLSDialogue` out on a stream, and the upgrade at its end.
-struct StartTLSTalk {
+struct StartTLSExchange {
     let task: StreamTask
     let url: EndpointURL
 

@@ -81,9 +81,9 @@ extension ConnectPlan {
 extension ConnectPlan {
     /// Reads what was typed.
     /// - Returns: `nil` where `reader` has problems that leave nothing to go on with.
-    /// - Throws: `UnusableFiles` for certificates, keys and files of headers.
+    /// - Throws: `UnreadableFiles` for certificates, keys and files of headers.
     init?(
-        _ text: String, _ carriage: ConnectCarriageOptions, _ webSocket: ConnectWebSocketOptions,
+        _ text: String, _ carriage: ConnectTransportOptions, _ webSocket: ConnectWebSocketOptions,
         _ security: ConnectTLSOptions, reading reader: inout OptionReader
     ) throws {
         guard let url = reader.value("URL", text, .endpointURL) else { return nil }
@@ -141,7 +141,7 @@ extension ConnectPlan {
         return .stream(target, StartTLS(mode: mode, settings: secure))
     }
 
-    private static func carriage(_ url: EndpointURL, _ options: ConnectCarriageOptions) -> Carriage {
+    private static func carriage(_ url: EndpointURL, _ options: ConnectTransportOptions) -> Carriage {
         guard url.scheme.speaksWebSocket else {
             if options.crlf { return .streamLines(end: "\r\n") }
             return options.lines ? .streamLines(end: "\n") : .bytes
@@ -150,7 +150,7 @@ extension ConnectPlan {
         return options.lines ? .binaryLines : .bytes
     }
 
-    private static func terms(_ url: EndpointURL, _ options: ConnectCarriageOptions, wait: Duration??)
+    private static func terms(_ url: EndpointURL, _ options: ConnectTransportOptions, wait: Duration??)
         -> Conversation.Terms
     {
         var terms = Conversation.Terms(carriesMessages: url.scheme.speaksWebSocket)
@@ -187,13 +187,13 @@ extension ConnectPlan {
                 remedy: "write it like --server-name localhost")
             return nil
         }
-        do throws(PlanFault) {
+        do throws(GatewayPlanError) {
             let configuration = try TLSMaterial.configuration(settings, speaksWebSocket: url.scheme.speaksWebSocket)
             var secure = SecureSettings(context: try TLSMaterial.context(configuration), serverName: verified)
             secure.timeout = timeout
             return secure
         } catch {
-            throw UnusableFiles("sluice: \(error)")
+            throw UnreadableFiles("sluice: \(error)")
         }
     }
 
@@ -235,7 +235,7 @@ extension ConnectPlan {
                 let bytes = try SystemFile.read(path, limit: 64 << 10)
                 return String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline).map(String.init)
             } catch {
-                throw UnusableFiles("sluice: --header: \(path): \(error)")
+                throw UnreadableFiles("sluice: --header: \(path): \(error)")
             }
         }
     }
@@ -246,7 +246,7 @@ struct ConnectConflicts {
     let url: EndpointURL
 
     func note(
-        _ carriage: ConnectCarriageOptions, _ webSocket: ConnectWebSocketOptions, _ security: ConnectTLSOptions,
+        _ carriage: ConnectTransportOptions, _ webSocket: ConnectWebSocketOptions, _ security: ConnectTLSOptions,
         in reader: inout OptionReader
     ) {
         let scheme = self.url.scheme
@@ -301,16 +301,17 @@ struct ConnectConflicts {
 extension ValueSyntax<HTTPField> {
     /// `Name: value`; an empty value is a value.
     static var headerField: ValueSyntax {
-        ValueSyntax { text throws(TextFault) in
+        ValueSyntax { text throws(ValueSyntaxError) in
             guard let colon = text.firstIndex(of: ":"), colon > text.startIndex else {
-                throw TextFault(expected: "a header as Name: value", remedy: "write it like 'Authorization: Bearer …'")
+                throw ValueSyntaxError(
+                    expected: "a header as Name: value", remedy: "write it like 'Authorization: Bearer …'")
             }
             let isSpace = { (character: Character) in character == " " || character == "\t" }
             let padded = text[text.index(after: colon)...].drop(while: isSpace)
             let value = String(padded.reversed().drop(while: isSpace).reversed())
             let field = HTTPField(String(text[..<colon]), value)
             guard field.isWellFormed else {
-                throw TextFault(
+                throw ValueSyntaxError(
                     expected: "a header whose name is letters, digits and !#$%&'*+-.^_`|~, without control characters")
             }
             return field
@@ -321,9 +322,9 @@ extension ValueSyntax<HTTPField> {
 extension ValueSyntax<CloseCode> {
     /// A code that a Close frame may carry.
     static var closeCode: ValueSyntax {
-        ValueSyntax { text throws(TextFault) in
+        ValueSyntax { text throws(ValueSyntaxError) in
             guard let number = UInt16(text), CloseCode(rawValue: number).isAllowedOnWire else {
-                throw TextFault(
+                throw ValueSyntaxError(
                     expected: "a close code: 1000 to 1003, 1007 to 1014 or 3000 to 4999",
                     remedy: "programs of one's own use 4000 to 4999")
             }
@@ -334,9 +335,9 @@ extension ValueSyntax<CloseCode> {
 
 extension ValueSyntax<String> {
     static var closeReason: ValueSyntax {
-        ValueSyntax { text throws(TextFault) in
+        ValueSyntax { text throws(ValueSyntaxError) in
             guard text.utf8.count <= ClosePayload.reasonLimit else {
-                throw TextFault(expected: "a close reason of at most \(ClosePayload.reasonLimit) bytes")
+                throw ValueSyntaxError(expected: "a close reason of at most \(ClosePayload.reasonLimit) bytes")
             }
             return text
         }

@@ -9,14 +9,14 @@ import WebSocketProtocol
 final class ConnectSession: Sendable {
     let plan: ConnectPlan
     let link: any ConnectLink
-    let face: any ConnectFace
+    let face: any ConnectOutput
     let outcome = ConnectOutcome()
     private let pulse = Pulse()
     private let events: AsyncStream<Conversation.Event>
     private let reports: AsyncStream<Conversation.Event>.Continuation
     private let closing = Mutex<(code: UInt16, reason: String)?>(nil)
 
-    init(plan: ConnectPlan, link: any ConnectLink, face: any ConnectFace) {
+    init(plan: ConnectPlan, link: any ConnectLink, face: any ConnectOutput) {
         self.plan = plan
         self.link = link
         self.face = face
@@ -225,10 +225,10 @@ struct ConnectRun {
         }
     }
 
-    private func face(_ streams: StandardStreams, _ screen: Screen?) -> any ConnectFace {
-        if let screen { return TerminalFace(screen: screen, voice: self.plan.voice) }
-        if self.plan.printsJSON { return JSONFace(streams: streams, voice: self.plan.voice) }
-        return PipeFace(
+    private func face(_ streams: StandardStreams, _ screen: Screen?) -> any ConnectOutput {
+        if let screen { return TerminalOutput(screen: screen, voice: self.plan.voice) }
+        if self.plan.printsJSON { return JSONOutput(streams: streams, voice: self.plan.voice) }
+        return PipeOutput(
             streams: streams, endsMessages: self.plan.speaksWebSocket && self.plan.writesLines, lineEnd: [0x0A],
             voice: self.plan.voice, guardsTerminal: Terminal.showsOutput)
     }
@@ -252,7 +252,7 @@ struct ConnectRun {
 enum ConnectEvent: Sendable {
     /// Before anything else.
     case connecting(String)
-    case opened(ConnectionFacts)
+    case opened(ConnectionMetadata)
     /// A text message, or with `--binary` unset nothing else to say of it.
     case text(String)
     /// A binary message.
@@ -264,7 +264,7 @@ enum ConnectEvent: Sendable {
     case pong(payload: String, roundTrip: Duration)
     /// The peer has finished sending on a stream.
     case ended
-    case closed(ClosingFacts)
+    case closed(ClosingMetadata)
     case failed(ConnectFailure)
 }
 

@@ -84,7 +84,7 @@ struct EventRecord: Encodable {
         self.remedy = remedy
     }
 
-    private init(_ facts: ConnectionFacts) {
+    private init(_ facts: ConnectionMetadata) {
         self.init(event: "opened", url: facts.url, status: facts.response?.status)
         self.peerAddress = facts.peerAddress
         self.localAddress = facts.localAddress
@@ -147,7 +147,7 @@ enum EventText {
 }
 
 /// How a connection ended in order, and what went over it.
-struct ClosingFacts: Sendable {
+struct ClosingMetadata: Sendable {
     enum Party: String, Sendable {
         case us, peer
     }
@@ -178,11 +178,11 @@ struct ClosingFacts: Sendable {
 }
 
 /// What is known of a connection that is open.
-struct ConnectionFacts: Sendable {
+struct ConnectionMetadata: Sendable {
     var url: String
     var localAddress: String?
     var peerAddress: String?
-    var tls: TLSFacts?
+    var tls: TLSMetadata?
     /// `nil` on a stream.
     var response: ResponseHead?
     var subprotocol: String?
@@ -209,9 +209,9 @@ struct ConnectionFacts: Sendable {
 
 extension TaskRecord {
     /// What the record knows of an open connection.
-    func facts(url: String) -> ConnectionFacts {
+    func facts(url: String) -> ConnectionMetadata {
         self.read { details in
-            ConnectionFacts(
+            ConnectionMetadata(
                 url: url, localAddress: details.localAddress?.description,
                 peerAddress: details.peerAddress?.description,
                 tls: details.tls)

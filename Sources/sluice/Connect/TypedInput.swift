@@ -55,7 +55,7 @@ struct TypedInput: ConnectInput {
     }
 
     private func entered(_ line: String, _ sender: AsyncStream<Entry>.Continuation) async {
-        do throws(CommandFault) {
+        do throws(CommandError) {
             switch try TypedLine(line) {
             case .message(let text): await self.queue(.send(self.outgoing(text)), sender)
             case .command(.binary(let bytes)): await self.queue(.send(.data(bytes)), sender)

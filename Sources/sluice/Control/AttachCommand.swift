@@ -116,7 +116,7 @@ struct AttachCommand: AsyncParsableCommand {
     }
 
     private func plan(
-        _ place: ConnectPlan.Attachment, _ wishes: Wishes, _ desk: ControlDesk
+        _ place: ConnectPlan.Attachment, _ wishes: Wishes, _ desk: CommandContext
     ) throws(ControlFailure) -> ConnectPlan {
         let standIn = place.isStream ? "tcp://gateway.invalid:1" : "ws://gateway.invalid/"
         guard let url = try? EndpointURL(place.connection.url ?? standIn) else {
@@ -199,7 +199,7 @@ final class AttachedLink: ConnectLink {
                 case .data(let bytes): try await task.send(.data(Data(bytes)))
                 }
             } catch {
-                throw .connectionLost(TransportFault(reported: error.localizedDescription))
+                throw .connectionLost(TransportError(reported: error.localizedDescription))
             }
             self.counts.withLock { $0.sent += UInt64(one.count) }
         }
@@ -239,9 +239,9 @@ final class AttachedLink: ConnectLink {
 
     // MARK: What is known of it
 
-    var facts: ConnectionFacts {
+    var facts: ConnectionMetadata {
         let one = self.place.connection
-        return ConnectionFacts(
+        return ConnectionMetadata(
             url: one.url ?? "", localAddress: one.localAddress, peerAddress: one.peerAddress,
             subprotocol: one.subprotocol)
     }
@@ -284,9 +284,9 @@ final class AttachedLink: ConnectLink {
         }
     }
 
-    func closingFacts(by party: ClosingFacts.Party) -> ClosingFacts {
+    func closingFacts(by party: ClosingMetadata.Party) -> ClosingMetadata {
         let counts = self.counts.withLock { $0 }
-        var facts = ClosingFacts(by: party, bytesReceived: counts.received, bytesSent: counts.sent)
+        var facts = ClosingMetadata(by: party, bytesReceived: counts.received, bytesSent: counts.sent)
         if self.outcome.withLock({ $0.isDetached }) {
             facts.detachedFrom = self.place.id
             return facts

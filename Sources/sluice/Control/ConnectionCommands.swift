@@ -79,7 +79,7 @@ struct CloseCommand: AsyncParsableCommand {
         ].compactMap(\.self)
     }
 
-    private func close(_ id: String, _ parameters: [ControlRequest.Parameter], _ desk: ControlDesk) async throws {
+    private func close(_ id: String, _ parameters: [ControlRequest.Parameter], _ desk: CommandContext) async throws {
         guard self.read || self.write else {
             let answer = try await desk.session.send(ControlRequest(.delete, ConnectionPath.one(id), parameters))
             return try await desk.show(answer, as: Connection.self) { one in
@@ -135,7 +135,7 @@ struct PingCommand: AsyncParsableCommand {
                 if turn > 0 { try await Task.sleep(for: plan.interval) }
                 let answer = try await desk.session.send(request)
                 try await desk.show(answer, as: PingAnswer.self) { answer in
-                    let time = FigureText.span(milliseconds: answer.rttMs)
+                    let time = QuantityText.span(milliseconds: answer.rttMs)
                     return ["\(TerminalText.line(self.id)): pong after \(time)"]
                 }
             }
@@ -274,7 +274,7 @@ struct SecurityOptions: ParsableArguments {
             do throws(SystemError) {
                 request.authorities = String(decoding: try SystemFile.read(ca, limit: 512 << 10), as: UTF8.self)
             } catch {
-                throw UnusableFiles("sluice: --ca: \(ca): \(error)")
+                throw UnreadableFiles("sluice: --ca: \(ca): \(error)")
             }
         }
         return request == TLSRequest() ? nil : request

@@ -55,7 +55,7 @@ extension ControlOptions {
     /// Runs a command: reads what was typed, all problems at once, then does it; what goes wrong becomes a line and an
     /// exit code.
     func run<Plan>(
-        reading read: (inout OptionReader) throws -> Plan?, _ body: (ControlDesk, Plan) async throws -> Void
+        reading read: (inout OptionReader) throws -> Plan?, _ body: (CommandContext, Plan) async throws -> Void
     ) async throws {
         try await Ending.reporting(problemsAs: ExitStatus.usage) {
             var reader = OptionReader()
@@ -65,7 +65,7 @@ extension ControlOptions {
             guard let address, let access, let plan, reader.problems.isEmpty else {
                 throw ConfigurationProblems(reader.problems)
             }
-            let desk = ControlDesk(
+            let desk = CommandContext(
                 session: ControlSession(address, access, agent: "sluice/\(Version.text)"), printsJSON: self.json,
                 colors: Terminal.wantsColors && !self.noColor)
             try await desk.reporting { try await body(desk, plan) }
@@ -73,7 +73,7 @@ extension ControlOptions {
     }
 
     /// For a command without options of its own that need reading.
-    func run(_ body: (ControlDesk) async throws -> Void) async throws {
+    func run(_ body: (CommandContext) async throws -> Void) async throws {
         try await self.run(reading: { _ in () }, { desk, _ in try await body(desk) })
     }
 
@@ -114,7 +114,7 @@ extension ControlOptions {
             do {
                 access.identity = try ClientIdentity(certificates: Data(chain), key: Data(secret))
             } catch {
-                throw UnusableFiles("sluice: --control-certificate: \(certificate): \(error)")
+                throw UnreadableFiles("sluice: --control-certificate: \(certificate): \(error)")
             }
         }
         return access
@@ -150,13 +150,13 @@ extension ControlOptions {
         do throws(SystemError) {
             return try SystemFile.read(path, limit: 1 << 20)
         } catch {
-            throw UnusableFiles("sluice: \(option): \(path): \(error)")
+            throw UnreadableFiles("sluice: \(option): \(path): \(error)")
         }
     }
 }
 
 /// What a command works with: the gateway on one side, standard output on the other.
-struct ControlDesk: Sendable {
+struct CommandContext: Sendable {
     let session: ControlSession
     let printsJSON: Bool
     let colors: Bool
@@ -189,7 +189,7 @@ struct ControlDesk: Sendable {
 
     /// The answer as JSON if that is wanted, else in lines for people.
     func show<Model: Decodable>(
-        _ answer: ControlAnswer, as type: Model.Type, _ lines: (Model) -> [String]
+        _ answer: ControlResponse, as type: Model.Type, _ lines: (Model) -> [String]
     ) async throws {
         if self.printsJSON { return try await self.print(json: answer.body) }
         try await self.print(lines(try answer.decoded(type)))

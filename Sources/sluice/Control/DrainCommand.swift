@@ -105,7 +105,7 @@ struct DrainCommand: AsyncParsableCommand {
 struct DrainWatch {
     private static let interval = Duration.milliseconds(200)
 
-    let desk: ControlDesk
+    let desk: CommandContext
     let id: String
 
     private var path: String { "/v1/drains/\(ControlRequest.segment(self.id))" }
@@ -135,7 +135,7 @@ struct DrainWatch {
         }
     }
 
-    private func finish(_ drain: Drain, _ answer: ControlAnswer, isOver: Bool) async throws {
+    private func finish(_ drain: Drain, _ answer: ControlResponse, isOver: Bool) async throws {
         if self.desk.printsJSON { return try await self.desk.print(json: answer.body) }
         try await self.desk.print((Terminal.showsOutput ? "\r\u{1B}[K" : "") + Self.text(drain))
     }

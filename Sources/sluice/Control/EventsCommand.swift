@@ -92,7 +92,7 @@ struct EventsCommand: AsyncParsableCommand {
         return Plan(request: request, count: count ?? .max)
     }
 
-    private func show(_ event: ServerSentEvent, _ desk: ControlDesk) async throws {
+    private func show(_ event: ServerSentEvent, _ desk: CommandContext) async throws {
         if desk.printsJSON { return try await desk.print(json: Data(event.data)) }
         guard let known = try? JSONDecoder().decode(Event.self, from: Data(event.data)) else {
             throw ControlFailure(.nonsense, "this is no event: \(String(decoding: event.data, as: UTF8.self))")

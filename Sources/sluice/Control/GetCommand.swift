@@ -61,7 +61,7 @@ struct GetCommand: AsyncParsableCommand {
     func run() async throws {
         try await self.control.run(reading: self.plan) { desk, plan in
             let interruption = self.transfer.background ? nil : try Interruption()
-            let answer = try await TransferBeginning(desk: desk, isFresh: self.fresh).begin(plan)
+            let answer = try await TransferStart(desk: desk, isFresh: self.fresh).begin(plan)
             let begun = try answer.decoded(Transfer.self)
             guard let interruption else { return try await desk.show(answer, as: Transfer.self) { [$0.id] } }
             let isShown = begun.destination == nil && !desk.printsJSON
@@ -72,7 +72,7 @@ struct GetCommand: AsyncParsableCommand {
         }
     }
 
-    private func plan(_ reader: inout OptionReader) throws -> TransferBeginning.Plan? {
+    private func plan(_ reader: inout OptionReader) throws -> TransferStart.Plan? {
         if self.control.json, self.output == TransferRun.standardOutput {
             reader.note("--output", expected: "a file where there is --json", found: "standard output")
         }
@@ -158,7 +158,7 @@ struct PutCommand: AsyncParsableCommand {
     func run() async throws {
         try await self.control.run(reading: self.plan) { desk, plan in
             let interruption = self.transfer.background ? nil : try Interruption()
-            let answer = try await TransferBeginning(desk: desk, isFresh: false).begin(plan)
+            let answer = try await TransferStart(desk: desk, isFresh: false).begin(plan)
             let begun = try answer.decoded(Transfer.self)
             guard let interruption else { return try await desk.show(answer, as: Transfer.self) { [$0.id] } }
             let isFromHere = self.resume == nil && !self.remote
@@ -168,7 +168,7 @@ struct PutCommand: AsyncParsableCommand {
         }
     }
 
-    private func plan(_ reader: inout OptionReader) throws -> TransferBeginning.Plan? {
+    private func plan(_ reader: inout OptionReader) throws -> TransferStart.Plan? {
         if self.control.json, self.output == TransferRun.standardOutput {
             reader.note("--output", expected: "a file where there is --json", found: "standard output")
         }
@@ -190,7 +190,7 @@ struct PutCommand: AsyncParsableCommand {
         return .begin(body)
     }
 
-    private static func check(_ file: String) throws(UnusableFiles) {
+    private static func check(_ file: String) throws(UnreadableFiles) {
         var isDirectory: ObjCBool = false
         let exists = FileManager.default.fileExists(atPath: file, isDirectory: &isDirectory)
         let reason =
@@ -199,7 +199,7 @@ struct PutCommand: AsyncParsableCommand {
             : isDirectory.boolValue
                 ? "it is a directory"
                 : !FileManager.default.isReadableFile(atPath: file) ? "it may not be read" : nil
-        if let reason { throw UnusableFiles("sluice: \(file): \(reason)") }
+        if let reason { throw UnreadableFiles("sluice: \(file): \(reason)") }
     }
 }
 
@@ -233,7 +233,7 @@ struct TransferOptions: ParsableArguments {
     @Flag(help: "Begin it, print its id, and leave it to itself.")
     var background = false
 
-    func apply(to request: inout TransferRequest, _ reader: inout OptionReader) throws(UnusableFiles) {
+    func apply(to request: inout TransferRequest, _ reader: inout OptionReader) throws(UnreadableFiles) {
         var headers: [String: String] = [:]
         for text in self.header {
             guard let field = reader.value("--header", text, ValueSyntax<HTTPField>.headerField) else { continue }
@@ -254,24 +254,24 @@ struct TransferOptions: ParsableArguments {
         do throws(SystemError) {
             request.authorities = String(decoding: try SystemFile.read(ca, limit: 512 << 10), as: UTF8.self)
         } catch {
-            throw UnusableFiles("sluice: --ca: \(ca): \(error)")
+            throw UnreadableFiles("sluice: --ca: \(ca): \(error)")
         }
     }
 }
 
 /// How `get` and `put` begin: with a transfer of their own, or with one that was begun before.
-struct TransferBeginning {
+struct TransferStart {
     enum Plan {
         case begin(TransferRequest)
         /// By its id.
         case goOn(String)
     }
 
-    let desk: ControlDesk
+    let desk: CommandContext
     /// Nothing of earlier attempts is to be used.
     let isFresh: Bool
 
-    func begin(_ plan: Plan) async throws(ControlFailure) -> ControlAnswer {
+    func begin(_ plan: Plan) async throws(ControlFailure) -> ControlResponse {
         switch plan {
         case .goOn(let id): return try await self.goOn(id)
         case .begin(let request):
@@ -301,7 +301,7 @@ struct TransferBeginning {
         return found
     }
 
-    private func goOn(_ id: String) async throws(ControlFailure) -> ControlAnswer {
+    private func goOn(_ id: String) async throws(ControlFailure) -> ControlResponse {
         let answer = try await self.desk.session.send(ControlRequest(.get, TransferText.path(id)))
         let one = try answer.decoded(Transfer.self)
         switch one.state {
@@ -325,7 +325,7 @@ struct TransferBeginning {
         }
     }
 
-    private func restart(_ id: String, fromBeginning: Bool) async throws(ControlFailure) -> ControlAnswer {
+    private func restart(_ id: String, fromBeginning: Bool) async throws(ControlFailure) -> ControlResponse {
         let body = TransferRestart(fromBeginning: fromBeginning ? true : nil)
         return try await self.desk.session.send(
             try ControlRequest(.post, TransferText.path(id) + ":restart", json: body))

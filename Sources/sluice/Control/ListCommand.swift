@@ -79,7 +79,7 @@ struct ListCommand: AsyncParsableCommand {
             interval: interval ?? .seconds(2))
     }
 
-    private static func list(_ listing: ConnectionListing, _ desk: ControlDesk) async throws {
+    private static func list(_ listing: ConnectionListing, _ desk: CommandContext) async throws {
         var pages = listing.pages(of: desk.session)
         var layout: TextTable.Layout?
         while let (answer, page) = try await pages.next() {
@@ -220,7 +220,7 @@ struct SelectionOptions: ParsableArguments {
 
 /// `sluice ls --watch`: the list, drawn anew again and again.
 struct ConnectionWatch {
-    let desk: ControlDesk
+    let desk: CommandContext
     let listing: ConnectionListing
     let interval: Duration
 

@@ -96,7 +96,7 @@ struct SendCommand: AsyncParsableCommand {
         SendRequest(data: Data(bytes).base64EncodedString())
     }
 
-    private func input(_ desk: ControlDesk) async throws -> SendRequest {
+    private func input(_ desk: CommandContext) async throws -> SendRequest {
         var all: [UInt8] = []
         reading: while true {
             switch await desk.streams.read() {
@@ -175,8 +175,8 @@ struct ReceiveCommand: AsyncParsableCommand {
     }
 
     /// - Returns: whether there may be more.
-    private func receive(_ request: ControlRequest, _ desk: ControlDesk) async throws -> Bool {
-        let answer: ControlAnswer
+    private func receive(_ request: ControlRequest, _ desk: CommandContext) async throws -> Bool {
+        let answer: ControlResponse
         do throws(ControlFailure) {
             answer = try await desk.session.send(request)
         } catch {

@@ -142,7 +142,7 @@ enum EntryAction {
     case delete(String, dryRun: Bool)
 
     /// - Parameter path: as `/v1/listeners`.
-    func perform(at path: String, _ desk: ControlDesk) async throws {
+    func perform(at path: String, _ desk: CommandContext) async throws {
         switch self {
         case .list:
             let answer = try await desk.session.send(ControlRequest(.get, path))
@@ -167,7 +167,7 @@ enum EntryAction {
 
     private static func change(
         _ method: ControlRequest.Method, _ path: String, _ name: String, _ body: [UInt8]?, dryRun: Bool,
-        _ desk: ControlDesk
+        _ desk: CommandContext
     ) async throws {
         let parameters = dryRun ? [ControlRequest.Parameter("dryRun", "true")] : []
         var request = ControlRequest(method, self.one(path, name), parameters)
@@ -248,7 +248,7 @@ struct EntryOptions: ParsableArguments {
         do throws(SystemError) {
             return .put(name, try SystemFile.read(put, limit: 1 << 20), dryRun: self.dryRun)
         } catch {
-            throw UnusableFiles("sluice: --put: \(put): \(error)")
+            throw UnreadableFiles("sluice: --put: \(put): \(error)")
         }
     }
 }

@@ -62,7 +62,7 @@ struct TapCommand: AsyncParsableCommand {
         return request
     }
 
-    private func show(_ event: ServerSentEvent, _ desk: ControlDesk) async throws {
+    private func show(_ event: ServerSentEvent, _ desk: CommandContext) async throws {
         if desk.printsJSON { return try await desk.print(json: Data(event.data)) }
         guard let record = try? JSONDecoder().decode(TapRecord.self, from: Data(event.data)) else {
             throw ControlFailure(.nonsense, "this is no piece of a tap")

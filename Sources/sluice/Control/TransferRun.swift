@@ -9,7 +9,7 @@ struct TransferRun {
     /// Stands for standard output.
     static let standardOutput = "-"
 
-    let desk: ControlDesk
+    let desk: CommandContext
     let watch: TransferWatch
     /// File here for what the server says; `nil`: it is not written.
     let output: String?
@@ -117,7 +117,7 @@ struct TransferWatch {
     /// How often a transfer is looked at that lost its body, to hear what became of it.
     private static let looksAfterLoss = 25
 
-    let desk: ControlDesk
+    let desk: CommandContext
     let id: String
     let upload: BodyUpload?
 
@@ -126,7 +126,7 @@ struct TransferWatch {
     /// A transfer, and the answer that showed it.
     struct Look: Sendable {
         let transfer: Transfer
-        let answer: ControlAnswer
+        let answer: ControlResponse
     }
 
     /// - Returns: the transfer, which is over.

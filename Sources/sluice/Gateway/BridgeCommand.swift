@@ -51,7 +51,7 @@ struct BridgeCommand: GatewayCommand {
     var target: String
 
     @OptionGroup(title: "Carrying bytes and messages")
-    var carriage: CarriageOptions
+    var carriage: TunnelOptions
 
     @OptionGroup(title: "TLS")
     var tls: TLSOptions
@@ -66,7 +66,7 @@ struct BridgeCommand: GatewayCommand {
         let located = try await Ending.reporting(problemsAs: ExitStatus.usage) { try self.request.read() }
         try await Ending.reporting {
             try ConfigurationFile.audit(located)
-            let terms = BridgeTerms(requiresTarget: self.process.requireTarget, isQuiet: self.process.quiet)
+            let terms = BridgeRunOptions(requiresTarget: self.process.requireTarget, isQuiet: self.process.quiet)
             try await sluice.run(located, source: .bridge(terms))
         }
     }
@@ -86,7 +86,7 @@ extension BridgeRequest {
 }
 
 /// What `sluice bridge` asks for beyond a configuration.
-struct BridgeTerms: Sendable, Equatable {
+struct BridgeRunOptions: Sendable, Equatable {
     /// Ends with exit code 69 unless the target can be reached at start.
     var requiresTarget: Bool
     /// Prints nothing on standard output.
@@ -94,7 +94,7 @@ struct BridgeTerms: Sendable, Equatable {
 }
 
 /// Options of a bridge about what it carries.
-struct CarriageOptions: ParsableArguments {
+struct TunnelOptions: ParsableArguments {
     @Option(
         parsing: .singleValue,
         help: ArgumentHelp(

@@ -92,7 +92,8 @@ private struct CheckReport: Encodable {
         self.ok = false
         switch error {
         case let error as ConfigurationProblems: self.problems = error.all.map(Self.problem)
-        case let error as UnusableFiles where !error.problems.isEmpty: self.problems = error.problems.map(Self.problem)
+        case let error as UnreadableFiles where !error.problems.isEmpty:
+            self.problems = error.problems.map(Self.problem)
         default: self.problems = [Problem(message: "\(error)", file: file)]
         }
     }
@@ -136,7 +137,7 @@ struct TargetProbe {
 }
 
 /// A configuration file, or files that it names, cannot be opened.
-struct UnusableFiles: Error, CustomStringConvertible {
+struct UnreadableFiles: Error, CustomStringConvertible {
     /// A line for each.
     let description: String
     /// The same one by one, where the files are named by a configuration.

@@ -5,7 +5,7 @@ import GatewayCore
 enum ConfigurationFile {
     /// Reads and checks the file at `path` and every file that it names. Used at start, by `check` and for each reload.
     ///
-    /// - Throws: `ConfigurationProblems` for its content, `UnusableFiles` when something cannot be opened.
+    /// - Throws: `ConfigurationProblems` for its content, `UnreadableFiles` when something cannot be opened.
     static func load(_ path: String) throws -> LocatedConfiguration {
         let located = try self.read(path)
         try self.audit(located)
@@ -14,7 +14,7 @@ enum ConfigurationFile {
 
     /// The same without looking at the files that it names.
     static func read(_ path: String) throws -> LocatedConfiguration {
-        if let fault = self.fault(path, .read) { throw UnusableFiles("\(path): \(self.text(of: fault))") }
+        if let fault = self.fault(path, .read) { throw UnreadableFiles("\(path): \(self.text(of: fault))") }
         do {
             let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
             let content = try handle.read(upToCount: ConfigurationReader.maximumFileSize + 1)
@@ -22,19 +22,19 @@ enum ConfigurationFile {
         } catch let error as ConfigurationProblems {
             throw error
         } catch {
-            throw UnusableFiles("\(path): cannot be read: \(error.localizedDescription)")
+            throw UnreadableFiles("\(path): cannot be read: \(error.localizedDescription)")
         }
     }
 
     /// Looks at the files that a configuration names: certificates, keys, passwords, key logs; and into those of TLS.
     ///
-    /// - Throws: `UnusableFiles` with a line for each that cannot be used.
+    /// - Throws: `UnreadableFiles` with a line for each that cannot be used.
     static func audit(_ located: LocatedConfiguration) throws {
         let unreadable = FileAudit.files(of: located).filter { self.fault($0.path, $0.use) != nil }.map(\.path)
         let problems =
             FileAudit(check: self.fault).problems(in: located)
             + MaterialAudit(located, except: Set(unreadable)).problems()
-        guard problems.isEmpty else { throw UnusableFiles(problems) }
+        guard problems.isEmpty else { throw UnreadableFiles(problems) }
     }
 
     /// How the configuration of `source` is read again, and its files looked at, while it runs.
@@ -46,7 +46,7 @@ enum ConfigurationFile {
         return terms
     }
 
-    private static func fault(_ path: String, _ use: FileUse) -> FileFault? {
+    private static func fault(_ path: String, _ use: FileUse) -> FileProblem? {
         let files = FileManager.default
         var isDirectory: ObjCBool = false
         guard files.fileExists(atPath: path, isDirectory: &isDirectory) else {
@@ -68,7 +68,7 @@ enum ConfigurationFile {
         return kind == .typeRegular
     }
 
-    private static func text(of fault: FileFault) -> String {
+    private static func text(of fault: FileProblem) -> String {
         switch fault {
         case .missing: "no such file"
         case .notPermitted: "may not be read by this user"
@@ -83,7 +83,7 @@ enum ConfigurationSource: Sendable {
     case builtIn(LogOverrides)
     /// A file, which a reload reads again, and what the command line puts over it each time.
     case file(String, overrides: LogOverrides)
-    case bridge(BridgeTerms)
+    case bridge(BridgeRunOptions)
 }
 
 extension ConfigurationSource {

@@ -176,14 +176,14 @@ struct GatewayStart {
     /// - Parameters:
     ///   - configuration: what `located` holds, with what the command line has changed in it.
     ///   - heard: is called with what the signals wish, on the first loop.
-    /// - Throws: `SystemError`, `PlanFault`, or what a required target said.
+    /// - Throws: `SystemError`, `GatewayPlanError`, or what a required target said.
     init(
         _ located: LocatedConfiguration, _ configuration: GatewayConfiguration, source: ConfigurationSource,
         log: TunnelLog,
         _ heard: @escaping @Sendable (ProcessSignals.Wish) -> Void
     ) async throws {
         let passed = ServiceSupervisor.takeListeningDescriptors().map {
-            PassedSocket(name: $0.name, descriptor: $0.descriptor)
+            ActivatedSocket(name: $0.name, descriptor: $0.descriptor)
         }
         self.group = try LoopGroup(count: configuration.loops ?? Machine.cores, lend: MainThread.shared.lend)
         let loops = self.group.loops
@@ -201,17 +201,17 @@ struct GatewayStart {
     }
 
     /// The control plane of the configuration, listening, and where.
-    /// - Throws: `PlanFault` when an address that was asked for cannot be had; the default one is then done without.
+    /// - Throws: `GatewayPlanError` when an address that was asked for cannot be had; the default one is then done without.
     private static func startControl(
         _ settings: ControlSettings, gateway: Gateway, configuration: RunningConfiguration, log: TunnelLog
-    ) async throws(PlanFault) -> (ControlServer?, String?) {
+    ) async throws(GatewayPlanError) -> (ControlServer?, String?) {
         guard settings.address != nil else { return (nil, nil) }
         let server = try ControlServer(
             settings, gateway: gateway, configuration: configuration, log: log, version: Version.text)
         if !settings.isLocal, settings.tls == nil {
             log.note("control plane without TLS: whoever is on the way can read its tokens", level: .warning)
         }
-        do throws(PlanFault) {
+        do throws(GatewayPlanError) {
             return (server, try await server.start())
         } catch {
             await server.stop()

@@ -31,7 +31,7 @@ enum Ending {
         } catch let problems as ConfigurationProblems {
             self.say("\(problems)")
             throw typed
-        } catch let files as UnusableFiles {
+        } catch let files as UnreadableFiles {
             self.say("\(files)")
             throw ExitStatus.configuration
         } catch let failure as StartFailure {

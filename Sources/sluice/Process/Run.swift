@@ -29,7 +29,7 @@ func run(_ located: LocatedConfiguration, source: ConfigurationSource) async thr
         up = try await GatewayStart(located, configuration, source: source, log: log) { events.add($0) }
     } catch let error as SystemError {
         throw StartFailure.refusedBySystem("\(error)")
-    } catch let error as PlanFault {
+    } catch let error as GatewayPlanError {
         throw StartFailure.refusedBySystem("\(error)")
     }
     note(descriptors, for: configuration, log: log)

@@ -4,7 +4,7 @@ import WebSocketProtocol
 /// Feeds an engine as a transport does: what it left over comes again in front of what follows.
 final class EngineFeed {
     private var engine: WebSocketEngine
-    private let share = DeflateShare()
+    private let share = DeflateContext()
     private var kept: [UInt8] = []
     private(set) var log = FrameLog()
     /// Most bytes that were left over.

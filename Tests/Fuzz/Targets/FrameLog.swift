@@ -2,13 +2,13 @@ import WebSocketProtocol
 
 /// Everything seen in a stream of frames, however it was cut: pieces of a frame are taken together.
 struct FrameLog: Equatable {
-    private(set) var marks: [FrameMark] = []
+    private(set) var marks: [FramePosition] = []
     /// Of all data, one behind the other.
     private(set) var payload: [UInt8] = []
 
     var hasEnded: Bool { self.marks.last?.isEnd == true }
     /// What a relay must see as the one who receives does.
-    var marksOfControl: [FrameMark] { self.marks.filter { !$0.isData } }
+    var marksOfControl: [FramePosition] { self.marks.filter { !$0.isData } }
 
     mutating func add(_ chunk: DataChunk, _ bytes: [UInt8]) {
         self.payload += bytes
@@ -25,7 +25,7 @@ struct FrameLog: Equatable {
                 endsMessage: chunk.endsMessage))
     }
 
-    mutating func add(_ mark: FrameMark) {
+    mutating func add(_ mark: FramePosition) {
         self.marks.append(mark)
     }
 }

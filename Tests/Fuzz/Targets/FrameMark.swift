@@ -1,7 +1,7 @@
 import WebSocketProtocol
 
 /// What was seen in a stream of frames, but for the payload of data.
-enum FrameMark: Equatable {
+enum FramePosition: Equatable {
     case data(MessageKind, count: Int, startsMessage: Bool, endsFrame: Bool, endsMessage: Bool)
     case ping([UInt8])
     case pong([UInt8])

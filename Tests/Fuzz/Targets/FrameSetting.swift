@@ -22,6 +22,6 @@ struct FrameSetting {
             default: nil
             }
         // More than one event inflates, so that messages of several occur; not much more, for the sake of time.
-        self.limit = byte >> 3 & 1 == 0 ? DeflateShare.outputCapacity + 1000 : 300
+        self.limit = byte >> 3 & 1 == 0 ? DeflateContext.outputCapacity + 1000 : 300
     }
 }

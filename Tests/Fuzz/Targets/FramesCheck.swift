@@ -44,7 +44,7 @@ enum FramesCheck {
         for piece in split.pieces(of: stream) { feed.feed(piece) }
         let inflated = feed.mostInflated
         try FuzzFault.expect(feed.mostKept <= self.mostKept, "\(split): \(feed.mostKept) kept")
-        try FuzzFault.expect(inflated <= DeflateShare.outputCapacity, "\(split): \(inflated) inflated at once")
+        try FuzzFault.expect(inflated <= DeflateContext.outputCapacity, "\(split): \(inflated) inflated at once")
         return feed.log
     }
 

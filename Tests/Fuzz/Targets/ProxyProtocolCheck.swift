@@ -19,7 +19,7 @@ enum ProxyProtocolCheck {
         }
     }
 
-    private static func answer(_ bytes: [UInt8], _ split: InputSplit) throws(FuzzFault) -> ProxyHeaderAnswer {
+    private static func answer(_ bytes: [UInt8], _ split: InputSplit) throws(FuzzFault) -> ProxyHeaderResult {
         let answers = bytes.withRawSpan { span in
             split.ends.map { self.decoder.decode(span.extracting(0..<$0)) }
         }

@@ -5,7 +5,7 @@ import WebSocketProtocol
 struct RelayFeed {
     /// What was seen besides data, and how many bytes had been passed on before it.
     struct Mark: Equatable {
-        let mark: FrameMark
+        let mark: FramePosition
         let place: Int
     }
 
@@ -16,7 +16,7 @@ struct RelayFeed {
 
         var hasEnded: Bool { self.marks.last?.mark.isEnd == true }
 
-        mutating func add(_ mark: FrameMark) {
+        mutating func add(_ mark: FramePosition) {
             self.marks.append(Mark(mark: mark, place: self.passedOn.count))
         }
     }
@@ -61,7 +61,7 @@ struct RelayFeed {
         self.keptByScanner = self.scanned.hasEnded ? [] : Array(bytes[position...])
     }
 
-    private mutating func pass(_ bytes: ArraySlice<UInt8>, _ mark: FrameMark) {
+    private mutating func pass(_ bytes: ArraySlice<UInt8>, _ mark: FramePosition) {
         self.scanned.passedOn += bytes
         self.scanned.add(mark)
     }

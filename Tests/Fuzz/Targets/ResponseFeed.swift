@@ -34,7 +34,7 @@ final class ResponseFeed: ExchangeConsumer, @unchecked Sendable {
         let channel = EmbeddedChannel(loop: loop)
         channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 80), promise: nil)
         let pool = ConnectionPool(settings: PoolSettings(), on: loop)
-        var order = ExchangeOrder(Origin(.http, host: "fuzz.test"))
+        var order = ExchangeRequest(Origin(.http, host: "fuzz.test"))
         order.idleTimeout = nil
         let exchange = pool.exchange(order, consumer: self)
         exchange.pull(.max)
@@ -45,7 +45,7 @@ final class ResponseFeed: ExchangeConsumer, @unchecked Sendable {
 
     // MARK: What is told
 
-    func connectionReady(_ facts: ConnectionFacts) {}
+    func connectionReady(_ facts: ConnectionMetadata) {}
     func bodySent(_ count: Int) {}
     func informationalHeadReceived(_ head: ResponseHead) {}
     func headReceived(_ head: ResponseHead, framing: ResponseFraming) {}

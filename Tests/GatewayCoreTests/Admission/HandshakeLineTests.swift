@@ -9,7 +9,7 @@ struct HandshakeLineTests {
     }
 
     @Test func limitsThoseAtOnceAndKeepsTheOrderOfTheOthers() {
-        var line = HandshakeLine()
+        var line = HandshakeQueueSettings()
         #expect(line.arrived(1, limit: 2, at: self.instant(0)) == true)
         #expect(line.arrived(2, limit: 2, at: self.instant(0)) == true)
         #expect(line.arrived(3, limit: 2, at: self.instant(0)) == false)
@@ -26,7 +26,7 @@ struct HandshakeLineTests {
     }
 
     @Test func nobodyOvertakesThoseWhoWait() {
-        var line = HandshakeLine()
+        var line = HandshakeQueueSettings()
         _ = line.arrived(1, limit: 1, at: self.instant(0))
         _ = line.arrived(2, limit: 1, at: self.instant(0))
         line.left(1)
@@ -35,7 +35,7 @@ struct HandshakeLineTests {
     }
 
     @Test func whoGaveUpWaitingIsPassedOver() {
-        var line = HandshakeLine()
+        var line = HandshakeQueueSettings()
         for identifier: UInt64 in 1...4 { _ = line.arrived(identifier, limit: 1, at: self.instant(0)) }
         line.left(3)
         line.left(2)
@@ -44,7 +44,7 @@ struct HandshakeLineTests {
     }
 
     @Test func aSlowHandshakeHasAllItsTimeUntilSomeoneWaits() {
-        var line = HandshakeLine()
+        var line = HandshakeQueueSettings()
         _ = line.arrived(1, limit: 1, at: self.instant(0))
         #expect(line.nextDeadline == nil)
         #expect(line.overdue(at: self.instant(100)) == nil)

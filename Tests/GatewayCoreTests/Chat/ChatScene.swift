@@ -1,5 +1,6 @@
 import GatewayCore
 import SessionTasks
+import SimulatedNetwork
 import StreamTransport
 import TestSupport
 import Testing
@@ -40,7 +41,7 @@ final class ChatScene {
         self.scene.run(until: condition)
     }
 
-    private func clients(on loop: Int, _ route: String) -> [TunnelLink] {
+    private func clients(on loop: Int, _ route: String) -> [RelayEndpoint] {
         self.gateway.parts[loop].clients(ofRoute: route)
     }
 
@@ -78,7 +79,7 @@ final class ChatScene {
     }
 
     /// The gateway's task of the client that came to this loop last.
-    func task(on loop: Int, route: String = "chat") throws -> TunnelLink {
+    func task(on loop: Int, route: String = "chat") throws -> RelayEndpoint {
         try #require(self.clients(on: loop, route).last)
     }
 

@@ -31,7 +31,7 @@ struct AddressTests {
     }
 
     @Test func namesTheBlockThatAnAddressInItProbablyMeant() {
-        let fault = TextFault(
+        let fault = ValueSyntaxError(
             expected: "a block whose address has no bits behind the prefix", remedy: "write 10.0.0.0/8")
         #expect(throws: fault) { try ValueSyntax<AddressBlock>.addressBlock.parse("10.1.2.3/8") }
     }

@@ -22,7 +22,7 @@ struct PatternTests {
         "/" + String(repeating: "a", count: 1024),
     ])
     func refusesOtherPaths(text: String) {
-        #expect(throws: TextFault.self) { try PathPattern(parsing: text) }
+        #expect(throws: ValueSyntaxError.self) { try PathPattern(parsing: text) }
     }
 
     @Test func matchesOneLabelBeforeAWildcardsSuffix() throws {
@@ -38,7 +38,7 @@ struct PatternTests {
 
     @Test(arguments: ["", "*", "*.", "a.*.b", "**.a", "host:80", "http://host", "a b", "*.1.2.3.4"])
     func refusesOtherHosts(text: String) {
-        #expect(throws: TextFault.self) { try ValueSyntax<HostPattern>.hostPattern.parse(text) }
+        #expect(throws: ValueSyntaxError.self) { try ValueSyntax<HostPattern>.hostPattern.parse(text) }
     }
 
     @Test(arguments: [
@@ -55,7 +55,7 @@ struct PatternTests {
         "", "example.com", "https://", "https://a/", "https://a/b", "https://a:x", "https://u@a", "**", "NULL", "*://a",
     ])
     func refusesOtherOrigins(text: String) {
-        #expect(throws: TextFault.self) { try ValueSyntax<OriginPattern>.originPattern.parse(text) }
+        #expect(throws: ValueSyntaxError.self) { try ValueSyntax<OriginPattern>.originPattern.parse(text) }
     }
 
     @Test(arguments: [
@@ -63,7 +63,7 @@ struct PatternTests {
         "a: \u{7F}",
     ])
     func refusesHeadersThatAreNotForOthersToSet(line: String) {
-        #expect(throws: TextFault.self) { try ValueSyntax<ExtraHeader>.headerLine.parse(line) }
+        #expect(throws: ValueSyntaxError.self) { try ValueSyntax<ExtraHeader>.headerLine.parse(line) }
     }
 
     @Test func readsAHeaderLine() throws {

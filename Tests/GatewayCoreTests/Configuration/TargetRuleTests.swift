@@ -85,6 +85,6 @@ struct TargetRuleTests {
         "example.com:", "[::1", "unix://run", "unix:///a/../b", "http://example.com", "*", "fd00::/8:443",
     ])
     func refusesWhatIsNoTarget(_ text: String) {
-        #expect(throws: TextFault.self) { try ValueSyntax<TargetRule>.targetRule.parse(text) }
+        #expect(throws: ValueSyntaxError.self) { try ValueSyntax<TargetRule>.targetRule.parse(text) }
     }
 }

@@ -36,7 +36,7 @@ struct URLTests {
         "ws://" + String(repeating: "a", count: 4092),
     ])
     func refusesWhatIsNoEndpoint(text: String) {
-        #expect(throws: TextFault.self) { try EndpointURL(text) }
+        #expect(throws: ValueSyntaxError.self) { try EndpointURL(text) }
     }
 
     @Test func writesTheHostFieldWithoutTheStandardPort() throws {
@@ -93,6 +93,6 @@ struct URLTests {
         "unix://", "ws+systemd://", "ws+systemd://a/b c", "ws+systemd://-a", "tcp+systemd://99999", "unix:///run/é",
     ])
     func refusesWhatNobodyCanListenOn(text: String) {
-        #expect(throws: TextFault.self) { try ListenURL(text) }
+        #expect(throws: ValueSyntaxError.self) { try ListenURL(text) }
     }
 }

@@ -44,19 +44,20 @@ struct ValueSyntaxTests {
     }
 
     @Test func refusesANumberOutsideItsRangeByNamingTheRange() {
-        #expect(throws: TextFault(expected: "a whole number from 1 to 9")) {
+        #expect(throws: ValueSyntaxError(expected: "a whole number from 1 to 9")) {
             try ValueSyntax<Int>.integer(1...9).parse("10")
         }
-        #expect(throws: TextFault(expected: "a duration from 1s to 1m")) {
+        #expect(throws: ValueSyntaxError(expected: "a duration from 1s to 1m")) {
             try ValueSyntax<Duration>.duration(.seconds(1) ... .seconds(60)).parse("61s")
         }
-        #expect(throws: TextFault(expected: "a size from 1KiB to 1MiB")) {
+        #expect(throws: ValueSyntaxError(expected: "a size from 1KiB to 1MiB")) {
             try ValueSyntax<Int>.size(1024...1_048_576).parse("1023")
         }
     }
 
     @Test func suggestsTheUnitOfABareNumber() {
-        let expected = TextFault(expected: "a duration from 1s to 1m, or none", remedy: "add a unit: 25s is seconds")
+        let expected = ValueSyntaxError(
+            expected: "a duration from 1s to 1m, or none", remedy: "add a unit: 25s is seconds")
         #expect(throws: expected) {
             try ValueSyntax<Duration>.duration(.seconds(1) ... .seconds(60)).orNone.parse("25")
         }
@@ -65,7 +66,7 @@ struct ValueSyntaxTests {
     @Test func readsNoneOnlyWhereItIsOffered() throws {
         #expect(try ValueSyntax<Int>.integer(1...9).orNone.parse("none") == nil)
         #expect(try ValueSyntax<Int>.integer(1...9).orNone.parse("3") == 3)
-        #expect(throws: TextFault.self) { try ValueSyntax<Int>.integer(1...9).parse("none") }
+        #expect(throws: ValueSyntaxError.self) { try ValueSyntax<Int>.integer(1...9).parse("none") }
     }
 
     @Test(arguments: [("0660", 0o660), ("660", 0o660), ("0o600", 0o600), ("0777", 0o777), ("000", 0)])
@@ -75,23 +76,23 @@ struct ValueSyntaxTests {
 
     @Test(arguments: ["", "0o", "8", "0680", "1777", "07777", "rw-rw----", "-660"])
     func refusesOtherPermissions(text: String) {
-        #expect(throws: TextFault.self) { try ValueSyntax<UInt32>.permissions.parse(text) }
+        #expect(throws: ValueSyntaxError.self) { try ValueSyntax<UInt32>.permissions.parse(text) }
     }
 
     @Test func readsRates() throws {
         #expect(try ValueSyntax<Int>.rate(1...1000).parse("500/s") == 500)
         for text in ["500", "500/m", "0/s", "1001/s", "/s", "5 /s"] {
-            #expect(throws: TextFault.self, "\(text)") { try ValueSyntax<Int>.rate(1...1000).parse(text) }
+            #expect(throws: ValueSyntaxError.self, "\(text)") { try ValueSyntax<Int>.rate(1...1000).parse(text) }
         }
     }
 
     @Test(arguments: ["yes", "on", "True", "1", ""])
     func takesOnlyTrueAndFalseForATruth(text: String) {
-        #expect(throws: TextFault(expected: "true or false")) { try ValueSyntax<Bool>.boolean.parse(text) }
+        #expect(throws: ValueSyntaxError(expected: "true or false")) { try ValueSyntax<Bool>.boolean.parse(text) }
     }
 
     @Test func suggestsTheNearestWordOfAChoice() {
-        let fault = TextFault(
+        let fault = ValueSyntaxError(
             expected: "one of binary, text, lines, length-prefixed, base64", remedy: "did you mean length-prefixed?")
         #expect(throws: fault) { try ValueSyntax<Framing>.choice.parse("length-prefix") }
     }
@@ -112,6 +113,6 @@ struct ValueSyntaxTests {
         "sha256/47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU=", "e3b0", "sha1/AAAA", "sha256/====",
     ])
     func refusesOtherPins(text: String) {
-        #expect(throws: TextFault.self) { try ValueSyntax<PublicKeyPin>.publicKeyPin.parse(text) }
+        #expect(throws: ValueSyntaxError.self) { try ValueSyntax<PublicKeyPin>.publicKeyPin.parse(text) }
     }
 }

@@ -3,8 +3,8 @@ import Testing
 
 @Suite("The journal of events")
 struct EventJournalTests {
-    private func journal(of count: Int, limit: Int = 4) -> EventJournal {
-        let journal = EventJournal(limit: limit)
+    private func journal(of count: Int, limit: Int = 4) -> EventLog {
+        let journal = EventLog(limit: limit)
         for _ in 0..<count { journal.publish(GatewayEvent(.opened)) }
         return journal
     }
@@ -66,7 +66,7 @@ struct EventJournalTests {
     }
 
     @Test func tellsOfAFloodOnce() {
-        let journal = EventJournal()
+        let journal = EventLog()
         for _ in 0..<100 { journal.limitHit("client-limit", listener: "web") }
         journal.limitHit("accept-rate", listener: "web")
         #expect(journal.events(after: 0).events.map(\.reason) == ["client-limit", "accept-rate"])

@@ -4,14 +4,14 @@ import Testing
 
 @Suite("What is counted")
 struct GatewayFiguresTests {
-    private func figures(routes: [String]) -> GatewayFigures {
-        var figures = GatewayFigures()
+    private func figures(routes: [String]) -> GatewayMetrics {
+        var figures = GatewayMetrics()
         for route in routes {
-            var sums = TrafficSums()
+            var sums = TrafficMetrics()
             sums.connections = 1
             figures.sums[route] = sums
             for stage in [TaskStage.open, .closing] {
-                let group = GatewayFigures.Group(route: route, kind: .stream, isAccepted: true, stage: stage)
+                let group = GatewayMetrics.Group(route: route, kind: .stream, isAccepted: true, stage: stage)
                 figures.live[group] = 2
             }
         }
@@ -19,7 +19,7 @@ struct GatewayFiguresTests {
     }
 
     @Test func asManyRoutesAsAreToldApartStayAsTheyAre() {
-        let routes = (1...GatewayFigures.routeLimit).map { "r\($0)" }
+        let routes = (1...GatewayMetrics.routeLimit).map { "r\($0)" }
         let bounded = self.figures(routes: routes).bounded(preferring: [])
         #expect(Set(bounded.sums.keys) == Set(routes))
     }
@@ -27,12 +27,12 @@ struct GatewayFiguresTests {
     @Test func whatIsBeyondCountsTogetherAndIsNotLost() {
         let routes = (1...1000).map { "r\($0)" }
         let bounded = self.figures(routes: routes).bounded(preferring: ["r1000", "r999", "gone"])
-        #expect(bounded.sums.count == GatewayFigures.routeLimit + 1)
+        #expect(bounded.sums.count == GatewayMetrics.routeLimit + 1)
         #expect(bounded.sums["r1000"]?.connections == 1)
         #expect(bounded.sums["r999"]?.connections == 1)
-        #expect(bounded.sums["other"]?.connections == UInt64(1000 - GatewayFigures.routeLimit))
+        #expect(bounded.sums["other"]?.connections == UInt64(1000 - GatewayMetrics.routeLimit))
         #expect(bounded.sums.values.reduce(0) { $0 + $1.connections } == 1000)
         #expect(bounded.live.values.reduce(0, +) == 4000)
-        #expect(Set(bounded.live.keys.map(\.route)).count == GatewayFigures.routeLimit + 1)
+        #expect(Set(bounded.live.keys.map(\.route)).count == GatewayMetrics.routeLimit + 1)
     }
 }

@@ -11,13 +11,13 @@ struct DrainTimetableTests {
 
     private static func timetable(
         _ count: Int, rate: Double, jitter: Duration = .zero, seed: UInt64 = 1
-    ) -> DrainTimetable {
+    ) -> DrainTimes {
         var random = SeededGenerator(seed: seed)
-        return DrainTimetable(count: count, rate: rate, jitter: jitter, began: self.at(0), using: &random)
+        return DrainTimes(count: count, rate: rate, jitter: jitter, began: self.at(0), using: &random)
     }
 
     /// Every index with its time, in the order in which they are told.
-    private static func turns(_ timetable: DrainTimetable) -> [(index: Int, time: MonotonicInstant)] {
+    private static func turns(_ timetable: DrainTimes) -> [(index: Int, time: MonotonicInstant)] {
         var timetable = timetable
         var turns: [(Int, MonotonicInstant)] = []
         while let next = timetable.next, let index = timetable.takeDue(at: next) { turns.append((index, next)) }

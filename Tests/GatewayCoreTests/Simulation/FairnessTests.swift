@@ -1,6 +1,7 @@
 import ByteKernels
 import GatewayCore
 import SessionTasks
+import SimulatedNetwork
 import StreamTransport
 import TestSupport
 import Testing
@@ -64,7 +65,7 @@ struct FairnessTests {
     /// A message of 1 MiB of zeros.
     private static let bomb: [UInt8] = {
         var engine = WebSocketEngine(role: .client, maximumMessageSize: nil)
-        engine.startDeflate(PermessageDeflateParameters(), policy: DeflatePolicy(level: 9), share: DeflateShare())
+        engine.startDeflate(PermessageDeflateParameters(), policy: DeflatePolicy(level: 9), share: DeflateContext())
         let zeros = [UInt8](repeating: 0, count: 1 << 20)
         let share = zeros.withRawSpan { engine.compress(startsMessage: true, endsMessage: true, $0) }
         return share?.withCompressed { Self.masked(0xC2, [UInt8]($0)) } ?? []

@@ -1,4 +1,5 @@
 import GatewayCore
+import SimulatedNetwork
 import StreamTransport
 import TestSupport
 import Testing
@@ -378,7 +379,9 @@ struct GatewayBehaviourTests {
         #expect(Set(watched.map(\.name)).isSuperset(of: ["UpstreamAttempt", "StreamTask", "WebSocketTask"]))
         #expect(scene.run { clients.allSatisfy { $0.failure == .reset } })
         scene.finish()
-        #expect(watched.filter { $0.object != nil && !["LoopTimer", "LoopTally"].contains($0.name) }.map(\.name) == [])
+        #expect(
+            watched.filter { $0.object != nil && !["LoopTimer", "LoopTaskMetrics"].contains($0.name) }.map(\.name) == []
+        )
     }
 
     @Test func nothingIsLeftInMemoryOfWhatIsOver() throws {
@@ -422,7 +425,8 @@ struct GatewayBehaviourTests {
                 "Tunnel", "TunnelEnd", "StreamTask", "WebSocketTask", "SocketConnection", "TunnelSession",
             ]))
         // A timer that was given up may stay in the queue for a while, without its owner.
-        let left = watched.filter { $0.object != nil && !["LoopTimer", "LoopTally"].contains($0.name) }.map(\.name)
+        let left = watched.filter { $0.object != nil && !["LoopTimer", "LoopTaskMetrics"].contains($0.name) }.map(
+            \.name)
         #expect(scene.gateway.parts[0].loop.timerCount <= 128)
         #expect(left.isEmpty, "\(Dictionary(left.map { ($0, 1) }, uniquingKeysWith: +))")
         scene.finish()

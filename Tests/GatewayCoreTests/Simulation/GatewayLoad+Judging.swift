@@ -91,7 +91,7 @@ extension GatewayLoad {
         self.judgeLeftovers(self.upstream, "the upstream")
         self.complaints += self.network.misuses
         // The tally belongs to the loop, which outlives the gateway.
-        let held = self.watched.filter { $0.object != nil && $0.name != "LoopTally" }.map(\.name)
+        let held = self.watched.filter { $0.object != nil && $0.name != "LoopTaskMetrics" }.map(\.name)
         if !held.isEmpty { self.complaints.append("still there: \(held.sorted())") }
     }
 

@@ -2,6 +2,7 @@ import ByteKernels
 import Foundation
 import GatewayCore
 import SessionTasks
+import SimulatedNetwork
 import StreamTransport
 import TLSEngine
 import TestSupport

@@ -1,4 +1,5 @@
 import GatewayCore
+import SimulatedNetwork
 import StreamTransport
 import Synchronization
 import TestSupport
@@ -19,7 +20,7 @@ final class SimulatedGateway {
     let shared: GatewayShared
     /// Loops that are busy with something else: they take no turns.
     let stalled: StalledLoops
-    let journal = EventJournal()
+    let journal = EventLog()
     private let log: TunnelLog
     private let written = WrittenLog()
 

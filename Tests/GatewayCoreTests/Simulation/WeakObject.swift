@@ -11,9 +11,9 @@ struct WeakObject {
     }
 
     private static let shared: Set<String> = [
-        "LoopGateway", "Loop", "GatewayShared", "RoutePlan", "ListenerPlan", "UpstreamPlan", "DeflateShare",
-        "MaskingKeys", "TunnelTerms",
-        "SimulatedSystem", "ListeningPlace", "ChatFloor", "ChatHub", "TLSContext", "ContextMaterial",
+        "LoopGateway", "Loop", "GatewayShared", "RoutePlan", "ListenerPlan", "UpstreamPlan", "DeflateContext",
+        "MaskingKeys", "RelaySettings",
+        "SimulatedSystem", "LoopListener", "LoopRooms", "ChatHub", "TLSContext", "ContextMaterial",
         "CiphertextBuffer", "PlaintextBuffer",
     ]
 

@@ -5,7 +5,7 @@ enum TunnelEvent: Hashable, Sendable {
     case finished(TunnelSide)
     case endMark(TunnelSide)
     case close(TunnelSide, UInt16?)
-    case fault(TunnelSide, ConnectionFault)
+    case fault(TunnelSide, ConnectionFailure)
     case closed(TunnelSide)
     case unresponsive(TunnelSide)
     case violated(TunnelSide, UInt16)
@@ -18,7 +18,7 @@ enum TunnelEvent: Hashable, Sendable {
                 + [.reset, .truncated].map { .fault(side, $0) }
         } + [.idle, .age, .closingTimedOut, .drain, .stop, .abandoned]
 
-    func apply(to machine: inout TunnelMachine) -> TunnelOrders {
+    func apply(to machine: inout TunnelMachine) -> TunnelActions {
         switch self {
         case .finished(let side): machine.inputFinished(side)
         case .endMark(let side): machine.endMarkReceived(side)

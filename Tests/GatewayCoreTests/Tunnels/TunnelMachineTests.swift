@@ -57,7 +57,7 @@ struct TunnelMachineTests {
         var machine = TunnelMachine(
             downstream: script.setting.downstream, upstream: script.setting.upstream,
             halfClose: script.setting.halfClose)
-        var last = TunnelOrders.none
+        var last = TunnelActions.none
         for (event, downstream, upstream) in script.steps {
             last = event.apply(to: &machine)
             #expect(last.downstream == downstream, "\(event)")

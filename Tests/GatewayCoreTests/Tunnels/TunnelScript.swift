@@ -3,7 +3,7 @@ import Testing
 
 /// A tunnel's life step by step: what happens, and what is to be done downstream and upstream.
 struct TunnelScript: Sendable, CustomTestStringConvertible {
-    typealias Step = (TunnelEvent, SideOrder?, SideOrder?)
+    typealias Step = (TunnelEvent, SideAction?, SideAction?)
 
     let testDescription: String
     let setting: TunnelMachineTests.Setting

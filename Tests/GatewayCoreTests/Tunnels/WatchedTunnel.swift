@@ -54,13 +54,13 @@ struct WatchedTunnel: Hashable {
         return broken
     }
 
-    private mutating func timerFaults(_ orders: TunnelOrders) -> [String] {
+    private mutating func timerFaults(_ orders: TunnelActions) -> [String] {
         if orders.startsClosingTimer, self.timerStarted { return ["closing timer started twice"] }
         if orders.startsClosingTimer { self.timerStarted = true }
         return []
     }
 
-    private mutating func endFaults(_ before: WatchedTunnel, _ orders: TunnelOrders) -> [String] {
+    private mutating func endFaults(_ before: WatchedTunnel, _ orders: TunnelActions) -> [String] {
         var broken: [String] = []
         if before.machine.termination != nil, before.machine.termination != self.machine.termination {
             broken.append("the reason changed")
@@ -78,7 +78,7 @@ struct WatchedTunnel: Hashable {
         return broken
     }
 
-    private mutating func obey(_ order: SideOrder, _ side: TunnelSide) -> String? {
+    private mutating func obey(_ order: SideAction, _ side: TunnelSide) -> String? {
         var peer = self[side]
         defer { self[side] = peer }
         let isStream = self.machine.kind(of: side) == .stream
@@ -101,7 +101,7 @@ struct WatchedTunnel: Hashable {
         }
     }
 
-    private func lastOrderFault(_ order: SideOrder, _ peer: Peer, isStream: Bool) -> String? {
+    private func lastOrderFault(_ order: SideAction, _ peer: Peer, isStream: Bool) -> String? {
         let fits: Bool =
             switch order {
             case .answerClose: !isStream && peer.closeReceived && !peer.closeSent
@@ -113,7 +113,7 @@ struct WatchedTunnel: Hashable {
     }
 
     /// A loss on one side is never a clean end on the other.
-    private func lossFaults(_ before: WatchedTunnel, _ event: TunnelEvent, _ orders: TunnelOrders) -> [String] {
+    private func lossFaults(_ before: WatchedTunnel, _ event: TunnelEvent, _ orders: TunnelActions) -> [String] {
         guard let side = event.culprit else { return [] }
         let lost = before[side]
         let other = before[side.other]

@@ -5,9 +5,9 @@ import Testing
 struct RequestPlanTests {
     private func order(
         _ method: String = "GET", _ fields: [(String, String)] = [], body: RequestBody = .none
-    ) -> ExchangeOrder {
+    ) -> ExchangeRequest {
         let head = RequestHead(method: method, target: "/x", fields: fields.map { HeaderField($0.0, $0.1) })
-        var order = ExchangeOrder(Origin(.http, host: "a.test"), head: head)
+        var order = ExchangeRequest(Origin(.http, host: "a.test"), head: head)
         order.body = body
         return order
     }
@@ -40,14 +40,14 @@ struct RequestPlanTests {
     }
 
     @Test(arguments: [
-        ("GE T", [], RequestFault.method), ("", [], .method), ("GET", [("A b", "c")], .fieldName),
+        ("GE T", [], RequestError.method), ("", [], .method), ("GET", [("A b", "c")], .fieldName),
         ("GET", [("A", "b\r\nC: d")], .fieldValue), ("GET", [("A", "b\u{0}")], .fieldValue),
         ("GET", [("", "b")], .fieldName), ("POST", [("Content-Length", "4")], .bodyLength),
         ("POST", [("Content-Length", "x")], .bodyLength), ("POST", [("Transfer-Encoding", "gzip")], .bodyLength),
         ("POST", [("Transfer-Encoding", "chunked"), ("Content-Length", "3")], .bodyLength),
         ("POST", [("Content-Length", "3"), ("Content-Length", "3")], .bodyLength),
     ])
-    func refusesWhatWouldSaySomethingElse(_ method: String, _ fields: [(String, String)], _ fault: RequestFault) {
+    func refusesWhatWouldSaySomethingElse(_ method: String, _ fields: [(String, String)], _ fault: RequestError) {
         #expect(throws: fault) { try RequestPlan(self.order(method, fields, body: .bytes([1, 2, 3]))) }
     }
 
@@ -55,14 +55,14 @@ struct RequestPlanTests {
     func refusesATargetThatIsNone(_ target: String) {
         var order = self.order()
         order.head.target = target
-        #expect(throws: RequestFault.target) { try RequestPlan(order) }
+        #expect(throws: RequestError.target) { try RequestPlan(order) }
     }
 
     @Test func refusesAnOriginWithoutHostPortOrSecurity() {
         for origin in [Origin(.http, host: ""), Origin(.http, host: "a", port: 0), Origin(.https, host: "a")] {
             var order = self.order()
             order.origin = origin
-            #expect(throws: RequestFault.origin) { try RequestPlan(order) }
+            #expect(throws: RequestError.origin) { try RequestPlan(order) }
         }
     }
 

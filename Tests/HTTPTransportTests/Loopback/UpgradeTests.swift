@@ -8,7 +8,7 @@ struct UpgradeTests {
     private static let switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: talk\r\n\r\n"
     private let pool = ConnectionPool()
 
-    private func order(_ server: RawServer, secure: Bool = false) throws -> ExchangeOrder {
+    private func order(_ server: RawServer, secure: Bool = false) throws -> ExchangeRequest {
         var order = secure ? server.secureOrder(try SecureFixture.client()) : server.order()
         order.head.fields = [HeaderField("Connection", "Upgrade"), HeaderField("Upgrade", "talk")]
         return order

@@ -9,7 +9,7 @@ final class Counter: ExchangeConsumer {
 
     init(onContent: @escaping @Sendable (Int) -> Void) { self.onContent = onContent }
 
-    func connectionReady(_ facts: ConnectionFacts) {}
+    func connectionReady(_ facts: ConnectionMetadata) {}
     func verificationRequested(
         _ request: VerificationRequest, answer: @escaping @Sendable (VerificationDecision) -> Void
     ) {

@@ -6,7 +6,7 @@ import TLSEngine
 /// A consumer that writes down what it is told, and pulls as it was told to.
 final class Diary: ExchangeConsumer {
     struct Entry: Sendable {
-        var connections: [ConnectionFacts] = []
+        var connections: [ConnectionMetadata] = []
         var informational: [Int] = []
         var head: ResponseHead?
         var framing: ResponseFraming?
@@ -44,7 +44,7 @@ final class Diary: ExchangeConsumer {
         return self.now
     }
 
-    func connectionReady(_ facts: ConnectionFacts) {
+    func connectionReady(_ facts: ConnectionMetadata) {
         self.state.withLock { $0.connections.append(facts) }
         self.connected.open()
     }
@@ -106,7 +106,7 @@ extension Diary.Entry {
 
 extension ConnectionPool {
     /// Makes the exchange and waits for its end.
-    func perform(_ order: ExchangeOrder, pull: Int = .max, _ diary: Diary = Diary()) async -> Diary.Entry {
+    func perform(_ order: ExchangeRequest, pull: Int = .max, _ diary: Diary = Diary()) async -> Diary.Entry {
         let exchange = self.exchange(order, consumer: diary)
         exchange.pull(pull)
         exchange.start()
@@ -116,7 +116,7 @@ extension ConnectionPool {
     /// Everything asked for so far has been done on the pool's loop.
     func settle() async {
         let diary = Diary()
-        self.exchange(ExchangeOrder(Origin(.http, host: "a.test")), consumer: diary).cancel()
+        self.exchange(ExchangeRequest(Origin(.http, host: "a.test")), consumer: diary).cancel()
         _ = await diary.whole()
     }
 }

@@ -79,8 +79,8 @@ final class RawServer: Sendable {
     func bytes(_ index: Int) -> [UInt8] { self.log.all[index] }
     var connections: Int { self.log.all.count }
 
-    func order(_ method: String = "GET", _ fields: [(String, String)] = []) -> ExchangeOrder {
+    func order(_ method: String = "GET", _ fields: [(String, String)] = []) -> ExchangeRequest {
         let head = RequestHead(method: method, target: "/", fields: fields.map { HeaderField($0.0, $0.1) })
-        return ExchangeOrder(Origin(.http, host: "127.0.0.1", port: self.port), head: head)
+        return ExchangeRequest(Origin(.http, host: "127.0.0.1", port: self.port), head: head)
     }
 }

@@ -27,7 +27,7 @@ final class ScriptHandler: ChannelInboundHandler {
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if event as? ChannelEvent == .inputClosed { self.log.end(self.index) }
-        guard event is TLSFacts else { return }
+        guard event is TLSMetadata else { return }
         self.isReady = true
         self.run(context)
     }

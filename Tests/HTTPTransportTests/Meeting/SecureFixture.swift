@@ -46,10 +46,10 @@ enum SecureFixture {
 }
 
 extension RawServer {
-    func secureOrder(_ context: TLSContext, method: String = "GET") -> ExchangeOrder {
+    func secureOrder(_ context: TLSContext, method: String = "GET") -> ExchangeRequest {
         var order = self.order(method)
         order.origin.scheme = .https
-        var secure = SecureOrder(context: context)
+        var secure = SecureSetup(context: context)
         secure.serverName = "server.test"
         order.secure = secure
         return order

@@ -6,7 +6,7 @@ import Testing
 struct HostLedgerTests {
     private final class Connection {}
 
-    private typealias Ledger = HostLedger<Connection, String>
+    private typealias Ledger = HostConnections<Connection, String>
 
     private func name(_ placement: Ledger.Placement) -> String {
         switch placement {

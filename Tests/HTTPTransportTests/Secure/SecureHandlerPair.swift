@@ -16,14 +16,14 @@ final class SecureHandlerPair {
 
         var lines: [String] = []
         var bytes: [UInt8] = []
-        var facts: TLSFacts?
+        var facts: TLSMetadata?
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
             self.bytes += Array(self.unwrapInboundIn(data).readableBytesView)
         }
 
         func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-            if let facts = event as? TLSFacts {
+            if let facts = event as? TLSMetadata {
                 self.facts = facts
                 self.lines.append("secured")
             } else if event as? ChannelEvent == .inputClosed {

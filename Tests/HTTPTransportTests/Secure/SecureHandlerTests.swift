@@ -8,8 +8,8 @@ import Testing
 @Suite("TLS in a pipeline, RFC 8446 §6.1")
 struct SecureHandlerTests {
     private func pair(
-        client: TLSContext? = nil, server: TLSContext? = nil, questions: SecureQuestions = SecureQuestions(),
-        serverQuestions: SecureQuestions = SecureQuestions()
+        client: TLSContext? = nil, server: TLSContext? = nil, questions: TLSCallbacks = TLSCallbacks(),
+        serverQuestions: TLSCallbacks = TLSCallbacks()
     ) throws -> SecureHandlerPair {
         let clientContext = if let client { client } else { try SecureFixture.client() }
         let serverContext = if let server { server } else { try SecureFixture.server() }
@@ -111,7 +111,7 @@ struct SecureHandlerTests {
         let asked = Asked()
         let pair = try self.pair(
             client: SecureFixture.client { $0.asksForDecision = true },
-            questions: SecureQuestions(verify: { request, answer in
+            questions: TLSCallbacks(verify: { request, answer in
                 #expect(request.verdict.isValid)
                 asked.answer.withLock { $0 = answer }
             }))
@@ -135,7 +135,7 @@ struct SecureHandlerTests {
         let pair = try self.pair(
             client: SecureFixture.client { $0.asksForClientCertificate = true },
             server: SecureFixture.server { $0.peerVerification = .required },
-            questions: SecureQuestions(chooseIdentity: { _, answer in asked.identity.withLock { $0 = answer } }))
+            questions: TLSCallbacks(chooseIdentity: { _, answer in asked.identity.withLock { $0 = answer } }))
         try pair.pump()
         #expect(pair.clientLog.lines.isEmpty)
         let identity = try SecureFixture.clientIdentity()

@@ -1,3 +1,4 @@
+import SimulatedNetwork
 import StreamTransport
 import TestSupport
 import Testing
@@ -214,7 +215,7 @@ struct ConnectionEndTests {
         peer.send("HEADrest")
         #expect(meeting.run { consumer.text == "HEAD" })
         peer.send(" and more")
-        var surrendered: SurrenderedSocket?
+        var surrendered: DetachedSocket?
         meeting.perform {
             connection.write("sent before")
             surrendered = connection.surrender()
@@ -255,7 +256,7 @@ struct ConnectionEndTests {
     func doesNotSurrenderFromWithinAnOfferAndLosesNothing(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
-        var given: [SurrenderedSocket?] = []
+        var given: [DetachedSocket?] = []
         consumer.takes = { [unowned connection] _ in
             given.append(connection.surrender())
             connection.pauseReading()
@@ -266,7 +267,7 @@ struct ConnectionEndTests {
         meeting.perform { connection.resumeReading() }
         #expect(meeting.run { consumer.text == "to t" })
         #expect(given.count == 2 && given.allSatisfy { $0 == nil })
-        var surrendered: SurrenderedSocket?
+        var surrendered: DetachedSocket?
         meeting.perform { surrendered = connection.surrender() }
         let socket = try #require(surrendered)
         #expect(socket.unread == Array("he heir".utf8))

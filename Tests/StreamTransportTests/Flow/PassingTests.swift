@@ -1,4 +1,5 @@
 import Glibc
+import SimulatedNetwork
 import StreamTransport
 import TestSupport
 import Testing

@@ -1,3 +1,4 @@
+import SimulatedNetwork
 import StreamTransport
 import Synchronization
 import Testing

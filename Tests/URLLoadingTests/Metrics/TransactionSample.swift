@@ -44,9 +44,9 @@ enum TransactionSample {
         return timings
     }
 
-    static var connection: ConnectionFacts {
+    static var connection: ConnectionMetadata {
         get throws {
-            var facts = ConnectionFacts()
+            var facts = ConnectionMetadata()
             facts.localAddress = SocketAddress(literal: "192.0.2.1", port: 50_000)
             facts.peerAddress = SocketAddress(literal: "2001:db8::1", port: 443)
             facts.tls = self.tls(cipher: 0x1301)
@@ -55,8 +55,8 @@ enum TransactionSample {
         }
     }
 
-    static func tls(cipher: UInt16) -> TLSFacts {
-        TLSFacts(
+    static func tls(cipher: UInt16) -> TLSMetadata {
+        TLSMetadata(
             version: .tls13, cipherName: "TLS_AES_128_GCM_SHA256", cipherIdentifier: cipher,
             applicationProtocol: "http/1.1", serverName: "example.com", peerChain: [], resumed: false)
     }

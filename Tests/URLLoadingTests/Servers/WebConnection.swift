@@ -29,7 +29,7 @@ final class WebConnection: ChannelInboundHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if let facts = event as? TLSFacts { self.shared.with { $0.facts[self.number] = facts } }
+        if let facts = event as? TLSMetadata { self.shared.with { $0.facts[self.number] = facts } }
         if event as? ChannelEvent == .inputClosed {
             self.ended()
             if !self.isBusy { context.close(promise: nil) }

@@ -23,7 +23,7 @@ final class WebServer: Sendable {
         /// By connection: its other end is gone.
         var ended: [Int: Gate] = [:]
         var channels: [Int: any Channel] = [:]
-        var facts: [Int: TLSFacts] = [:]
+        var facts: [Int: TLSMetadata] = [:]
         var bytesReceived = 0
     }
 
@@ -114,7 +114,7 @@ final class WebServer: Sendable {
     var connections: Int { self.state.with { $0.connections } }
     var openConnections: Int { self.state.with { $0.channels.count } }
     var bytesReceived: Int { self.state.with { $0.bytesReceived } }
-    func facts(_ connection: Int) -> TLSFacts? { self.state.with { $0.facts[connection] } }
+    func facts(_ connection: Int) -> TLSMetadata? { self.state.with { $0.facts[connection] } }
 
     /// Waits until so many requests have come.
     @discardableResult

@@ -21,7 +21,7 @@ struct DeflatingTests {
     }
 
     private func roundTrip(_ sender: Role, _ parameters: PermessageDeflateParameters, _ policy: DeflatePolicy) {
-        let share = DeflateShare()
+        let share = DeflateContext()
         let writer = EngineSender(sender, parameters, policy: policy, share: share)
         let setting = EngineSetting.receiving(from: sender, deflate: parameters)
         let driver = EngineDriver(setting, share: share)
@@ -63,7 +63,7 @@ struct DeflatingTests {
 
     @Test func sendsTheEmptyMessageOfTheRFC() {
         let writer = EngineSender(
-            .server, PermessageDeflateParameters(), policy: DeflatePolicy(minimumSize: 0), share: DeflateShare())
+            .server, PermessageDeflateParameters(), policy: DeflatePolicy(minimumSize: 0), share: DeflateContext())
         // Again and again: the second has nothing to flush.
         for _ in 0..<3 { #expect(writer.message(.text, [[]]) == [0xC1, 0x01, 0x00]) }
     }
@@ -71,7 +71,7 @@ struct DeflatingTests {
     @Test func marksTheFirstFrameOfACompressedMessageAlone() {
         let writer = EngineSender(
             .server, PermessageDeflateParameters(serverNoContextTakeover: true), policy: DeflatePolicy(minimumSize: 64),
-            share: DeflateShare())
+            share: DeflateContext())
         let long = [UInt8](repeating: 0x61, count: 64)
         #expect(writer.message(.text, [long])[0] == 0xC1)
         #expect(writer.message(.text, [Array(long.dropLast())])[0] == 0x81, "below the minimum size")
@@ -83,7 +83,7 @@ struct DeflatingTests {
     }
 
     @Test func compressesNothingThatWasNotAgreed() {
-        let writer = EngineSender(.server, nil, policy: DeflatePolicy(minimumSize: 0), share: DeflateShare())
+        let writer = EngineSender(.server, nil, policy: DeflatePolicy(minimumSize: 0), share: DeflateContext())
         let long = [UInt8](repeating: 0x61, count: 1_000)
         #expect(writer.message(.text, [long]) == [0x81, 0x7E, 0x03, 0xE8] + long)
     }
@@ -93,7 +93,7 @@ struct DeflatingTests {
         for (granted, keeps) in [(true, true), (true, false), (false, true), (false, false)] {
             let writer = EngineSender(
                 .client, PermessageDeflateParameters(clientNoContextTakeover: !granted),
-                policy: DeflatePolicy(keepsOwnContext: keeps, minimumSize: 0), share: DeflateShare())
+                policy: DeflatePolicy(keepsOwnContext: keeps, minimumSize: 0), share: DeflateContext())
             let first = writer.message(.text, [text]).count
             let second = writer.message(.text, [text]).count
             #expect((second < first / 2) == (granted && keeps), "granted \(granted), kept \(keeps)")

@@ -5,7 +5,7 @@ import WebSocketProtocol
 /// where it left nothing over.
 final class EngineDriver {
     private var engine: WebSocketEngine
-    private let share: DeflateShare
+    private let share: DeflateContext
     /// Asks for whole messages first, as a task does.
     private let takesWholeMessages: Bool
     private var kept: [UInt8] = []
@@ -15,7 +15,7 @@ final class EngineDriver {
     /// Most bytes that were left over.
     private(set) var mostKept = 0
 
-    init(_ setting: EngineSetting, share: DeflateShare = DeflateShare(), takesWholeMessages: Bool = false) {
+    init(_ setting: EngineSetting, share: DeflateContext = DeflateContext(), takesWholeMessages: Bool = false) {
         self.takesWholeMessages = takesWholeMessages
         self.engine = WebSocketEngine(role: setting.role, maximumMessageSize: setting.maximumMessageSize)
         self.share = share

@@ -7,7 +7,7 @@ final class EngineSender {
     private let role: Role
     private let keys: MaskingKeys
 
-    init(_ role: Role, _ parameters: PermessageDeflateParameters?, policy: DeflatePolicy, share: DeflateShare) {
+    init(_ role: Role, _ parameters: PermessageDeflateParameters?, policy: DeflatePolicy, share: DeflateContext) {
         self.role = role
         self.engine = WebSocketEngine(role: role, maximumMessageSize: nil)
         var next: UInt32 = 0x1234_5678

@@ -11,7 +11,7 @@ struct FuzzStream {
         self.generator = SeededGenerator(seed: seed)
         self.sender = sender
         self.writer = deflate.map {
-            EngineSender(sender, $0, policy: DeflatePolicy(level: 3, minimumSize: 0), share: DeflateShare())
+            EngineSender(sender, $0, policy: DeflatePolicy(level: 3, minimumSize: 0), share: DeflateContext())
         }
     }
 

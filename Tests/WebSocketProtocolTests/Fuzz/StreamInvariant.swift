@@ -28,7 +28,7 @@ enum StreamInvariant {
             if setting.deflate != nil {
                 let most = driver.sizes.max() ?? 0
                 #expect(
-                    most <= max(DeflateShare.outputCapacity, 400), "\(name), fed \(feeding)",
+                    most <= max(DeflateContext.outputCapacity, 400), "\(name), fed \(feeding)",
                     sourceLocation: sourceLocation)
             }
         }

@@ -3,20 +3,20 @@ import WebSocketProtocol
 
 @Suite("Pings and their Pongs, RFC 6455 §5.5.2 and §5.5.3")
 struct PingLedgerTests {
-    private func ledger(_ payloads: [UInt8]) -> PingLedger {
-        var ledger = PingLedger()
+    private func ledger(_ payloads: [UInt8]) -> PendingPings {
+        var ledger = PendingPings()
         for (number, payload) in payloads.enumerated() {
             #expect(Self.sent(&ledger, UInt64(number), [payload]))
         }
         return ledger
     }
 
-    private static func sent(_ ledger: inout PingLedger, _ number: UInt64, _ payload: [UInt8]) -> Bool {
+    private static func sent(_ ledger: inout PendingPings, _ number: UInt64, _ payload: [UInt8]) -> Bool {
         ledger.sent(number, payload: payload)
     }
 
     private func expect(
-        _ ledger: inout PingLedger, _ pong: [UInt8], toAnswer numbers: [UInt64],
+        _ ledger: inout PendingPings, _ pong: [UInt8], toAnswer numbers: [UInt64],
         sourceLocation: SourceLocation = #_sourceLocation
     ) {
         let answered = ledger.received(pong)
@@ -44,24 +44,24 @@ struct PingLedgerTests {
         self.expect(&ledger, [], toAnswer: [])
         self.expect(&ledger, [10, 0], toAnswer: [])
         self.expect(&ledger, [10], toAnswer: [0])
-        var empty = PingLedger()
+        var empty = PendingPings()
         self.expect(&empty, [], toAnswer: [])
     }
 
     @Test func hasRoomForSoManyAndNoMore() {
-        var ledger = PingLedger()
-        for number in 0..<PingLedger.limit {
+        var ledger = PendingPings()
+        for number in 0..<PendingPings.limit {
             #expect(Self.sent(&ledger, UInt64(number), [UInt8(number >> 8), UInt8(truncatingIfNeeded: number)]))
         }
         #expect(!Self.sent(&ledger, 5_000, [1]))
         self.expect(&ledger, [1], toAnswer: [])
         self.expect(&ledger, [0, 0], toAnswer: [0])
         #expect(Self.sent(&ledger, 5_001, [1]))
-        self.expect(&ledger, [1], toAnswer: (1..<UInt64(PingLedger.limit)).map { $0 } + [5_001])
+        self.expect(&ledger, [1], toAnswer: (1..<UInt64(PendingPings.limit)).map { $0 } + [5_001])
     }
 
     @Test func answersEmptyPingsOneByOne() {
-        var ledger = PingLedger()
+        var ledger = PendingPings()
         for number: UInt64 in 1...3 { #expect(Self.sent(&ledger, number, [])) }
         // Three pings of equal payload, three pongs: each answers one of them.
         self.expect(&ledger, [], toAnswer: [1])

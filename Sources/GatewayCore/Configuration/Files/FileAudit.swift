@@ -2,7 +2,7 @@
 /// before anything listens.
 package struct FileAudit {
     /// Tries one file; `nil` when it can be used. Nothing is kept open and nothing is written.
-    package typealias FileChecker = (_ path: String, _ use: FileUse) -> FileFault?
+    package typealias FileChecker = (_ path: String, _ use: FileUse) -> FileProblem?
 
     /// A file and the value that names it.
     package struct NamedFile: Sendable, Equatable {
@@ -111,7 +111,7 @@ package enum FileUse: Sendable, Equatable {
 }
 
 /// Why a file named in a configuration cannot be used.
-package enum FileFault: Sendable, Equatable {
+package enum FileProblem: Sendable, Equatable {
     case missing
     case notPermitted
     /// A directory, device or pipe.

@@ -137,12 +137,12 @@ final class ProblemCollector {
 
     private let document: DocumentNode
     /// Notes what is asked for, where the readers run over nothing to tell that.
-    let survey: ConfigurationSurvey?
+    let survey: ConfigurationKeyCollector?
     private var problems: [ConfigurationProblem] = []
     private var flawed: Set<ConfigurationKeyPath> = []
     private var omitted = 0
 
-    init(document: DocumentNode, survey: ConfigurationSurvey? = nil) {
+    init(document: DocumentNode, survey: ConfigurationKeyCollector? = nil) {
         self.document = document
         self.survey = survey
     }

@@ -2,7 +2,7 @@
 package struct ConfigurationSchema: Sendable {
     /// What may be written behind a key.
     package indirect enum Form: Sendable, Hashable {
-        case value(ValueForm)
+        case value(ValueFormat)
         case list(Form)
         /// A mapping of names that are free.
         case map(Form)
@@ -56,7 +56,7 @@ package struct ConfigurationSchema: Sendable {
     /// Runs the readers over nothing; what they ask for is noted.
     private static func learn() -> Section {
         let nothing = DocumentNode(.mapping([]), origin: .option(""))
-        let survey = ConfigurationSurvey()
+        let survey = ConfigurationKeyCollector()
         let problems = ProblemCollector(document: nothing, survey: survey)
         _ = GatewayConfiguration(reading: SectionReader(nothing, at: .root, problems: problems))
         guard case .section(let section)? = survey.form(at: .root) else { return Section(name: "Gateway", keys: []) }
@@ -65,9 +65,9 @@ package struct ConfigurationSchema: Sendable {
 }
 
 /// Notes what the readers of sections ask for.
-final class ConfigurationSurvey {
+final class ConfigurationKeyCollector {
     private enum Note: Hashable {
-        case value(ValueForm)
+        case value(ValueFormat)
         /// Its elements are noted as the first one.
         case list
         case map
@@ -77,7 +77,7 @@ final class ConfigurationSurvey {
     private var notes: [ConfigurationKeyPath: [Note]] = [:]
     private var required: Set<ConfigurationKeyPath> = []
 
-    func value(_ form: ValueForm, at path: ConfigurationKeyPath) { self.add(.value(form), at: path) }
+    func value(_ form: ValueFormat, at path: ConfigurationKeyPath) { self.add(.value(form), at: path) }
 
     func list(at path: ConfigurationKeyPath) { self.add(.list, at: path) }
 

@@ -39,7 +39,7 @@ struct SectionReader<Key: CaseIterable & RawRepresentable<String>> {
                 remedy: suggestion ?? "known are \(known.joined(separator: ", "))"))
     }
 
-    private var survey: ConfigurationSurvey? { self.problems.survey }
+    private var survey: ConfigurationKeyCollector? { self.problems.survey }
 
     func path(_ key: Key) -> ConfigurationKeyPath { self.path.key(key) }
 
@@ -134,7 +134,7 @@ struct SectionReader<Key: CaseIterable & RawRepresentable<String>> {
     }
 
     func parse<Value>(_ node: DocumentNode, at path: ConfigurationKeyPath, as syntax: ValueSyntax<Value>) -> Value? {
-        do throws(TextFault) {
+        do throws(ValueSyntaxError) {
             if case .scalar(let text) = node.content { return try syntax.parse(text) }
             // What an empty text would lack is what the value lacks.
             _ = try syntax.parse("")

@@ -101,7 +101,7 @@ package enum ConfigurationRefusal: Error, Sendable {
     case unknown(ConfigurationSection, String)
     case taken(ConfigurationSection, String)
     /// It would not run: a certificate that cannot be used, an address that is taken.
-    case cannotRun(PlanFault)
+    case cannotRun(GatewayPlanError)
     /// Somebody changed it in between.
     case changedMeanwhile
     /// There is no file that could be read again.

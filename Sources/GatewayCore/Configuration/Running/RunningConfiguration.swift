@@ -8,7 +8,7 @@ package actor RunningConfiguration {
         /// Lays over what was read what the command line says.
         package var adjust: @Sendable (inout GatewayConfiguration) -> Void = { _ in }
         /// Tries a file that the configuration names.
-        package var check: @Sendable (_ path: String, _ use: FileUse) -> FileFault? = { _, _ in nil }
+        package var check: @Sendable (_ path: String, _ use: FileUse) -> FileProblem? = { _, _ in nil }
 
         package init() {}
     }
@@ -26,7 +26,7 @@ package actor RunningConfiguration {
     /// Puts in force what was made ready.
     package typealias Adoption = @Sendable () -> Void
     /// Makes ready what a configuration means to somebody beside the gateway, or refuses it.
-    package typealias Follower = @Sendable (GatewayConfiguration) throws(PlanFault) -> Adoption
+    package typealias Follower = @Sendable (GatewayConfiguration) throws(GatewayPlanError) -> Adoption
 
     package private(set) var snapshot: ConfigurationSnapshot
     private var follower: Follower?
@@ -119,7 +119,7 @@ package actor RunningConfiguration {
         self.terms.adjust(&configuration)
         let former = self.snapshot
         let next = former.followed(by: located.document, configuration)
-        do throws(PlanFault) {
+        do throws(GatewayPlanError) {
             let adoption = try self.follower?(configuration)
             if isDryRun {
                 _ = try GatewayPlan(configuration)

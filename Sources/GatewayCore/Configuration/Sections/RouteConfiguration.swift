@@ -80,8 +80,8 @@ package struct PathPattern: Sendable, Hashable {
 }
 
 extension PathPattern {
-    /// The target that fits this path and needs no percent-decoding; `nil` where others fit too in what they leave open,
-    /// or text stands in it that a target would have to encode.
+    /// The target that fits this path and needs no percent-decoding; `nil` where others fit too in what they leave
+    /// open, or text stands in it that a target would have to encode.
     package var onlyTarget: String? {
         let leadsOut = self.segments.contains { segment in
             if case .literal(let name) = segment { PathTraversal.isPossible(with: name) } else { false }
@@ -115,44 +115,45 @@ extension PathPattern: CustomStringConvertible {
 extension PathPattern {
     /// `/chat/{room}`, `/vnc`, `/files/{rest...}`, `/`. Segments are literal, or a whole segment is a parameter;
     /// percent-encoding in literals is decoded.
-    package init(parsing text: String) throws(TextFault) {
+    package init(parsing text: String) throws(ValueSyntaxError) {
         guard text.hasPrefix("/"), text.utf8.count <= 1024 else {
-            throw TextFault(
+            throw ValueSyntaxError(
                 expected: "a path that begins with /, at most 1024 bytes", remedy: "write it like /chat/{room}")
         }
         var segments: [Segment] = []
         let pieces = text == "/" ? [] : text.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
         for piece in pieces {
             if case .rest = segments.last {
-                throw TextFault(expected: "{name...} as the last segment of the path")
+                throw ValueSyntaxError(expected: "{name...} as the last segment of the path")
             }
             segments.append(try Self.segment(piece))
         }
         self.init(segments)
         guard Set(self.parameters).count == self.parameters.count else {
-            throw TextFault(expected: "a path whose parameters have different names")
+            throw ValueSyntaxError(expected: "a path whose parameters have different names")
         }
     }
 
-    private static func segment(_ piece: Substring) throws(TextFault) -> Segment {
+    private static func segment(_ piece: Substring) throws(ValueSyntaxError) -> Segment {
         guard piece.utf8.contains(where: { $0 == UInt8(ascii: "{") || $0 == UInt8(ascii: "}") }) else {
             return .literal(try self.decoded(piece))
         }
         let inner = piece.dropFirst().dropLast()
         guard piece.first == "{", piece.last == "}" else {
-            throw TextFault(
+            throw ValueSyntaxError(
                 expected: "a path in which {name} fills a whole segment", remedy: "write it like /files/{name}/raw")
         }
         let isRest = inner.hasSuffix("...")
         let name = isRest ? inner.dropLast(3) : inner
         guard NameText.isParameter(name) else {
-            throw TextFault(expected: "a parameter's name of letters, digits and _", remedy: "write it like {room}")
+            throw ValueSyntaxError(
+                expected: "a parameter's name of letters, digits and _", remedy: "write it like {room}")
         }
         return isRest ? .rest(String(name)) : .parameter(String(name))
     }
 
-    private static func decoded(_ piece: Substring) throws(TextFault) -> String {
-        let fault = TextFault(
+    private static func decoded(_ piece: Substring) throws(ValueSyntaxError) -> String {
+        let fault = ValueSyntaxError(
             expected: "a path of RFC 3986's characters without empty segments",
             remedy: "percent-encode other characters, and leave out the query")
         var bytes: [UInt8] = []
@@ -171,7 +172,7 @@ extension PathPattern {
         }
         guard let text = String(validating: bytes, as: UTF8.self), !text.isEmpty else { throw fault }
         guard !PathTraversal.isPossible(with: text) else {
-            throw TextFault(
+            throw ValueSyntaxError(
                 expected: "a path without dot segments and control characters, however they are encoded",
                 remedy: "no request can have such a path: leave the segment out")
         }
@@ -256,15 +257,16 @@ extension ExtraHeader {
 
     /// A name that is a token and not one of those the gateway writes, and a value of visible characters, spaces and
     /// tabs (RFC 9110 §5.5), of at most 4096 bytes.
-    package init(checking name: String, value: String) throws(TextFault) {
+    package init(checking name: String, value: String) throws(ValueSyntaxError) {
         guard NameText.isToken(name) else {
-            throw TextFault(expected: "a header name of letters, digits and !#$%&'*+-.^_`|~")
+            throw ValueSyntaxError(expected: "a header name of letters, digits and !#$%&'*+-.^_`|~")
         }
         guard !Self.reserved.contains(name.lowercased()) else {
-            throw TextFault(expected: "a header that the gateway does not write itself", remedy: "leave out \(name)")
+            throw ValueSyntaxError(
+                expected: "a header that the gateway does not write itself", remedy: "leave out \(name)")
         }
         guard value.utf8.count <= 4096, value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
-            throw TextFault(expected: "a header value of at most 4096 bytes without control characters")
+            throw ValueSyntaxError(expected: "a header value of at most 4096 bytes without control characters")
         }
         self.init(name: name, value: value)
     }
@@ -327,7 +329,9 @@ extension RouteConfiguration {
                 let place = path.key(QuotedText.shortened(entry.key))
                 let header = section.parse(
                     entry.value, at: place,
-                    as: ValueSyntax { value throws(TextFault) in try ExtraHeader(checking: entry.key, value: value) })
+                    as: ValueSyntax { value throws(ValueSyntaxError) in
+                        try ExtraHeader(checking: entry.key, value: value)
+                    })
                 if let header { self.headers.append(header) }
             }
         case .sequence(let nodes):

@@ -209,7 +209,7 @@ extension UpstreamEndpoint {
             section.read(.weight, into: &self.weight, as: .integer(1...1000))
             return
         }
-        do throws(TextFault) {
+        do throws(ValueSyntaxError) {
             self.init(url: try EndpointURL(text))
         } catch {
             problems.add(at: path, expected: error.expected, remedy: error.remedy)

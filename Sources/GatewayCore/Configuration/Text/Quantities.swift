@@ -145,9 +145,9 @@ enum TimestampText {
 extension ValueSyntax<Int64> {
     /// A point in time, in milliseconds since 1970-01-01T00:00:00Z.
     package static var timestamp: ValueSyntax {
-        ValueSyntax(.text("2027-01-01T00:00:00Z")) { text throws(TextFault) in
+        ValueSyntax(.text("2027-01-01T00:00:00Z")) { text throws(ValueSyntaxError) in
             guard let milliseconds = TimestampText.milliseconds(text) else {
-                throw TextFault(expected: "a point in time", remedy: "write it like 2027-01-01T00:00:00Z")
+                throw ValueSyntaxError(expected: "a point in time", remedy: "write it like 2027-01-01T00:00:00Z")
             }
             return milliseconds
         }
@@ -158,11 +158,11 @@ extension ValueSyntax<TokenHash> {
     /// `sha256:` and 64 hexadecimal digits.
     package static var tokenHash: ValueSyntax {
         ValueSyntax(.text("sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")) {
-            text throws(TextFault) in
+            text throws(ValueSyntaxError) in
             guard text.hasPrefix("sha256:"), let digest = Hexadecimal.bytes(String(text.dropFirst(7))),
                 let hash = TokenHash(digest: digest)
             else {
-                throw TextFault(
+                throw ValueSyntaxError(
                     expected: "the hash of a token: sha256: and 64 hexadecimal digits",
                     remedy: "sluice token makes a token and prints its hash")
             }

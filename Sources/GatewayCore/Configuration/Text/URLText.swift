@@ -9,20 +9,20 @@ struct URLText {
     /// From that mark on; empty when there is none.
     let resource: Substring
 
-    init(_ text: String) throws(TextFault) {
+    init(_ text: String) throws(ValueSyntaxError) {
         guard text.utf8.count <= 4096, text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-            throw TextFault(
+            throw ValueSyntaxError(
                 expected: "a URL of at most 4096 printable ASCII characters without spaces",
                 remedy: "percent-encode other characters, and write host names in their xn-- form")
         }
         guard let range = text.firstRange(of: "://") else {
-            throw TextFault(expected: "a URL with ://", remedy: "write it like ws://127.0.0.1:8080")
+            throw ValueSyntaxError(expected: "a URL with ://", remedy: "write it like ws://127.0.0.1:8080")
         }
         let schemes = text[..<range.lowerBound].lowercased().split(separator: "+", omittingEmptySubsequences: false)
         guard schemes.count <= 2, let scheme = schemes.first, scheme != "unix" || schemes.count == 1,
             !text.utf8.contains(UInt8(ascii: "#"))
         else {
-            throw TextFault(
+            throw ValueSyntaxError(
                 expected: "a URL of the form scheme://host:port/path", remedy: "write it like ws://127.0.0.1:8080/path")
         }
         self.scheme = String(scheme)
@@ -32,21 +32,22 @@ struct URLText {
         self.authority = rest[..<end]
         self.resource = rest[end...]
         guard !self.authority.utf8.contains(UInt8(ascii: "@")) else {
-            throw TextFault(
+            throw ValueSyntaxError(
                 expected: "a URL without a user name and password",
                 remedy: "send credentials in a header, like Authorization")
         }
     }
 
     /// The port, or `standard` where none is written.
-    func port(_ written: Substring?, standard: UInt16?) throws(TextFault) -> UInt16 {
+    func port(_ written: Substring?, standard: UInt16?) throws(ValueSyntaxError) -> UInt16 {
         guard let written else {
             guard let standard else {
-                throw TextFault(expected: "a port behind the host of \(self.scheme)://", remedy: "write it like :5900")
+                throw ValueSyntaxError(
+                    expected: "a port behind the host of \(self.scheme)://", remedy: "write it like :5900")
             }
             return standard
         }
-        guard let port = Decimal.port(written.utf8) else { throw TextFault(expected: "a port from 0 to 65535") }
+        guard let port = Decimal.port(written.utf8) else { throw ValueSyntaxError(expected: "a port from 0 to 65535") }
         return port
     }
 
@@ -60,15 +61,15 @@ struct URLText {
     }
 
     /// The path of a Unix socket, and what follows its first colon.
-    func socketPath() throws(TextFault) -> (path: String, resource: Substring) {
+    func socketPath() throws(ValueSyntaxError) -> (path: String, resource: Substring) {
         let expected = "the absolute path of a socket, at most 107 bytes, after \(self.scheme)://"
         guard self.authority.isEmpty, self.resource.first == "/" else {
-            throw TextFault(expected: expected, remedy: "write three slashes: unix:///run/app.sock")
+            throw ValueSyntaxError(expected: expected, remedy: "write three slashes: unix:///run/app.sock")
         }
         let colon = self.resource.firstIndex(of: ":") ?? self.resource.endIndex
         let path = self.resource[..<colon]
         guard (2...107).contains(path.utf8.count), !path.contains("?"), path.last != "/" else {
-            throw TextFault(expected: expected)
+            throw ValueSyntaxError(expected: expected)
         }
         return (String(path), self.resource[colon...].dropFirst())
     }
@@ -79,10 +80,10 @@ extension EndpointURL {
     /// Unix socket
     /// `tls+unix:///PATH`, `ws+unix:///PATH[:/RESOURCE]`, `wss+unix:///PATH[:/RESOURCE]`. HOST is a name, an IPv4
     /// address, or an IPv6 address in brackets. A resource that is left out is `/`.
-    package init(_ text: String) throws(TextFault) {
+    package init(_ text: String) throws(ValueSyntaxError) {
         let url = try URLText(text)
         guard let scheme = Scheme(rawValue: url.scheme), Self.carriers(of: scheme).contains(url.carrier) else {
-            throw TextFault(
+            throw ValueSyntaxError(
                 expected: "a URL that begins with tcp, tls, unix, ws or wss",
                 remedy: "tls, ws and wss may be followed by +unix")
         }
@@ -97,7 +98,7 @@ extension EndpointURL {
         if scheme.speaksWebSocket {
             self.resource = try ResourceTemplate(parsing: resource)
         } else if !resource.isEmpty && (resource != "/" || url.carrier == "unix") {
-            throw TextFault(
+            throw ValueSyntaxError(
                 expected: "nothing behind the address of \(url.scheme)://", remedy: "only ws and wss have a path")
         }
     }
@@ -110,17 +111,17 @@ extension EndpointURL {
         }
     }
 
-    private static func location(_ url: URLText) throws(TextFault) -> Location {
+    private static func location(_ url: URLText) throws(ValueSyntaxError) -> Location {
         guard let (host, isBracketed, port) = HostText.split(url.authority) else {
-            throw TextFault(expected: "an IPv6 address between [ and ]")
+            throw ValueSyntaxError(expected: "an IPv6 address between [ and ]")
         }
         let number = try url.port(port, standard: url.standardPort)
-        guard number != 0 else { throw TextFault(expected: "a port from 1 to 65535") }
+        guard number != 0 else { throw ValueSyntaxError(expected: "a port from 1 to 65535") }
         if let address = AddressText.address(host.utf8), (address.bitWidth == 128) == isBracketed {
             return .address(address, port: number)
         }
         guard !isBracketed, let name = HostText.name(host) else {
-            throw TextFault(
+            throw ValueSyntaxError(
                 expected: "a host name, an IPv4 address, or an IPv6 address in brackets",
                 remedy: "write it like [::1]:8080")
         }
@@ -142,10 +143,10 @@ package struct ListenURL: Sendable, Equatable {
     /// What follows the address, from `/` or `?` on; behind a Unix socket's path, what follows its colon.
     package let resource: String
 
-    package init(_ text: String) throws(TextFault) {
+    package init(_ text: String) throws(ValueSyntaxError) {
         let url = try URLText(text)
         guard let kind = ListenerKind(rawValue: url.scheme), Self.carriers(of: kind).contains(url.carrier) else {
-            throw TextFault(
+            throw ValueSyntaxError(
                 expected: "a URL that begins with tcp, tls, ws, wss or unix",
                 remedy: "tls, ws and wss may be followed by +unix, and all but unix by +systemd")
         }
@@ -172,25 +173,25 @@ package struct ListenURL: Sendable, Equatable {
         }
     }
 
-    private static func socket(_ text: Substring) throws(TextFault) -> AdoptedSocket {
+    private static func socket(_ text: Substring) throws(ValueSyntaxError) -> AdoptedSocket {
         if let index = Decimal.integer(text.utf8), index < 4096 { return .index(index) }
         guard NameText.isName(text), Decimal.integer(text.utf8) == nil else {
-            throw TextFault(
+            throw ValueSyntaxError(
                 expected: "the name or the number (0 is the first) of a socket handed over by systemd",
                 remedy: "write the FileDescriptorName of the socket unit, like ws+systemd://web")
         }
         return .name(String(text))
     }
 
-    private static func address(_ url: URLText) throws(TextFault) -> ListenAddress {
+    private static func address(_ url: URLText) throws(ValueSyntaxError) -> ListenAddress {
         guard let (host, isBracketed, port) = HostText.split(url.authority) else {
-            throw TextFault(expected: "an IPv6 address between [ and ]")
+            throw ValueSyntaxError(expected: "an IPv6 address between [ and ]")
         }
         let number = try url.port(port, standard: url.standardPort)
         if !isBracketed, host == "*" { return .tcpAny(port: number) }
         if !isBracketed, host.lowercased() == "localhost" { return .tcp(.loopback, port: number) }
         guard let address = AddressText.address(host.utf8), (address.bitWidth == 128) == isBracketed else {
-            throw TextFault(
+            throw ValueSyntaxError(
                 expected: "an IP address to listen on",
                 remedy: "write an address of this machine, an IPv6 one in brackets, localhost, or * for all addresses")
         }
@@ -209,23 +210,23 @@ package struct ControlURL: Sendable, Equatable {
         self.isSecure = false
     }
 
-    package init(_ text: String) throws(TextFault) {
+    package init(_ text: String) throws(ValueSyntaxError) {
         let url = try URLText(text)
         self.isSecure = url.scheme == "https"
         if url.scheme == "unix" {
             let (path, resource) = try url.socketPath()
-            guard resource.isEmpty else { throw TextFault(expected: "nothing behind the path of a socket") }
+            guard resource.isEmpty else { throw ValueSyntaxError(expected: "nothing behind the path of a socket") }
             self.address = .unix(path: path, mode: 0o600)
             return
         }
         guard ["http", "https"].contains(url.scheme), url.carrier.isEmpty, url.resource.isEmpty || url.resource == "/"
         else {
-            throw TextFault(
+            throw ValueSyntaxError(
                 expected: "an address for the control plane",
                 remedy: "write http://127.0.0.1:8081 or unix:///run/sluice/control.sock")
         }
         guard let (host, isBracketed, port) = HostText.split(url.authority) else {
-            throw TextFault(expected: "an IPv6 address between [ and ]")
+            throw ValueSyntaxError(expected: "an IPv6 address between [ and ]")
         }
         let number = try url.port(port, standard: ControlSettings.standardPort)
         if !isBracketed, host.lowercased() == "localhost" {
@@ -233,7 +234,7 @@ package struct ControlURL: Sendable, Equatable {
             return
         }
         guard let address = AddressText.address(host.utf8), (address.bitWidth == 128) == isBracketed else {
-            throw TextFault(
+            throw ValueSyntaxError(
                 expected: "an address in digits for the control plane",
                 remedy: "listen on 127.0.0.1, [::1] or a Unix socket; 0.0.0.0 or [::] is every address")
         }
@@ -243,7 +244,7 @@ package struct ControlURL: Sendable, Equatable {
 
 extension ValueSyntax<ControlURL> {
     package static var controlURL: ValueSyntax {
-        ValueSyntax(.text("unix:///run/sluice/control.sock")) { text throws(TextFault) in try ControlURL(text) }
+        ValueSyntax(.text("unix:///run/sluice/control.sock")) { text throws(ValueSyntaxError) in try ControlURL(text) }
     }
 }
 

@@ -1,11 +1,12 @@
 /// How the text of one option becomes a value.
 package struct ValueSyntax<Value> {
     /// What its text looks like.
-    package let form: ValueForm
-    package let parse: (String) throws(TextFault) -> Value
+    package let form: ValueFormat
+    package let parse: (String) throws(ValueSyntaxError) -> Value
 
     package init(
-        _ form: ValueForm = .text(example: "", pattern: nil), parse: @escaping (String) throws(TextFault) -> Value
+        _ form: ValueFormat = .text(example: "", pattern: nil),
+        parse: @escaping (String) throws(ValueSyntaxError) -> Value
     ) {
         self.form = form
         self.parse = parse
@@ -13,12 +14,12 @@ package struct ValueSyntax<Value> {
 
     /// The same, but the word `none` is `nil`.
     package var orNone: ValueSyntax<Value?> {
-        ValueSyntax<Value?>(.orNone(self.form)) { text throws(TextFault) in
+        ValueSyntax<Value?>(.orNone(self.form)) { text throws(ValueSyntaxError) in
             if text == "none" { return nil }
-            do throws(TextFault) {
+            do throws(ValueSyntaxError) {
                 return try self.parse(text)
             } catch {
-                throw TextFault(expected: error.expected + ", or none", remedy: error.remedy)
+                throw ValueSyntaxError(expected: error.expected + ", or none", remedy: error.remedy)
             }
         }
     }
@@ -27,9 +28,10 @@ package struct ValueSyntax<Value> {
 extension ValueSyntax<String> {
     /// The name of a listener, route or upstream.
     package static var name: ValueSyntax {
-        ValueSyntax(.text(example: "web", pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")) { text throws(TextFault) in
+        ValueSyntax(.text(example: "web", pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")) {
+            text throws(ValueSyntaxError) in
             guard NameText.isName(text) else {
-                throw TextFault(
+                throw ValueSyntaxError(
                     expected: "a name of 1 to 64 letters, digits, -, _ and . that begins with a letter or digit")
             }
             return text
@@ -38,9 +40,9 @@ extension ValueSyntax<String> {
 
     /// A subprotocol (RFC 6455 §4.1: a token).
     package static var subprotocol: ValueSyntax {
-        ValueSyntax(.text("chat.v1")) { text throws(TextFault) in
+        ValueSyntax(.text("chat.v1")) { text throws(ValueSyntaxError) in
             guard NameText.isToken(text) else {
-                throw TextFault(
+                throw ValueSyntaxError(
                     expected: "a subprotocol: letters, digits and !#$%&'*+-.^_`|~", remedy: "give each one by itself")
             }
             return text
@@ -49,9 +51,9 @@ extension ValueSyntax<String> {
 
     /// An application protocol of TLS (RFC 7301): 1 to 255 bytes.
     package static var applicationProtocol: ValueSyntax {
-        ValueSyntax(.text("http/1.1")) { text throws(TextFault) in
+        ValueSyntax(.text("http/1.1")) { text throws(ValueSyntaxError) in
             guard (1...255).contains(text.utf8.count) else {
-                throw TextFault(expected: "an application protocol of 1 to 255 bytes")
+                throw ValueSyntaxError(expected: "an application protocol of 1 to 255 bytes")
             }
             return text
         }
@@ -59,18 +61,20 @@ extension ValueSyntax<String> {
 
     /// A host name or an address.
     package static var host: ValueSyntax {
-        ValueSyntax(.text("backend.example.com")) { text throws(TextFault) in
+        ValueSyntax(.text("backend.example.com")) { text throws(ValueSyntaxError) in
             if let address = AddressText.address(text[...].utf8) { return address.description }
-            guard let name = HostText.name(text[...]) else { throw TextFault(expected: "a host name or an IP address") }
+            guard let name = HostText.name(text[...]) else {
+                throw ValueSyntaxError(expected: "a host name or an IP address")
+            }
             return name
         }
     }
 
     /// The path of a file.
     package static var path: ValueSyntax {
-        ValueSyntax(.text("/etc/sluice/server.pem")) { text throws(TextFault) in
+        ValueSyntax(.text("/etc/sluice/server.pem")) { text throws(ValueSyntaxError) in
             guard (1...4095).contains(text.utf8.count), !text.utf8.contains(0) else {
-                throw TextFault(expected: "the path of a file")
+                throw ValueSyntaxError(expected: "the path of a file")
             }
             return text
         }
@@ -78,15 +82,15 @@ extension ValueSyntax<String> {
 
     /// Any text, even none.
     package static var text: ValueSyntax {
-        ValueSyntax(.text("text")) { text throws(TextFault) in text }
+        ValueSyntax(.text("text")) { text throws(ValueSyntaxError) in text }
     }
 }
 
 extension ValueSyntax<HostPattern> {
     /// `example.com`, `*.example.com` or an address.
     package static var hostPattern: ValueSyntax {
-        ValueSyntax(.text("*.example.com")) { text throws(TextFault) in
-            let fault = TextFault(
+        ValueSyntax(.text("*.example.com")) { text throws(ValueSyntaxError) in
+            let fault = ValueSyntaxError(
                 expected: "a host name without port, or *. and a host name", remedy: "write it like *.example.com")
             if text.hasPrefix("*.") {
                 guard let suffix = HostText.name(text.dropFirst(2)) else { throw fault }
@@ -103,10 +107,10 @@ extension ValueSyntax<HostPattern> {
 extension ValueSyntax<OriginPattern> {
     /// `https://example.com`, `https://*.example.com:8443`, `*` or `null`.
     package static var originPattern: ValueSyntax {
-        ValueSyntax(.text("https://app.example.com")) { text throws(TextFault) in
+        ValueSyntax(.text("https://app.example.com")) { text throws(ValueSyntaxError) in
             if text == "*" { return .any }
             if text == "null" { return .opaque }
-            let fault = TextFault(
+            let fault = ValueSyntaxError(
                 expected: "an origin: scheme, host and port, without a path",
                 remedy: "write it like https://app.example.com, \"*\" for all, or \"null\" in quotes for pages "
                     + "without an origin")
@@ -125,23 +129,23 @@ extension ValueSyntax<OriginPattern> {
 extension ValueSyntax<AddressBlock> {
     /// `10.0.0.0/8`, `fd00::/8`, or an address alone.
     package static var addressBlock: ValueSyntax {
-        ValueSyntax(.text("10.0.0.0/8")) { text throws(TextFault) in
+        ValueSyntax(.text("10.0.0.0/8")) { text throws(ValueSyntaxError) in
             let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
             guard let first = parts.first, let address = AddressText.address(first.utf8) else {
-                throw TextFault(
+                throw ValueSyntaxError(
                     expected: "a block of addresses", remedy: "write it like 10.0.0.0/8, fd00::/8 or 192.0.2.7")
             }
             guard parts.count == 2 else { return try Self.block(address, prefixLength: address.bitWidth) }
             guard let length = Decimal.integer(parts[1].utf8), length <= address.bitWidth else {
-                throw TextFault(expected: "a prefix length from 0 to \(address.bitWidth) behind /")
+                throw ValueSyntaxError(expected: "a prefix length from 0 to \(address.bitWidth) behind /")
             }
             return try Self.block(address, prefixLength: length)
         }
     }
 
-    private static func block(_ address: IPAddress, prefixLength: Int) throws(TextFault) -> AddressBlock {
+    private static func block(_ address: IPAddress, prefixLength: Int) throws(ValueSyntaxError) -> AddressBlock {
         guard let block = AddressBlock(address, prefixLength: prefixLength) else {
-            throw TextFault(
+            throw ValueSyntaxError(
                 expected: "a block whose address has no bits behind the prefix",
                 remedy: "write \(address.prefix(prefixLength))/\(prefixLength)")
         }
@@ -152,9 +156,9 @@ extension ValueSyntax<AddressBlock> {
 extension ValueSyntax<ExtraHeader> {
     /// `Name: value`.
     package static var headerLine: ValueSyntax {
-        ValueSyntax(.text("X-Served-By: sluice")) { text throws(TextFault) in
+        ValueSyntax(.text("X-Served-By: sluice")) { text throws(ValueSyntaxError) in
             guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else {
-                throw TextFault(expected: "a header as Name: value")
+                throw ValueSyntaxError(expected: "a header as Name: value")
             }
             let value = text[colon...].dropFirst().drop { $0 == " " || $0 == "\t" }
             return try ExtraHeader(checking: String(text[..<colon]), value: String(value))
@@ -165,9 +169,9 @@ extension ValueSyntax<ExtraHeader> {
 extension ValueSyntax<Int> {
     /// Decimal digits.
     package static func integer(_ range: ClosedRange<Int>) -> ValueSyntax {
-        ValueSyntax(.integer(range)) { text throws(TextFault) in
+        ValueSyntax(.integer(range)) { text throws(ValueSyntaxError) in
             guard let number = Decimal.integer(text.utf8), range.contains(number) else {
-                throw TextFault(expected: "a whole number from \(range.lowerBound) to \(range.upperBound)")
+                throw ValueSyntaxError(expected: "a whole number from \(range.lowerBound) to \(range.upperBound)")
             }
             return number
         }
@@ -175,22 +179,22 @@ extension ValueSyntax<Int> {
 
     /// Bytes: digits alone, or with `B`, `kB`, `KB`, `MB`, `GB` (powers of 1000), `KiB`, `MiB`, `GiB` (powers of 1024).
     package static func size(_ range: ClosedRange<Int>) -> ValueSyntax {
-        ValueSyntax(.size(range)) { text throws(TextFault) in
+        ValueSyntax(.size(range)) { text throws(ValueSyntaxError) in
             let expected = "a size from \(SizeText(range.lowerBound)) to \(SizeText(range.upperBound))"
             guard let size = SizeText(parsing: text) else {
-                throw TextFault(expected: expected, remedy: "write it like 65536, 64KiB, 1MiB or 16MB")
+                throw ValueSyntaxError(expected: expected, remedy: "write it like 65536, 64KiB, 1MiB or 16MB")
             }
-            guard range.contains(size.bytes) else { throw TextFault(expected: expected) }
+            guard range.contains(size.bytes) else { throw ValueSyntaxError(expected: expected) }
             return size.bytes
         }
     }
 
     /// Events a second: `500/s`.
     package static func rate(_ range: ClosedRange<Int>) -> ValueSyntax {
-        ValueSyntax(.rate(range)) { text throws(TextFault) in
+        ValueSyntax(.rate(range)) { text throws(ValueSyntaxError) in
             guard text.hasSuffix("/s"), let number = Decimal.integer(text.utf8.dropLast(2)), range.contains(number)
             else {
-                throw TextFault(
+                throw ValueSyntaxError(
                     expected: "a rate from \(range.lowerBound)/s to \(range.upperBound)/s",
                     remedy: "write it like 500/s")
             }
@@ -202,16 +206,16 @@ extension ValueSyntax<Int> {
 extension ValueSyntax<Duration> {
     /// `25s`, `1m30s`, `500ms`, `1h`, `7d`.
     package static func duration(_ range: ClosedRange<Duration>) -> ValueSyntax {
-        ValueSyntax(.duration(range)) { text throws(TextFault) in
+        ValueSyntax(.duration(range)) { text throws(ValueSyntaxError) in
             let expected =
                 "a duration from \(DurationText(range.lowerBound)) to \(DurationText(range.upperBound))"
             guard let duration = DurationText(parsing: text) else {
                 let lacksUnit = Decimal.integer(text.utf8) != nil
-                throw TextFault(
+                throw ValueSyntaxError(
                     expected: expected,
                     remedy: lacksUnit ? "add a unit: \(text)s is seconds" : "write it like 500ms, 25s, 1m30s, 1h or 7d")
             }
-            guard range.contains(duration.duration) else { throw TextFault(expected: expected) }
+            guard range.contains(duration.duration) else { throw ValueSyntaxError(expected: expected) }
             return duration.duration
         }
     }
@@ -220,12 +224,12 @@ extension ValueSyntax<Duration> {
 extension ValueSyntax<UInt32> {
     /// Permission bits in octal, `0660`.
     package static var permissions: ValueSyntax {
-        ValueSyntax(.text(example: "0660", pattern: "^(0o)?[0-7]{3,4}$")) { text throws(TextFault) in
+        ValueSyntax(.text(example: "0660", pattern: "^(0o)?[0-7]{3,4}$")) { text throws(ValueSyntaxError) in
             let digits = text.hasPrefix("0o") ? text.dropFirst(2) : text[...]
             guard (3...4).contains(digits.utf8.count), digits.utf8.allSatisfy({ (0x30...0x37).contains($0) }),
                 let bits = UInt32(digits, radix: 8), bits <= 0o777
             else {
-                throw TextFault(expected: "permission bits in octal, 0000 to 0777", remedy: "write it like 0660")
+                throw ValueSyntaxError(expected: "permission bits in octal, 0000 to 0777", remedy: "write it like 0660")
             }
             return bits
         }
@@ -234,11 +238,11 @@ extension ValueSyntax<UInt32> {
 
 extension ValueSyntax<Bool> {
     package static var boolean: ValueSyntax {
-        ValueSyntax(.boolean) { text throws(TextFault) in
+        ValueSyntax(.boolean) { text throws(ValueSyntaxError) in
             switch text {
             case "true": return true
             case "false": return false
-            default: throw TextFault(expected: "true or false")
+            default: throw ValueSyntaxError(expected: "true or false")
             }
         }
     }
@@ -247,10 +251,10 @@ extension ValueSyntax<Bool> {
 extension ValueSyntax where Value: CaseIterable & RawRepresentable, Value.RawValue == String {
     /// One of the words of an enumeration.
     package static var choice: ValueSyntax {
-        ValueSyntax(.choice(Value.allCases.map(\.rawValue))) { text throws(TextFault) in
+        ValueSyntax(.choice(Value.allCases.map(\.rawValue))) { text throws(ValueSyntaxError) in
             if let value = Value(rawValue: text) { return value }
             let words = Value.allCases.map(\.rawValue)
-            throw TextFault(
+            throw ValueSyntaxError(
                 expected: "one of " + words.joined(separator: ", "),
                 remedy: Spelling.nearest(to: text, among: words).map { "did you mean \($0)?" } ?? "")
         }
@@ -259,31 +263,31 @@ extension ValueSyntax where Value: CaseIterable & RawRepresentable, Value.RawVal
 
 extension ValueSyntax<ListenURL> {
     package static var listenURL: ValueSyntax {
-        ValueSyntax(.text("wss://0.0.0.0:443")) { text throws(TextFault) in try ListenURL(text) }
+        ValueSyntax(.text("wss://0.0.0.0:443")) { text throws(ValueSyntaxError) in try ListenURL(text) }
     }
 }
 
 extension ValueSyntax<EndpointURL> {
     package static var endpointURL: ValueSyntax {
-        ValueSyntax(.text("tcp://10.0.0.5:5900")) { text throws(TextFault) in try EndpointURL(text) }
+        ValueSyntax(.text("tcp://10.0.0.5:5900")) { text throws(ValueSyntaxError) in try EndpointURL(text) }
     }
 }
 
 extension ValueSyntax<PathPattern> {
     package static var pathPattern: ValueSyntax {
-        ValueSyntax(.text("/chat/{room}")) { text throws(TextFault) in try PathPattern(parsing: text) }
+        ValueSyntax(.text("/chat/{room}")) { text throws(ValueSyntaxError) in try PathPattern(parsing: text) }
     }
 }
 
 extension ValueSyntax<RouteTarget> {
     /// `echo`, `chat`, a URL, or the name of an upstream.
     package static var routeTarget: ValueSyntax {
-        ValueSyntax(.text("backend")) { text throws(TextFault) in
+        ValueSyntax(.text("backend")) { text throws(ValueSyntaxError) in
             if text == "echo" { return .echo }
             if text == "chat" { return .chat }
             if text.contains("://") { return .url(try EndpointURL(text)) }
             guard NameText.isName(text) else {
-                throw TextFault(
+                throw ValueSyntaxError(
                     expected: "echo, chat, a URL, or the name of an upstream",
                     remedy: "write a URL like tcp://127.0.0.1:5900")
             }
@@ -295,10 +299,10 @@ extension ValueSyntax<RouteTarget> {
 extension ValueSyntax<PublicKeyPin> {
     /// `sha256/` and 44 characters of base64, or 64 hexadecimal digits.
     package static var publicKeyPin: ValueSyntax {
-        ValueSyntax(.text("sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")) { text throws(TextFault) in
+        ValueSyntax(.text("sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")) { text throws(ValueSyntaxError) in
             let digest = text.hasPrefix("sha256/") ? SixtyFour.bytes(text.dropFirst(7)) : Hexadecimal.bytes(text)
             guard let digest, let pin = PublicKeyPin(digest: digest) else {
-                throw TextFault(
+                throw ValueSyntaxError(
                     expected: "the SHA-256 of a public key",
                     remedy: "write sha256/ and its base64, or its 64 hexadecimal digits")
             }
@@ -308,7 +312,7 @@ extension ValueSyntax<PublicKeyPin> {
 }
 
 /// What the text of a value looks like: what schemas say of it.
-package indirect enum ValueForm: Sendable, Hashable {
+package indirect enum ValueFormat: Sendable, Hashable {
     /// - Parameter pattern: a regular expression (ECMA-262) that every right value matches.
     case text(example: String, pattern: String?)
     case integer(ClosedRange<Int>)
@@ -320,13 +324,13 @@ package indirect enum ValueForm: Sendable, Hashable {
     case boolean
     case choice([String])
     /// The same, or the word `none`.
-    case orNone(ValueForm)
+    case orNone(ValueFormat)
 
-    static func text(_ example: String) -> ValueForm { .text(example: example, pattern: nil) }
+    static func text(_ example: String) -> ValueFormat { .text(example: example, pattern: nil) }
 }
 
 /// Why a piece of text is not what it was read as.
-package struct TextFault: Error, Equatable, Sendable {
+package struct ValueSyntaxError: Error, Equatable, Sendable {
     /// What the text should have been, to be read after "expected".
     package let expected: String
     /// What to do, a sentence without its full stop; empty where `expected` says it all.

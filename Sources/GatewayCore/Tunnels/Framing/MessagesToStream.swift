@@ -26,7 +26,7 @@ package struct MessagesToStream: Sendable {
 
     /// Takes the next chunk of the current message.
     /// - Parameter stream: bytes to write are appended, where the answer is `.rewritten`; otherwise left alone.
-    package mutating func take(_ chunk: RawSpan, _ mark: ChunkMark, into stream: inout [UInt8]) -> StreamDelivery {
+    package mutating func take(_ chunk: RawSpan, _ mark: ChunkPosition, into stream: inout [UInt8]) -> StreamDelivery {
         if let failure = self.failure { return .violation(failure) }
         guard chunk.byteCount <= self.messageLimit - self.length else { return self.fail(self.faultAtLimit(chunk)) }
         self.length = mark.endsMessage ? 0 : self.length + chunk.byteCount
@@ -65,12 +65,12 @@ package struct MessagesToStream: Sendable {
     }
 
     /// Binary messages are checked like text ones: the stream is promised UTF-8.
-    private mutating func validates(_ chunk: RawSpan, _ mark: ChunkMark) -> Bool {
+    private mutating func validates(_ chunk: RawSpan, _ mark: ChunkPosition) -> Bool {
         guard self.validator.validate(chunk) == nil else { return false }
         return !mark.endsMessage || self.validator.isComplete
     }
 
-    private mutating func prefix(_ chunk: RawSpan, _ mark: ChunkMark, into stream: inout [UInt8]) {
+    private mutating func prefix(_ chunk: RawSpan, _ mark: ChunkPosition, into stream: inout [UInt8]) {
         guard mark.endsMessage else {
             self.assembled.append(chunk)
             return

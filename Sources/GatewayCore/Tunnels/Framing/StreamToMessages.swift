@@ -114,9 +114,9 @@ struct LengthPrefixChunker: Equatable, Sendable {
         return .chunk(offset..<end, self.advance(by: end - offset, of: missing))
     }
 
-    private mutating func advance(by count: Int, of missing: Int) -> ChunkMark {
+    private mutating func advance(by count: Int, of missing: Int) -> ChunkPosition {
         let ends = count == missing
-        let mark = ChunkMark(.binary, startsMessage: !self.started, endsMessage: ends)
+        let mark = ChunkPosition(.binary, startsMessage: !self.started, endsMessage: ends)
         self.started = !ends
         self.missing = ends ? nil : missing - count
         if ends {
@@ -157,7 +157,7 @@ struct LineChunker: Equatable, Sendable {
         self.heldCarriageReturn = followsReturn && !endsLine
         guard endsLine || end > start else { return .exhausted }
         if let violation = self.take(bytes, start..<end, endsLine: endsLine) { return .violation(violation) }
-        let mark = ChunkMark(.text, startsMessage: self.sent == nil, endsMessage: endsLine)
+        let mark = ChunkPosition(.text, startsMessage: self.sent == nil, endsMessage: endsLine)
         self.sent = endsLine ? nil : (self.sent ?? 0) + (end - start)
         offset = endsLine ? next : end
         return .chunk(start..<end, mark)
@@ -177,7 +177,7 @@ struct LineChunker: Equatable, Sendable {
         guard self.validator.isComplete else { return .violation(.invalidText) }
         guard self.sent != nil || self.heldCarriageReturn else { return nil }
         guard !self.heldCarriageReturn || (self.sent ?? 0) < self.lineLimit else { return .violation(.messageTooLong) }
-        let mark = ChunkMark(.text, startsMessage: self.sent == nil, endsMessage: true)
+        let mark = ChunkPosition(.text, startsMessage: self.sent == nil, endsMessage: true)
         // A CR that no LF follows is part of the line.
         let rest: [UInt8] = self.heldCarriageReturn ? [0x0D] : []
         self.sent = nil
@@ -232,7 +232,7 @@ struct TextChunker: Equatable, Sendable {
 }
 
 /// Where a chunk of payload stands in its message.
-package struct ChunkMark: Hashable, Sendable {
+package struct ChunkPosition: Hashable, Sendable {
     package var kind: MessageKind
     /// First chunk of its message.
     package var startsMessage: Bool
@@ -248,7 +248,7 @@ package struct ChunkMark: Hashable, Sendable {
 
     /// A message in one piece.
     @inlinable
-    package static func whole(_ kind: MessageKind) -> ChunkMark {
-        ChunkMark(kind, startsMessage: true, endsMessage: true)
+    package static func whole(_ kind: MessageKind) -> ChunkPosition {
+        ChunkPosition(kind, startsMessage: true, endsMessage: true)
     }
 }

@@ -100,13 +100,13 @@ struct ProxyHeaderDecoderTests {
         Array(path.utf8) + [UInt8](repeating: 0, count: 108 - path.utf8.count)
     }
 
-    private static func decode(_ bytes: [UInt8], limit: Int = 536) -> ProxyHeaderAnswer {
+    private static func decode(_ bytes: [UInt8], limit: Int = 536) -> ProxyHeaderResult {
         bytes.withRawSpan { ProxyHeaderDecoder(limit: limit).decode($0) }
     }
 
     @Test(arguments: vectors)
     func decodesTheFormsOfTheSpecification(_ vector: Vector) {
-        let expected = ProxyHeaderAnswer.header(vector.header, length: vector.bytes.count)
+        let expected = ProxyHeaderResult.header(vector.header, length: vector.bytes.count)
         for count in 1..<vector.bytes.count {
             #expect(Self.decode(Array(vector.bytes.prefix(count))) == .incomplete, "\(count) bytes")
         }
@@ -197,7 +197,7 @@ struct ProxyHeaderDecoderTests {
             bytes[Int.random(in: 0..<bytes.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
         }
         bytes += random.bytes(600)
-        var settled: ProxyHeaderAnswer?
+        var settled: ProxyHeaderResult?
         for count in 1...bytes.count {
             let answer = Self.decode(Array(bytes.prefix(count)))
             if let settled {

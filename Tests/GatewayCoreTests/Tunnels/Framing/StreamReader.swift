@@ -54,7 +54,7 @@ struct StreamReader {
         }
     }
 
-    private mutating func append(_ bytes: [UInt8], _ mark: ChunkMark) {
+    private mutating func append(_ bytes: [UInt8], _ mark: ChunkPosition) {
         // A chunk that begins a message inside another, or goes on with none, would be lost on the wire: shown as a
         // message of 0xEE.
         if mark.startsMessage != (self.current == nil) { self.messages.append([0xEE]) }

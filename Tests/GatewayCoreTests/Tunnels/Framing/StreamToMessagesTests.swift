@@ -148,7 +148,7 @@ struct StreamToMessagesTests {
         var machine = StreamToMessages(.lengthPrefixed, messageLimit: 1 << 24)
         let block = [UInt8](repeating: 1, count: 64 * 1024)
         var sent = 0
-        var marks: [ChunkMark] = []
+        var marks: [ChunkPosition] = []
         var steps = Self.steps(&machine, [0x00, 0xA0, 0x00, 0x00])
         for _ in 0..<160 { steps += Self.steps(&machine, block) }
         for step in steps {

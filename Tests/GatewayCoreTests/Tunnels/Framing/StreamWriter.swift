@@ -18,13 +18,13 @@ struct StreamWriter {
         var start = 0
         repeat {
             let end = min(start + size, message.count)
-            let mark = ChunkMark(self.kind, startsMessage: start == 0, endsMessage: end == message.count)
+            let mark = ChunkPosition(self.kind, startsMessage: start == 0, endsMessage: end == message.count)
             self.send(Array(message[start..<end]), mark)
             start = end
         } while start < message.count
     }
 
-    private mutating func send(_ chunk: [UInt8], _ mark: ChunkMark) {
+    private mutating func send(_ chunk: [UInt8], _ mark: ChunkPosition) {
         var made: [UInt8] = []
         switch chunk.withRawSpan({ self.machine.take($0, mark, into: &made) }) {
         case .unchanged: self.stream += chunk + made

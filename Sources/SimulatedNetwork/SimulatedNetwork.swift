@@ -1,3 +1,5 @@
+import StreamTransport
+
 /// A network that exists only in this process: sockets, names and a clock, all moved by one seed.
 ///
 /// Nothing here happens by itself. Loops ask their `SimulatedSystem`, which answers at once; `run` lets virtual time

@@ -1,5 +1,6 @@
 import DequeModule
 import HeapModule
+import StreamTransport
 
 /// The clock of a simulation and what is to happen by it: things due at the same instant happen in the order in which
 /// they were planned.

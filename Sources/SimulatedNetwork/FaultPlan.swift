@@ -1,3 +1,5 @@
+import StreamTransport
+
 /// What a simulated network does to those who use it, as probabilities (0 never, 1 always) and ranges that are drawn
 /// from evenly.
 ///

@@ -1,5 +1,6 @@
 import ByteKernels
 import DequeModule
+import StreamTransport
 
 /// One end of a simulated connection, behaving as a Linux socket does.
 ///

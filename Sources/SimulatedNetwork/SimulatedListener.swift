@@ -1,4 +1,5 @@
 import DequeModule
+import StreamTransport
 
 /// A listening socket of the simulated network with the connections that wait to be accepted.
 final class SimulatedListener {

@@ -1,5 +1,6 @@
 import ByteKernels
 import DequeModule
+import StreamTransport
 import Synchronization
 
 /// A loop's view of a simulated network: the kernel of one process, answering at once.
@@ -15,8 +16,8 @@ package final class SimulatedSystem: System {
     /// list.
     private var candidates: Deque<SimulatedWatch> = []
     private let woken = Atomic<Bool>(false)
-    private var lookups: [ResolutionTicket: (Result<[SocketAddress], ResolutionFailure>) -> Void] = [:]
-    private var answers: Deque<(ResolutionTicket, Result<[SocketAddress], ResolutionFailure>)> = []
+    private var lookups: [ResolutionToken: (Result<[SocketAddress], ResolutionFailure>) -> Void] = [:]
+    private var answers: Deque<(ResolutionToken, Result<[SocketAddress], ResolutionFailure>)> = []
     private var lastTicket: UInt64 = 0
     private var turn: (() -> Void)?
     /// Whether the last wait found nothing; the real system would still be in it.
@@ -161,9 +162,9 @@ package final class SimulatedSystem: System {
 
     package func resolve(
         _ host: String, port: UInt16, completion: @escaping (Result<[SocketAddress], ResolutionFailure>) -> Void
-    ) -> ResolutionTicket {
+    ) -> ResolutionToken {
         self.lastTicket += 1
-        let ticket = ResolutionTicket(number: self.lastTicket)
+        let ticket = ResolutionToken(number: self.lastTicket)
         self.lookups[ticket] = completion
         if let (answer, delay) = self.network.lookUp(host, port: port) {
             self.network.plan(after: delay) { [weak self] in self?.answers.append((ticket, answer)) }
@@ -171,7 +172,7 @@ package final class SimulatedSystem: System {
         return ticket
     }
 
-    package func cancelResolution(_ ticket: ResolutionTicket) {
+    package func cancelResolution(_ ticket: ResolutionToken) {
         guard self.lookups.removeValue(forKey: ticket) != nil else { return }
         self.network.note(.lookupGivenUp, self.number, Int(truncatingIfNeeded: ticket.number))
     }
@@ -256,14 +257,14 @@ extension SimulatedSystem {
     /// So little that short transfers pass too.
     package var passesFrom: Int { 64 }
 
-    package func pass(_ source: Descriptor, to target: Descriptor, atMost count: Int) -> PassedBytes? {
+    package func pass(_ source: Descriptor, to target: Descriptor, atMost count: Int) -> SplicedBytes? {
         guard self.passed.isEmpty else { return nil }
         var bytes = [UInt8](repeating: 0, count: count)
         let received = bytes.withMutableRawSpan { self.receive(source, into: &$0) }
-        guard received > 0 else { return PassedBytes(received: received, sent: 0) }
+        guard received > 0 else { return SplicedBytes(received: received, sent: 0) }
         let sent = bytes.withRawSpan { self.send(target, $0.extracting(0..<received)) }
         self.passed = Array(bytes[max(0, sent)..<received])
-        return PassedBytes(received: received, sent: sent)
+        return SplicedBytes(received: received, sent: sent)
     }
 
     package func takePassed(into buffer: inout MutableRawSpan) -> Int {

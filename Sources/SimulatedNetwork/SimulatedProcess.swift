@@ -1,4 +1,5 @@
 import HeapModule
+import StreamTransport
 
 /// A process on the simulated network: what its loops share, which is the table of descriptors and the address it
 /// connects from.
