@@ -1,6 +1,7 @@
 import ByteKernels
 import GatewayCore
 import SessionTasks
+import SimulatedNetwork
 import StreamTransport
 import TestSupport
 import Testing

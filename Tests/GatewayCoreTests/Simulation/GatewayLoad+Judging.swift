@@ -1,5 +1,6 @@
 import GatewayCore
 import SessionTasks
+import SimulatedNetwork
 import StreamTransport
 import TestSupport
 

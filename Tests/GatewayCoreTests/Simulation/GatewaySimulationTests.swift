@@ -1,5 +1,6 @@
 import Foundation
 import GatewayCore
+import SimulatedNetwork
 import StreamTransport
 import TestSupport
 import Testing

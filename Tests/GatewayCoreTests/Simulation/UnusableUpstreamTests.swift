@@ -1,4 +1,5 @@
 import GatewayCore
+import SimulatedNetwork
 import StreamTransport
 import TestSupport
 import Testing

@@ -1,5 +1,6 @@
 import ByteKernels
 import SessionTasks
+import SimulatedNetwork
 import StreamTransport
 import TestSupport
 import Testing

@@ -1,3 +1,4 @@
+import SimulatedNetwork
 import StreamTransport
 import TestSupport
 import Testing

@@ -1,4 +1,5 @@
 import ByteKernels
+import SimulatedNetwork
 import StreamTransport
 import TestSupport
 import Testing

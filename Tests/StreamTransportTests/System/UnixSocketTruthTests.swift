@@ -1,4 +1,5 @@
 import Foundation
+import SimulatedNetwork
 import StreamTransport
 import TestSupport
 import Testing
