@@ -147,7 +147,7 @@ package struct LeadingBytes: Sendable, Hashable {
 
     /// Writes them to the front of `target`, and `bytes` behind them; traps where they do not fit.
     /// - Returns: the bytes written.
-    package func lead(_ bytes: RawSpan, into target: inout MutableRawSpan) -> Int {
+    package func write(before bytes: RawSpan, into target: inout MutableRawSpan) -> Int {
         for index in 0..<self.count {
             target.storeBytes(of: self[index], toByteOffset: index, as: UInt8.self)
         }

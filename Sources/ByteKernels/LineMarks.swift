@@ -3,7 +3,7 @@ extension RawSpan {
     /// The offset of the first byte, from `start` on, with which a line end begins or may begin: LF, VT, FF, CR, and the
     /// first bytes of U+0085 (`C2`), U+2028 and U+2029 (`E2`), which begin other characters too.
     /// - Returns: `byteCount` if there is none.
-    package func firstLineMark(from start: Int) -> Int {
+    package func firstLineBreakCandidate(from start: Int) -> Int {
         precondition(start >= 0 && start <= self.byteCount)
         return unsafe self.withUnsafeBytes { bytes in
             var offset = start

@@ -35,12 +35,12 @@ package final class DeflatePool {
     }
 
     /// Hands an inflater in; it must not be used by its former owner any more.
-    package func giveBack(_ inflater: Inflater) {
+    package func recycle(_ inflater: Inflater) {
         Self.keep(inflater, in: &self.inflaters, upTo: self.capacity) { $0.reset() }
     }
 
     /// Hands a deflater in; it must not be used by its former owner any more.
-    package func giveBack(_ deflater: Deflater) {
+    package func recycle(_ deflater: Deflater) {
         Self.keep(deflater, in: &self.deflaters, upTo: self.capacity) { $0.reset() }
     }
 

@@ -79,12 +79,12 @@ package final class Deflater {
     ) -> Int32 {
         unsafe input.withUnsafeBytes { source in
             unsafe output.withUnsafeMutableBytes { target in
-                let taken = unsafe self.stream.offer(source, from: consumed)
-                let room = unsafe self.stream.lend(target, from: written)
+                let taken = unsafe self.stream.setInput(source, from: consumed)
+                let room = unsafe self.stream.setOutput(target, from: written)
                 let result = unsafe CZlib.deflate(self.stream, flush.flag)
                 consumed += unsafe taken - Int(self.stream.pointee.avail_in)
                 written += unsafe room - Int(self.stream.pointee.avail_out)
-                unsafe self.stream.takeBack()
+                unsafe self.stream.clearBuffers()
                 return result
             }
         }
@@ -172,7 +172,7 @@ package enum DeflateProgress: Equatable, Sendable {
 extension UnsafeMutablePointer<z_stream> {
     /// Sets the input. zlib only reads it, although its declaration is older than `const`.
     /// - Returns: how many bytes are offered.
-    func offer(_ source: UnsafeRawBufferPointer, from offset: Int) -> Int {
+    func setInput(_ source: UnsafeRawBufferPointer, from offset: Int) -> Int {
         let count = UInt32(clamping: source.count - offset)
         unsafe self.pointee.avail_in = count
         if count > 0, let start = source.baseAddress {
@@ -184,7 +184,7 @@ extension UnsafeMutablePointer<z_stream> {
 
     /// Sets the output.
     /// - Returns: how many bytes of room there are.
-    func lend(_ target: UnsafeMutableRawBufferPointer, from offset: Int) -> Int {
+    func setOutput(_ target: UnsafeMutableRawBufferPointer, from offset: Int) -> Int {
         let count = UInt32(clamping: target.count - offset)
         unsafe self.pointee.avail_out = count
         if count > 0, let start = target.baseAddress {
@@ -194,7 +194,7 @@ extension UnsafeMutablePointer<z_stream> {
     }
 
     /// Leaves no pointer behind to memory that was only lent.
-    func takeBack() {
+    func clearBuffers() {
         unsafe self.pointee.next_in = nil
         unsafe self.pointee.avail_in = 0
         unsafe self.pointee.next_out = nil

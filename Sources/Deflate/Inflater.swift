@@ -80,12 +80,12 @@ package final class Inflater {
     ) -> Int32 {
         unsafe input.withUnsafeBytes { source in
             unsafe output.withUnsafeMutableBytes { target in
-                let taken = unsafe self.stream.offer(source, from: consumed)
-                let room = unsafe self.stream.lend(target, from: written)
+                let taken = unsafe self.stream.setInput(source, from: consumed)
+                let room = unsafe self.stream.setOutput(target, from: written)
                 let result = unsafe CZlib.inflate(self.stream, Z_SYNC_FLUSH)
                 consumed += unsafe taken - Int(self.stream.pointee.avail_in)
                 written += unsafe room - Int(self.stream.pointee.avail_out)
-                unsafe self.stream.takeBack()
+                unsafe self.stream.clearBuffers()
                 return result
             }
         }
@@ -147,7 +147,7 @@ extension Inflater {
             var probe: [UInt8] = [0]
             var written = 0
             let progress = try self.inflate(input, consumed: &consumed, into: &probe, written: &written)
-            guard written == 0 else { throw .limitPassed }
+            guard written == 0 else { throw .limitExceeded }
             guard progress == .streamEnd, self.format == .raw, consumed < input.byteCount else { return }
             self.continuePastEnd()
         }
@@ -178,7 +178,7 @@ package enum InflateFailure: Error, Equatable, Sendable {
     /// The stream was made with a preset dictionary, which nobody has agreed on with us.
     case dictionaryRequired
     /// There is more output than the limit given.
-    case limitPassed
+    case limitExceeded
     /// No memory for the window.
     case outOfMemory
 }

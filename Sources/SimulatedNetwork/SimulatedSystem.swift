@@ -255,9 +255,9 @@ extension SimulatedSystem {
     }
 
     /// So little that short transfers pass too.
-    package var passesFrom: Int { 64 }
+    package var spliceThreshold: Int { 64 }
 
-    package func pass(_ source: Descriptor, to target: Descriptor, atMost count: Int) -> SplicedBytes? {
+    package func splice(_ source: Descriptor, to target: Descriptor, atMost count: Int) -> SplicedBytes? {
         guard self.passed.isEmpty else { return nil }
         var bytes = [UInt8](repeating: 0, count: count)
         let received = bytes.withMutableRawSpan { self.receive(source, into: &$0) }
@@ -267,7 +267,7 @@ extension SimulatedSystem {
         return SplicedBytes(received: received, sent: sent)
     }
 
-    package func takePassed(into buffer: inout MutableRawSpan) -> Int {
+    package func drainSplicePipe(into buffer: inout MutableRawSpan) -> Int {
         let count = min(buffer.byteCount, self.passed.count)
         self.passed.withRawSpan { buffer.copy($0.extracting(0..<count), at: 0) }
         self.passed.removeFirst(count)

@@ -72,7 +72,7 @@ extension ClientHello {
 /// Shown a longer prefix each time, it looks at each byte once. The answer depends on the bytes only, not on how they
 /// were split.
 public struct ClientHelloSniffer: Sendable {
-    public enum Finding: Sendable, Hashable {
+    public enum Detection: Sendable, Hashable {
         /// Could still become anything below; show it more.
         case incomplete
         /// Not TLS: the first byte, or the second, says so.
@@ -89,7 +89,7 @@ public struct ClientHelloSniffer: Sendable {
     private var message: [UInt8] = []
     /// Where in the prefix the next record begins.
     private var position = 0
-    private var finding = Finding.incomplete
+    private var finding = Detection.incomplete
 
     /// - Parameter limit: largest ClientHello looked into, in bytes; a larger one is `.unreadable`. Default: 16 KiB,
     ///   beyond what post-quantum key shares need.
@@ -99,14 +99,14 @@ public struct ClientHelloSniffer: Sendable {
 
     /// - Parameter bytes: everything received so far, from the connection's first byte on.
     /// - Returns: the finding; once it is not `.incomplete` it stays.
-    public mutating func examine(_ bytes: RawSpan) -> Finding {
+    public mutating func examine(_ bytes: RawSpan) -> Detection {
         guard self.finding == .incomplete else { return self.finding }
         self.finding = self.look(at: bytes)
         if self.finding != .incomplete { self.message = [] }
         return self.finding
     }
 
-    private mutating func look(at bytes: RawSpan) -> Finding {
+    private mutating func look(at bytes: RawSpan) -> Detection {
         if bytes.byteCount > 0, bytes[byte: 0] != 0x16 { return .plain }
         if bytes.byteCount > 1, bytes[byte: 1] != 0x03 { return .plain }
         while bytes.byteCount - self.position >= 5 {
@@ -125,7 +125,7 @@ public struct ClientHelloSniffer: Sendable {
         return .incomplete
     }
 
-    private func readMessage() -> Finding {
+    private func readMessage() -> Detection {
         guard self.message[0] == 1 else { return .unreadable }
         guard self.message.count >= 4 else { return .incomplete }
         let count = Int(self.message[1]) << 16 | Int(self.message[2]) << 8 | Int(self.message[3])

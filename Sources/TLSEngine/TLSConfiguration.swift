@@ -35,10 +35,10 @@ public struct TLSConfiguration: Sendable {
     /// server that verifies. A rejection is told to the peer as bad_certificate; by a TLS 1.3 server as
     /// handshake_failure, or unexpected_message if the client's signature has not arrived. A resumed session is not
     /// asked about again.
-    public var asksForDecision = false
+    public var delegatesVerification = false
     /// Client: the connection stops at `.clientCertificateRequested` when the server asks for a certificate, instead of
     /// giving the first identity. Default: false.
-    public var asksForClientCertificate = false
+    public var delegatesClientCertificate = false
 
     /// Server: who protects the records of TLS 1.3 behind the handshake. Default: OpenSSL.
     public var recordLayer = TLSRecordLayer.openSSL
@@ -115,8 +115,8 @@ enum ApplicationProtocols {
 
     /// Where in the client's list the server's most wanted common name is, without its length byte.
     /// - Returns: `nil` if the lists have nothing in common; a malformed list ends where it breaks.
-    static func choose(from offered: RawSpan, wanted: [[UInt8]]) -> Range<Int>? {
-        for name in wanted {
+    static func select(from offered: RawSpan, preferred: [[UInt8]]) -> Range<Int>? {
+        for name in preferred {
             var offset = 0
             while offset < offered.byteCount {
                 let start = offset + 1

@@ -20,7 +20,7 @@ public struct TLSFailure: Error, Sendable, Hashable, CustomStringConvertible {
         /// More bytes arrived while a decision was awaited than are kept aside.
         case excessiveInput
         /// A certificate, key, revocation list or PKCS#12 file cannot be read.
-        case unreadableMaterial
+        case unreadableCredentials
         /// A key or PKCS#12 file is encrypted and the password is missing or wrong.
         case wrongPassword
         /// The private key does not belong to the certificate.
@@ -51,7 +51,7 @@ public struct TLSFailure: Error, Sendable, Hashable, CustomStringConvertible {
     /// Whether certificates, names or keys do not fit: another attempt with the same peer fails for the same reason.
     public var concernsCertificates: Bool {
         switch self.kind {
-        case .verification, .pinMismatch, .rejected, .unreadableMaterial, .wrongPassword, .keyMismatch: true
+        case .verification, .pinMismatch, .rejected, .unreadableCredentials, .wrongPassword, .keyMismatch: true
         case .peerAlert: self.alert?.concernsCertificate ?? false
         case .handshake, .notTLS, .record, .closedDuringHandshake, .excessiveInput, .configuration, .outputClosed,
             .engine:

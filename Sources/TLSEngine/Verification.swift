@@ -4,13 +4,13 @@ public struct VerificationRequest: Sendable, Hashable {
     public let peerChain: [[UInt8]]
     /// What verification by the configured trust, names, revocation lists and pins found. A pin that does not match is
     /// told as X509_V_ERR_APPLICATION_VERIFICATION.
-    public let verdict: VerificationResult
+    public let result: VerificationResult
     /// The name that we asked for (client) or were asked for (server).
     public let serverName: String?
 
-    public init(peerChain: [[UInt8]], verdict: VerificationResult, serverName: String?) {
+    public init(peerChain: [[UInt8]], result: VerificationResult, serverName: String?) {
         self.peerChain = peerChain
-        self.verdict = verdict
+        self.result = result
         self.serverName = serverName
     }
 }

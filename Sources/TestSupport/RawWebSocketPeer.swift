@@ -36,7 +36,7 @@ package final class RawWebSocketPeer {
     package let peer: ScriptedPeer
     private let isClient: Bool
     /// Frames heard together with a head that was taken off already.
-    package var early: [UInt8] = []
+    package var leftover: [UInt8] = []
 
     package init(_ peer: ScriptedPeer, isClient: Bool) {
         self.peer = peer
@@ -45,7 +45,7 @@ package final class RawWebSocketPeer {
 
     /// The 101 to a request.
     /// - Parameter accept: gives the value of Sec-WebSocket-Accept for a key.
-    package static func answer(to request: [UInt8], accept: (String) -> String) -> [UInt8] {
+    package static func response(to request: [UInt8], accept: (String) -> String) -> [UInt8] {
         let lines = String(decoding: request, as: UTF8.self).split(separator: "\r\n")
         let key = lines.first { $0.lowercased().hasPrefix("sec-websocket-key:") }?.split(separator: " ").last ?? ""
         return Array(
@@ -83,7 +83,7 @@ package final class RawWebSocketPeer {
 
     /// All whole frames heard so far.
     package var frames: [Frame] {
-        var bytes = (self.early + self.peer.received)[...]
+        var bytes = (self.leftover + self.peer.received)[...]
         var frames: [Frame] = []
         while let frame = Self.takeFrame(&bytes) { frames.append(frame) }
         return frames

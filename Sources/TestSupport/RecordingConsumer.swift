@@ -15,11 +15,11 @@ package final class RecordingConsumer: TransportConsumer {
     /// How many bytes each offer had.
     package private(set) var offers: [Int] = []
     /// How many of the bytes offered are taken: all, unless a test says otherwise. May act on the transport.
-    package var takes: (_ offered: Int) -> Int = { $0 }
+    package var acceptedCount: (_ offered: Int) -> Int = { $0 }
     /// Whereto bytes go unseen after a long read; `nil` shows them all here.
-    package var unseenTarget: SocketConnection?
+    package var spliceTarget: SocketConnection?
     /// How many bytes went there.
-    package private(set) var passed = 0
+    package private(set) var splicedCount = 0
     package var onBytes: ([UInt8]) -> Void = { _ in }
     package var onInputClosed: () -> Void = {}
     package var onOutputProgressed: () -> Void = {}
@@ -37,7 +37,7 @@ package final class RecordingConsumer: TransportConsumer {
 
     package func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
         self.offers.append(bytes.byteCount)
-        let taken = self.takes(bytes.byteCount)
+        let taken = self.acceptedCount(bytes.byteCount)
         guard taken > 0 else { return taken }
         let start = self.received.count
         self.received.append(bytes.bytes.extracting(0..<taken))
@@ -45,8 +45,8 @@ package final class RecordingConsumer: TransportConsumer {
         return taken
     }
 
-    package func passedUnseen(_ count: Int, queued: Int) {
-        self.passed += count
+    package func spliced(_ count: Int, queued: Int) {
+        self.splicedCount += count
     }
 
     package func inputClosed() {

@@ -145,7 +145,7 @@ package final class ScriptedPeer {
 
 /// A program made of scripted peers: one loop's worth of raw sockets that do nothing but what a test tells them.
 ///
-/// Takes its turns from a `TransportGround`, or from whoever calls `turn`.
+/// Takes its turns from a `TransportTestbed`, or from whoever calls `turn`.
 package final class ScriptedHost {
     package let system: any System
     private var peers: [UInt64: ScriptedPeer] = [:]

@@ -19,7 +19,7 @@ struct LineMarkTests {
                 var bytes = [UInt8](repeating: neighbour, count: 20)
                 bytes[place] = byte
                 for start in [0, place, 3] {
-                    let found = bytes.withRawSpan { $0.firstLineMark(from: start) }
+                    let found = bytes.withRawSpan { $0.firstLineBreakCandidate(from: start) }
                     #expect(found == self.expected(bytes, from: start), "\(neighbour) at \(place) from \(start)")
                 }
             }
@@ -33,7 +33,7 @@ struct LineMarkTests {
                 UInt8.random(in: 0...255, using: &generator)
             }
             let start = Int.random(in: 0...bytes.count, using: &generator)
-            let found = bytes.withRawSpan { $0.firstLineMark(from: start) }
+            let found = bytes.withRawSpan { $0.firstLineBreakCandidate(from: start) }
             #expect(found == self.expected(bytes, from: start))
         }
     }

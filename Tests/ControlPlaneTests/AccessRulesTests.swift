@@ -13,23 +13,23 @@ struct AccessRulesTests {
 
     private func rules(
         expires: Int64? = nil, clients: [ControlClient] = [], peers: [ControlPeer] = []
-    ) throws -> AccessRules {
+    ) throws -> CallerAuthenticator {
         var settings = ControlSettings()
         let hash = try #require(TokenHash(digest: Self.abc))
         settings.tokens = [ControlToken(name: "ops", hash: hash, scopes: [.read, .operate], expires: expires)]
         settings.clients = clients
         settings.peers = peers
-        return AccessRules(settings)
+        return CallerAuthenticator(settings)
     }
 
     @Test func everybodyIsLetInWhereNobodyIsNamed() throws {
-        let caller = try AccessRules(ControlSettings()).caller(authorization: nil, peer: nil, now: 0)
+        let caller = try CallerAuthenticator(ControlSettings()).authenticate(authorization: nil, peer: nil, now: 0)
         #expect(caller == .local)
     }
 
     @Test(arguments: ["Bearer abc", "bearer abc", "BEARER   abc "])
     func aTokenIsKnownByItsHash(_ authorization: String) throws {
-        let caller = try self.rules().caller(authorization: authorization, peer: nil, now: 0)
+        let caller = try self.rules().authenticate(authorization: authorization, peer: nil, now: 0)
         #expect(caller == Caller(name: "token:ops", scopes: [.read, .operate]))
     }
 
@@ -37,7 +37,7 @@ struct AccessRulesTests {
     func whatIsNoTokenIsRefused(_ authorization: String) throws {
         let rules = try self.rules()
         let problem = #expect(throws: ControlProblem.self) {
-            try rules.caller(authorization: authorization, peer: nil, now: 0)
+            try rules.authenticate(authorization: authorization, peer: nil, now: 0)
         }
         #expect(problem?.status == 401)
         #expect(problem?.challenge?.hasPrefix("Bearer realm=") == true)
@@ -45,12 +45,14 @@ struct AccessRulesTests {
 
     @Test func aTokenEndsAtItsTime() throws {
         let rules = try self.rules(expires: 1000)
-        #expect(try rules.caller(authorization: "Bearer abc", peer: nil, now: 999).name == "token:ops")
-        #expect(throws: ControlProblem.self) { try rules.caller(authorization: "Bearer abc", peer: nil, now: 1000) }
+        #expect(try rules.authenticate(authorization: "Bearer abc", peer: nil, now: 999).name == "token:ops")
+        #expect(throws: ControlProblem.self) {
+            try rules.authenticate(authorization: "Bearer abc", peer: nil, now: 1000)
+        }
     }
 
     @Test func whoSaysNothingIsNobody() throws {
-        #expect(try self.rules().caller(authorization: nil, peer: nil, now: 0) == .nobody)
+        #expect(try self.rules().authenticate(authorization: nil, peer: nil, now: 0) == .anonymous)
     }
 
     @Test func aCertificateIsKnownByWhatItShows() throws {
@@ -66,13 +68,14 @@ struct AccessRulesTests {
         for mark in marks {
             let rules = try self.rules(clients: [ControlClient(name: "a", mark: mark, scopes: [.read])])
             #expect(
-                try rules.caller(authorization: nil, peer: peer, now: 0) == Caller(name: "client:a", scopes: [.read]))
+                try rules.authenticate(authorization: nil, peer: peer, now: 0)
+                    == Caller(name: "client:a", scopes: [.read]))
             // A token that is shown is what counts, even where a certificate is.
-            #expect(try rules.caller(authorization: "Bearer abc", peer: peer, now: 0).name == "token:ops")
+            #expect(try rules.authenticate(authorization: "Bearer abc", peer: peer, now: 0).name == "token:ops")
         }
         for mark in [ControlClient.Mark.subject("CN=a"), .alternativeName("b.example")] {
             let rules = try self.rules(clients: [ControlClient(name: "a", mark: mark, scopes: [.read])])
-            #expect(try rules.caller(authorization: nil, peer: peer, now: 0) == .nobody)
+            #expect(try rules.authenticate(authorization: nil, peer: peer, now: 0) == .anonymous)
         }
     }
 
@@ -83,12 +86,12 @@ struct AccessRulesTests {
         ])
         func caller(_ user: UInt32, _ group: UInt32) throws -> Caller {
             let process = PeerProcess(identifier: 1, user: user, group: group)
-            return try rules.caller(
+            return try rules.authenticate(
                 authorization: nil, peer: ConnectionPeer(address: nil, process: process), now: 0)
         }
         #expect(try caller(7, 8) == Caller(name: "uid:7", scopes: [.read, .operate]))
         #expect(try caller(7, 9).scopes == [.read])
         #expect(try caller(1, 8).scopes == [.operate, .configure])
-        #expect(try caller(0, 0) == .nobody)
+        #expect(try caller(0, 0) == .anonymous)
     }
 }

@@ -6,7 +6,7 @@ import Testing
 @Suite("Bulk verbs")
 struct BulkOrderTests {
     private func order(_ body: String) throws -> BulkSelection {
-        try BulkSelection(JSONBody.decode(BulkRequest.self, from: Array(body.utf8)), standardCode: 1001)
+        try BulkSelection(JSONBody.decode(BulkRequest.self, from: Array(body.utf8)), defaultCode: 1001)
     }
 
     @Test(arguments: [
@@ -32,7 +32,7 @@ struct BulkOrderTests {
         #expect(order.filter.kinds == [.stream, .webSocket])
         #expect(order.signal == CloseSignal(code: 4001))
         #expect(order.isPreview)
-        #expect(!order.aborts)
+        #expect(!order.isAbort)
     }
 
     @Test func aSelectorHasValuesAsJSONHasThem() throws {

@@ -8,7 +8,7 @@ import Testing
 struct ClientOrderTests {
     private func order(_ members: String) throws -> ClientConnectionRequest {
         let body = #"{"url":"ws://127.0.0.1:1/"\#(members)}"#
-        return try ClientRequestReading(JSONBody.decode(OpenRequest.self, from: Array(body.utf8))).order()
+        return try OpenRequestParser(JSONBody.decode(OpenRequest.self, from: Array(body.utf8))).parse()
     }
 
     @Test(arguments: [

@@ -118,7 +118,7 @@ struct ConnectionListTests {
 
     // MARK: Pages
 
-    @Test(arguments: [PageCursor.after(ConnectionKey(17, .upstream)), .kept(snapshot: .max, offset: 1000)])
+    @Test(arguments: [PageCursor.after(ConnectionKey(17, .upstream)), .position(snapshot: .max, offset: 1000)])
     func cursorsAreReadBack(_ cursor: PageCursor) throws {
         #expect(try PageCursor(cursor.text) == cursor)
     }
@@ -131,11 +131,11 @@ struct ConnectionListTests {
     @Test func theListUsedLeastRecentlyMakesRoom() {
         let lists = ListSnapshots()
         let keys = [ConnectionKey(1)]
-        let first = lists.keep(keys)
-        let second = lists.keep(keys)
+        let first = lists.store(keys)
+        let second = lists.store(keys)
         for _ in 0..<(ListSnapshots.limit - 1) {
             #expect(lists.keys(first) == keys)
-            _ = lists.keep(keys)
+            _ = lists.store(keys)
         }
         #expect(lists.keys(first) == keys)
         #expect(lists.keys(second) == nil)

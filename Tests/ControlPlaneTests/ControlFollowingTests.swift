@@ -15,14 +15,14 @@ struct ControlFollowingTests {
     @Test func callersHostsAndLimitsFollow() throws {
         var next = try self.settings(tokens: ["b"])
         next.maximumRequests = 7
-        let followed = try self.settings(tokens: ["a"]).followed(by: next)
+        let followed = try self.settings(tokens: ["a"]).reloaded(with: next)
         #expect(followed == next)
         // At the same place nobody needs to say who they are any more: that was asked for.
-        #expect(try self.settings(tokens: ["a"]).followed(by: self.settings()).tokens.isEmpty)
+        #expect(try self.settings(tokens: ["a"]).reloaded(with: self.settings()).tokens.isEmpty)
     }
 
     @Test func thePlaceStays() throws {
-        let followed = try self.settings(tokens: ["a"]).followed(by: self.settings(port: 2, tokens: ["b"]))
+        let followed = try self.settings(tokens: ["a"]).reloaded(with: self.settings(port: 2, tokens: ["b"]))
         #expect(followed.address == .tcp(.loopback, port: 1))
         #expect(followed.tokens.map(\.name) == ["b"])
     }
@@ -30,15 +30,15 @@ struct ControlFollowingTests {
     @Test func aPlaceThatNeedsNoTokenLetsNobodyIntoTheOtherOne() throws {
         var next = try self.settings()
         next.address = .unix(path: "/run/control.sock", mode: 0o600)
-        #expect(try self.settings(tokens: ["a"]).followed(by: next).tokens.map(\.name) == ["a"])
+        #expect(try self.settings(tokens: ["a"]).reloaded(with: next).tokens.map(\.name) == ["a"])
         next.address = nil
-        #expect(try self.settings(tokens: ["a"]).followed(by: next).tokens.map(\.name) == ["a"])
+        #expect(try self.settings(tokens: ["a"]).reloaded(with: next).tokens.map(\.name) == ["a"])
     }
 
     @Test func whetherItSpeaksTLSStays() throws {
         var secure = try self.settings(tokens: ["a"])
         secure.tls = ServerTLSSettings(certificates: [])
-        #expect(try secure.followed(by: self.settings(tokens: ["a"])).tls == secure.tls)
-        #expect(try self.settings(tokens: ["a"]).followed(by: secure).tls == nil)
+        #expect(try secure.reloaded(with: self.settings(tokens: ["a"])).tls == secure.tls)
+        #expect(try self.settings(tokens: ["a"]).reloaded(with: secure).tls == nil)
     }
 }

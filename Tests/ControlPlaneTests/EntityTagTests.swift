@@ -6,25 +6,28 @@ struct EntityTagTests {
     private let tag = EntityTag(revision: 7)
 
     @Test func theTagThatIsThereMatches() {
-        #expect(EntityTag.matches(self.tag.description, self.tag))
-        #expect(EntityTag.matches("\"x\",  \(self.tag) , \"y\"", self.tag))
-        #expect(EntityTag.matches("*", self.tag))
-        #expect(EntityTag.matches(nil, self.tag) && EntityTag.matches(nil, nil))
+        #expect(EntityTag.passesIfMatch(self.tag.description, self.tag))
+        #expect(EntityTag.passesIfMatch("\"x\",  \(self.tag) , \"y\"", self.tag))
+        #expect(EntityTag.passesIfMatch("*", self.tag))
+        #expect(EntityTag.passesIfMatch(nil, self.tag) && EntityTag.passesIfMatch(nil, nil))
     }
 
     @Test func ofWhatIsKnownNothingIsAskedForAgain() {
-        #expect(EntityTag.excludes(self.tag.description, self.tag) && EntityTag.excludes("W/\(self.tag)", self.tag))
-        #expect(EntityTag.excludes("\"x\", \(self.tag)", self.tag) && EntityTag.excludes(" * ", self.tag))
-        #expect(!EntityTag.excludes(nil, self.tag) && !EntityTag.excludes("", self.tag))
-        #expect(!EntityTag.excludes(EntityTag(revision: 8).description, self.tag))
+        #expect(
+            EntityTag.failsIfNoneMatch(self.tag.description, self.tag)
+                && EntityTag.failsIfNoneMatch("W/\(self.tag)", self.tag))
+        #expect(
+            EntityTag.failsIfNoneMatch("\"x\", \(self.tag)", self.tag) && EntityTag.failsIfNoneMatch(" * ", self.tag))
+        #expect(!EntityTag.failsIfNoneMatch(nil, self.tag) && !EntityTag.failsIfNoneMatch("", self.tag))
+        #expect(!EntityTag.failsIfNoneMatch(EntityTag(revision: 8).description, self.tag))
         // Nothing is there that could be known.
-        #expect(!EntityTag.excludes("*", nil))
+        #expect(!EntityTag.failsIfNoneMatch("*", nil))
     }
 
     @Test func anotherOneOrNothingDoesNot() {
-        #expect(!EntityTag.matches(EntityTag(revision: 8).description, self.tag))
-        #expect(!EntityTag.matches("W/\(self.tag)", self.tag))
-        #expect(!EntityTag.matches("", self.tag))
-        #expect(!EntityTag.matches("*", nil) && !EntityTag.matches(self.tag.description, nil))
+        #expect(!EntityTag.passesIfMatch(EntityTag(revision: 8).description, self.tag))
+        #expect(!EntityTag.passesIfMatch("W/\(self.tag)", self.tag))
+        #expect(!EntityTag.passesIfMatch("", self.tag))
+        #expect(!EntityTag.passesIfMatch("*", nil) && !EntityTag.passesIfMatch(self.tag.description, nil))
     }
 }

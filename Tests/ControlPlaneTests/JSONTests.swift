@@ -113,7 +113,7 @@ struct JSONTests {
     @Test func namesThatOthersChoseAreEscaped() {
         let text = self.text {
             $0.beginObject()
-            $0.foreignKey("a\"b")
+            $0.escapedKey("a\"b")
             $0.number(1)
             $0.endObject()
         }

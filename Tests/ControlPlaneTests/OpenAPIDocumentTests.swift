@@ -17,7 +17,7 @@ struct OpenAPIDocumentTests {
         let running = RunningConfiguration(located, gateway: gateway)
         return try ControlServer(
             ControlSettings(), gateway: gateway, configuration: running, log: log, version: "0"
-        ).document
+        ).openAPIDocument
     }
 
     @Test func describesEveryOperationAndNoOther() throws {
@@ -79,19 +79,19 @@ struct OpenAPIDocumentTests {
             guard case .object(let members)? = schema.value["properties"] else { return [] }
             return members.map { "\(schema.name).\($0.name)" }
         }
-        #expect(OpenAPIDocument.notedMembers.subtracting(known) == [])
+        #expect(OpenAPIDocument.describedMembers.subtracting(known) == [])
     }
 
     /// All operations of the document, by path and method.
-    private func operations(_ json: DocumentValue) -> [(name: String, operation: DocumentValue)] {
+    private func operations(_ json: OrderedJSON) -> [(name: String, operation: OrderedJSON)] {
         guard case .object(let paths)? = json["paths"] else { return [] }
-        return paths.flatMap { path -> [(String, DocumentValue)] in
+        return paths.flatMap { path -> [(String, OrderedJSON)] in
             guard case .object(let methods) = path.value else { return [] }
             return methods.map { ("\($0.name) \(path.name)", $0.value) }
         }
     }
 
-    private func members(_ value: DocumentValue?) -> [DocumentValue.Member] {
+    private func members(_ value: OrderedJSON?) -> [OrderedJSON.Member] {
         if case .object(let members)? = value { members } else { [] }
     }
 
@@ -132,7 +132,7 @@ struct OpenAPIDocumentTests {
             Issue.record("no example")
             return
         }
-        func text(_ value: DocumentValue) -> String { String(decoding: value.bytes, as: UTF8.self) }
+        func text(_ value: OrderedJSON) -> String { String(decoding: value.bytes, as: UTF8.self) }
         func part(_ name: String) -> String {
             guard case .array(let examples)? = schemas?[name]?["examples"] else { return "" }
             return examples.map(text).joined(separator: ", ")

@@ -12,7 +12,7 @@ struct SourceRulesTests {
         settings.hosts = [.exact("control.example"), .wildcard(suffix: "inner.example")]
         change(&settings)
         do throws(ControlProblem) {
-            try SourceRules(settings).check(authority: authority, origin: origin, fetchSite: fetchSite)
+            try OriginPolicy(settings).check(authority: authority, origin: origin, fetchSite: fetchSite)
             return nil
         } catch {
             return error.status

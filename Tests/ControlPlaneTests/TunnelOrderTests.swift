@@ -7,7 +7,7 @@ import Testing
 struct TunnelOrderTests {
     private func order(_ more: String) throws -> ClientTunnelRequest {
         let body = #"{"downstream":{"url":"tcp://127.0.0.1:1"},"upstream":{"url":"ws://127.0.0.1:2/x"}\#(more)}"#
-        return try TunnelRequestReading(JSONBody.decode(TunnelRequest.self, from: Array(body.utf8))).order()
+        return try TunnelRequestParser(JSONBody.decode(TunnelRequest.self, from: Array(body.utf8))).parse()
     }
 
     @Test func bothSidesAreRead() throws {
@@ -48,7 +48,7 @@ struct TunnelOrderTests {
     ])
     func whatIsWrongWithASideIsToldThere(_ body: String, _ pointer: String) {
         let problem = #expect(throws: ControlProblem.self) {
-            try TunnelRequestReading(JSONBody.decode(TunnelRequest.self, from: Array(body.utf8))).order()
+            try TunnelRequestParser(JSONBody.decode(TunnelRequest.self, from: Array(body.utf8))).parse()
         }
         #expect(problem?.errors.first?.pointer == pointer)
     }

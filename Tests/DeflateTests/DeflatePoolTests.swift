@@ -9,7 +9,7 @@ struct DeflatePoolTests {
         let deflater = try #require(pool.takeDeflater(settings))
         var first: [UInt8] = []
         deflater.deflate(Array("Hello".utf8).span.bytes, flush: .sync, appendingTo: &first)
-        pool.giveBack(deflater)
+        pool.recycle(deflater)
         let other = try #require(pool.takeDeflater(DeflaterSettings(format: .raw, windowBits: 11)))
         #expect(other !== deflater)
         let again = try #require(pool.takeDeflater(settings))
@@ -23,7 +23,7 @@ struct DeflatePoolTests {
         let pool = DeflatePool(capacity: 1)
         let inflater = try #require(pool.takeInflater(format: .raw))
         #expect(inflater.feed([[0x07]], room: 10).failure != nil)
-        pool.giveBack(inflater)
+        pool.recycle(inflater)
         let again = try #require(pool.takeInflater(format: .raw))
         #expect(again === inflater)
         #expect(again.feed([[0xF3, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0x00]], room: 10).bytes == Array("Hello".utf8))
@@ -32,13 +32,13 @@ struct DeflatePoolTests {
     @Test func keepsNoMoreThanItsCapacity() throws {
         let pool = DeflatePool(capacity: 2)
         for windowBits in 9...12 {
-            pool.giveBack(try #require(Inflater(format: .raw, windowBits: windowBits)))
-            pool.giveBack(try #require(Deflater(DeflaterSettings(format: .raw, windowBits: windowBits))))
+            pool.recycle(try #require(Inflater(format: .raw, windowBits: windowBits)))
+            pool.recycle(try #require(Deflater(DeflaterSettings(format: .raw, windowBits: windowBits))))
         }
         #expect(pool.idleInflaters == 2)
         #expect(pool.idleDeflaters == 2)
         let keepsNothing = DeflatePool(capacity: 0)
-        keepsNothing.giveBack(try #require(Inflater(format: .raw)))
+        keepsNothing.recycle(try #require(Inflater(format: .raw)))
         #expect(keepsNothing.idleInflaters == 0)
     }
 }

@@ -68,7 +68,7 @@ struct InflaterTests {
         let payload: [UInt8] = [0xF2, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0x00, 0x00, 0x00, 0xFF, 0xFF]
         for limit in 0...4 {
             let inflater = try #require(Inflater(format: .raw))
-            #expect(throws: InflateFailure.limitPassed) { try inflater.inflateAll(payload.span.bytes, limit: limit) }
+            #expect(throws: InflateFailure.limitExceeded) { try inflater.inflateAll(payload.span.bytes, limit: limit) }
         }
         let inflater = try #require(Inflater(format: .raw))
         #expect(try inflater.inflateAll(payload.span.bytes, limit: 5).count == 5)
@@ -82,7 +82,7 @@ struct InflaterTests {
         deflater.deflate([UInt8]().span.bytes, flush: .finish, appendingTo: &bomb)
         #expect(bomb.count < 10_000)
         let inflater = try #require(Inflater(format: .raw))
-        #expect(throws: InflateFailure.limitPassed) { try inflater.inflateAll(bomb.span.bytes, limit: 1 << 20) }
+        #expect(throws: InflateFailure.limitExceeded) { try inflater.inflateAll(bomb.span.bytes, limit: 1 << 20) }
         inflater.reset()
         #expect(try inflater.inflateAll(bomb.span.bytes, limit: 8 << 20).count == 8 << 20)
     }

@@ -46,7 +46,7 @@ struct ClientCertificateTests {
     @Test(arguments: TLSVersion.both)
     func aClientChoosesWhenAsked(_ version: TLSVersion) throws {
         let issued = try Fixture.all().authority.intermediate("Client Intermediate").issue("client.test")
-        let pair = try self.pair(version, .required) { $0.asksForClientCertificate = true }
+        let pair = try self.pair(version, .required) { $0.delegatesClientCertificate = true }
         pair.run()
         let issuers = pair.client.events.compactMap {
             if case .clientCertificateRequested(let issuers) = $0 { issuers } else { nil }
@@ -62,7 +62,7 @@ struct ClientCertificateTests {
 
     @Test(arguments: TLSVersion.both)
     func aClientMayChooseNone(_ version: TLSVersion) throws {
-        let pair = try self.pair(version, .optional) { $0.asksForClientCertificate = true }
+        let pair = try self.pair(version, .optional) { $0.delegatesClientCertificate = true }
         pair.run()
         pair.client.connection.provideClientCertificate(nil)
         pair.nudge()

@@ -87,7 +87,7 @@ struct ClientHelloTests {
         }
     }
 
-    private func findings(_ bytes: [UInt8], cuts: [Int]) -> [ClientHelloSniffer.Finding] {
+    private func findings(_ bytes: [UInt8], cuts: [Int]) -> [ClientHelloSniffer.Detection] {
         var sniffer = ClientHelloSniffer()
         return cuts.map { end in
             let prefix = Array(bytes[..<end])

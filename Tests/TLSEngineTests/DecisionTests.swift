@@ -14,7 +14,7 @@ struct DecisionTests {
         let (pair, side, other) = try self.pair(version, decider, trusted: false)
         pair.run()
         let request = try #require(side.request)
-        #expect(request.verdict.code == 20 || request.verdict.code == 18 || request.verdict.code == 19)
+        #expect(request.result.code == 20 || request.result.code == 18 || request.result.code == 19)
         #expect(request.peerChain.first == (try self.shown(by: decider).der))
         #expect(request.serverName == "server.test")
         #expect(side.facts == nil)
@@ -32,7 +32,7 @@ struct DecisionTests {
         let (pair, side, other) = try self.pair(version, decider, trusted: true)
         pair.run()
         let request = try #require(side.request)
-        #expect(request.verdict.isValid, "\(request.verdict)")
+        #expect(request.result.isValid, "\(request.result)")
         side.connection.resolveVerification(.reject)
         pair.nudge()
         let failure = try #require(side.failure)
@@ -86,10 +86,10 @@ struct DecisionTests {
     @Test func aServerGivesNoTicketBeforeItsCallerAccepted() throws {
         let (pair, side, _) = try self.pair(.tls13, .server, trusted: true)
         pair.run()
-        #expect(self.context.value?.keptSessions == 0)
+        #expect(self.context.value?.cachedSessionCount == 0)
         side.connection.resolveVerification(.accept)
         pair.nudge()
-        #expect(self.context.value?.keptSessions == 1)
+        #expect(self.context.value?.cachedSessionCount == 1)
     }
 
     @Test func failsWhenFarTooMuchArrivesMeanwhile() throws {
@@ -133,11 +133,11 @@ struct DecisionTests {
         switch decider {
         case .client:
             client.trust = trust
-            client.asksForDecision = true
+            client.delegatesVerification = true
         case .server:
             server.trust = trust
             server.peerVerification = .required
-            server.asksForDecision = true
+            server.delegatesVerification = true
             client.identities = [try Fixture.identity(fixture.client)]
         }
         let context = try TLSContext(client)

@@ -6,12 +6,12 @@ import Testing
 struct EstablishedRecordsTests {
     @Test func opensAndWritesTheRecordsOfTheExample() throws {
         let (client, server) = (RecordVector.fromClient, RecordVector.fromServer)
-        func make() throws -> EstablishedRecords {
+        func make() throws -> CompactRecordLayer {
             let reading = RecordKey.make(.aes128GCM, secret: SecretBytes(client.secret), use: .opening)
             let writing = RecordKey.make(
                 .aes128GCM, secret: SecretBytes(server.secret), use: .sealing, sequence: server.sequence)
             guard let reading, let writing else { throw RecordEnd.Unmade() }
-            return EstablishedRecords(reading: reading, writing: writing)
+            return CompactRecordLayer(reading: reading, writing: writing)
         }
         let records = try make()
         var plaintext = [UInt8](repeating: 0, count: 100)

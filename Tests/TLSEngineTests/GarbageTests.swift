@@ -35,10 +35,10 @@ struct GarbageTests {
         var configuration = try Fixture.server(kind: kind)
         configuration.peerVerification = .optional
         configuration.trust = .only([Fixture.source(try Fixture.all().authority)])
-        configuration.asksForDecision = seed % 3 == 0
+        configuration.delegatesVerification = seed % 3 == 0
         let server = try TLSContext(configuration)
         var asking = try Fixture.client()
-        asking.asksForDecision = seed % 3 == 1
+        asking.delegatesVerification = seed % 3 == 1
         asking.identities = [try Fixture.identity(Fixture.all().client)]
         let client = try TLSContext(asking)
         for round in 0..<6 {

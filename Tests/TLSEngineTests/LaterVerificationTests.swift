@@ -10,11 +10,11 @@ struct LaterVerificationTests {
         _ certificate: TestCertificate, chain: [TestCertificate] = [], name: String? = "server.test"
     ) -> VerificationRequest {
         VerificationRequest(
-            peerChain: ([certificate] + chain).map(\.der), verdict: self.untrusted, serverName: name)
+            peerChain: ([certificate] + chain).map(\.der), result: self.untrusted, serverName: name)
     }
 
     private func code(_ request: VerificationRequest, by trust: TrustAnchors) throws -> Int32 {
-        try request.verdict(by: trust).code
+        try request.evaluate(against: trust).code
     }
 
     private func only(_ certificates: TestCertificate...) -> TrustAnchors {
@@ -24,7 +24,7 @@ struct LaterVerificationTests {
     @Test func isGoodByTheAuthorityThatSignedIt() throws {
         let set = try Fixture.all()
         let certificate = try set.authority.issue("server.test")
-        #expect(try self.request(certificate).verdict(by: .only([Fixture.source(set.authority)])).isValid)
+        #expect(try self.request(certificate).evaluate(against: .only([Fixture.source(set.authority)])).isValid)
         #expect(try self.code(self.request(certificate), by: self.only(set.authority.certificate)) == 0)
         #expect(try self.code(self.request(certificate), by: self.only(set.otherAuthority.certificate)) == 20)
         let both = self.only(set.otherAuthority.certificate, set.authority.certificate)
@@ -77,15 +77,15 @@ struct LaterVerificationTests {
         let set = try Fixture.all()
         let request = self.request(set.server)
         for bytes in [[], [1, 2, 3], Array("-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n".utf8)] {
-            let failure = #expect(throws: TLSFailure.self) { try request.verdict(by: .only([.pem(bytes)])) }
-            #expect(failure?.kind == .unreadableMaterial)
+            let failure = #expect(throws: TLSFailure.self) { try request.evaluate(against: .only([.pem(bytes)])) }
+            #expect(failure?.kind == .unreadableCredentials)
         }
         for chain in [[], [[1, 2, 3]], [set.server.der, [0x30]]] as [[[UInt8]]] {
-            let broken = VerificationRequest(peerChain: chain, verdict: self.untrusted, serverName: nil)
+            let broken = VerificationRequest(peerChain: chain, result: self.untrusted, serverName: nil)
             let failure = #expect(throws: TLSFailure.self) {
-                try broken.verdict(by: self.only(set.authority.certificate))
+                try broken.evaluate(against: self.only(set.authority.certificate))
             }
-            #expect(failure?.kind == .unreadableMaterial)
+            #expect(failure?.kind == .unreadableCredentials)
         }
     }
 }

@@ -78,7 +78,7 @@ struct MaterialTests {
         let error = #expect(throws: TLSFailure.self) {
             try TLSIdentity(certificateFile: "/nowhere/cert.pem", keyFile: "/nowhere/key.pem")
         }
-        #expect(error?.kind == .unreadableMaterial)
+        #expect(error?.kind == .unreadableCredentials)
         #expect(error?.file == "/nowhere/cert.pem")
         #expect(error?.description.contains("No such file or directory") == true)
         var client = TLSConfiguration.client()
@@ -95,7 +95,7 @@ struct MaterialTests {
         let error = #expect(throws: TLSFailure.self) {
             try TLSIdentity(certificates: Array(text.utf8), key: Array(ForeignMaterial.key.utf8))
         }
-        #expect(error?.kind == .unreadableMaterial)
+        #expect(error?.kind == .unreadableCredentials)
         #expect(error?.reasons.isEmpty == false)
     }
 
@@ -106,7 +106,7 @@ struct MaterialTests {
         let error = #expect(throws: TLSFailure.self) {
             try TLSIdentity(certificates: Array(ForeignMaterial.certificate.utf8), key: Array(text.utf8))
         }
-        #expect(error?.kind == .unreadableMaterial)
+        #expect(error?.kind == .unreadableCredentials)
     }
 
     private func withDirectory(_ body: (String) throws -> Void) throws {

@@ -72,10 +72,10 @@ struct PinningTests {
     @Test func aMismatchIsPartOfTheVerdictThatTheCallerDecidesOver() throws {
         var client = try Fixture.client()
         client.pins = [try #require(PublicKeyPin(Self.rfc))]
-        client.asksForDecision = true
+        client.delegatesVerification = true
         let pair = try SecurePair(client, Fixture.server())
         pair.run()
-        #expect(pair.client.request?.verdict.code == 50)
+        #expect(pair.client.request?.result.code == 50)
     }
 
     private func pin(of certificate: TestCertificate) throws -> PublicKeyPin {

@@ -13,22 +13,22 @@ final class RecordEnd {
     static let mine: UInt8 = 0x0A
     static let theirs: UInt8 = 0xB0
 
-    let records: EstablishedRecords
+    let records: CompactRecordLayer
     private var isOver = false
 
     /// - Parameters:
     ///   - reading: what the secret of this direction is made of.
     init(
         _ suite: RecordSuite, reading: UInt8 = RecordEnd.theirs, writing: UInt8 = RecordEnd.mine,
-        recordsPerKey: UInt64 = EstablishedRecords.recordsPerKey
+        recordsPerKey: UInt64 = CompactRecordLayer.recordsPerKey
     ) throws {
         guard let reading = RecordEnd.key(suite, reading, .opening),
             let writing = RecordEnd.key(suite, writing, .sealing)
         else { throw Unmade() }
-        self.records = EstablishedRecords(reading: reading, writing: writing, recordsPerKey: recordsPerKey)
+        self.records = CompactRecordLayer(reading: reading, writing: writing, recordsPerKey: recordsPerKey)
     }
 
-    init(_ records: EstablishedRecords) {
+    init(_ records: CompactRecordLayer) {
         self.records = records
     }
 

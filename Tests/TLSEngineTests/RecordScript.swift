@@ -136,9 +136,9 @@ extension RecordScript {
         RecordScript("nothing amid a message", [message(24, 0), data()], is: .interruptedMessage),
         RecordScript("an alert amid a message", [message(24, 0), alert(1, 0)], is: .interruptedMessage),
         RecordScript("the old key after a key update", [message(24, 0, 0, 1, 0), data(1)], is: .badRecordMAC),
-        RecordScript("too much overhead", Array(repeating: data(), count: 33), is: .nothingButOverhead),
+        RecordScript("too much overhead", Array(repeating: data(), count: 33), is: .tooManyNonDataRecords),
         RecordScript(
-            "too many key updates", Array(repeating: keyUpdate, count: 33).flatMap(\.self), is: .nothingButOverhead),
-        RecordScript("too many warnings", Array(repeating: alert(1, 90), count: 33), is: .nothingButOverhead),
+            "too many key updates", Array(repeating: keyUpdate, count: 33).flatMap(\.self), is: .tooManyNonDataRecords),
+        RecordScript("too many warnings", Array(repeating: alert(1, 90), count: 33), is: .tooManyNonDataRecords),
     ]
 }

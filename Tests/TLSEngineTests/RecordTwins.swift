@@ -39,14 +39,14 @@ final class RecordTwins {
         let pair = try SecurePair(client, configuration)
         pair.run()
         try #require(pair.server.facts?.cipherName == client.cipherSuites)
-        try #require(pair.server.connection.holdsLibraryState)
+        try #require(pair.server.connection.holdsOpenSSLConnection)
         let reading = RecordKey.make(suite, secret: try secrets.secret(Self.clientLabel), use: .opening)
         let writing = RecordKey.make(suite, secret: try secrets.secret(Self.serverLabel), use: .sealing)
         guard let reading, let writing else { throw RecordEnd.Unmade() }
         self.suite = suite
         self.client = pair.client
         self.library = pair.server
-        self.compact = RecordEnd(EstablishedRecords(reading: reading, writing: writing))
+        self.compact = RecordEnd(CompactRecordLayer(reading: reading, writing: writing))
     }
 
     private static let clientLabel = "CLIENT_TRAFFIC_SECRET_0"
@@ -123,7 +123,7 @@ final class RecordTwins {
         guard let reading = RecordKey.make(self.suite, secret: secret, use: .opening),
             let writing = RecordEnd.key(self.suite, RecordEnd.mine, .sealing)
         else { throw RecordEnd.Unmade() }
-        return RecordEnd(EstablishedRecords(reading: reading, writing: writing)).feed(output)
+        return RecordEnd(CompactRecordLayer(reading: reading, writing: writing)).feed(output)
     }
 }
 

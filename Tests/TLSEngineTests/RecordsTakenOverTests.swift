@@ -17,8 +17,8 @@ struct RecordsTakenOverTests {
         try pair.server.write([3])
         pair.run(chunk: chunk)
         #expect(pair.server.facts?.cipherName == suite)
-        #expect(!pair.server.connection.holdsLibraryState)
-        #expect(pair.client.connection.holdsLibraryState)
+        #expect(!pair.server.connection.holdsOpenSSLConnection)
+        #expect(pair.client.connection.holdsOpenSSLConnection)
         for round in UInt8(4)..<9 {
             try pair.client.write([round, round])
             try pair.server.write([round])
@@ -39,7 +39,7 @@ struct RecordsTakenOverTests {
             let pair = try SecurePair(client: client, server: server, key: "a")
             pair.run()
             #expect(pair.server.facts?.resumed == resumed)
-            #expect(!pair.server.connection.holdsLibraryState)
+            #expect(!pair.server.connection.holdsOpenSSLConnection)
             try pair.server.write([9])
             pair.run()
             #expect(pair.client.received == [9])
@@ -53,7 +53,7 @@ struct RecordsTakenOverTests {
     func aCallerWhoDecidesLateGetsThereToo(_ asynchronous: Bool) throws {
         var configuration = try Fixture.server(kind: .compactTLS13)
         configuration.peerVerification = .required
-        configuration.asksForDecision = asynchronous
+        configuration.delegatesVerification = asynchronous
         configuration.trust = .only([Fixture.source(try Fixture.all().authority)])
         var showing = try Fixture.client()
         showing.identities = [try Fixture.identity(Fixture.all().client)]
@@ -64,7 +64,7 @@ struct RecordsTakenOverTests {
         #expect((pair.server.request != nil) == asynchronous)
         pair.server.connection.resolveVerification(.accept)
         pair.nudge()
-        #expect(!pair.server.connection.holdsLibraryState)
+        #expect(!pair.server.connection.holdsOpenSSLConnection)
         #expect(pair.server.facts?.peerChain.first == (try Fixture.all().client.der))
         try pair.server.write([2])
         pair.run()
@@ -77,7 +77,7 @@ struct RecordsTakenOverTests {
             let pair = try SecurePair(Fixture.client(), Fixture.server(kind: kind))
             pair.run()
             #expect(pair.server.facts != nil)
-            #expect(pair.server.connection.holdsLibraryState)
+            #expect(pair.server.connection.holdsOpenSSLConnection)
         }
         #expect(TLSConfiguration.server([]).recordLayer == .openSSL)
         #expect(TLSConfiguration.client().recordLayer == .openSSL)
@@ -92,7 +92,7 @@ struct RecordsTakenOverTests {
         client.cipherSuites = "TLS_AES_128_CCM_SHA256"
         for pair in [try SecurePair(client, configuration), try SecurePair(Fixture.client(), old)] {
             pair.run()
-            #expect(pair.server.connection.holdsLibraryState)
+            #expect(pair.server.connection.holdsOpenSSLConnection)
             try pair.client.write([1])
             try pair.server.write([2])
             pair.run()

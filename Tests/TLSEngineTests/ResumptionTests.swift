@@ -45,7 +45,7 @@ struct ResumptionTests {
         for (client, server) in contexts {
             #expect(try !self.connect(client, server, "a"))
             #expect(try !self.connect(client, server, "a"))
-            #expect(client.keptSessions == 0)
+            #expect(client.cachedSessionCount == 0)
         }
     }
 
@@ -53,10 +53,10 @@ struct ResumptionTests {
         let server = try TLSContext(Fixture.server(.tls13))
         let client = try TLSContext(Fixture.client())
         _ = try self.connect(client, server, "a")
-        #expect(client.keptSessions == 2)
+        #expect(client.cachedSessionCount == 2)
         let first = try SecurePair(client: client, server: server, key: "a")
         let second = try SecurePair(client: client, server: server, key: "a")
-        #expect(client.keptSessions == 0)
+        #expect(client.cachedSessionCount == 0)
         let third = try SecurePair(client: client, server: server, key: "a")
         for pair in [first, second, third] { pair.run() }
         #expect([first, second, third].map { $0.client.facts?.resumed } == [true, true, false])
@@ -68,7 +68,7 @@ struct ResumptionTests {
         let client = try TLSContext(configuration)
         let server = try TLSContext(Fixture.server(.tls12))
         for key in 0..<5 { _ = try self.connect(client, server, "\(key)") }
-        #expect(client.keptSessions == 3)
+        #expect(client.cachedSessionCount == 3)
         #expect(try !self.connect(client, server, "0"))
         #expect(try self.connect(client, server, "4"))
     }
@@ -105,10 +105,10 @@ struct ResumptionTests {
         let client = try TLSContext(configuration)
         _ = try self.connect(client, server, "a")
         try client.reload(configuration)
-        #expect(client.keptSessions == 2)
+        #expect(client.cachedSessionCount == 2)
         configuration.trust = .only([Fixture.source(try Fixture.all().otherAuthority)])
         try client.reload(configuration)
-        #expect(client.keptSessions == 0)
+        #expect(client.cachedSessionCount == 0)
     }
 
     /// Whether the handshake resumed a session; both sides must think so.

@@ -1,32 +1,32 @@
 import Synchronization
 import TLSEngine
 
-/// Who is at the other end of one connection to the control plane, as far as the connection itself tells.
+/// The peer of one connection to the control plane: its address, its process or its certificate.
 package final class ConnectionPeer: Sendable {
     private struct State {
         var process: PeerProcess?
         var certificate: CertificateNames?
     }
 
-    /// Of the connection whose request is being carried out.
+    /// The peer of the connection whose request is being handled.
     @TaskLocal package static var current: ConnectionPeer?
 
-    /// The address as it was when the connection was accepted, for the audit log; `nil` on a Unix socket.
+    /// The remote address at the time of accept, for the audit log; `nil` on a Unix socket.
     package let address: String?
-    /// Among the connections of the server.
-    let place: ConnectionSlot?
+    /// The slot that the connection occupies in the server.
+    let slot: ConnectionSlot?
     private let state = Mutex(State())
 
     package convenience init(
         address: String?, process: PeerProcess? = nil, certificate: CertificateNames? = nil
     ) {
-        self.init(address: address, place: nil)
+        self.init(address: address, slot: nil)
         self.state.withLock { $0 = State(process: process, certificate: certificate) }
     }
 
-    init(address: String?, place: ConnectionSlot?) {
+    init(address: String?, slot: ConnectionSlot?) {
         self.address = address
-        self.place = place
+        self.slot = slot
     }
 
     package var process: PeerProcess? {
@@ -34,13 +34,13 @@ package final class ConnectionPeer: Sendable {
         set { self.state.withLock { $0.process = newValue } }
     }
 
-    /// Verified in the handshake.
+    /// The client certificate verified in the TLS handshake.
     package var certificate: CertificateNames? {
         get { self.state.withLock { $0.certificate } }
         set { self.state.withLock { $0.certificate = newValue } }
     }
 
-    /// As it stands in the audit log.
+    /// The peer as the audit log shows it.
     package var description: String {
         self.address ?? self.process.map { "uid:\($0.user) gid:\($0.group) pid:\($0.identifier)" } ?? "unix"
     }

@@ -1,8 +1,11 @@
 import NIOCore
 
-/// What the kernel says of the process at the other end of a Unix socket, as it was when it connected (`struct ucred`,
-/// unix(7)).
+/// Credentials of the process at the other end of a Unix socket, at the time it connected (`struct ucred`, unix(7)).
+/// Has the memory layout of that struct, because `fetch(from:)` lets the kernel fill it in.
 package struct PeerProcess: Sendable, Hashable {
+    /// `SO_PEERCRED`, unix(7).
+    private static let option = NIOBSDSocket.Option(rawValue: 17)
+
     package var identifier: Int32
     package var user: UInt32
     package var group: UInt32
@@ -12,19 +15,14 @@ package struct PeerProcess: Sendable, Hashable {
         self.user = user
         self.group = group
     }
-}
 
-extension PeerProcess {
-    /// `SO_PEERCRED`, unix(7).
-    private static let option = NIOBSDSocket.Option(rawValue: 17)
-
-    /// Asks the kernel who is at the other end of a Unix socket. This type has the layout of the kernel's answer.
-    /// - Returns: `nil` where the system does not tell.
-    static func ask(_ channel: any Channel) -> EventLoopFuture<PeerProcess?> {
+    /// - Returns: `nil` where the system does not provide credentials.
+    static func fetch(from channel: any Channel) -> EventLoopFuture<PeerProcess?> {
         guard let provider = channel as? any SocketOptionProvider else {
             return channel.eventLoop.makeSucceededFuture(nil)
         }
-        let asked: EventLoopFuture<PeerProcess> = provider.unsafeGetSocketOption(level: .socket, name: Self.option)
-        return asked.map { PeerProcess?.some($0) }.flatMapErrorThrowing { _ in nil }
+        let credentials: EventLoopFuture<PeerProcess> =
+            provider.unsafeGetSocketOption(level: .socket, name: Self.option)
+        return credentials.map { PeerProcess?.some($0) }.flatMapErrorThrowing { _ in nil }
     }
 }

@@ -41,7 +41,7 @@ struct ConfigurationResource: Sendable {
             let response = Response.json(
                 JSONBody.encode(ConfigurationSchema.Form.section(ConfigurationSchema.whole).json(document)),
                 headers: headers)
-            return call.unlessKnown(response, revision: snapshot.revision)
+            return call.conditional(response, revision: snapshot.revision)
         }
         guard let text = YAMLText.text(of: document) else {
             throw ControlProblem(500, "internal-fault", "The configuration could not be written as YAML.")
@@ -50,7 +50,7 @@ struct ConfigurationResource: Sendable {
         fields[.contentType] = "application/yaml"
         fields[.cacheControl] = "no-store"
         let body = ResponseBody(byteBuffer: ByteBuffer(string: text))
-        return call.unlessKnown(
+        return call.conditional(
             Response(status: .ok, headers: fields, body: body), revision: snapshot.revision)
     }
 
@@ -62,12 +62,12 @@ struct ConfigurationResource: Sendable {
             let accepted = (call.request.headers[.accept] ?? "").lowercased()
             return accepted.contains("yaml") && !accepted.contains("json")
         default:
-            throw ControlProblem(400, "invalid-parameter", "format is to be json or yaml.").at(parameter: "format")
+            throw ControlProblem(400, "invalid-parameter", "format must be json or yaml.").at(parameter: "format")
         }
     }
 
     func replace(_ call: ControlCall) async throws -> Response {
-        try self.context.refuseWhileDraining()
+        try self.context.checkNotDraining()
         let document = try await call.document(as: .section(ConfigurationSchema.whole))
         let isDryRun = try call.query.boolean("dryRun") ?? false
         let result = await self.context.configuration.apply(
@@ -76,7 +76,7 @@ struct ConfigurationResource: Sendable {
     }
 
     func reload(_ call: ControlCall) async throws -> Response {
-        try self.context.refuseWhileDraining()
+        try self.context.checkNotDraining()
         let isDryRun = try call.query.boolean("dryRun") ?? false
         let result = await self.context.configuration.reload(isDryRun: isDryRun, if: call.condition(nil, nil))
         return try self.answer(result, isDryRun)
@@ -98,7 +98,7 @@ struct ConfigurationResource: Sendable {
 
 extension ControlContext {
     /// Nothing is changed any more in a gateway that ends.
-    func refuseWhileDraining() throws(ControlProblem) {
+    func checkNotDraining() throws(ControlProblem) {
         guard self.phase != .draining else { throw ControlProblem.draining }
     }
 }
@@ -108,7 +108,7 @@ extension ControlCall {
     /// - Parameter form: that of the part.
     /// - Throws: `ControlProblem` for what is neither.
     func document(as form: ConfigurationSchema.Form) async throws -> DocumentNode {
-        try self.refuseCompressed()
+        try self.checkNotCompressed()
         var buffer = try await self.body()
         let bytes = buffer.readBytes(length: buffer.readableBytes) ?? []
         switch self.mediaType {
@@ -132,14 +132,14 @@ extension ControlCall {
             let revision: UInt64? =
                 if let section { name.flatMap { snapshot.revision(of: $0, in: section) } } else { snapshot.revision }
             let current = revision.map { EntityTag(revision: $0) }
-            return EntityTag.matches(wanted, current) && !EntityTag.excludes(unwanted, current)
+            return EntityTag.passesIfMatch(wanted, current) && !EntityTag.failsIfNoneMatch(unwanted, current)
         }
     }
 
     /// `response`, or that it is known already (RFC 9110 §13.1.2).
-    func unlessKnown(_ response: Response, revision: UInt64) -> Response {
+    func conditional(_ response: Response, revision: UInt64) -> Response {
         let tag = EntityTag(revision: revision)
-        guard EntityTag.excludes(self.request.headers[.ifNoneMatch], tag) else { return response }
+        guard EntityTag.failsIfNoneMatch(self.request.headers[.ifNoneMatch], tag) else { return response }
         return Response(status: .notModified, headers: [.eTag: tag.description])
     }
 }
@@ -157,7 +157,7 @@ package struct EntityTag: Sendable, Hashable, CustomStringConvertible {
 
     /// Whether `field` keeps a request from passing that is about what has the tag `current`.
     /// - Parameter field: the value of `If-None-Match` (RFC 9110 §13.1.2), whose tags may be weak.
-    package static func excludes(_ field: String?, _ current: EntityTag?) -> Bool {
+    package static func failsIfNoneMatch(_ field: String?, _ current: EntityTag?) -> Bool {
         guard let field, let current else { return false }
         if field.trimmingSpaces == "*" { return true }
         return field.split(separator: ",").contains { text in
@@ -168,7 +168,7 @@ package struct EntityTag: Sendable, Hashable, CustomStringConvertible {
 
     /// Whether `field` lets a request pass that is about what has the tag `current`; `nil` is about nothing.
     /// - Parameter field: the value of `If-Match` (RFC 9110 §13.1.1); without one everything passes.
-    package static func matches(_ field: String?, _ current: EntityTag?) -> Bool {
+    package static func passesIfMatch(_ field: String?, _ current: EntityTag?) -> Bool {
         guard let field else { return true }
         guard let current else { return false }
         if field.trimmingSpaces == "*" { return true }
@@ -198,7 +198,7 @@ extension ConfigurationDifferenceMember {
             if case .key(let name) = step { name } else { nil }
         }
         let whole = section.map { ConfigurationSchema.entry(of: $0) } ?? .section(ConfigurationSchema.whole)
-        let form = whole.descend(member.path.steps) ?? .unknown
+        let form = whole.form(at: member.path.steps) ?? .unknown
         self.init(
             pointer: member.path.pointer(), from: member.before.map { form.json($0.hidingSecrets(below: keys)) },
             to: member.after.map { form.json($0.hidingSecrets(below: keys)) },

@@ -27,7 +27,7 @@ extension ConfigurationSchema.Form {
         }.first
     }
 
-    func descend(_ steps: some Sequence<ConfigurationKeyPath.Step>) -> ConfigurationSchema.Form? {
+    func form(at steps: some Sequence<ConfigurationKeyPath.Step>) -> ConfigurationSchema.Form? {
         steps.reduce(self) { form, step in
             switch step {
             case .key(let name): form?.member(name)
@@ -39,7 +39,7 @@ extension ConfigurationSchema.Form {
     // MARK: Read
 
     /// Whether a value of this kind may stand here. Its text is judged by the reader.
-    func takes(_ value: JSONValue) -> Bool {
+    func accepts(_ value: JSONValue) -> Bool {
         switch value {
         case .null: true
         case .boolean: self.values.contains(.boolean)
@@ -59,7 +59,7 @@ extension ConfigurationSchema.Form {
     }
 
     /// What may stand here, to be read after "expected".
-    var words: String {
+    var expectation: String {
         self.alternatives.map { form in
             switch form {
             case .value(let value): value.words

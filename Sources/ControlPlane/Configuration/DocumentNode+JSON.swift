@@ -48,7 +48,7 @@ extension DocumentNode {
             content = .mapping(entries)
         }
         // Behind what it holds, so that bounds come before types. That the whole is an object is asked by whoever reads it.
-        if let form, !path.isEmpty, !form.takes(value) { throw Self.wrongType(form, value, at: path) }
+        if let form, !path.isEmpty, !form.accepts(value) { throw Self.wrongType(form, value, at: path) }
         return DocumentNode(content, origin: self.requested)
     }
 
@@ -65,7 +65,7 @@ extension DocumentNode {
             case .object: "an object"
             }
         let pointer = path.reduce("") { JSONPointer.member($1, of: $0) }
-        return ControlProblem(422, "invalid-configuration", "expected \(form.words), found \(found)").at(
+        return ControlProblem(422, "invalid-configuration", "expected \(form.expectation), found \(found)").at(
             pointer: pointer)
     }
 }

@@ -17,7 +17,7 @@ struct EntriesResource: Sendable {
     var operations: [Operation] {
         let list = "/v1/\(self.section.rawValue)"
         let one = "\(list)/{name}"
-        let word = self.section.word.prefix(1).uppercased() + self.section.word.dropFirst()
+        let word = self.section.singularName.prefix(1).uppercased() + self.section.singularName.dropFirst()
         return [
             Operation("list\(word)s", .get, list, .read) { await self.list($0) },
             Operation("create\(word)", .post, list, .configure, parameters: ["dryRun"]) { try await self.create($0) },
@@ -36,13 +36,13 @@ struct EntriesResource: Sendable {
         let response = Response.json(
             JSONBody.encode(ConfigurationEntries(items: items)),
             headers: [.eTag: EntityTag(revision: snapshot.revision).description])
-        return call.unlessKnown(response, revision: snapshot.revision)
+        return call.conditional(response, revision: snapshot.revision)
     }
 
     func get(_ call: ControlCall) async throws -> Response {
         let (name, snapshot) = (call.parameters["name"] ?? "", await self.running.snapshot)
         let response = try self.entry(name, in: snapshot)
-        return snapshot.revision(of: name, in: self.section).map { call.unlessKnown(response, revision: $0) }
+        return snapshot.revision(of: name, in: self.section).map { call.conditional(response, revision: $0) }
             ?? response
     }
 
@@ -75,7 +75,7 @@ struct EntriesResource: Sendable {
         case .upstreams:
             .object([
                 "endpoints": .array(
-                    self.context.gateway.standings(ofUpstream: name).map { endpoint in
+                    self.context.gateway.endpointSnapshots(ofUpstream: name).map { endpoint in
                         .object([
                             "url": .string(endpoint.url.description),
                             "connections": .integer(Int64(endpoint.connections)),
@@ -115,7 +115,7 @@ struct EntriesResource: Sendable {
         let document = try await call.document(as: self.form)
         guard case .mapping = document.content else {
             throw ControlProblem(
-                422, "wrong-type", "The body is to be an object with the keys of a \(self.section.word)."
+                422, "wrong-type", "The body must be an object with the keys of a \(self.section.singularName)."
             )
             .at(pointer: "")
         }
@@ -125,7 +125,7 @@ struct EntriesResource: Sendable {
     private func carryOut(
         _ edit: ConfigurationEdit, _ call: ControlCall, status: HTTPResponse.Status = .ok
     ) async throws -> Response {
-        try self.context.refuseWhileDraining()
+        try self.context.checkNotDraining()
         let isDryRun = try call.query.boolean("dryRun") ?? false
         let name = edit.place?.name
         // What is not there matches no tag; but that it is not there is what the client should hear (404).

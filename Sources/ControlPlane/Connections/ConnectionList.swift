@@ -5,14 +5,14 @@ import Synchronization
 
 /// One page of connections.
 struct ConnectionList: Sendable {
-    static let standardLimit = 100
-    static let largestLimit = 1000
+    static let defaultLimit = 100
+    static let maximumLimit = 1000
 
     let gateway: Gateway
     let filter: ConnectionFilter
     let sort: ConnectionSort
     let limit: Int
-    let kept: ListSnapshots
+    let snapshots: ListSnapshots
 
     struct Page: Sendable {
         let reports: ReportSelection
@@ -27,9 +27,9 @@ struct ConnectionList: Sendable {
         case nil:
             let keys = self.sort.sorted(await self.all())
             guard keys.count > self.limit else { return await self.page(keys, from: 0, number: 0) }
-            return await self.page(keys, from: 0, number: self.kept.keep(keys))
-        case .kept(let number, let offset)?:
-            guard let keys = self.kept.keys(number) else {
+            return await self.page(keys, from: 0, number: self.snapshots.store(keys))
+        case .position(let number, let offset)?:
+            guard let keys = self.snapshots.keys(number) else {
                 throw ControlProblem(410, "cursor-expired", "The list is not kept any more; begin without a cursor.")
                     .at(parameter: "cursor")
             }
@@ -44,9 +44,11 @@ struct ConnectionList: Sendable {
     /// once.
     private func page(behind key: ConnectionKey?) async -> Page {
         var found = ReportSelection()
-        if self.filter.wantsClosed { found.add(await self.gateway.closedReports()) { self.isMeant($0, behind: key) } }
+        if self.filter.includesClosed {
+            found.add(await self.gateway.closedReports()) { self.isMeant($0, behind: key) }
+        }
         let closed = Set(found.keys)
-        var rest = self.filter.wantsOnlyClosed ? [] : await self.gateway.liveNumbers(from: key?.number ?? 0)[...]
+        var rest = self.filter.includesOnlyClosed ? [] : await self.gateway.liveIdentifiers(from: key?.number ?? 0)[...]
         // One more than fits tells that there are more, and the first may be what the page is behind.
         while !rest.isEmpty {
             let turn = rest.prefix(max(256, self.limit + 2))
@@ -54,15 +56,15 @@ struct ConnectionList: Sendable {
             for reports in await self.gateway.reports(of: Array(turn)) {
                 found.add(reports) { !closed.contains($0.key) && self.isMeant($0, behind: key) }
             }
-            found.putInOrder()
+            found.sortByKey()
             // Only what stands before the first that was not looked at is settled.
             if let first = rest.first, let extra = found.keys.dropFirst(self.limit).first, extra.number < first {
                 break
             }
         }
-        found.putInOrder()
+        found.sortByKey()
         let hasMore = found.count > self.limit
-        found.keep(first: self.limit)
+        found.truncate(to: self.limit)
         return Page(reports: found, next: hasMore ? found.keys.last.map { .after($0) } : nil)
     }
 
@@ -74,10 +76,10 @@ struct ConnectionList: Sendable {
     /// Everything that matches.
     func all() async -> [ConnectionReport] {
         var found: [ConnectionReport] = []
-        if self.filter.wantsClosed { found = await self.gateway.closedReports().filter(self.filter.matches) }
-        guard !self.filter.wantsOnlyClosed else { return found }
+        if self.filter.includesClosed { found = await self.gateway.closedReports().filter(self.filter.matches) }
+        guard !self.filter.includesOnlyClosed else { return found }
         let closed = Set(found.map(\.key))
-        let live = await self.gateway.reports(of: await self.gateway.liveNumbers())
+        let live = await self.gateway.reports(of: await self.gateway.liveIdentifiers())
         return found + live.joined().filter { !closed.contains($0.key) && self.filter.matches($0) }
     }
 
@@ -92,7 +94,7 @@ struct ConnectionList: Sendable {
             }
         }
         let end = offset + wanted.count
-        let next = end < keys.count ? PageCursor.kept(snapshot: number, offset: end) : nil
+        let next = end < keys.count ? PageCursor.position(snapshot: number, offset: end) : nil
         return Page(reports: ReportSelection(wanted.compactMap { byKey[$0] }), next: next)
     }
 }
@@ -117,7 +119,7 @@ package struct ConnectionFilter: Sendable, Equatable {
                 value: mark.map { String(text[text.index(after: $0)...]) })
         }
 
-        package func isAmong(_ labels: [String: String]) -> Bool {
+        package func matches(_ labels: [String: String]) -> Bool {
             if let found = labels[self.name] { return self.value == nil || self.value == found }
             // A name has no colon but may have an equals sign, so that the other way to write it comes second.
             let text = self.value.map { "\(self.name):\($0)" } ?? self.name
@@ -186,7 +188,7 @@ package struct ConnectionFilter: Sendable, Equatable {
         var values: Set<Value> = []
         for text in query.list(name) {
             guard let value = parse(text) else {
-                throw ControlProblem(400, "invalid-parameter", "\(name) is to be \(expected).").at(parameter: name)
+                throw ControlProblem(400, "invalid-parameter", "\(name) must be \(expected).").at(parameter: name)
             }
             values.insert(value)
         }
@@ -196,9 +198,9 @@ package struct ConnectionFilter: Sendable, Equatable {
     /// Whether it says nothing: then it means everything that lives.
     package var isEmpty: Bool { self == ConnectionFilter() }
 
-    package var wantsClosed: Bool { self.stages.contains(.closed) }
+    package var includesClosed: Bool { self.stages.contains(.closed) }
     /// Whether nothing alive can be meant.
-    package var wantsOnlyClosed: Bool { self.stages == [.closed] }
+    package var includesOnlyClosed: Bool { self.stages == [.closed] }
 
     package func matches(_ report: borrowing ConnectionReport) -> Bool {
         guard self.stages.isEmpty ? report.stage != .closed : self.stages.contains(report.stage),
@@ -209,7 +211,7 @@ package struct ConnectionFilter: Sendable, Equatable {
             Self.holds(self.upstreams, report.upstream) || Self.holds(self.upstreams, report.endpoint)
         else { return false }
         return self.matchesPeer(report) && self.matchesTimes(report)
-            && self.labels.allSatisfy { $0.isAmong(report.labels) }
+            && self.labels.allSatisfy { $0.matches(report.labels) }
     }
 
     private static func holds(_ wanted: Set<String>, _ value: String?) -> Bool {
@@ -254,7 +256,7 @@ package struct ConnectionSort: Sendable, Equatable {
         else {
             let known = Criterion.allCases.map(\.rawValue).joined(separator: ", ")
             throw ControlProblem(
-                400, "invalid-parameter", "sort is to be one of \(known), with - before it for the largest first."
+                400, "invalid-parameter", "sort must be one of \(known), with - before it for the largest first."
             )
             .at(parameter: "sort")
         }
@@ -297,7 +299,7 @@ package enum PageCursor: Sendable, Equatable {
     /// Behind this connection, in the order of names.
     case after(ConnectionKey)
     /// At this place of a list that is kept.
-    case kept(snapshot: UInt64, offset: Int)
+    case position(snapshot: UInt64, offset: Int)
 
     package init(_ text: String) throws(ControlProblem) {
         if text.first == "a", let key = ConnectionKey(text.dropFirst()) {
@@ -312,13 +314,13 @@ package enum PageCursor: Sendable, Equatable {
                 400, "invalid-cursor", "The cursor is none that was given out; begin without one."
             ).at(parameter: "cursor")
         }
-        self = .kept(snapshot: snapshot, offset: offset)
+        self = .position(snapshot: snapshot, offset: offset)
     }
 
     package var text: String {
         switch self {
         case .after(let key): "a\(key)"
-        case .kept(let snapshot, let offset): "k\(String(snapshot, radix: 16)).\(offset)"
+        case .position(let snapshot, let offset): "k\(String(snapshot, radix: 16)).\(offset)"
         }
     }
 }
@@ -355,18 +357,18 @@ struct ReportSelection: Sendable {
     }
 
     /// By key.
-    mutating func putInOrder() {
+    mutating func sortByKey() {
         let places = self.places
         // Those of one loop are in order already.
         guard zip(places, places.dropFirst()).contains(where: { $1.key < $0.key }) else { return }
         self.places.sort { $0.key < $1.key }
     }
 
-    mutating func keep(first count: Int) {
+    mutating func truncate(to count: Int) {
         self.places.removeLast(max(0, self.places.count - count))
     }
 
-    func visit(_ body: (borrowing ConnectionReport) -> Void) {
+    func withEach(_ body: (borrowing ConnectionReport) -> Void) {
         for place in self.places {
             let part = self.parts[place.part]
             let reports = part.span
@@ -392,7 +394,7 @@ package final class ListSnapshots: Sendable {
 
     package init() {}
 
-    package func keep(_ keys: [ConnectionKey]) -> UInt64 {
+    package func store(_ keys: [ConnectionKey]) -> UInt64 {
         let number = Machine.randomWords(1).first ?? 0
         self.lists.withLock { lists in
             lists.append(Kept(number: number, keys: keys))

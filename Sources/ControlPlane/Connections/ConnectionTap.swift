@@ -6,7 +6,7 @@ import StreamTransport
 import Synchronization
 
 /// One tap on one connection, from its beginning to its end.
-final class TapOpening: Sendable {
+final class TapSession: Sendable {
     /// Belongs to the connection's loop.
     private struct Held: @unchecked Sendable {
         let tap: TaskTap
@@ -38,14 +38,14 @@ final class TapOpening: Sendable {
         self.held = Held(
             tap: TaskTap(
                 pieceLimit: pieceLimit, sampling: sampling, hasRoom: { queue.hasRoom },
-                take: { queue.put(sequence.stamp($0)) },
+                take: { queue.enqueue(sequence.stamp($0)) },
                 skipped: { count in
                     sequence.skip(count)
                     queue.skip(count)
                 }))
     }
 
-    func begin() async {
+    func start() async {
         let (queue, held) = (self.queue, self.held)
         await self.link.onLoop { link in
             link.add(held.tap)
@@ -56,7 +56,7 @@ final class TapOpening: Sendable {
         }
     }
 
-    func end() async {
+    func stop() async {
         let held = self.held
         await self.link.onLoop { $0.remove(held.tap) }
     }
@@ -91,7 +91,7 @@ final class TapQueue: Sendable {
         self.room.load(ordering: .relaxed)
     }
 
-    func put(_ piece: TapPiece) {
+    func enqueue(_ piece: TapPiece) {
         self.change { state in
             state.pieces.append(piece)
             state.bytes += piece.bytes.count
@@ -140,7 +140,7 @@ final class TapQueue: Sendable {
     }
 
     /// Left out since the last piece.
-    var remainder: Int { self.skipped.load(ordering: .relaxed) }
+    var skippedSinceLast: Int { self.skipped.load(ordering: .relaxed) }
 
     private func wait() async {
         await withTaskCancellationHandler {

@@ -87,8 +87,8 @@ package struct ConnectionWriter {
         case .createdAt: self.time(column.key, report.createdAt, &text)
         case .openedAt: self.time(column.key, report.record?.openedAt, &text)
         case .lastActivityAt: self.time(column.key, report.record?.lastActivityAt, &text)
-        case .ageMs: text.member(column.key, from: report.createdAt, to: report.shownAt)
-        case .idleMs: text.member(column.key, from: report.idleSince, to: report.shownAt)
+        case .ageMs: text.member(column.key, from: report.createdAt, to: report.asOf)
+        case .idleMs: text.member(column.key, from: report.idleSince, to: report.asOf)
         default: self.time(column.key, report.closing?.at, &text)
         }
     }
@@ -168,7 +168,7 @@ package struct ConnectionWriter {
     }
 
     private func handshake(_ key: JSONKey, _ facts: HandshakeMetadata?, _ text: inout JSONText) {
-        guard let heads = facts?.heads else { return }
+        guard let heads = facts?.messageHeads else { return }
         text.key(key)
         text.beginObject()
         for (name, head) in [("request", heads.request), ("response", heads.response)] {
@@ -223,14 +223,14 @@ package enum ConnectionField: String, CaseIterable, Sendable {
 
 extension ConnectionReport {
     /// The moment that it shows: how long something lasts is shown as it was then.
-    var shownAt: MonotonicInstant { self.closing?.at ?? self.takenAt }
+    var asOf: MonotonicInstant { self.closing?.at ?? self.takenAt }
 
     /// When payload last moved, or the beginning where none has; never behind `shownAt`, though some may have moved after
     /// the report was taken: counters are read when they are shown.
-    var idleSince: MonotonicInstant { min(self.record?.lastActivityAt ?? self.createdAt, self.shownAt) }
+    var idleSince: MonotonicInstant { min(self.record?.lastActivityAt ?? self.createdAt, self.asOf) }
 
     /// Since payload last moved.
-    package var idle: Duration { self.idleSince.duration(to: self.shownAt) }
+    package var idle: Duration { self.idleSince.duration(to: self.asOf) }
 }
 
 extension TaskState {

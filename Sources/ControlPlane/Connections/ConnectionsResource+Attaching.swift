@@ -12,8 +12,8 @@ extension ConnectionsResource {
     /// Makes a WebSocket of the request that is the connection's traffic: message by message, or as binary messages the
     /// bytes of a stream, where an empty one closes it for writing. When it is closed, the connection goes on.
     func attach(_ call: ControlCall) async throws -> Response {
-        let live = try await self.live(call)
-        let link = try self.link(live)
+        let live = try await self.liveConnection(call)
+        let link = try self.endpoint(of: live)
         guard call.wantsWebSocket else {
             throw ControlProblem(426, "upgrade-required", "Ask for a WebSocket: this is no plain resource.")
         }
@@ -104,24 +104,24 @@ extension ConnectionsResource {
 
     /// A copy of what the connection carries, as events. It slows nothing: what finds no room is skipped and counted.
     func tap(_ call: ControlCall) async throws -> Response {
-        let live = try await self.live(call)
-        let link = try self.link(live)
+        let live = try await self.liveConnection(call)
+        let link = try self.endpoint(of: live)
         let sampling = try call.query.integer("sample", in: 1...1_000_000) ?? 1
         let pieceLimit = try call.query.integer("maxBytes", in: 0...65_536) ?? 4096
         let bounds = try StreamBounds(call.query)
         let queue = TapQueue()
-        let opened = TapOpening(link, queue, pieceLimit: pieceLimit, sampling: sampling)
+        let opened = TapSession(link, queue, pieceLimit: pieceLimit, sampling: sampling)
         if call.wantsWebSocket {
             return try await ControlUpgrade(call).webSocket(on: self.context.loop) { socket in
-                await opened.begin()
+                await opened.start()
                 let clock = Self.end(queue, by: bounds)
                 await Self.pour(queue, bounds, into: socket)
                 clock?.cancel()
-                await opened.end()
+                await opened.stop()
             }
         }
         return try await EventStream.response(call) { writer, gone in
-            await opened.begin()
+            await opened.start()
             let clock = Self.end(queue, by: bounds)
             let watching = Task {
                 await gone.wait()
@@ -134,7 +134,7 @@ extension ConnectionsResource {
             }
             watching.cancel()
             clock?.cancel()
-            await opened.end()
+            await opened.stop()
         }
     }
 
@@ -152,27 +152,28 @@ extension ConnectionsResource {
         var given = 0
         while !bounds.isReached(given), let batch = await queue.next() {
             var skipped = batch.skipped
-            for piece in batch.pieces.prefix(bounds.room(after: given)) {
-                try await writer.event(TapWriter.json(piece, skipped: skipped), id: piece.number, type: "piece")
+            for piece in batch.pieces.prefix(bounds.remaining(after: given)) {
+                try await writer.writeEvent(TapWriter.json(piece, skipped: skipped), id: piece.number, type: "piece")
                 skipped = 0
                 given += 1
             }
         }
-        try await writer.event(TapWriter.end(skipped: queue.remainder), id: nil, type: "end")
+        try await writer.writeEvent(TapWriter.end(skipped: queue.skippedSinceLast), id: nil, type: "end")
     }
 
     private static func pour(_ queue: TapQueue, _ bounds: StreamBounds, into socket: WebSocketTask) async {
         var given = 0
         while !bounds.isReached(given), let batch = await queue.next() {
             var skipped = batch.skipped
-            for piece in batch.pieces.prefix(bounds.room(after: given)) {
+            for piece in batch.pieces.prefix(bounds.remaining(after: given)) {
                 let text = String(decoding: TapWriter.json(piece, skipped: skipped), as: UTF8.self)
                 guard (try? await socket.send(.string(text))) != nil else { return }
                 skipped = 0
                 given += 1
             }
         }
-        _ = try? await socket.send(.string(String(decoding: TapWriter.end(skipped: queue.remainder), as: UTF8.self)))
+        _ = try? await socket.send(
+            .string(String(decoding: TapWriter.end(skipped: queue.skippedSinceLast), as: UTF8.self)))
     }
 }
 

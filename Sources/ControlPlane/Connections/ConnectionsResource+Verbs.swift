@@ -15,15 +15,15 @@ extension ConnectionsResource {
     // MARK: Send
 
     /// JSON with `text` or `data`; a body of another type is sent as it is: `text/plain` as text.
-    private func payload(_ call: ControlCall) async throws -> (SentPayload, timeout: Duration) {
+    private func payload(_ call: ControlCall) async throws -> (SendPayload, timeout: Duration) {
         let standard = Duration.seconds(10)
-        try call.refuseCompressed()
+        try call.checkNotCompressed()
         switch call.mediaType {
         case nil, "application/json": break
         case "text/plain":
             let buffer = try await call.body()
             guard let text = String(validating: buffer.readableBytesView, as: UTF8.self) else {
-                throw ControlProblem(422, "invalid-value", "Text is to be UTF-8.")
+                throw ControlProblem(422, "invalid-value", "Text must be UTF-8.")
             }
             return (.text(text), standard)
         case "application/octet-stream": return (.data(Array(try await call.body().readableBytesView)), standard)
@@ -32,12 +32,12 @@ extension ConnectionsResource {
                 415, "unsupported-media-type", "Send application/json, text/plain or application/octet-stream.")
         }
         let request = try await call.decode(SendRequest.self)
-        let timeout = try ClientRequestReading.time(request.timeoutMs, "/timeoutMs", in: 0...600_000) ?? standard
+        let timeout = try OpenRequestParser.duration(request.timeoutMs, "/timeoutMs", in: 0...600_000) ?? standard
         switch (request.text, request.data) {
         case (let text?, nil): return (.text(text), timeout)
         case (nil, let data?):
             guard let bytes = Data(base64Encoded: data) else {
-                throw ControlProblem.invalid("/data", "data is to be base64 (RFC 4648 §4).")
+                throw ControlProblem.invalid("/data", "data must be base64 (RFC 4648 §4).")
             }
             return (.data([UInt8](bytes)), timeout)
         default: throw ControlProblem.invalid("/text", "Give either text or data.")
@@ -45,13 +45,13 @@ extension ConnectionsResource {
     }
 
     func send(_ call: ControlCall) async throws -> Response {
-        let live = try await self.live(call)
-        let link = try self.link(live)
+        let live = try await self.liveConnection(call)
+        let link = try self.endpoint(of: live)
         let (payload, timeout) = try await self.payload(call)
         let key = live.report.key
-        let send = CommandedSend()
-        let place = await send.begin(payload, on: link)
-        guard place.isTaken else { throw Self.queueFull(place) }
+        let send = QueuedSend()
+        let place = await send.enqueue(payload, on: link)
+        guard place.isAccepted else { throw Self.queueFull(place) }
         let isSent: Bool
         do throws(TaskFailure) {
             // Not withdrawn when the time is over: what has begun goes out whole. Nothing goes out of a suspended one.
@@ -69,7 +69,7 @@ extension ConnectionsResource {
         return .json(answer)
     }
 
-    private static func queueFull(_ place: CommandedSend.Place) -> ControlProblem {
+    private static func queueFull(_ place: QueuedSend.EnqueueResult) -> ControlProblem {
         let waiting = "\(place.queuedBytes) bytes wait to be sent"
         guard place.isSuspended else {
             return ControlProblem(
@@ -87,18 +87,18 @@ extension ConnectionsResource {
         let key = try self.key(call)
         let wanted = try await self.wantedOfReceiving(call)
         let timeout =
-            try ClientRequestReading.time(wanted.timeoutMs, "/timeoutMs", in: 0...600_000)
+            try OpenRequestParser.duration(wanted.timeoutMs, "/timeoutMs", in: 0...600_000)
             ?? call.waitPreference(limit: 600).map { .seconds($0) } ?? .seconds(30)
         let link: RelayEndpoint
-        if let task = await self.gateway.leftover(key) {
+        if let task = await self.gateway.unreadSession(key) {
             link = .webSocket(task)
         } else {
-            let live = try await self.live(call)
+            let live = try await self.liveConnection(call)
             guard !live.report.isRelayed else {
                 throw ControlProblem(
                     409, "relayed", "What this connection receives is passed on; /tap gives a copy.")
             }
-            link = try self.link(live)
+            link = try self.endpoint(of: live)
         }
         switch link {
         case .webSocket(let task):
@@ -112,7 +112,7 @@ extension ConnectionsResource {
             let minimum = wanted.minimumBytes ?? 1
             guard (1...(1 << 20)).contains(maximum), (0...maximum).contains(minimum) else {
                 throw ControlProblem.invalid(
-                    "/maximumBytes", "maximumBytes is to be from 1 to 1048576, and minimumBytes not above it.")
+                    "/maximumBytes", "maximumBytes must be from 1 to 1048576, and minimumBytes not above it.")
             }
             return try await self.receive(from: task, key, call, minimum...maximum, within: timeout)
         }
@@ -135,7 +135,9 @@ extension ConnectionsResource {
     ) async throws -> Response {
         let message: WebSocketTask.Message?
         do {
-            message = try await call.whileClientStays { try await Waiting.atMost(timeout) { try await task.receive() } }
+            message = try await call.cancellingOnDisconnect {
+                try await Waiting.withTimeout(timeout) { try await task.receive() }
+            }
         } catch let failure as TaskFailure {
             throw await self.problem(failure, key)
         }
@@ -153,8 +155,8 @@ extension ConnectionsResource {
     ) async throws -> Response {
         let chunk: StreamTask.Chunk?
         do {
-            chunk = try await call.whileClientStays {
-                try await Waiting.atMost(timeout) {
+            chunk = try await call.cancellingOnDisconnect {
+                try await Waiting.withTimeout(timeout) {
                     try await task.read(minimum: lengths.lowerBound, maximum: lengths.upperBound)
                 }
             }
@@ -171,13 +173,13 @@ extension ConnectionsResource {
     // MARK: Ping
 
     func ping(_ call: ControlCall) async throws -> Response {
-        let live = try await self.live(call)
-        guard case .webSocket(let task) = try self.link(live) else { throw Self.notAWebSocket }
+        let live = try await self.liveConnection(call)
+        guard case .webSocket(let task) = try self.endpoint(of: live) else { throw Self.notAWebSocket }
         guard !live.report.isSuspended else {
             throw ControlProblem(409, "suspended", "The connection is suspended, and sends no Ping; resume it first.")
         }
         do {
-            let answered: Void? = try await Waiting.atMost(.seconds(10)) { try await task.sendPing() }
+            let answered: Void? = try await Waiting.withTimeout(.seconds(10)) { try await task.sendPing() }
             guard answered != nil else {
                 throw ControlProblem(504, "timed-out", "No Pong came within 10 s.").retryable()
             }
@@ -197,8 +199,8 @@ extension ConnectionsResource {
     // MARK: Half-close and TLS
 
     private func ownStream(_ call: ControlCall) async throws -> (StreamTask, ConnectionReport) {
-        let live = try await self.live(call)
-        guard case .stream(let task) = try self.link(live) else { throw Self.notAStream }
+        let live = try await self.liveConnection(call)
+        guard case .stream(let task) = try self.endpoint(of: live) else { throw Self.notAStream }
         guard !live.report.isRelayed else {
             throw ControlProblem(
                 409, "relayed", "The connection belongs to its relay, which ends its directions itself.")
@@ -210,14 +212,14 @@ extension ConnectionsResource {
         let (task, report) = try await self.ownStream(call)
         guard !report.isInputClosed else { throw ControlProblem(TaskFailure.directionClosed) }
         task.closeRead()
-        return try await self.shown(report.key)
+        return try await self.connectionResponse(report.key)
     }
 
     func closeWrite(_ call: ControlCall) async throws -> Response {
         let (task, report) = try await self.ownStream(call)
         guard !report.isOutputClosed else { throw ControlProblem(TaskFailure.directionClosed) }
         task.closeWrite()
-        return try await self.shown(report.key)
+        return try await self.connectionResponse(report.key)
     }
 
     func startSecureConnection(_ call: ControlCall) async throws -> Response {
@@ -226,10 +228,10 @@ extension ConnectionsResource {
         guard report.record?.read({ $0.tls }) == nil else {
             throw ControlProblem(409, "state-conflict", "The connection is secure already.")
         }
-        let context = try TLSRequestReading(wanted, speaksWebSocket: false, pointer: "").context()
+        let context = try TLSRequestParser(wanted, speaksWebSocket: false, pointer: "").context()
         var settings = SecureSettings(context: context, serverName: wanted.serverName ?? Self.host(of: report.url))
         settings.timeout =
-            try ClientRequestReading.time(wanted.timeoutMs, "/timeoutMs", in: 1...600_000) ?? .seconds(10)
+            try OpenRequestParser.duration(wanted.timeoutMs, "/timeoutMs", in: 1...600_000) ?? .seconds(10)
         do throws(TaskFailure) {
             try await task.startSecureConnection(settings)
         } catch {
@@ -239,8 +241,8 @@ extension ConnectionsResource {
         event.connection = report.key
         event.url = report.url
         event.reason = "tls"
-        self.gateway.journal?.publish(event)
-        return try await self.shown(report.key)
+        self.gateway.eventLog?.publish(event)
+        return try await self.connectionResponse(report.key)
     }
 
     private static func host(of url: String?) -> String? {
@@ -270,13 +272,13 @@ extension ConnectionsResource {
     private func steer(_ call: ControlCall, _ body: @escaping @Sendable (RelayEndpoint) -> Void) async throws
         -> Response
     {
-        let live = try await self.live(call)
-        let link = try self.link(live)
+        let live = try await self.liveConnection(call)
+        let link = try self.endpoint(of: live)
         guard live.report.stage != .opening else {
             throw ControlProblem(409, "still-opening", "The connection is still being opened; try again soon.")
                 .retryable(after: 1)
         }
         await link.onLoop(body)
-        return try await self.shown(live.report.key)
+        return try await self.connectionResponse(live.report.key)
     }
 }

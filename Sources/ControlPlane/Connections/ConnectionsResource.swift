@@ -10,7 +10,7 @@ import WebSocketProtocol
 /// `/v1/connections`: every stream and WebSocket task, accepted or opened.
 struct ConnectionsResource: Sendable {
     let context: ControlContext
-    let kept = ListSnapshots()
+    let snapshots = ListSnapshots()
     /// Connections that somebody is attached to.
     let attached = AttachedConnections()
 
@@ -51,7 +51,7 @@ struct ConnectionsResource: Sendable {
             Operation(
                 "closeConnections", .post, "/v1/connections:close", .operate, parameters: BulkSelection.parameters
             ) {
-                try await self.closeMany($0)
+                try await self.closeConnections($0)
             },
             Operation("suspend", .post, one + ":suspend", .operate) { try await self.suspend($0) },
             Operation("resume", .post, one + ":resume", .operate) { try await self.resume($0) },
@@ -68,16 +68,16 @@ struct ConnectionsResource: Sendable {
 
     /// A connection that is not over.
     /// - Throws: `ControlProblem` 404, or 410 with the closing record.
-    func live(_ call: ControlCall) async throws(ControlProblem) -> Gateway.Live {
+    func liveConnection(_ call: ControlCall) async throws(ControlProblem) -> Gateway.Live {
         let key = try self.key(call)
         switch await self.gateway.find(key) {
         case .live(let live): return live
-        case .closed(let report): throw self.closed(report)
+        case .closed(let report): throw self.closedProblem(report)
         case .unknown: throw .unknownConnection(key.description)
         }
     }
 
-    func closed(_ report: ConnectionReport) -> ControlProblem {
+    func closedProblem(_ report: ConnectionReport) -> ControlProblem {
         let reason = report.closing?.reason.description ?? "unknown"
         var problem = ControlProblem(410, "closed", "The connection \(report.key) is over: \(reason).")
         problem.connection = ConnectionWriter(anchor: self.context.anchor).json(report)
@@ -86,7 +86,7 @@ struct ConnectionsResource: Sendable {
 
     /// The task, for a verb that needs one.
     /// - Throws: `ControlProblem` 409 while there is none.
-    func link(_ live: Gateway.Live) throws(ControlProblem) -> RelayEndpoint {
+    func endpoint(of live: Gateway.Live) throws(ControlProblem) -> RelayEndpoint {
         guard let link = live.link else {
             throw ControlProblem(409, "still-opening", "The connection is still in its handshake; try again soon.")
                 .retryable(after: 1)
@@ -101,10 +101,10 @@ struct ConnectionsResource: Sendable {
     func problem(_ failure: TaskFailure, _ key: ConnectionKey) async -> ControlProblem {
         switch failure {
         case .closed, .ended, .connectionLost, .peerUnresponsive, .cancelled, .protocolViolation, .messageTooLong:
-            if case .closed(let report) = await self.found(key, endedWithin: Self.patienceWithEnds) {
-                return self.closed(report)
+            if case .closed(let report) = await self.waitForEnd(of: key, within: Self.patienceWithEnds) {
+                return self.closedProblem(report)
             }
-        case .timedOut, .directionClosed, .usage, .cannotConnect, .secureConnectionFailed, .handshakeRefused: break
+        case .timedOut, .directionClosed, .usageError, .cannotConnect, .secureConnectionFailed, .handshakeRefused: break
         }
         return ControlProblem(failure)
     }
@@ -112,10 +112,10 @@ struct ConnectionsResource: Sendable {
     // MARK: Showing
 
     func list(_ call: ControlCall) async throws -> Response {
-        let limit = try call.query.integer("limit", in: 1...ConnectionList.largestLimit)
+        let limit = try call.query.integer("limit", in: 1...ConnectionList.maximumLimit)
         let list = ConnectionList(
             gateway: self.gateway, filter: try ConnectionFilter(call.query), sort: try ConnectionSort(call.query),
-            limit: limit ?? ConnectionList.standardLimit, kept: self.kept)
+            limit: limit ?? ConnectionList.defaultLimit, snapshots: self.snapshots)
         let cursor = try call.query.value("cursor").map { (text) throws(ControlProblem) in try PageCursor(text) }
         let writer = ConnectionWriter(anchor: self.context.anchor, fields: try ConnectionField.set(call.query))
         let page = try await list.page(cursor)
@@ -136,14 +136,14 @@ struct ConnectionsResource: Sendable {
         text.beginObject()
         text.key("items")
         text.beginArray()
-        reports.visit { report in
+        reports.withEach { report in
             writer.write(report, to: &text)
-            if text.bytes.count >= Self.portion { text.move(to: &body) }
+            if text.bytes.count >= Self.portion { text.flush(to: &body) }
         }
         text.endArray()
         text.member("next", next)
         text.endObject()
-        text.move(to: &body)
+        text.flush(to: &body)
         return body
     }
 
@@ -155,13 +155,14 @@ struct ConnectionsResource: Sendable {
     }
 
     func get(_ call: ControlCall) async throws -> Response {
-        let live = try await self.live(call)
+        let live = try await self.liveConnection(call)
         let writer = ConnectionWriter(anchor: self.context.anchor, fields: try ConnectionField.set(call.query))
         return .json(writer.json(live.report))
     }
 
     /// What a verb answers that has nothing else to say.
-    func shown(_ key: ConnectionKey, status: HTTPResponse.Status = .ok, headers: HTTPFields = [:]) async throws
+    func connectionResponse(_ key: ConnectionKey, status: HTTPResponse.Status = .ok, headers: HTTPFields = [:])
+        async throws
         -> Response
     {
         let writer = ConnectionWriter(anchor: self.context.anchor)
@@ -185,10 +186,10 @@ extension ConnectionsResource {
     }
 
     private func openOne(_ request: OpenRequest, _ call: ControlCall) async throws -> Response {
-        var order = try ClientRequestReading(request).order()
+        var order = try OpenRequestParser(request).parse()
         let guarded = TargetGuard(self.context.targets, url: order.url)
-        guarded.stand(before: &order)
-        switch await self.gateway.open(order, named: { call.progress?.name($0) }) {
+        guarded.install(on: &order)
+        switch await self.gateway.open(order, named: { call.runningOperation?.connectionCreated($0) }) {
         case .success(let key): return try await self.opened(key)
         case .failure where guarded.hasRefused: throw guarded.problem
         case .failure(let failure): throw await self.problem(failure)
@@ -198,16 +199,18 @@ extension ConnectionsResource {
     private func openTunnel(_ request: TunnelRequest, _ call: ControlCall) async throws -> Response {
         var guards: [TunnelSide: TargetGuard] = [:]
         let targets = self.context.targets
-        let order = try TunnelRequestReading(request).order { side, order in
+        let order = try TunnelRequestParser(request).parse { side, order in
             let guarded = TargetGuard(targets, url: order.url)
-            guarded.stand(before: &order)
+            guarded.install(on: &order)
             guards[side] = guarded
         }
-        switch await self.gateway.open(order, named: { call.progress?.name($0) }) {
+        switch await self.gateway.open(order, named: { call.runningOperation?.connectionCreated($0) }) {
         case .success(let key): return try await self.opened(key)
         case .failure(let failure):
             let side = failure.key?.side ?? .downstream
-            if let guarded = guards[side], guarded.hasRefused { throw guarded.problem.inside("/\(side.rawValue)") }
+            if let guarded = guards[side], guarded.hasRefused {
+                throw guarded.problem.nested(under: "/\(side.rawValue)")
+            }
             var problem = await self.problem(failure)
             problem.detail = "\(side.rawValue): \(problem.detail)"
             throw problem.at(pointer: "/\(side.rawValue)/url")
@@ -215,7 +218,7 @@ extension ConnectionsResource {
     }
 
     private func opened(_ key: ConnectionKey) async throws -> Response {
-        try await self.shown(key, status: .created, headers: [.location: "/v1/connections/\(key)"])
+        try await self.connectionResponse(key, status: .created, headers: [.location: "/v1/connections/\(key)"])
     }
 
     private func problem(_ failure: ClientFailure) async -> ControlProblem {
@@ -232,24 +235,24 @@ extension ConnectionsResource {
 extension ConnectionsResource {
     /// Description, priority and labels; what is missing stays.
     func change(_ call: ControlCall) async throws -> Response {
-        let live = try await self.live(call)
+        let live = try await self.liveConnection(call)
         let patch = try await call.decode(ConnectionPatch.self)
-        let description = try ClientRequestReading.description(patch.description)
-        let priority = try ClientRequestReading.priority(patch.priority)
-        let labels = try patch.labels.map { (labels) throws(ControlProblem) in try ClientRequestReading.labels(labels) }
+        let description = try OpenRequestParser.description(patch.description)
+        let priority = try OpenRequestParser.priority(patch.priority)
+        let labels = try patch.labels.map { (labels) throws(ControlProblem) in try OpenRequestParser.labels(labels) }
         if description != nil || priority != nil {
-            let record = try self.link(live).record
+            let record = try self.endpoint(of: live).record
             if let description { record.update { $0.label = description.isEmpty ? nil : description } }
             if let priority { record.priority = priority }
         }
         if let labels { _ = await self.gateway.setLabels(labels, of: live.report.key) }
-        return try await self.shown(live.report.key)
+        return try await self.connectionResponse(live.report.key)
     }
 
     /// Ends a connection: with a closing handshake, in order, or at once with `abort=true`. Answers when it is over, or
     /// with 202 where that takes longer than the client waits.
     func close(_ call: ControlCall) async throws -> Response {
-        let live = try await self.live(call)
+        let live = try await self.liveConnection(call)
         let key = live.report.key
         if try call.query.boolean("abort") == true {
             guard try call.query.value("code") == nil, try call.query.value("reason") == nil else {
@@ -260,16 +263,16 @@ extension ConnectionsResource {
             }
             _ = await self.gateway.abort(key)
         } else {
-            _ = await self.gateway.stop(key, try Self.signal(call.query))
+            _ = await self.gateway.stop(key, try Self.closeSignal(call.query))
         }
         return try await self.ended(key, within: .seconds(call.waitPreference() ?? 5))
     }
 
-    static func signal(_ query: Query) throws(ControlProblem) -> CloseSignal {
+    static func closeSignal(_ query: Query) throws(ControlProblem) -> CloseSignal {
         let reason = Array((try query.value("reason") ?? "").utf8)
         guard reason.count <= 123 else {
             throw ControlProblem(
-                400, "invalid-parameter", "reason is to have at most 123 bytes of UTF-8 (RFC 6455 §5.5)."
+                400, "invalid-parameter", "reason must have at most 123 bytes of UTF-8 (RFC 6455 §5.5)."
             )
             .at(parameter: "reason")
         }
@@ -277,7 +280,7 @@ extension ConnectionsResource {
         guard let code = UInt16(text), CloseCode(rawValue: code).isAllowedOnWire else {
             throw ControlProblem(
                 400, "invalid-parameter",
-                "code is to be one that may be sent: 1000 to 1003, 1007 to 1014, 3000 to 4999 (RFC 6455 §7.4)."
+                "code must be one that may be sent: 1000 to 1003, 1007 to 1014, 3000 to 4999 (RFC 6455 §7.4)."
             )
             .at(parameter: "code")
         }
@@ -285,12 +288,12 @@ extension ConnectionsResource {
     }
 
     private func ended(_ key: ConnectionKey, within limit: Duration) async throws -> Response {
-        let isLive = if case .live = await self.found(key, endedWithin: limit) { true } else { false }
-        return try await self.shown(key, status: isLive ? .accepted : .ok)
+        let isLive = if case .live = await self.waitForEnd(of: key, within: limit) { true } else { false }
+        return try await self.connectionResponse(key, status: isLive ? .accepted : .ok)
     }
 
     /// What is known of a connection once it is over, or the time is.
-    func found(_ key: ConnectionKey, endedWithin limit: Duration) async -> Gateway.Lookup {
+    func waitForEnd(of key: ConnectionKey, within limit: Duration) async -> Gateway.Lookup {
         let deadline = ContinuousClock.now.advanced(by: limit)
         var pause = Duration.milliseconds(1)
         while true {
@@ -304,24 +307,24 @@ extension ConnectionsResource {
 
 extension ConnectionsResource {
     /// Ends every connection that is meant, at once.
-    func closeMany(_ call: ControlCall) async throws -> Response {
+    func closeConnections(_ call: ControlCall) async throws -> Response {
         let request = try await call.bulkRequest()
         guard request.ratePerSecond == nil, request.jitterMs == nil, request.deadlineMs == nil else {
             throw ControlProblem.invalid(
                 "/ratePerSecond", "A rate, a jitter and a deadline are a drain's: POST /v1/drains.")
         }
-        let order = try BulkSelection(request, standardCode: 1000)
-        let keys = await self.keys(order.filter)
+        let order = try BulkSelection(request, defaultCode: 1000)
+        let keys = await self.keys(matching: order.filter)
         var answer = BulkAnswer(matched: keys.count, told: 0)
         if order.isPreview { return .json(answer) }
-        for key in keys where await order.end(key, of: self.gateway) { answer.told += 1 }
+        for key in keys where await order.close(key, in: self.gateway) { answer.told += 1 }
         return .json(answer)
     }
 
     /// What is meant; of a tunnel, its client's side stands for both.
-    func keys(_ filter: ConnectionFilter) async -> [ConnectionKey] {
+    func keys(matching filter: ConnectionFilter) async -> [ConnectionKey] {
         let list = ConnectionList(
-            gateway: self.gateway, filter: filter, sort: ConnectionSort(), limit: 1, kept: self.kept)
+            gateway: self.gateway, filter: filter, sort: ConnectionSort(), limit: 1, snapshots: self.snapshots)
         let numbers = Set(await list.all().map(\.key.number))
         return numbers.sorted().map { ConnectionKey($0) }
     }

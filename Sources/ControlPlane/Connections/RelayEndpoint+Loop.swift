@@ -37,7 +37,7 @@ extension RelayEndpoint {
 }
 
 /// What is sent by command: text only goes as such to a WebSocket.
-enum SentPayload: Sendable {
+enum SendPayload: Sendable {
     case text(String)
     case data([UInt8])
 
@@ -64,33 +64,33 @@ enum SentPayload: Sendable {
 }
 
 /// One send by command: taken into the task's queue or refused, and then done or failed.
-final class CommandedSend: Sendable {
+final class QueuedSend: Sendable {
     /// Bytes that may wait on a connection before more are refused. A message that is larger is taken by an empty queue.
     static let byteLimit = 4 << 20
     /// Messages that may wait so.
     static let messageLimit = 4096
 
     /// What the connection's queue was like when the send came to it.
-    struct Place: Sendable {
-        var isTaken: Bool
+    struct EnqueueResult: Sendable {
+        var isAccepted: Bool
         var queuedBytes: Int
         var isSuspended: Bool
     }
 
     private enum State {
-        case waiting(CallReply?)
+        case waiting(OneShotContinuation?)
         case over(Result<Void, TaskFailure>)
     }
 
     private let state = Mutex(State.waiting(nil))
 
     /// Looks for room and takes it in one step on the loop, so that many at once cannot exceed the limits together.
-    func begin(_ payload: SentPayload, on link: RelayEndpoint) async -> Place {
+    func enqueue(_ payload: SendPayload, on link: RelayEndpoint) async -> EnqueueResult {
         await link.onLoop { link in
             let queued = link.bytesToSend
             let fits = queued == 0 || queued + payload.count <= Self.byteLimit
             let isTaken = fits && link.waitingSends < Self.messageLimit
-            let place = Place(isTaken: isTaken, queuedBytes: queued, isSuspended: link.isSuspended)
+            let place = EnqueueResult(isAccepted: isTaken, queuedBytes: queued, isSuspended: link.isSuspended)
             guard isTaken else { return place }
             switch link {
             case .webSocket(let task): task.send(payload.message) { self.finished($0) }
@@ -105,16 +105,16 @@ final class CommandedSend: Sendable {
     /// - Throws: why it never will be.
     func wait(within limit: Duration) async throws(TaskFailure) -> Bool {
         let isOver = await withCheckedContinuation { (continuation: CheckedContinuation<Bool, Never>) in
-            let box = CallReply(continuation)
+            let box = OneShotContinuation(continuation)
             let isOver = self.state.withLock { state in
                 if case .over = state { return true }
                 state = .waiting(box)
                 return false
             }
-            if isOver { return box.answer(true) }
+            if isOver { return box.resume(returning: true) }
             Task {
                 try? await Task.sleep(for: limit)
-                box.answer(false)
+                box.resume(returning: false)
             }
         }
         guard isOver, case .over(let result) = self.state.withLock({ $0 }) else { return false }
@@ -123,11 +123,11 @@ final class CommandedSend: Sendable {
     }
 
     private func finished(_ result: Result<Void, TaskFailure>) {
-        let box = self.state.withLock { state -> CallReply? in
+        let box = self.state.withLock { state -> OneShotContinuation? in
             defer { state = .over(result) }
             if case .waiting(let box) = state { return box }
             return nil
         }
-        box?.answer(true)
+        box?.resume(returning: true)
     }
 }

@@ -48,7 +48,7 @@ actor DrainRun {
                 await self.sleep()
                 continue
             }
-            _ = await self.order.end(self.keys[index], of: self.gateway)
+            _ = await self.order.close(self.keys[index], in: self.gateway)
             self.drain.told += 1
             if told.duration(to: self.gateway.now) >= .seconds(1) {
                 told = self.gateway.now
@@ -98,7 +98,7 @@ actor DrainRun {
 
     /// Those that are still there, which it counts.
     private func left() async -> [ConnectionKey] {
-        let live = Set(await self.gateway.liveNumbers())
+        let live = Set(await self.gateway.liveIdentifiers())
         let left = self.keys.filter { live.contains($0.number) }
         // Meanwhile it may have come to its end, whose count stands.
         if self.drain.endedAt == nil { self.drain.remaining = left.count }
@@ -106,7 +106,7 @@ actor DrainRun {
     }
 
     /// As it is now; once it is over, as it was then.
-    func shown() async -> Drain {
+    func snapshot() async -> Drain {
         if self.drain.endedAt == nil {
             _ = await self.left()
             if self.drain.endedAt == nil { self.foresee() }
@@ -118,7 +118,7 @@ actor DrainRun {
         var event = GatewayEvent(kind)
         event.drain = self.drain.id
         event.count = kind == .drainStarted ? self.drain.total : self.drain.told
-        self.gateway.journal?.publish(event)
+        self.gateway.eventLog?.publish(event)
     }
 
     // MARK: Steering
@@ -162,14 +162,14 @@ final class DrainRegistry: Sendable {
 
     private let state = Mutex(State())
 
-    func run(_ id: String) -> DrainRun? {
+    func find(_ id: String) -> DrainRun? {
         self.state.withLock { $0.runs.first { $0.id == id }?.run }
     }
 
     var all: [Drain] {
         get async {
             var drains: [Drain] = []
-            for run in self.state.withLock({ $0.runs.map(\.run) }) { drains.append(await run.shown()) }
+            for run in self.state.withLock({ $0.runs.map(\.run) }) { drains.append(await run.snapshot()) }
             return drains
         }
     }
@@ -199,10 +199,10 @@ struct DrainPace: Sendable {
     init(_ request: BulkRequest) throws(ControlProblem) {
         self.rate = request.ratePerSecond ?? 100
         guard DrainTimes.rates.contains(self.rate) else {
-            throw .invalid("/ratePerSecond", "ratePerSecond is to be from 0.001 to 100000.")
+            throw .invalid("/ratePerSecond", "ratePerSecond must be from 0.001 to 100000.")
         }
-        self.jitter = try ClientRequestReading.time(request.jitterMs, "/jitterMs", in: 0...3_600_000) ?? .zero
-        self.deadline = try ClientRequestReading.time(request.deadlineMs, "/deadlineMs", in: 0...86_400_000)
+        self.jitter = try OpenRequestParser.duration(request.jitterMs, "/jitterMs", in: 0...3_600_000) ?? .zero
+        self.deadline = try OpenRequestParser.duration(request.deadlineMs, "/deadlineMs", in: 0...86_400_000)
     }
 
     func timetable(
@@ -245,29 +245,29 @@ package struct BulkSelection: Sendable {
 
     package let filter: ConnectionFilter
     package let signal: CloseSignal
-    package let aborts: Bool
+    package let isAbort: Bool
     package let isPreview: Bool
 
     /// - Throws: `ControlProblem`; also for a selector that would mean everything without `all`.
-    package init(_ request: BulkRequest, standardCode: UInt16) throws(ControlProblem) {
+    package init(_ request: BulkRequest, defaultCode: UInt16) throws(ControlProblem) {
         self.filter = try BulkSelector(request.selector ?? [:]).filter
         guard !self.filter.isEmpty || request.all == true else {
             throw .invalid("/selector", "An empty selector means every connection: say all=true if that is meant.")
         }
-        guard !self.filter.wantsClosed else { throw .invalid("/selector/state", "What is closed cannot be closed.") }
+        guard !self.filter.includesClosed else { throw .invalid("/selector/state", "What is closed cannot be closed.") }
         let reason = Array((request.reason ?? "").utf8)
-        guard reason.count <= 123 else { throw .invalid("/reason", "reason is to have at most 123 bytes of UTF-8.") }
-        let code = request.code.flatMap { UInt16(exactly: $0) } ?? (request.code == nil ? standardCode : 0)
+        guard reason.count <= 123 else { throw .invalid("/reason", "reason must have at most 123 bytes of UTF-8.") }
+        let code = request.code.flatMap { UInt16(exactly: $0) } ?? (request.code == nil ? defaultCode : 0)
         guard CloseCode(rawValue: code).isAllowedOnWire else {
-            throw .invalid("/code", "code is to be 1000 to 1003, 1007 to 1014, or 3000 to 4999 (RFC 6455 §7.4).")
+            throw .invalid("/code", "code must be 1000 to 1003, 1007 to 1014, or 3000 to 4999 (RFC 6455 §7.4).")
         }
         self.signal = CloseSignal(code: code, reason: reason)
-        self.aborts = request.abort == true
+        self.isAbort = request.abort == true
         self.isPreview = request.preview == true
     }
 
-    func end(_ key: ConnectionKey, of gateway: Gateway) async -> Bool {
-        self.aborts ? await gateway.abort(key) : await gateway.stop(key, self.signal)
+    func close(_ key: ConnectionKey, in gateway: Gateway) async -> Bool {
+        self.isAbort ? await gateway.abort(key) : await gateway.stop(key, self.signal)
     }
 }
 
@@ -314,7 +314,7 @@ struct BulkSelector {
             return texts
         case .object(let members):
             guard name == "label" else {
-                throw ControlProblem(422, "wrong-type", "\(pointer) is to be a value, or a list of values.").at(
+                throw ControlProblem(422, "wrong-type", "\(pointer) must be a value, or a list of values.").at(
                     pointer: pointer)
             }
             var texts: [String] = []

@@ -10,16 +10,16 @@ import Synchronization
 struct DrainsResource: Sendable {
     let context: ControlContext
     let connections: ConnectionsResource
-    let board = DrainRegistry()
+    let registry = DrainRegistry()
 
     var operations: [Operation] {
         let one = "/v1/drains/{id}"
         return [
-            Operation("listDrains", .get, "/v1/drains", .read) { _ in .json(await self.board.all) },
+            Operation("listDrains", .get, "/v1/drains", .read) { _ in .json(await self.registry.all) },
             Operation("startDrain", .post, "/v1/drains", .operate, parameters: BulkSelection.parameters) {
                 try await self.start($0)
             },
-            Operation("getDrain", .get, one, .read) { .json(await (try self.run($0)).shown()) },
+            Operation("getDrain", .get, one, .read) { .json(await (try self.run($0)).snapshot()) },
             Operation("cancelDrain", .delete, one, .operate) { try await self.steer($0) { await $0.cancel() } },
             Operation("stopDrain", .post, one + ":cancel", .operate) { try await self.steer($0) { await $0.cancel() } },
             Operation("pauseDrain", .post, one + ":pause", .operate) { try await self.steer($0) { await $0.pause() } },
@@ -31,7 +31,7 @@ struct DrainsResource: Sendable {
 
     private func run(_ call: ControlCall) throws(ControlProblem) -> DrainRun {
         let name = call.parameters["id"] ?? ""
-        guard let run = self.board.run(name) else {
+        guard let run = self.registry.find(name) else {
             throw ControlProblem(404, "unknown-drain", "There is no drain \(name.prefix(64)).")
         }
         return run
@@ -39,21 +39,21 @@ struct DrainsResource: Sendable {
 
     private func start(_ call: ControlCall) async throws -> Response {
         let request = try await call.bulkRequest()
-        let order = try BulkSelection(request, standardCode: 1001)
+        let order = try BulkSelection(request, defaultCode: 1001)
         let pace = try DrainPace(request)
-        let keys = await self.connections.keys(order.filter)
+        let keys = await self.connections.keys(matching: order.filter)
         if order.isPreview { return .json(pace.preview(of: keys.count)) }
         guard
-            let run = self.board.add({ id in
+            let run = self.registry.add({ id in
                 DrainRun(
                     id: id, order, keys, pace: pace, gateway: self.context.gateway, anchor: self.context.anchor)
             })
         else { throw ControlProblem(429, "too-many-drains", "Too many drains are under way.").retryable(after: 10) }
         let running = Task { await run.run() }
         if let seconds = call.waitPreference() {
-            _ = await Waiting.forOutcome(within: .seconds(seconds)) { await running.value }
+            _ = await Waiting.forResult(within: .seconds(seconds)) { await running.value }
         }
-        let drain = await run.shown()
+        let drain = await run.snapshot()
         let isDone = drain.endedAt != nil
         return .json(
             JSONBody.encode(drain), status: isDone ? .ok : .accepted, headers: [.location: "/v1/drains/\(drain.id)"])
@@ -64,6 +64,6 @@ struct DrainsResource: Sendable {
         guard await body(run) else {
             throw ControlProblem(409, "state-conflict", "The drain is \(await run.drain.state).")
         }
-        return .json(await run.shown())
+        return .json(await run.snapshot())
     }
 }

@@ -20,13 +20,13 @@ struct EventsResource: Sendable {
     }
 
     private func follow(_ call: ControlCall) async throws -> Response {
-        guard let journal = self.context.gateway.journal else {
+        guard let journal = self.context.gateway.eventLog else {
             throw ControlProblem(409, "no-journal", "This gateway keeps no events.")
         }
         let filter = try EventFilter(call.query)
         let heartbeat = try call.query.milliseconds("heartbeatMs") ?? Self.heartbeat
         guard (.milliseconds(10) ... .seconds(600)).contains(heartbeat) else {
-            throw ControlProblem(400, "invalid-parameter", "heartbeatMs is to be from 10 to 600000.")
+            throw ControlProblem(400, "invalid-parameter", "heartbeatMs must be from 10 to 600000.")
                 .at(parameter: "heartbeatMs")
         }
         let reader = EventReader(
@@ -39,16 +39,16 @@ struct EventsResource: Sendable {
         }
         return try await EventStream.response(call) { writer, gone in
             var reader = reader
-            reader.gone = gone
+            reader.disconnect = gone
             while true {
                 switch await reader.next() {
                 case .events(let events):
                     for event in events {
-                        try await writer.event(EventWriter.json(event), id: event.number, type: event.kind.rawValue)
+                        try await writer.writeEvent(EventWriter.json(event), id: event.number, type: event.kind.rawValue)
                     }
                 case .gap(let missed):
-                    try await writer.event(EventWriter.gap(missed), id: missed.upperBound, type: "gap")
-                case .heartbeat: try await writer.comment()
+                    try await writer.writeEvent(EventWriter.gap(missed), id: missed.upperBound, type: "gap")
+                case .heartbeat: try await writer.writeComment()
                 case .end: return
                 }
             }
@@ -59,13 +59,13 @@ struct EventsResource: Sendable {
     private static func position(_ call: ControlCall) throws(ControlProblem) -> UInt64? {
         if let text = call.request.headers[.lastEventID], !text.isEmpty {
             guard let number = UInt64(text) else {
-                throw ControlProblem(400, "invalid-header", "Last-Event-ID is to be the number of an event.")
+                throw ControlProblem(400, "invalid-header", "Last-Event-ID must be the number of an event.")
             }
             return number
         }
         guard let text = try call.query.value("after") else { return nil }
         guard let number = UInt64(text) else {
-            throw ControlProblem(400, "invalid-parameter", "after is to be the number of an event.").at(
+            throw ControlProblem(400, "invalid-parameter", "after must be the number of an event.").at(
                 parameter: "after")
         }
         return number
@@ -108,14 +108,14 @@ package struct EventFilter: Sendable, Equatable {
         for name in query.list("type") {
             guard let kind = GatewayEvent.Kind(rawValue: name) else {
                 let known = GatewayEvent.Kind.allCases.map(\.rawValue).joined(separator: ", ")
-                throw ControlProblem(400, "invalid-parameter", "type is to be of \(known).").at(parameter: "type")
+                throw ControlProblem(400, "invalid-parameter", "type must be of \(known).").at(parameter: "type")
             }
             kinds.insert(kind)
         }
         var connections: Set<ConnectionKey> = []
         for name in query.list("connection") {
             guard let key = ConnectionKey(name) else {
-                throw ControlProblem(400, "invalid-parameter", "connection is to be the id of a connection.")
+                throw ControlProblem(400, "invalid-parameter", "connection must be the id of a connection.")
                     .at(parameter: "connection")
             }
             connections.insert(key)
@@ -151,13 +151,13 @@ struct EventReader: Sendable {
         case end
     }
 
-    let journal: EventLog
+    let log: EventLog
     let filter: EventFilter
     let heartbeat: Duration
     /// Where it ends by itself, if it does.
     let bounds: StreamBounds
     /// Ends the reading when the client is not there any more.
-    var gone: ClientDisconnect?
+    var disconnect: ClientDisconnect?
     /// The number up to which everything was given.
     private(set) var position: UInt64
 
@@ -168,7 +168,7 @@ struct EventReader: Sendable {
         _ journal: EventLog, filter: EventFilter, after position: UInt64?, heartbeat: Duration,
         bounds: StreamBounds = StreamBounds()
     ) {
-        self.journal = journal
+        self.log = journal
         self.filter = filter
         self.heartbeat = heartbeat
         self.bounds = bounds
@@ -177,7 +177,7 @@ struct EventReader: Sendable {
 
     mutating func next() async -> Step {
         while !Task.isCancelled, !self.bounds.isReached(self.given) {
-            let batch = self.journal.events(after: self.position)
+            let batch = self.log.events(after: self.position)
             if let missed = batch.missed {
                 // From another life of the process: what is kept of this one follows.
                 self.position = batch.events.first.map { $0.number - 1 } ?? 0
@@ -185,7 +185,7 @@ struct EventReader: Sendable {
             }
             if let last = batch.events.last {
                 self.position = last.number
-                let wanted = batch.events.filter(self.filter.matches).prefix(self.bounds.room(after: self.given))
+                let wanted = batch.events.filter(self.filter.matches).prefix(self.bounds.remaining(after: self.given))
                 if wanted.isEmpty { continue }
                 self.given += wanted.count
                 return .events(Array(wanted))
@@ -201,9 +201,9 @@ struct EventReader: Sendable {
 
     /// - Returns: whether there is more to read, or never will be; `nil` when it is time for a heartbeat.
     private func more() async -> Bool? {
-        let (journal, position, gone) = (self.journal, self.position, self.gone)
+        let (journal, position, gone) = (self.log, self.position, self.disconnect)
         let limit = min(self.heartbeat, self.bounds.timeLeft ?? self.heartbeat)
-        let outcome = try? await Waiting.atMost(limit) { () -> Bool? in
+        let outcome = try? await Waiting.withTimeout(limit) { () -> Bool? in
             guard let gone else { return await journal.wait(after: position) }
             return await withTaskGroup(of: Bool?.self) { group in
                 group.addTask { await journal.wait(after: position) }
@@ -224,7 +224,7 @@ enum EventStream {
         fileprivate var body: any ResponseBodyWriter
 
         /// `data` is one line.
-        mutating func event(_ data: [UInt8], id: UInt64?, type: String) async throws {
+        mutating func writeEvent(_ data: [UInt8], id: UInt64?, type: String) async throws {
             var buffer = ByteBuffer()
             if let id { buffer.writeString("id: \(id)\n") }
             buffer.writeString("event: \(type)\ndata: ")
@@ -234,7 +234,7 @@ enum EventStream {
         }
 
         /// Keeps the connection from looking dead.
-        mutating func comment() async throws {
+        mutating func writeComment() async throws {
             try await self.body.write(ByteBuffer(string: ":\n\n"))
         }
     }
@@ -243,11 +243,11 @@ enum EventStream {
     static func response(
         _ call: ControlCall, _ pour: @escaping @Sendable (inout Writer, ClientDisconnect) async throws -> Void
     ) async throws -> Response {
-        let gone = try await call.clientGone()
+        let gone = try await call.clientDisconnect()
         let body = ResponseBody { writer in
             var stream = Writer(body: writer)
             // At once, so that the client knows that it is heard.
-            try await stream.comment()
+            try await stream.writeComment()
             try await pour(&stream, gone)
             try await writer.finish(nil)
         }
@@ -301,8 +301,8 @@ package enum EventWriter {
 /// Where a stream of events or pieces ends by itself: without bounds it goes on for as long as its client stays.
 struct StreamBounds: Sendable {
     static let parameters: Set<String> = ["limit", "durationMs"]
-    static let largestLimit = 1_000_000
-    static let longest = Duration.seconds(86_400)
+    static let maximumLimit = 1_000_000
+    static let maximumDuration = Duration.seconds(86_400)
 
     private var limit: Int?
     private var deadline: ContinuousClock.Instant?
@@ -312,21 +312,21 @@ struct StreamBounds: Sendable {
 
     /// - Throws: `ControlProblem` for a limit that is not 1 to 1 000 000, or a duration above a day.
     init(_ query: Query) throws(ControlProblem) {
-        self.limit = try query.integer("limit", in: 1...Self.largestLimit)
+        self.limit = try query.integer("limit", in: 1...Self.maximumLimit)
         guard let duration = try query.milliseconds("durationMs") else { return }
-        guard duration <= Self.longest else {
-            throw ControlProblem(400, "invalid-parameter", "durationMs is to be at most 86400000.")
+        guard duration <= Self.maximumDuration else {
+            throw ControlProblem(400, "invalid-parameter", "durationMs must be at most 86400000.")
                 .at(parameter: "durationMs")
         }
         self.deadline = ContinuousClock.now.advanced(by: duration)
     }
 
     func isReached(_ count: Int) -> Bool {
-        self.room(after: count) == 0 || self.timeLeft == .zero
+        self.remaining(after: count) == 0 || self.timeLeft == .zero
     }
 
     /// How many more may follow.
-    func room(after count: Int) -> Int {
+    func remaining(after count: Int) -> Int {
         self.limit.map { max(0, $0 - count) } ?? .max
     }
 

@@ -8,7 +8,7 @@ import StreamTransport
 /// `/livez`, `/readyz`, `/startupz`, `/version`.
 struct HealthResource: Sendable {
     /// How long a loop may take to answer before the process counts as stuck.
-    static let patience = Duration.seconds(2)
+    static let loopTimeout = Duration.seconds(2)
 
     let context: ControlContext
 
@@ -21,7 +21,7 @@ struct HealthResource: Sendable {
                 .json(ServiceVersion(name: "sluice", version: self.context.version, api: "/v1"))
             },
         ]
-        .flatMap(\.alsoUnderVersion)
+        .flatMap(\.withVersionedAlias)
     }
 
     private func health(_ isWell: Bool, _ missing: String? = nil) -> Response {
@@ -34,7 +34,7 @@ struct HealthResource: Sendable {
     /// Whether every loop still takes its turns.
     private func liveness() async -> Response {
         for loop in self.context.gateway.loops {
-            let answers = await Waiting.forCall(within: Self.patience) { answer in loop.execute(answer) }
+            let answers = await Waiting.forCallback(within: Self.loopTimeout) { answer in loop.execute(answer) }
             guard answers else { return self.health(false, "a loop does not answer") }
         }
         return self.health(true)

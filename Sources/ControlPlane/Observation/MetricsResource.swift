@@ -23,7 +23,7 @@ struct MetricsResource: Sendable {
                     ], body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
             }
         ]
-        .flatMap(\.alsoUnderVersion)
+        .flatMap(\.withVersionedAlias)
     }
 
     private func text() async -> String {
@@ -60,7 +60,7 @@ struct MetricsResource: Sendable {
     }
 
     private func writeTraffic(_ figures: GatewayMetrics, to text: inout OpenMetricsText) {
-        let routes = figures.sums.sorted { $0.key < $1.key }
+        let routes = figures.traffic.sorted { $0.key < $1.key }
         func family(
             _ name: String, _ unit: String?, _ help: String, _ received: KeyPath<TrafficMetrics, UInt64>,
             _ sent: KeyPath<TrafficMetrics, UInt64>
@@ -99,7 +99,7 @@ struct MetricsResource: Sendable {
         text.histogram("sluice_handshake_seconds", figures.handshakes, exponents: 6...25, divisor: million)
         text.family("sluice_life_seconds", .histogram, unit: "seconds", "From there to the connection's end.")
         text.histogram(
-            "sluice_life_seconds", figures.lives, exponents: stride(from: 10, through: 38, by: 2), divisor: million)
+            "sluice_life_seconds", figures.lifetimes, exponents: stride(from: 10, through: 38, by: 2), divisor: million)
         text.family("sluice_message_size_bytes", .histogram, unit: "bytes", "Payload of received WebSocket messages.")
         text.histogram("sluice_message_size_bytes", figures.messageSizes, exponents: 0...28)
         text.family("sluice_ping_rtt_seconds", .histogram, unit: "seconds", "From pings to their Pongs.")
@@ -112,11 +112,11 @@ struct MetricsResource: Sendable {
 
     private func writeOwn(to text: inout OpenMetricsText) {
         text.family("sluice_control_requests", .counter, "Requests of the control plane.")
-        for (labels, value) in self.context.requests.all {
+        for (labels, value) in self.context.requestMetrics.all {
             text.sample("sluice_control_requests_total", labels, value)
         }
         text.family("sluice_events", .counter, "Events noted.")
-        text.sample("sluice_events_total", [], self.context.gateway.journal?.last ?? 0)
+        text.sample("sluice_events_total", [], self.context.gateway.eventLog?.last ?? 0)
     }
 }
 
@@ -170,17 +170,17 @@ final class CounterRegistry: MetricsFactory {
 
 /// Counts the control plane's own requests, by way of swift-metrics: one counter for each operation and status.
 final class RequestMetrics: Sendable {
-    private let shelf = CounterRegistry()
+    private let registry = CounterRegistry()
 
-    func answered(_ operation: String, status: Int) {
+    func recordResponse(_ operation: String, status: Int) {
         Counter(
             label: "control_requests", dimensions: [("operation", operation), ("status", "\(status)")],
-            factory: self.shelf
+            factory: self.registry
         ).increment()
     }
 
     /// Labels and values, in order of the labels.
-    var all: [(labels: [(String, String)], value: Int64)] { self.shelf.all }
+    var all: [(labels: [(String, String)], value: Int64)] { self.registry.all }
 }
 
 /// Writes the OpenMetrics text format (OpenMetrics 1.0).

@@ -6,11 +6,11 @@ import GatewayCore
 /// what a model holds is shown by the same value.
 enum Examples {
     /// By the names of schemas.
-    static let all: [String: DocumentValue] = Self.models.mapValues { Self.value($0) }
+    static let all: [String: OrderedJSON] = Self.models.mapValues { Self.value($0) }
         .merging(Self.configuration) { first, _ in first }
 
-    private static func value(_ model: any Encodable) -> DocumentValue {
-        (try? JSONDecoder().decode(JSONValue.self, from: Data(JSONBody.encode(model)))).map { DocumentValue($0) } ?? [:]
+    private static func value(_ model: any Encodable) -> OrderedJSON {
+        (try? JSONDecoder().decode(JSONValue.self, from: Data(JSONBody.encode(model)))).map { OrderedJSON($0) } ?? [:]
     }
 
     private static let models: [String: any Encodable & Sendable] = [
@@ -133,8 +133,8 @@ enum Examples {
 
     private static let problem = Problem(
         title: "Unprocessable Content", status: 422, code: "wrong-type",
-        detail: "/keepAlive/probes is to be a whole number.", retryable: false,
-        errors: [ProblemField(pointer: "/keepAlive/probes", detail: "/keepAlive/probes is to be a whole number.")])
+        detail: "/keepAlive/probes must be a whole number.", retryable: false,
+        errors: [ProblemField(pointer: "/keepAlive/probes", detail: "/keepAlive/probes must be a whole number.")])
 
     // MARK: Transfers
 
@@ -171,7 +171,7 @@ enum Examples {
                 ])
         ])
 
-    private static let listener: DocumentValue = [
+    private static let listener: OrderedJSON = [
         "name": "public", "listen": "wss://0.0.0.0:443",
         "tls": [
             "certificate": "/etc/sluice/server.pem", "key": "/etc/sluice/server.key",
@@ -180,19 +180,19 @@ enum Examples {
         "max-connections": 20_000, "keep-alive": ["idle": "60s", "interval": "10s", "probes": 3],
     ]
 
-    private static let route: DocumentValue = [
+    private static let route: OrderedJSON = [
         "name": "screens", "path": "/screens/{name}", "target": "backend", "origins": ["https://app.example.com"],
         "compress": ["level": 6, "min-size": 1024], "buffer": ["high": "256KiB", "low": "64KiB"],
         "headers": ["X-Served-By": "sluice"], "ping-interval": "30s", "keep-alive": ["idle": "60s"],
     ]
 
-    private static let upstream: DocumentValue = [
+    private static let upstream: OrderedJSON = [
         "name": "backend", "endpoints": [["url": "wss://backend.example.com/screens", "weight": 2]],
         "connect-timeout": "5s", "retries": 2,
         "tls": ["ca": "/etc/sluice/backend-ca.pem", "server-name": "backend.example.com"],
     ]
 
-    private static let control: DocumentValue = [
+    private static let control: OrderedJSON = [
         "address": "unix:///run/sluice/control.sock", "targets": ["10.0.0.0/8"],
         "tokens": [
             [
@@ -209,7 +209,7 @@ enum Examples {
         ],
     ]
 
-    private static let configuration: [String: DocumentValue] = [
+    private static let configuration: [String: OrderedJSON] = [
         "Listener": Self.listener, "Route": Self.route, "Upstream": Self.upstream,
         "ListenerPatch": [
             "max-connections": 20_000, "keep-alive": ["probes": 5], "tls": ["min-version": "1.3"],
@@ -246,8 +246,8 @@ enum Examples {
 
     // MARK: Texts
 
-    static let event: DocumentValue = ["id": "4712", "event": "closed", "data": .string(Self.line(Self.closed))]
-    static let piece: DocumentValue = ["id": "1", "event": "piece", "data": .string(Self.line(Self.tapped))]
+    static let event: OrderedJSON = ["id": "4712", "event": "closed", "data": .string(Self.line(Self.closed))]
+    static let piece: OrderedJSON = ["id": "1", "event": "piece", "data": .string(Self.line(Self.tapped))]
 
     static let metrics = """
         # TYPE sluice_loops gauge
@@ -257,7 +257,7 @@ enum Examples {
 
         """
 
-    static let document: DocumentValue = [
+    static let document: OrderedJSON = [
         "openapi": "3.1.0", "info": ["title": "Sluice control plane", "version": "1.0.0"], "paths": [:],
     ]
 

@@ -13,10 +13,10 @@ extension ModelSchemas {
     /// A reference to the schema of an entry of one of the lists, with its status, which is only told.
     mutating func reference(
         _ section: ConfigurationSection, for use: ConfigurationUse = .whole
-    ) throws -> DocumentValue {
+    ) throws -> OrderedJSON {
         guard case .section(let entry) = ConfigurationSchema.entry(of: section) else { return [:] }
         let name = entry.name + (use == .change ? "Patch" : "")
-        let status: DocumentValue? =
+        let status: OrderedJSON? =
             switch section {
             case .listeners: try self.reference(ListenerStatus.self)
             case .upstreams: try self.reference(UpstreamStatus.self)
@@ -35,17 +35,17 @@ extension ModelSchemas {
     }
 
     /// A reference to the schema of all entries of a list.
-    mutating func listReference(_ section: ConfigurationSection) throws -> DocumentValue {
+    mutating func listReference(_ section: ConfigurationSection) throws -> OrderedJSON {
         let entry = try self.reference(section)
         guard case .section(let form) = ConfigurationSchema.entry(of: section) else { return entry }
-        let example: DocumentValue? = self.example(form.name).map { ["items": [$0]] }
+        let example: OrderedJSON? = self.example(form.name).map { ["items": [$0]] }
         return self.define(form.name + "List", example: example) { _ in
             ["type": "object", "properties": ["items": ["type": "array", "items": entry]], "required": ["items"]]
         }
     }
 
     /// A reference to the schema of the whole configuration.
-    mutating func configurationReference() -> DocumentValue {
+    mutating func configurationReference() -> OrderedJSON {
         // Generated clients have a `Configuration` of their own.
         self.define("GatewayConfiguration") {
             $0.object(ConfigurationSchema.whole, .whole, $0.example("GatewayConfiguration"))
@@ -54,15 +54,15 @@ extension ModelSchemas {
 
     /// - Parameter example: a value of it.
     private mutating func object(
-        _ section: ConfigurationSchema.Section, _ use: ConfigurationUse, _ example: DocumentValue?
-    ) -> DocumentValue {
-        var properties: [DocumentValue.Member] = []
+        _ section: ConfigurationSchema.Section, _ use: ConfigurationUse, _ example: OrderedJSON?
+    ) -> OrderedJSON {
+        var properties: [OrderedJSON.Member] = []
         for key in section.keys {
             var schema = self.schema(key.form, use, example?[key.name])
-            if use == .change { schema = Self.orNull(schema) }
-            properties.append(DocumentValue.Member(key.name, schema))
+            if use == .change { schema = Self.nullable(schema) }
+            properties.append(OrderedJSON.Member(key.name, schema))
         }
-        var object: DocumentValue = [
+        var object: OrderedJSON = [
             "type": "object", "properties": .object(properties), "additionalProperties": false,
         ]
         let required = section.keys.filter(\.isRequired).map(\.name)
@@ -71,8 +71,8 @@ extension ModelSchemas {
     }
 
     private mutating func schema(
-        _ form: ConfigurationSchema.Form, _ use: ConfigurationUse, _ example: DocumentValue?
-    ) -> DocumentValue {
+        _ form: ConfigurationSchema.Form, _ use: ConfigurationUse, _ example: OrderedJSON?
+    ) -> OrderedJSON {
         switch form {
         case .value(let form): return Self.schema(form)
         // What is in a list is replaced with it as a whole.
@@ -91,9 +91,9 @@ extension ModelSchemas {
 
     // MARK: Values
 
-    private static let none: DocumentValue = ["type": "string", "enum": ["none"]]
+    private static let none: OrderedJSON = ["type": "string", "enum": ["none"]]
 
-    private static func schema(_ form: ValueFormat) -> DocumentValue {
+    private static func schema(_ form: ValueFormat) -> OrderedJSON {
         switch form {
         case .boolean: return ["type": "boolean"]
         case .choice(let words): return ["type": "string", "enum": .strings(words)]
@@ -115,7 +115,7 @@ extension ModelSchemas {
         }
     }
 
-    private static func orNone(_ form: ValueFormat) -> DocumentValue {
+    private static func orNone(_ form: ValueFormat) -> OrderedJSON {
         switch form {
         case .text, .rate, .duration: Self.text(form, orNone: true)
         default: ["anyOf": .array(Self.schema(form).alternatives + [Self.none])]
@@ -126,7 +126,7 @@ extension ModelSchemas {
     private static let durationText = "([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?"
 
     /// What has a text of its own, with the word `none` for another or without.
-    private static func text(_ form: ValueFormat, orNone: Bool) -> DocumentValue {
+    private static func text(_ form: ValueFormat, orNone: Bool) -> OrderedJSON {
         let none = orNone ? "none|" : ""
         let words = orNone ? ", or none." : "."
         switch form {
@@ -143,8 +143,8 @@ extension ModelSchemas {
         }
     }
 
-    private static func text(_ pattern: String?, _ example: String) -> DocumentValue {
-        var schema: DocumentValue = ["type": "string"]
+    private static func text(_ pattern: String?, _ example: String) -> OrderedJSON {
+        var schema: OrderedJSON = ["type": "string"]
         if let pattern { schema["pattern"] = .string(pattern) }
         schema["examples"] = [.string(example)]
         return schema

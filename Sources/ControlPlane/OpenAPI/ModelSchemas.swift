@@ -2,23 +2,23 @@ import ControlAPI
 
 /// JSON Schemas of the wire models, each once, under its name.
 package struct ModelSchemas {
-    package private(set) var all: [String: DocumentValue] = [:]
-    private let notes: [String: DocumentValue]
+    package private(set) var all: [String: OrderedJSON] = [:]
+    private let notes: [String: OrderedJSON]
 
-    private let examples: [String: DocumentValue]
+    private let examples: [String: OrderedJSON]
 
     /// - Parameters:
     ///   - notes: what a member's type does not say, by `Model.member`.
     ///   - examples: values by the names of schemas; of a schema that has none, one is taken out of what holds it.
-    package init(notes: [String: DocumentValue], examples: [String: DocumentValue] = [:]) {
+    package init(notes: [String: OrderedJSON], examples: [String: OrderedJSON] = [:]) {
         self.notes = notes
         self.examples = examples
     }
 
     /// A reference to the schema `name`, which `make` makes if it is not there yet.
     mutating func define(
-        _ name: String, example: DocumentValue? = nil, _ make: (inout ModelSchemas) -> DocumentValue
-    ) -> DocumentValue {
+        _ name: String, example: OrderedJSON? = nil, _ make: (inout ModelSchemas) -> OrderedJSON
+    ) -> OrderedJSON {
         if self.all[name] == nil {
             // Before its members, so that a schema that holds itself comes to an end.
             self.all[name] = ["type": "object"]
@@ -31,10 +31,10 @@ package struct ModelSchemas {
         return ["$ref": .string("#/components/schemas/\(name)")]
     }
 
-    func example(_ name: String) -> DocumentValue? { self.examples[name] }
+    func example(_ name: String) -> OrderedJSON? { self.examples[name] }
 
     /// A reference to the schema of `type`, which is added if it is not there yet.
-    package mutating func reference(_ type: any Decodable.Type) throws -> DocumentValue {
+    package mutating func reference(_ type: any Decodable.Type) throws -> OrderedJSON {
         let isStrict = (type as? any StrictlyRead.Type) != nil
         return self.schema(try ModelShape.of(type), isStrict: isStrict, nil)
     }
@@ -42,7 +42,7 @@ package struct ModelSchemas {
     /// - Parameters:
     ///   - isStrict: of a request: other members are refused, and `null` counts as missing.
     ///   - example: a value of it.
-    private mutating func schema(_ shape: ModelShape, isStrict: Bool, _ example: DocumentValue?) -> DocumentValue {
+    private mutating func schema(_ shape: ModelShape, isStrict: Bool, _ example: OrderedJSON?) -> OrderedJSON {
         switch shape {
         case .string: return ["type": "string"]
         case .integer: return ["type": "integer"]
@@ -64,23 +64,23 @@ package struct ModelSchemas {
     }
 
     private mutating func object(
-        _ name: String, _ members: [ModelShape.Member], isStrict: Bool, _ example: DocumentValue?
-    ) -> DocumentValue {
-        var properties: [DocumentValue.Member] = []
+        _ name: String, _ members: [ModelShape.Member], isStrict: Bool, _ example: OrderedJSON?
+    ) -> OrderedJSON {
+        var properties: [OrderedJSON.Member] = []
         for member in members {
             var schema = self.schema(member.shape, isStrict: isStrict, example?[member.name])
             if let note = self.notes["\(name).\(member.name)"] { schema = schema.with(note) }
-            if isStrict, !member.isRequired { schema = Self.orNull(schema) }
-            properties.append(DocumentValue.Member(member.name, schema))
+            if isStrict, !member.isRequired { schema = Self.nullable(schema) }
+            properties.append(OrderedJSON.Member(member.name, schema))
         }
-        var object: DocumentValue = ["type": "object", "properties": .object(properties)]
+        var object: OrderedJSON = ["type": "object", "properties": .object(properties)]
         let required = members.filter(\.isRequired).map(\.name)
         if !required.isEmpty { object["required"] = .strings(required) }
         if isStrict { object["additionalProperties"] = false }
         return object
     }
 
-    static func orNull(_ schema: DocumentValue) -> DocumentValue {
+    static func nullable(_ schema: OrderedJSON) -> OrderedJSON {
         guard case .string(let type)? = schema["type"], schema["enum"] == nil else {
             return ["anyOf": [schema, ["type": "null"]]]
         }
@@ -146,7 +146,7 @@ extension ShapeDecoder {
         var allKeys: [Key] { [Key(stringValue: ShapeDecoder.freeName)].compactMap { $0 } }
 
         func contains(_ key: Key) -> Bool {
-            self.recorder.askedAbout(key)
+            self.recorder.checkedPresence(key)
             return true
         }
 
@@ -276,7 +276,7 @@ final class ShapeRecorder {
         self.name = name
     }
 
-    func askedAbout(_ key: any CodingKey) { self.optional.insert(key.stringValue) }
+    func checkedPresence(_ key: any CodingKey) { self.optional.insert(key.stringValue) }
 
     func member<Value: Decodable>(_ type: Value.Type, _ key: any CodingKey) throws -> Value {
         let sample = try ShapeSample.of(type)

@@ -8,18 +8,18 @@ import Synchronization
 /// Describes the whole interface (OpenAPI 3.1), out of the table of operations, the wire models, and the documents.
 package struct OpenAPIDocument {
     private let version: String
-    private let access: AccessSchemes
+    private let access: SecuritySchemes
     private var schemas = ModelSchemas(notes: FieldDescriptions.all, examples: Examples.all)
-    private var paths: [DocumentValue.Member] = []
+    private var paths: [OrderedJSON.Member] = []
     /// Operations without a document, and documents without an operation.
     package private(set) var gaps: [String] = []
 
     /// What notes beside the models are about, as `Model.member`.
-    package static var notedMembers: Set<String> { Set(FieldDescriptions.all.keys) }
+    package static var describedMembers: Set<String> { Set(FieldDescriptions.all.keys) }
 
     init(_ operations: [Operation], documents: [String: OperationDocument], context: ControlContext) {
         self.version = context.version
-        self.access = context.access.now.schemes
+        self.access = context.access.current.securitySchemes
         for operation in operations {
             guard let document = documents[operation.name] else {
                 self.gaps.append(operation.name)
@@ -30,8 +30,8 @@ package struct OpenAPIDocument {
         self.gaps += Set(documents.keys).subtracting(operations.map(\.name)).sorted()
     }
 
-    package var json: DocumentValue {
-        let schemas = self.schemas.all.sorted { $0.key < $1.key }.map { DocumentValue.Member($0.key, $0.value) }
+    package var json: OrderedJSON {
+        let schemas = self.schemas.all.sorted { $0.key < $1.key }.map { OrderedJSON.Member($0.key, $0.value) }
         return [
             "openapi": "3.1.0",
             "info": [
@@ -51,7 +51,7 @@ package struct OpenAPIDocument {
     private mutating func add(_ operation: Operation, _ document: OperationDocument) {
         let path = operation.template.description
         let method = operation.method.rawValue.lowercased()
-        let content: DocumentValue
+        let content: OrderedJSON
         do {
             content = try self.describe(operation, document)
         } catch {
@@ -61,14 +61,14 @@ package struct OpenAPIDocument {
         if let index = self.paths.firstIndex(where: { $0.name == path }) {
             self.paths[index].value[method] = content
         } else {
-            self.paths.append(DocumentValue.Member(path, .object([DocumentValue.Member(method, content)])))
+            self.paths.append(OrderedJSON.Member(path, .object([OrderedJSON.Member(method, content)])))
         }
     }
 
-    private mutating func describe(_ operation: Operation, _ document: OperationDocument) throws -> DocumentValue {
-        var content: DocumentValue = ["operationId": .string(operation.name), "summary": .string(document.summary)]
+    private mutating func describe(_ operation: Operation, _ document: OperationDocument) throws -> OrderedJSON {
+        var content: OrderedJSON = ["operationId": .string(operation.name), "summary": .string(document.summary)]
         content["tags"] = [.string(Self.tag(operation))]
-        if let scope = operation.scope.needed {
+        if let scope = operation.scope.required {
             content["x-scope"] = .string(scope.rawValue)
         } else {
             content["security"] = []
@@ -86,7 +86,7 @@ package struct OpenAPIDocument {
 
     // MARK: Parameters
 
-    private static func parameters(_ operation: Operation, _ document: OperationDocument) -> [DocumentValue] {
+    private static func parameters(_ operation: Operation, _ document: OperationDocument) -> [OrderedJSON] {
         let path = operation.template.parameters.map { name in
             Self.parameter(name, in: "path", ParameterDocuments.inPath(name, of: Self.tag(operation)))
                 .with(["required": true])
@@ -99,7 +99,7 @@ package struct OpenAPIDocument {
             known["Idempotency-Key"] = "The same key with the same request again gives the same answer again."
         }
         let headers = known.sorted { $0.key < $1.key }.map { name, description in
-            var note: DocumentValue = ["description": .string(description)]
+            var note: OrderedJSON = ["description": .string(description)]
             note["example"] = ParameterDocuments.headerExamples[name].map { .string($0) }
             return Self.parameter(name, in: "header", note)
         }
@@ -107,9 +107,9 @@ package struct OpenAPIDocument {
     }
 
     /// - Parameter note: its schema, with its description and an example among the members.
-    private static func parameter(_ name: String, in place: String, _ note: DocumentValue) -> DocumentValue {
-        var schema = DocumentValue.object([.init("type", "string")]).with(note)
-        var parameter: DocumentValue = ["name": .string(name), "in": .string(place), "required": false]
+    private static func parameter(_ name: String, in place: String, _ note: OrderedJSON) -> OrderedJSON {
+        var schema = OrderedJSON.object([.init("type", "string")]).with(note)
+        var parameter: OrderedJSON = ["name": .string(name), "in": .string(place), "required": false]
         for member in ["description", "example"] {
             if let value = schema[member] { parameter[member] = value }
             schema[member] = nil
@@ -129,20 +129,20 @@ package struct OpenAPIDocument {
 
     // MARK: Answers
 
-    private mutating func contents(_ contents: [OperationDocument.Content]) throws -> DocumentValue {
-        var members: [DocumentValue.Member] = []
+    private mutating func contents(_ contents: [OperationDocument.Content]) throws -> OrderedJSON {
+        var members: [OrderedJSON.Member] = []
         for content in contents {
-            var media: DocumentValue = [:]
+            var media: OrderedJSON = [:]
             let schema = try self.schema(content.schema)
             if schema != [:] { media["schema"] = schema }
             if let model = content.eventData { media["x-event-data"] = try self.schemas.reference(model) }
             if let example = content.example { media["example"] = example }
-            members.append(DocumentValue.Member(content.mediaType, media))
+            members.append(OrderedJSON.Member(content.mediaType, media))
         }
         return .object(members)
     }
 
-    private mutating func schema(_ schema: OperationDocument.Content.Schema) throws -> DocumentValue {
+    private mutating func schema(_ schema: OperationDocument.Content.Schema) throws -> OrderedJSON {
         switch schema {
         case .model(let model): return try self.schemas.reference(model)
         case .list(let model): return ["type": "array", "items": try self.schemas.reference(model)]
@@ -155,37 +155,37 @@ package struct OpenAPIDocument {
         }
     }
 
-    private mutating func answers(_ operation: Operation, _ document: OperationDocument) throws -> DocumentValue {
-        var members: [DocumentValue.Member] = []
+    private mutating func answers(_ operation: Operation, _ document: OperationDocument) throws -> OrderedJSON {
+        var members: [OrderedJSON.Member] = []
         for answer in document.answers {
-            var content: DocumentValue = ["description": .string(answer.description)]
+            var content: OrderedJSON = ["description": .string(answer.description)]
             if !answer.headers.isEmpty {
                 content["headers"] = .object(
                     answer.headers.sorted { $0.key < $1.key }.map { name, description in
-                        var header: DocumentValue = [
+                        var header: OrderedJSON = [
                             "description": .string(description), "schema": ["type": "string"],
                         ]
                         header["example"] = ParameterDocuments.headerExamples[name].map { .string($0) }
-                        return DocumentValue.Member(name, header)
+                        return OrderedJSON.Member(name, header)
                     })
             }
             if !answer.content.isEmpty { content["content"] = try self.contents(answer.content) }
             if !answer.links.isEmpty {
                 content["links"] = .object(
                     answer.links.map { name in
-                        let link: DocumentValue = [
+                        let link: OrderedJSON = [
                             "operationId": .string(name), "parameters": ["id": "$response.body#/id"],
                         ]
-                        return DocumentValue.Member(name, link)
+                        return OrderedJSON.Member(name, link)
                     })
             }
-            members.append(DocumentValue.Member("\(answer.status)", content))
+            members.append(OrderedJSON.Member("\(answer.status)", content))
         }
         let told = Set(document.answers.map(\.status))
         let problem = try self.schemas.reference(Problem.self)
         for status in Self.problems(of: operation, document).subtracting(told).sorted() {
             members.append(
-                DocumentValue.Member(
+                OrderedJSON.Member(
                     "\(status)",
                     [
                         "description": .string(ControlProblem.title(status)),
@@ -199,7 +199,7 @@ package struct OpenAPIDocument {
     static func problems(of operation: Operation, _ document: OperationDocument) -> Set<Int> {
         // Of every request: a malformed query or Host, another origin, an unknown Host.
         var statuses: Set = [400, 403, 413, 421]
-        if operation.scope.needed != nil { statuses.formUnion([401, 429, 503]) }
+        if operation.scope.required != nil { statuses.formUnion([401, 429, 503]) }
         if !document.body.isEmpty { statuses.formUnion([408, 415, 422]) }
         // Of an Idempotency-Key, for which the body is collected.
         if operation.method == .post { statuses.formUnion([408, 409, 422]) }
@@ -208,7 +208,7 @@ package struct OpenAPIDocument {
 }
 
 /// `/openapi.json`: what all the others are.
-struct DocumentResource: Sendable {
+struct OpenAPIResource: Sendable {
     /// The document as it was written last. How callers say who they are can change.
     private final class Written: Sendable {
         let last = Mutex<(access: UInt64, bytes: [UInt8])?>(nil)
@@ -229,7 +229,7 @@ struct DocumentResource: Sendable {
     }
 
     private var bytes: [UInt8] {
-        let number = self.context.access.number
+        let number = self.context.access.revision
         if let last = self.written.last.withLock({ $0 }), last.access == number { return last.bytes }
         let itself = Operation("getDocument", .get, "/openapi.json", .none) { _ in Response(status: .ok) }
         let document = OpenAPIDocument(self.others + [itself], documents: OperationDocuments.all, context: self.context)
@@ -240,14 +240,14 @@ struct DocumentResource: Sendable {
 }
 
 /// How callers may say who they are, for the OpenAPI document.
-struct AccessSchemes: Sendable {
+struct SecuritySchemes: Sendable {
     /// Any one of them is enough; none is needed where there are none.
-    let requirements: DocumentValue
-    let schemes: DocumentValue
+    let requirements: OrderedJSON
+    let schemes: OrderedJSON
 
     init(_ settings: ControlSettings) {
-        var requirements: [DocumentValue] = []
-        var schemes: DocumentValue = [:]
+        var requirements: [OrderedJSON] = []
+        var schemes: OrderedJSON = [:]
         if !settings.tokens.isEmpty {
             requirements.append(["bearer": []])
             schemes["bearer"] = [
@@ -270,7 +270,7 @@ struct AccessSchemes: Sendable {
 /// What parameters mean wherever they stand.
 enum ParameterDocuments {
     /// Of the query, where the operation's own document says nothing.
-    static let everywhere: [String: DocumentValue] = [
+    static let everywhere: [String: OrderedJSON] = [
         "cursor": ["description": "Where a page begins: taken from the page before.", "example": "k11.100"]
     ]
 
@@ -282,7 +282,7 @@ enum ParameterDocuments {
     ]
 
     /// - Parameter tag: of the operation.
-    static func inPath(_ name: String, of tag: String) -> DocumentValue {
+    static func inPath(_ name: String, of tag: String) -> OrderedJSON {
         let words = Self.names[tag] ?? (name, name)
         return [
             "minLength": 1, "description": .string(words.description), "example": .string(words.example),

@@ -14,14 +14,14 @@ package struct OperationDocument: Sendable {
             case change(ConfigurationSection)
             case entries(ConfigurationSection)
             case configuration
-            case plain(DocumentValue)
+            case plain(OrderedJSON)
             case either([Schema])
         }
 
         let mediaType: String
         let schema: Schema
         /// Of what has no model, whose example is that of its schema.
-        var example: DocumentValue?
+        var example: OrderedJSON?
         /// Of Server-Sent Events: what the data of each is.
         var eventData: Model?
 
@@ -61,8 +61,8 @@ package struct OperationDocument: Sendable {
         }
 
         /// Server-Sent Events, each with JSON for its data. The schema is that of one event, as tools take it for streams.
-        static func events(of model: Model, example: DocumentValue) -> Content {
-            let data: DocumentValue = [
+        static func events(of model: Model, example: OrderedJSON) -> Content {
+            let data: OrderedJSON = [
                 "type": "string", "contentMediaType": "application/json",
                 "description": "JSON of the schema in x-event-data.",
             ]
@@ -102,7 +102,7 @@ package struct OperationDocument: Sendable {
 
     let summary: String
     /// Schemas of the parameters of the query, by name.
-    var parameters: [String: DocumentValue] = [:]
+    var parameters: [String: OrderedJSON] = [:]
     /// Header fields that it heeds, with what they say.
     var headers: [String: String] = [:]
     var body: [Content] = []
@@ -112,7 +112,7 @@ package struct OperationDocument: Sendable {
     var problems: [Int] = []
 
     init(
-        _ summary: String, parameters: [String: DocumentValue] = [:], headers: [String: String] = [:],
+        _ summary: String, parameters: [String: OrderedJSON] = [:], headers: [String: String] = [:],
         body: [Content] = [], isBodyRequired: Bool = false, answers: [Answer], problems: [Int] = []
     ) {
         self.summary = summary

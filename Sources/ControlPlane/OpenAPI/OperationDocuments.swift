@@ -47,9 +47,9 @@ enum OperationDocuments {
     }
 
     /// Of what goes on for as long as its client stays, unless it is bounded.
-    static let bounds: [String: DocumentValue] = [
+    static let bounds: [String: OrderedJSON] = [
         "limit": [
-            "type": "integer", "minimum": 1, "maximum": .integer(StreamBounds.largestLimit),
+            "type": "integer", "minimum": 1, "maximum": .integer(StreamBounds.maximumLimit),
             "description": "Ends after as many.", "example": 10,
         ],
         "durationMs": [
@@ -95,21 +95,21 @@ enum OperationDocuments {
 }
 
 extension OperationDocuments {
-    private static func milliseconds(_ description: String) -> DocumentValue {
+    private static func milliseconds(_ description: String) -> OrderedJSON {
         ["type": "number", "minimum": 0, "description": .string(description), "example": 60_000]
     }
 
     static func words<Choice: CaseIterable & RawRepresentable<String>>(
         _ type: Choice.Type, and more: [String] = []
-    ) -> DocumentValue {
+    ) -> OrderedJSON {
         ["type": "string", "enum": .strings(type.allCases.map(\.rawValue) + more)]
     }
 
-    private static let fields: DocumentValue = [
+    private static let fields: OrderedJSON = [
         "description": "Names of members with commas between; all where it is missing.", "example": "id,state,ageMs",
     ]
 
-    static let selection: [String: DocumentValue] = [
+    static let selection: [String: OrderedJSON] = [
         "id": ["description": "Ids, with commas between.", "example": "17,17u"],
         "kind": Self.words(ConnectionKind.self).with(["description": "Streams or WebSockets.", "example": "webSocket"]),
         "state": Self.words(TaskStage.self, and: ["any"])
@@ -140,7 +140,7 @@ extension OperationDocuments {
                     "description": "By what they are sorted; - turns the order. Default: id.", "example": "-age",
                 ],
                 "limit": [
-                    "type": "integer", "minimum": 1, "maximum": .integer(ConnectionList.largestLimit), "example": 100,
+                    "type": "integer", "minimum": 1, "maximum": .integer(ConnectionList.maximumLimit), "example": 100,
                     "description": "Connections on a page.",
                 ],
                 "fields": Self.fields,
@@ -241,7 +241,7 @@ extension OperationDocuments {
 }
 
 extension OperationDocuments {
-    private static let meant: [String: DocumentValue] = [
+    private static let meant: [String: OrderedJSON] = [
         "all": ["type": "boolean", "description": "As the member of the body.", "example": true],
         "preview": ["type": "boolean", "description": "As the member of the body.", "example": true],
     ]
@@ -347,7 +347,7 @@ extension OperationDocuments {
 }
 
 extension OperationDocuments {
-    private static let dryRun: [String: DocumentValue] = [
+    private static let dryRun: [String: OrderedJSON] = [
         "dryRun": ["type": "boolean", "description": "Shows the difference and changes nothing.", "example": true]
     ]
     private static let tag = ["ETag": "Of the whole configuration, for If-Match."]
@@ -401,7 +401,7 @@ extension OperationDocuments {
 
     /// Listeners, routes and upstreams, which are handled alike.
     static let entries: [String: OperationDocument] = ConfigurationSection.allCases.reduce(into: [:]) { all, section in
-        let name = section.word.prefix(1).uppercased() + section.word.dropFirst()
+        let name = section.singularName.prefix(1).uppercased() + section.singularName.dropFirst()
         let entry = OperationDocument.Content(.entry(section))
         func change(_ summary: String, _ body: [OperationDocument.Content]) -> OperationDocument {
             OperationDocument(
@@ -414,19 +414,20 @@ extension OperationDocuments {
                 ], problems: Self.changes)
         }
         all["list\(name)s"] = OperationDocument(
-            "Every \(section.word)", headers: Self.known,
+            "Every \(section.singularName)", headers: Self.known,
             answers: [.init(200, "All", .init(.entries(section)), headers: Self.tag), Self.unchanged])
         all["get\(name)"] = OperationDocument(
-            "One \(section.word), as the configuration has it, with its state", headers: Self.known,
+            "One \(section.singularName), as the configuration has it, with its state", headers: Self.known,
             answers: [.init(200, "It", entry, headers: Self.tag), Self.unchanged], problems: [404])
         let yaml = OperationDocument.Content.unspecified("application/yaml", example: Examples.yaml(of: section))
-        all["create\(name)"] = change("Adds a \(section.word)", [entry, yaml])
-        all["replace\(name)"] = change("Puts a \(section.word) there, in place of one of its name", [entry, yaml])
+        all["create\(name)"] = change("Adds a \(section.singularName)", [entry, yaml])
+        all["replace\(name)"] = change(
+            "Puts a \(section.singularName) there, in place of one of its name", [entry, yaml])
         all["change\(name)"] = change(
-            "Changes members of a \(section.word) (RFC 7396)",
+            "Changes members of a \(section.singularName) (RFC 7396)",
             [.init(.change(section)), .init("application/merge-patch+json", .change(section))])
         all["delete\(name)"] = OperationDocument(
-            "Takes a \(section.word) away", parameters: Self.dryRun, headers: Self.condition,
+            "Takes a \(section.singularName) away", parameters: Self.dryRun, headers: Self.condition,
             answers: [
                 .init(200, "The difference of a dry run", .json(ConfigurationDifference.self), headers: Self.tag),
                 .init(204, "It is gone"),

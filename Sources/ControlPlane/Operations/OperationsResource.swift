@@ -11,7 +11,7 @@ import Synchronization
 struct OperationsResource: Sendable {
     let context: ControlContext
 
-    private var board: OperationRegistry { self.context.operations }
+    private var registry: OperationRegistry { self.context.operations }
 
     var operations: [Operation] {
         let one = "/v1/operations/{id}"
@@ -24,7 +24,7 @@ struct OperationsResource: Sendable {
 
     private func find(_ call: ControlCall) throws(ControlProblem) -> RunningOperation {
         let name = call.parameters["id"] ?? ""
-        guard let running = self.board.find(name), running.isShown(to: call.caller) else {
+        guard let running = self.registry.find(name), running.isVisible(to: call.caller) else {
             throw ControlProblem(
                 404, "unknown-operation", "There is no operation \(name.prefix(64)), and none is remembered.")
         }
@@ -32,7 +32,7 @@ struct OperationsResource: Sendable {
     }
 
     private func list(_ call: ControlCall) -> Response {
-        let shown = self.board.all.filter { $0.isShown(to: call.caller) }
+        let shown = self.registry.all.filter { $0.isVisible(to: call.caller) }
         return .json(
             OperationList(
                 items: shown.map { running in
@@ -52,10 +52,10 @@ struct OperationsResource: Sendable {
     private func cancel(_ call: ControlCall) async throws -> Response {
         let running = try self.find(call)
         guard running.outcome == nil else {
-            self.board.remove(running)
+            self.registry.remove(running)
             return .noContent
         }
-        running.giveUp()
+        running.cancel()
         let isOver = await running.outcome(within: .seconds(call.waitPreference() ?? 5)) != nil
         return .json(running.record, status: isOver ? .ok : .accepted)
     }
@@ -113,7 +113,7 @@ final class OperationRegistry: Sendable {
             state.isStopped = true
             return state.operations
         }
-        for operation in operations { operation.giveUp() }
+        for operation in operations { operation.cancel() }
     }
 }
 
@@ -145,7 +145,7 @@ final class RunningOperation: Sendable {
     }
 
     func start(_ work: @escaping @Sendable () async throws -> Response) {
-        let task = Task { self.end(await OperationOutcome.of(work)) }
+        let task = Task { self.end(await OperationOutcome.run(work)) }
         let isGivenUp = self.state.withLock { state in
             if state.outcome == nil { state.task = task }
             return state.isGivenUp
@@ -163,12 +163,12 @@ final class RunningOperation: Sendable {
     }
 
     /// What it is about is there.
-    func name(_ key: ConnectionKey) {
+    func connectionCreated(_ key: ConnectionKey) {
         self.state.withLock { $0.connection = key }
         self.begun.continuation.finish()
     }
 
-    func giveUp() {
+    func cancel() {
         let task = self.state.withLock { state in
             state.isGivenUp = true
             return state.task
@@ -183,21 +183,21 @@ final class RunningOperation: Sendable {
     /// - Returns: what it came to, if that was in time.
     func outcome(within limit: Duration) async -> OperationOutcome? {
         guard let task = self.state.withLock({ $0.task }) else { return self.outcome }
-        _ = await Waiting.forOutcome(within: limit) { await task.value }
+        _ = await Waiting.forResult(within: limit) { await task.value }
         return self.outcome
     }
 
     /// Until it has a name or is over: a turn of a loop.
-    func waitForName(within limit: Duration) async {
+    func waitForConnection(within limit: Duration) async {
         let stream = self.begun.stream
-        _ = await Waiting.forOutcome(within: limit) { for await _ in stream {} }
+        _ = await Waiting.forResult(within: limit) { for await _ in stream {} }
     }
 
     // MARK: Showing
 
     /// Who may do the like may see it: what it answers is for them.
-    func isShown(to caller: Caller) -> Bool {
-        self.operation.scope.needed.map { caller.scopes.contains($0) } ?? true
+    func isVisible(to caller: Caller) -> Bool {
+        self.operation.scope.required.map { caller.scopes.contains($0) } ?? true
     }
 
     var record: OperationRecord {
@@ -224,84 +224,84 @@ final class RunningOperation: Sendable {
 
 /// What an operation came to.
 enum OperationOutcome: Sendable {
-    case answered(status: HTTPResponse.Status, headers: HTTPFields, body: [UInt8])
+    case response(status: HTTPResponse.Status, headers: HTTPFields, body: [UInt8])
     case problem(ControlProblem)
     /// A fault of our own.
-    case fault(any Error)
+    case internalError(any Error)
 
-    static func of(_ work: @Sendable () async throws -> Response) async -> OperationOutcome {
+    static func run(_ work: @Sendable () async throws -> Response) async -> OperationOutcome {
         do {
             let response = try await work()
-            let collected = CollectedBody()
+            let collected = BodyCollector()
             try await response.body.write(collected)
-            return .answered(status: response.status, headers: response.headers, body: collected.bytes)
+            return .response(status: response.status, headers: response.headers, body: collected.bytes)
         } catch let problem as ControlProblem {
             return .problem(problem)
         } catch is CancellationError {
             return .problem(ControlProblem(409, "cancelled", "The operation was given up."))
         } catch {
-            return .fault(error)
+            return .internalError(error)
         }
     }
 
     /// The answer, as if its client had waited.
     func response() throws -> Response {
         switch self {
-        case .answered(let status, let headers, let body):
+        case .response(let status, let headers, let body):
             return Response(
                 status: status, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: body)))
         case .problem(let problem): throw problem
-        case .fault(let error): throw error
+        case .internalError(let error): throw error
         }
     }
 
     var hasSucceeded: Bool {
-        if case .answered = self { true } else { false }
+        if case .response = self { true } else { false }
     }
 
     var status: Int {
         switch self {
-        case .answered(let status, _, _): status.code
+        case .response(let status, _, _): status.code
         case .problem(let problem): problem.status
-        case .fault: 500
+        case .internalError: 500
         }
     }
 
     var location: String? {
-        if case .answered(_, let headers, _) = self { headers[.location] } else { nil }
+        if case .response(_, let headers, _) = self { headers[.location] } else { nil }
     }
 
     var body: [UInt8] {
         switch self {
-        case .answered(_, _, let body): body
+        case .response(_, _, let body): body
         case .problem(let problem): problem.json
-        case .fault:
+        case .internalError:
             ControlProblem(500, "internal-fault", "A fault of the gateway itself; its log says more.").json
         }
     }
 }
 
 /// Lets a client that prefers so go, while its request is carried out (RFC 7240).
-struct SlowCalls: Sendable {
+struct LongRunningRequests: Sendable {
     /// For what is opened to get its name, which takes a turn of a loop.
     private static let naming = Duration.seconds(2)
 
-    let board: OperationRegistry
+    let registry: OperationRegistry
 
     func run(
         _ call: ControlCall, _ perform: @escaping @Sendable (ControlCall) async throws -> Response
     ) async throws -> Response {
-        guard call.operation.isSlow, call.prefersAsynchronous || call.waitPreference() != nil else {
+        guard call.operation.isLongRunning, call.prefersAsynchronous || call.waitPreference() != nil else {
             return try await perform(call)
         }
         var call = call
         // Its connection is free for other requests as soon as this one is answered.
         call.request.body = RequestBody(buffer: try await call.body())
-        let running = try self.board.add(call.operation, by: call.caller)
-        call.progress = running
+        let running = try self.registry.add(call.operation, by: call.caller)
+        call.runningOperation = running
         running.start { [call] in try await perform(call) }
         if let outcome = await Self.early(running, call) {
-            self.board.remove(running)
+            self.registry.remove(running)
             return try outcome.response()
         }
         return .json(
@@ -313,7 +313,7 @@ struct SlowCalls: Sendable {
     /// for something that cannot be.
     private static func early(_ running: RunningOperation, _ call: ControlCall) async -> OperationOutcome? {
         if let seconds = call.waitPreference() { return await running.outcome(within: .seconds(seconds)) }
-        await running.waitForName(within: Self.naming)
+        await running.waitForConnection(within: Self.naming)
         guard case .problem(let problem)? = running.outcome, problem.status < 500 else { return nil }
         return running.outcome
     }

@@ -22,9 +22,9 @@ package struct ControlProblem: Error {
     /// `WWW-Authenticate`.
     package var challenge: String?
     /// Whether what is left of the request is not worth waiting for.
-    package var endsConnection = false
+    package var closesConnection = false
     /// Methods that the resource has.
-    package var allowed: [String] = []
+    package var allowedMethods: [String] = []
     /// Bytes of the content of which a range was asked for that is none.
     package var contentLength: Int64?
     /// Whether the audit log has a line of it already.
@@ -52,7 +52,7 @@ package struct ControlProblem: Error {
     }
 
     /// What is wrong with a part of the body that stands at `pointer`.
-    package func inside(_ pointer: String) -> ControlProblem {
+    package func nested(under pointer: String) -> ControlProblem {
         var problem = self
         problem.errors = self.errors.map { error in
             ProblemField(
@@ -130,7 +130,7 @@ package struct ControlProblem: Error {
         if let challenge = self.challenge { headers[.wwwAuthenticate] = challenge }
         // RFC 9110 §15.5.17.
         if let length = self.contentLength { headers[.contentRange] = "bytes */\(length)" }
-        if !self.allowed.isEmpty { headers[.allow] = self.allowed.joined(separator: ", ") }
+        if !self.allowedMethods.isEmpty { headers[.allow] = self.allowedMethods.joined(separator: ", ") }
         return Response(
             status: HTTPResponse.Status(code: self.status), headers: headers,
             body: ResponseBody(byteBuffer: self.body))
@@ -147,12 +147,12 @@ extension ControlProblem {
         case .typeMismatch(let type, let context):
             let pointer = JSONPointer.text(context.codingPath)
             self = Self(
-                422, "wrong-type", "\(Self.place(pointer)) is to be \(Self.words(for: type))."
+                422, "wrong-type", "\(Self.place(pointer)) must be \(Self.words(for: type))."
             )
             .at(pointer: pointer)
         case .valueNotFound(let type, let context):
             let pointer = JSONPointer.text(context.codingPath)
-            self = Self(422, "wrong-type", "\(Self.place(pointer)) is to be \(Self.words(for: type)), not null.").at(
+            self = Self(422, "wrong-type", "\(Self.place(pointer)) must be \(Self.words(for: type)), not null.").at(
                 pointer: pointer)
         case .dataCorrupted(let context) where !context.codingPath.isEmpty:
             let pointer = JSONPointer.text(context.codingPath)
@@ -195,13 +195,13 @@ extension ControlProblem {
             self = .invalid(
                 JSONPointer.member(name, of: "/headers"), "\(name) is set by the handshake itself; leave it out.")
         case .malformedSubprotocol:
-            self = .invalid("/subprotocols", "A subprotocol is to be a token (RFC 6455 §4.1).")
+            self = .invalid("/subprotocols", "A subprotocol must be a token (RFC 6455 §4.1).")
         case .repeatedSubprotocol(let name):
             self = .invalid("/subprotocols", "\(name) is offered twice; offer each subprotocol once (RFC 6455 §4.1).")
         case .subprotocolsGivenTwice:
             self = .invalid("/subprotocols", "Offer subprotocols here or in a header, not in both.")
         case .malformedAuthority: self = .invalid("/url", "The host or the port of url cannot be meant.")
-        case .malformedTarget: self = .invalid("/url", "The path of url is to begin with /, and to be percent-encoded.")
+        case .malformedTarget: self = .invalid("/url", "The path of url must begin with /, and to be percent-encoded.")
         case .malformedOffer: self = .invalid("/compress", "Compression cannot be offered like this.")
         }
     }
@@ -215,11 +215,11 @@ extension ControlProblem {
         case .timedOut: self = Self(504, "timed-out", "It took too long; try again with a longer timeout.").retryable()
         case .directionClosed:
             self.init(409, "direction-closed", "This direction of the connection is closed already.")
-        case .usage(let text): self.init(409, "state-conflict", text)
+        case .usageError(let text): self.init(409, "state-conflict", text)
         case .ended, .closed: self.init(410, "closed", "The connection is over.")
         case .connectionLost(let fault): self.init(410, "connection-lost", fault.description)
         case .cannotConnect(let fault):
-            self = Self(fault.isOwnLack ? 503 : 502, "cannot-connect", fault.description).retryable()
+            self = Self(fault.isLocalResourceFailure ? 503 : 502, "cannot-connect", fault.description).retryable()
         case .secureConnectionFailed(let failure): self.init(502, "tls-failed", "TLS failed: \(failure)")
         case .handshakeRefused(let status):
             self.init(502, "handshake-refused", "The server answered the opening handshake with status \(status).")
@@ -236,7 +236,7 @@ extension ControlProblem {
     static func bodyTooLarge(_ limit: Int) -> ControlProblem {
         var problem = ControlProblem(
             413, "body-too-large", "The body is longer than \(limit) bytes; send less at a time.")
-        problem.endsConnection = true
+        problem.closesConnection = true
         return problem
     }
     static func unknownConnection(_ name: String) -> ControlProblem {
@@ -252,21 +252,21 @@ extension ControlProblem {
         switch refusal {
         case .problems(let problems, let entry): self = Self.told(problems, entry: entry)
         case .unknown(let section, let name):
-            self.init(404, "unknown-\(section.word)", "There is no \(section.word) \(name.prefix(64)).")
+            self.init(404, "unknown-\(section.singularName)", "There is no \(section.singularName) \(name.prefix(64)).")
         case .taken(let section, let name):
             self = Self(
-                409, "name-taken", "There is a \(section.word) \(name.prefix(64)) already; choose another name."
+                409, "name-taken", "There is a \(section.singularName) \(name.prefix(64)) already; choose another name."
             )
             .at(pointer: "/name")
         case .cannotRun(let fault):
             self.init(409, "cannot-run", "Everything stays as it was, as this cannot run: \(fault.description)")
-        case .changedMeanwhile: self = .changedMeanwhile
+        case .changedMeanwhile: self = .preconditionFailed
         case .noFile: self.init(409, "no-file", "The gateway was started without a file that could be read again.")
         case .unreadable(let text): self.init(409, "unreadable-file", text)
         }
     }
 
-    static let changedMeanwhile = ControlProblem(
+    static let preconditionFailed = ControlProblem(
         412, "changed-meanwhile",
         "It is not, or not any more, what If-Match or If-None-Match asks for; get it again, and change that.")
 

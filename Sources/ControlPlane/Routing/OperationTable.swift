@@ -5,11 +5,11 @@ import HummingbirdCore
 
 /// Every operation of the REST interface.
 struct OperationTable: Sendable {
-    enum Finding {
+    enum LookupResult {
         case found(Operation, parameters: [String: String])
         /// The path is there, with these methods.
-        case wrongMethod([String])
-        case none
+        case methodNotAllowed([String])
+        case notFound
     }
 
     let operations: [Operation]
@@ -19,8 +19,8 @@ struct OperationTable: Sendable {
     }
 
     /// - Parameter path: without the query, as it was sent.
-    func find(_ method: HTTPRequest.Method, _ path: some StringProtocol) -> Finding {
-        guard path.first == "/" else { return .none }
+    func find(_ method: HTTPRequest.Method, _ path: some StringProtocol) -> LookupResult {
+        guard path.first == "/" else { return .notFound }
         let segments = path.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map { Substring($0) }
         var methods: [String] = []
         for operation in self.operations {
@@ -31,7 +31,7 @@ struct OperationTable: Sendable {
             methods.append(operation.method.rawValue)
             if operation.method == .get { methods.append(HTTPRequest.Method.head.rawValue) }
         }
-        return methods.isEmpty ? .none : .wrongMethod(Array(Set(methods)).sorted())
+        return methods.isEmpty ? .notFound : .methodNotAllowed(Array(Set(methods)).sorted())
     }
 }
 
@@ -46,7 +46,7 @@ extension OperationTable {
             + OperationsResource(context: context).operations
             + TransfersResource(context: context).operations + ConfigurationResource(context: context).operations
             + ConfigurationSection.allCases.flatMap { EntriesResource(section: $0, context: context).operations }
-        return OperationTable(resources + DocumentResource(context: context, others: resources).operations)
+        return OperationTable(resources + OpenAPIResource(context: context, others: resources).operations)
     }
 }
 
@@ -65,7 +65,7 @@ struct Operation: Sendable {
     /// Bytes of body that it reads at most.
     let bodyLimit: Int
     /// Whether it can go on while its client does not wait.
-    let isSlow: Bool
+    let isLongRunning: Bool
     let handler: Handler
 
     init(
@@ -79,7 +79,7 @@ struct Operation: Sendable {
         self.scope = scope
         self.parameters = parameters
         self.bodyLimit = bodyLimit
-        self.isSlow = isSlow
+        self.isLongRunning = isSlow
         self.handler = handler
     }
 
@@ -91,10 +91,10 @@ extension Operation {
     static let versionSuffix = "InV1"
 
     /// It, and the same below `/v1`, where whoever takes all paths from there looks for it.
-    var alsoUnderVersion: [Operation] {
+    var withVersionedAlias: [Operation] {
         let other = Operation(
             self.name + Self.versionSuffix, self.method, "/v1\(self.template.description)", self.scope,
-            parameters: self.parameters, bodyLimit: self.bodyLimit, isSlow: self.isSlow, self.handler)
+            parameters: self.parameters, bodyLimit: self.bodyLimit, isSlow: self.isLongRunning, self.handler)
         return [self, other]
     }
 }

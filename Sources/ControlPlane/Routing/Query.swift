@@ -51,7 +51,7 @@ package struct Query: Sendable {
         guard let number = Int(text), range.contains(number) else {
             throw ControlProblem(
                 400, "invalid-parameter",
-                "\(name) is to be a whole number from \(range.lowerBound) to \(range.upperBound)."
+                "\(name) must be a whole number from \(range.lowerBound) to \(range.upperBound)."
             ).at(parameter: name)
         }
         return number
@@ -63,14 +63,14 @@ package struct Query: Sendable {
         case "true": true
         case "false": false
         default:
-            throw ControlProblem(400, "invalid-parameter", "\(name) is to be true or false.").at(parameter: name)
+            throw ControlProblem(400, "invalid-parameter", "\(name) must be true or false.").at(parameter: name)
         }
     }
 
     package func milliseconds(_ name: String) throws(ControlProblem) -> Duration? {
         guard let text = try self.value(name) else { return nil }
         guard let number = Double(text), number >= 0, let duration = Duration(milliseconds: number) else {
-            throw ControlProblem(400, "invalid-parameter", "\(name) is to be a number of milliseconds.")
+            throw ControlProblem(400, "invalid-parameter", "\(name) must be a number of milliseconds.")
                 .at(parameter: name)
         }
         return duration

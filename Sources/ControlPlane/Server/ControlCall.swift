@@ -22,7 +22,7 @@ struct ControlCall: Sendable {
     let query: Query
     let caller: Caller
     /// Of a request that goes on by itself.
-    var progress: RunningOperation?
+    var runningOperation: RunningOperation?
 
     // MARK: The body
 
@@ -36,7 +36,7 @@ struct ControlCall: Sendable {
         let limit = self.operation.bodyLimit
         let body: ByteBuffer?
         do {
-            body = try await Waiting.atMost(Self.bodyTimeout) { try await request.body.collect(upTo: limit) }
+            body = try await Waiting.withTimeout(Self.bodyTimeout) { try await request.body.collect(upTo: limit) }
         } catch is NIOTooManyBytesError {
             throw ControlProblem.bodyTooLarge(limit)
         } catch is CancellationError {
@@ -44,12 +44,12 @@ struct ControlCall: Sendable {
         } catch {
             var problem = ControlProblem(
                 400, "malformed-body", "The body is not framed as RFC 9112 §6 has it, or ended too early.")
-            problem.endsConnection = true
+            problem.closesConnection = true
             throw problem
         }
         guard let body else {
             var problem = ControlProblem(408, "body-too-slow", "The body was not there within 30 s.").retryable()
-            problem.endsConnection = true
+            problem.closesConnection = true
             throw problem
         }
         return body
@@ -64,7 +64,7 @@ struct ControlCall: Sendable {
 
     /// Bodies are taken as they are.
     /// - Throws: `ControlProblem` 415 for one that is compressed (RFC 9110 §8.4).
-    func refuseCompressed() throws(ControlProblem) {
+    func checkNotCompressed() throws(ControlProblem) {
         let codings = self.request.headers[values: .contentEncoding].flatMap { $0.split(separator: ",") }
         guard codings.allSatisfy({ $0.trimmingSpaces.lowercased() == "identity" }) else {
             throw ControlProblem(415, "unsupported-coding", "The body is compressed; send it as it is.")
@@ -82,7 +82,7 @@ struct ControlCall: Sendable {
         guard self.mediaType == nil || self.mediaType == "application/json" else {
             throw ControlProblem(415, "unsupported-media-type", "Send application/json.")
         }
-        try self.refuseCompressed()
+        try self.checkNotCompressed()
         var buffer = try await self.body()
         return buffer.readBytes(length: buffer.readableBytes) ?? []
     }
@@ -120,8 +120,10 @@ extension StringProtocol {
 
 extension ControlCall {
     /// Runs `work` and cancels it when the client goes away: what nobody would read must not be taken.
-    func whileClientStays<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
-        let gone = try await self.clientGone()
+    func cancellingOnDisconnect<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) async throws
+        -> Value
+    {
+        let gone = try await self.clientDisconnect()
         return try await withThrowingTaskGroup(of: Value?.self) { group in
             group.addTask { try await work() }
             group.addTask {
@@ -135,15 +137,15 @@ extension ControlCall {
     }
 
     /// The handler that knows.
-    func wire() async throws -> UpgradableWire.Reference {
+    func upgradableWire() async throws -> UpgradableWire.Reference {
         try await self.context.channel.eventLoop.submit {
             UpgradableWire.Reference(
                 try self.context.channel.pipeline.syncOperations.handler(type: UpgradableWire.self))
         }.get()
     }
 
-    func clientGone() async throws -> ClientDisconnect {
-        ClientDisconnect(try await self.wire().clientGone)
+    func clientDisconnect() async throws -> ClientDisconnect {
+        ClientDisconnect(try await self.upgradableWire().clientGone)
     }
 }
 
@@ -156,10 +158,10 @@ final class ControlContext: Sendable {
     let anchor: TimeAnchor
     /// Who may do what, and where to.
     let access: CurrentAccess
-    let budget: RequestBudget
+    let limiter: RequestLimiter
     /// For WebSockets of the control plane itself: none of the gateway's loops is to carry them.
     let loop: Loop
-    let requests = RequestMetrics()
+    let requestMetrics = RequestMetrics()
     let transfers: TransferRegistry
     let operations = OperationRegistry()
     private let currentPhase = Mutex(ServicePhase.starting)
@@ -170,13 +172,15 @@ final class ControlContext: Sendable {
     ) {
         let access = CurrentAccess(settings)
         self.access = access
-        self.budget = RequestBudget(limit: settings.maximumRequests, rate: settings.requestRate)
+        self.limiter = RequestLimiter(limit: settings.maximumRequests, rate: settings.requestRate)
         self.loop = loop
         self.gateway = gateway
         self.configuration = configuration
         self.version = version
         self.logger = logger
-        self.transfers = TransferRegistry(targets: TransferTargets { access.now.targets }, journal: gateway.journal) {
+        self.transfers = TransferRegistry(
+            targets: TransferTargets { access.current.targets }, journal: gateway.eventLog
+        ) {
             loop.system.now()
         }
         let now = gateway.loops.first?.system.now() ?? MonotonicInstant(nanoseconds: 0)
@@ -184,7 +188,7 @@ final class ControlContext: Sendable {
     }
 
     /// Where connections opened by command may lead.
-    var targets: TargetRules { self.access.now.targets }
+    var targets: TargetRules { self.access.current.targets }
 
     /// The loops' clock, from any thread.
     var now: MonotonicInstant { self.gateway.loops.first?.system.now() ?? self.anchor.instant }
@@ -208,14 +212,14 @@ struct ControlRequestContext: RequestContext {
 }
 
 /// Answers a waiting caller once, whoever comes first.
-final class CallReply: Sendable {
+final class OneShotContinuation: Sendable {
     private let waiting: Mutex<CheckedContinuation<Bool, Never>?>
 
     init(_ continuation: CheckedContinuation<Bool, Never>) {
         self.waiting = Mutex(continuation)
     }
 
-    func answer(_ value: Bool) {
+    func resume(returning value: Bool) {
         self.waiting.withLock { $0.take() }?.resume(returning: value)
     }
 }
@@ -265,7 +269,7 @@ enum Waiting {
     /// Runs `work`, which must heed cancellation, and cancels it when the time is over.
     /// - Returns: what it gave, even if that came just at the end; `nil` if it gave nothing in time.
     /// - Throws: what `work` throws before the end.
-    static func atMost<Value: Sendable>(
+    static func withTimeout<Value: Sendable>(
         _ limit: Duration, _ work: @escaping @Sendable () async throws -> Value
     ) async throws -> Value? {
         try await withThrowingTaskGroup(of: Value?.self) { group in
@@ -285,13 +289,13 @@ enum Waiting {
 
     /// Waits for somebody to call back who may never do so.
     /// - Returns: whether that happened in time.
-    static func forCall(within limit: Duration, _ begin: (@escaping @Sendable () -> Void) -> Void) async -> Bool {
+    static func forCallback(within limit: Duration, _ begin: (@escaping @Sendable () -> Void) -> Void) async -> Bool {
         await withCheckedContinuation { (continuation: CheckedContinuation<Bool, Never>) in
-            let box = CallReply(continuation)
-            begin { box.answer(true) }
+            let box = OneShotContinuation(continuation)
+            begin { box.resume(returning: true) }
             Task {
                 try? await Task.sleep(for: limit)
-                box.answer(false)
+                box.resume(returning: false)
             }
         }
     }
@@ -300,11 +304,11 @@ enum Waiting {
 extension Waiting {
     /// Waits for `work`, which goes on when the time is over.
     /// - Returns: `nil` when the time was over first.
-    static func forOutcome<Value: Sendable>(
+    static func forResult<Value: Sendable>(
         within limit: Duration, _ work: @escaping @Sendable () async -> Value
     ) async -> Value? {
         let running = Task { await work() }
-        let isDone = await self.forCall(within: limit) { answer in
+        let isDone = await self.forCallback(within: limit) { answer in
             Task {
                 _ = await running.value
                 answer()

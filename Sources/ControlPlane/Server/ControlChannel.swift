@@ -33,7 +33,8 @@ struct ControlChannel: ServerChildChannel {
         self.isSocketFile = isSocketFile
         self.table = table
         var configuration = HTTP1Channel.Configuration(
-            additionalChannelHandlers: [ExchangeMarker(), RefusalDocument()], idleTimeout: .seconds(60))
+            additionalChannelHandlers: [ExchangeTrackingHandler(), BadRequestProblemHandler()],
+            idleTimeout: .seconds(60))
         configuration.httpDecoder.maxHeaderFieldSize = 16 << 10
         configuration.httpDecoder.maxHeaderListSize = 32 << 10
         configuration.httpDecoder.maxHeaderFieldCount = 128
@@ -54,10 +55,10 @@ struct ControlChannel: ServerChildChannel {
             let pipeline = channel.pipeline.syncOperations
             if let secure = self.secure() {
                 try pipeline.addHandler(SecureHandler(secure))
-                try pipeline.addHandler(CertificateReader(peer))
+                try pipeline.addHandler(PeerCertificateHandler(peer))
             }
             try pipeline.addHandler(UpgradableWire(on: channel.eventLoop))
-            try pipeline.addHandler(HeadDeadline(place))
+            try pipeline.addHandler(RequestHeadTimeoutHandler(place))
         } catch {
             return channel.eventLoop.makeFailedFuture(error)
         }
@@ -68,7 +69,7 @@ struct ControlChannel: ServerChildChannel {
             try pipeline.addHandler(RequestHeadHandler(ownAuthority: authority), position: .before(codec))
             return Value(http: http, peer: peer)
         }
-        return self.isSocketFile ? PeerProcess.ask(channel).map { peer.process = $0 }.flatMap { http } : http
+        return self.isSocketFile ? PeerProcess.fetch(from: channel).map { peer.process = $0 }.flatMap { http } : http
     }
 
     private static func text(_ address: NIOCore.SocketAddress?) -> String? {
@@ -85,18 +86,18 @@ struct ControlChannel: ServerChildChannel {
 
 /// Decides which connections the control plane keeps when more come than it has places for.
 ///
-/// A connection that waits for a request, its first or another, gives way: the one that has waited longest is closed. So
-/// connections that never ask for anything cannot keep callers out. Where every place is taken by a request that is being
-/// carried out, a few more connections are taken for probes alone.
+/// A connection that waits for a request, its first or another, gives way: the one that has waited longest is closed.
+/// So connections that never ask for anything cannot keep callers out. Where every place is taken by a request that is
+/// being carried out, a few more connections are taken for probes alone.
 package struct ConnectionSlots: Sendable {
     /// Connections beyond the limit that may ask for what needs no rights, such as `/livez`.
     package static let probeLimit = 16
 
-    package enum Answer: Hashable, Sendable {
+    package enum AdmissionResult: Hashable, Sendable {
         /// - Parameter closing: the connection that gives way.
-        case taken(closing: UInt64?)
+        case admitted(closing: UInt64?)
         /// As `taken`, for probes alone.
-        case takenForProbes(closing: UInt64?)
+        case admittedForProbes(closing: UInt64?)
         /// All connections of this client have requests under way, or all places for probes do.
         case refused
     }
@@ -128,49 +129,49 @@ package struct ConnectionSlots: Sendable {
     /// - Parameters:
     ///   - identifier: a new one.
     ///   - client: where it comes from; `nil` on a Unix socket, where nobody has an address.
-    package mutating func arrived(_ identifier: UInt64, from client: String?) -> Answer {
+    package mutating func admit(_ identifier: UInt64, from client: String?) -> AdmissionResult {
         if let client, self.clients[client, default: 0] >= self.clientLimit {
             guard let oldest = self.oldestWaiting(where: { $0.client == client && !$0.isForProbes }) else {
                 return .refused
             }
             self.replace(oldest, by: identifier, from: client)
-            return .taken(closing: oldest)
+            return .admitted(closing: oldest)
         }
         if self.entries.count < self.limit {
             self.add(identifier, from: client, isForProbes: false)
-            return .taken(closing: nil)
+            return .admitted(closing: nil)
         }
         if let oldest = self.oldestWaiting(where: { !$0.isForProbes }) {
             self.replace(oldest, by: identifier, from: client)
-            return .taken(closing: oldest)
+            return .admitted(closing: oldest)
         }
         return self.arrivedForProbes(identifier, from: client)
     }
 
-    private mutating func arrivedForProbes(_ identifier: UInt64, from client: String?) -> Answer {
+    private mutating func arrivedForProbes(_ identifier: UInt64, from client: String?) -> AdmissionResult {
         if self.entries.count < self.limit + Self.probeLimit {
             self.add(identifier, from: client, isForProbes: true)
-            return .takenForProbes(closing: nil)
+            return .admittedForProbes(closing: nil)
         }
         guard let oldest = self.oldestWaiting(where: { $0.isForProbes }) else { return .refused }
-        self.left(oldest)
+        self.remove(oldest)
         self.add(identifier, from: client, isForProbes: true)
-        return .takenForProbes(closing: oldest)
+        return .admittedForProbes(closing: oldest)
     }
 
     /// A caller with the rights for it has a request carried out on this connection.
-    package mutating func began(_ identifier: UInt64) {
+    package mutating func requestStarted(_ identifier: UInt64) {
         self.entries[identifier]?.isServing = true
     }
 
     /// The request was answered; the connection waits for another.
-    package mutating func answered(_ identifier: UInt64) {
+    package mutating func requestFinished(_ identifier: UInt64) {
         self.turn += 1
         self.entries[identifier]?.isServing = false
         self.entries[identifier]?.turn = self.turn
     }
 
-    package mutating func left(_ identifier: UInt64) {
+    package mutating func remove(_ identifier: UInt64) {
         guard let entry = self.entries.removeValue(forKey: identifier), let client = entry.client else { return }
         let others = self.clients[client, default: 1] - 1
         self.clients[client] = others > 0 ? others : nil
@@ -183,7 +184,7 @@ package struct ConnectionSlots: Sendable {
     }
 
     private mutating func replace(_ former: UInt64, by identifier: UInt64, from client: String?) {
-        self.left(former)
+        self.remove(former)
         self.add(identifier, from: client, isForProbes: false)
     }
 
@@ -205,33 +206,34 @@ final class ConnectionSlot: Sendable {
         self.isForProbes = isForProbes
     }
 
-    func began() {
-        self.table.began(self.identifier)
+    func requestStarted() {
+        self.table.requestStarted(self.identifier)
     }
 
-    func answered() {
-        self.table.answered(self.identifier)
+    func requestFinished() {
+        self.table.requestFinished(self.identifier)
     }
 }
 
-/// The connections of the control plane, and the place of each among them. Confined to the one event loop of the server.
+/// The connections of the control plane, and the place of each among them. Confined to the one event loop of the
+/// server.
 final class ConnectionTable: @unchecked Sendable {
     private let eventLoop: any EventLoop
-    private var places: ConnectionSlots
+    private var slots: ConnectionSlots
     private var channels: [UInt64: any Channel] = [:]
     private var last: UInt64 = 0
 
     /// - Parameter limit: connections at once; fewer where the process has few descriptors.
     init(on eventLoop: any EventLoop, limit: Int, clientLimit: Int) {
         self.eventLoop = eventLoop
-        self.places = ConnectionSlots(limit: limit, clientLimit: clientLimit)
+        self.slots = ConnectionSlots(limit: limit, clientLimit: clientLimit)
     }
 
     /// Other limits from now on; nobody is closed before the next newcomer. From any thread.
     func set(limit: Int, clientLimit: Int) {
         self.eventLoop.execute {
-            self.places.limit = limit
-            self.places.clientLimit = clientLimit
+            self.slots.limit = limit
+            self.slots.clientLimit = clientLimit
         }
     }
 
@@ -241,30 +243,30 @@ final class ConnectionTable: @unchecked Sendable {
         self.eventLoop.assertInEventLoop()
         self.last += 1
         let identifier = self.last
-        let answer = self.places.arrived(identifier, from: Self.client(channel.remoteAddress))
+        let answer = self.slots.admit(identifier, from: Self.client(channel.remoteAddress))
         switch answer {
         case .refused: throw ChannelError.connectPending
-        case .taken(let closing), .takenForProbes(let closing):
+        case .admitted(let closing), .admittedForProbes(let closing):
             if let closing { self.channels.removeValue(forKey: closing)?.close(promise: nil) }
         }
         self.channels[identifier] = channel
         channel.closeFuture.assumeIsolated().whenComplete { _ in self.remove(identifier) }
-        let isForProbes = if case .takenForProbes = answer { true } else { false }
+        let isForProbes = if case .admittedForProbes = answer { true } else { false }
         return ConnectionSlot(identifier, in: self, isForProbes: isForProbes)
     }
 
     private func remove(_ identifier: UInt64) {
         self.channels[identifier] = nil
-        self.places.left(identifier)
+        self.slots.remove(identifier)
     }
 
     /// From any thread.
-    func began(_ identifier: UInt64) {
-        self.eventLoop.execute { self.places.began(identifier) }
+    func requestStarted(_ identifier: UInt64) {
+        self.eventLoop.execute { self.slots.requestStarted(identifier) }
     }
 
-    func answered(_ identifier: UInt64) {
-        self.eventLoop.execute { self.places.answered(identifier) }
+    func requestFinished(_ identifier: UInt64) {
+        self.eventLoop.execute { self.slots.requestFinished(identifier) }
     }
 
     /// An IPv4 address, or the network of an IPv6 one: whoever has one address of a /64 has them all.
@@ -277,8 +279,8 @@ final class ConnectionTable: @unchecked Sendable {
     }
 }
 
-/// In the pipeline of the listening channel: accepts while there are descriptors to spare, and tries again in a while where
-/// there are none. Newcomers wait in the kernel's queue.
+/// In the pipeline of the listening channel: accepts while there are descriptors to spare, and tries again in a while
+/// where there are none. Newcomers wait in the kernel's queue.
 final class AcceptGate: ChannelDuplexHandler {
     typealias InboundIn = any Channel
     typealias InboundOut = any Channel
@@ -304,7 +306,7 @@ final class AcceptGate: ChannelDuplexHandler {
 
     func read(context: ChannelHandlerContext) {
         guard self.timer == nil else { return }
-        guard self.reserve.look() else { return self.wait(context) }
+        guard self.reserve.isAvailable() else { return self.wait(context) }
         context.read()
     }
 
@@ -322,7 +324,7 @@ final class AcceptGate: ChannelDuplexHandler {
         guard self.timer == nil else { return }
         if !self.hasLogged {
             self.hasLogged = true
-            self.log.note(
+            self.log.log(
                 "the control plane accepts no connections for now: \(SystemError.processDescriptorsExhausted)",
                 level: .warning)
         }
@@ -333,7 +335,7 @@ final class AcceptGate: ChannelDuplexHandler {
     private func retry(_ context: ChannelHandlerContext) {
         self.timer = nil
         guard context.channel.isActive else { return }
-        guard self.reserve.look() else { return self.wait(context) }
+        guard self.reserve.isAvailable() else { return self.wait(context) }
         self.hasLogged = false
         try? context.channel.syncOptions?.setOption(.autoRead, value: true)
         context.read()
@@ -341,7 +343,7 @@ final class AcceptGate: ChannelDuplexHandler {
 }
 
 /// Notes whose certificate the client showed in its TLS handshake.
-final class CertificateReader: ChannelInboundHandler {
+final class PeerCertificateHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
 

@@ -12,21 +12,21 @@ struct ControlResponder: HTTPResponder {
     typealias Context = ControlRequestContext
 
     let table: OperationTable
-    let gatekeeper: any Gatekeeper
+    let authorizer: any RequestAuthorizer
     let audit: any AuditTrail
-    let figures: RequestMetrics
-    let budget: RequestBudget
+    let metrics: RequestMetrics
+    let limiter: RequestLimiter
     let clock: @Sendable () -> MonotonicInstant
-    let slow: SlowCalls
+    let longRunning: LongRunningRequests
     let idempotency = Idempotency()
 
     func respond(to request: Request, context: ControlRequestContext) async throws -> Response {
         // Whoever used up the descriptors, what the reserve holds must be given back before the runtime lacks it.
-        DescriptorReserve.process.look()
+        DescriptorReserve.process.isAvailable()
         let response = await self.response(to: request, context)
         // Behind a request that offers another protocol nothing more is parsed, be the offer taken or not.
         let isLast = request.offersUpgrade && response.status != .switchingProtocols
-        return isLast ? response.ending(context.channel) : response
+        return isLast ? response.closing(context.channel) : response
     }
 
     private func response(to request: Request, _ context: ControlRequestContext) async -> Response {
@@ -34,7 +34,7 @@ struct ControlResponder: HTTPResponder {
             let response = try await self.answer(request, context)
             return request.method == .head ? response.withoutBody : response
         } catch let problem as ControlProblem {
-            return problem.endsConnection ? problem.response.ending(context.channel) : problem.response
+            return problem.closesConnection ? problem.response.closing(context.channel) : problem.response
         } catch is CancellationError {
             return ControlProblem(503, "cancelled", "The request was given up.").retryable().response
         } catch {
@@ -47,30 +47,30 @@ struct ControlResponder: HTTPResponder {
         let target = request.head.path ?? "/"
         let mark = target.firstIndex(of: "?") ?? target.endIndex
         switch self.table.find(request.method, target[..<mark]) {
-        case .none:
-            try self.gatekeeper.inspect(request)
+        case .notFound:
+            try self.authorizer.checkSource(of: request)
             throw ControlProblem(
                 404, "unknown-path", "There is nothing at this path; /openapi.json lists what there is.")
-        case .wrongMethod(let methods):
-            try self.gatekeeper.inspect(request)
+        case .methodNotAllowed(let methods):
+            try self.authorizer.checkSource(of: request)
             var problem = ControlProblem(
                 405, "method-not-allowed", "This resource has \(methods.joined(separator: ", ")).")
-            problem.allowed = methods
+            problem.allowedMethods = methods
             throw problem
         case .found(let operation, let parameters):
             let query = mark == target.endIndex ? nil : String(target[target.index(after: mark)...])
-            var caller = Caller.nobody
+            var caller = Caller.anonymous
             do {
                 try self.admit(request, to: operation, as: &caller)
                 // Probes must be answered whatever else goes on.
                 let counts = operation.scope != .none
                 if counts {
-                    let place = ConnectionPeer.current?.place
+                    let place = ConnectionPeer.current?.slot
                     guard place?.isForProbes != true else { throw Self.crowded }
-                    try self.budget.enter(caller.name, now: self.clock())
-                    place?.began()
+                    try self.limiter.acquire(for: caller.name, now: self.clock())
+                    place?.requestStarted()
                 }
-                defer { if counts { self.budget.leave() } }
+                defer { if counts { self.limiter.release() } }
                 return try await self.carryOut(
                     operation, request, context, parameters: parameters, query: query, caller: caller)
             } catch let problem as ControlProblem where operation.isWrite && !problem.isAudited {
@@ -87,7 +87,7 @@ struct ControlResponder: HTTPResponder {
             "The control plane carries out requests on as many connections as it may; try again soon."
         )
         .retryable(after: 1)
-        problem.endsConnection = true
+        problem.closesConnection = true
         return problem
     }()
 
@@ -95,9 +95,9 @@ struct ControlResponder: HTTPResponder {
     private func admit(
         _ request: Request, to operation: Operation, as caller: inout Caller
     ) throws(ControlProblem) {
-        try self.gatekeeper.inspect(request)
-        caller = try self.gatekeeper.caller(of: request, for: operation)
-        try self.gatekeeper.authorize(caller, for: operation)
+        try self.authorizer.checkSource(of: request)
+        caller = try self.authorizer.authenticate(request, for: operation)
+        try self.authorizer.authorize(caller, for: operation)
     }
 
     private func carryOut(
@@ -129,17 +129,17 @@ struct ControlResponder: HTTPResponder {
     private func carryOut(_ call: ControlCall) async throws -> Response {
         do {
             let response = try await self.idempotency.once(call) { try await self.perform($0) }
-            self.figures.answered(call.operation.name, status: response.status.code)
+            self.metrics.recordResponse(call.operation.name, status: response.status.code)
             return response
         } catch {
-            self.figures.answered(call.operation.name, status: (error as? ControlProblem)?.status ?? 500)
+            self.metrics.recordResponse(call.operation.name, status: (error as? ControlProblem)?.status ?? 500)
             throw error
         }
     }
 
     private func perform(_ call: ControlCall) async throws -> Response {
         guard call.operation.isWrite else { return try await call.operation.handler(call) }
-        return try await self.slow.run(call) { try await self.audited($0) }
+        return try await self.longRunning.run(call) { try await self.audited($0) }
     }
 
     private func audited(_ call: ControlCall) async throws -> Response {
@@ -193,7 +193,7 @@ extension Response {
 
     /// The same answer, after which the connection ends: for a request whose body nobody wants to see to its end, or
     /// behind which nothing can come.
-    func ending(_ channel: any Channel) -> Response {
+    func closing(_ channel: any Channel) -> Response {
         var headers = self.headers
         guard headers[.connection] != "close" else { return self }
         headers[.connection] = "close"

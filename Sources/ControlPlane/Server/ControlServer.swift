@@ -13,7 +13,7 @@ import TLSEngine
 /// The REST interface of a gateway, on event loops of its own.
 package final class ControlServer: Sendable {
     /// How long requests under way may still take when the server ends.
-    static let patience = Duration.seconds(5)
+    static let shutdownTimeout = Duration.seconds(5)
 
     private let context: ControlContext
     private let settings: ControlSettings
@@ -57,7 +57,7 @@ package final class ControlServer: Sendable {
     }
 
     /// The description of the whole interface.
-    package var document: OpenAPIDocument {
+    package var openAPIDocument: OpenAPIDocument {
         OpenAPIDocument(
             OperationTable.make(self.context).operations, documents: OperationDocuments.all,
             context: self.context)
@@ -126,8 +126,8 @@ package final class ControlServer: Sendable {
     /// Makes ready what a changed configuration says, as far as that can change while the listener stays.
     /// - Returns: what puts it in force.
     private func prepare(_ settings: ControlSettings) throws(GatewayPlanError) -> RunningConfiguration.Adoption {
-        let former = self.context.access.now.settings
-        let next = former.followed(by: settings)
+        let former = self.context.access.current.settings
+        let next = former.reloaded(with: settings)
         let secure: TLSContext?
         do throws(GatewayPlanError) {
             secure = try Self.context(next)
@@ -139,17 +139,17 @@ package final class ControlServer: Sendable {
             self.table.set(
                 limit: next.connectionLimit(DescriptorReserve.process.budget),
                 clientLimit: next.maximumConnectionsPerClient)
-            self.context.budget.set(limit: next.maximumRequests, rate: next.requestRate)
+            self.context.limiter.set(limit: next.maximumRequests, rate: next.requestRate)
             self.context.access.replace(next)
-            if next.targets != former.targets { self.context.transfers.leaveConnections() }
+            if next.targets != former.targets { self.context.transfers.dropSharedSession() }
             guard settings.address != next.address || (settings.tls == nil) != (next.tls == nil) else { return }
-            self.log.note("the control plane stays where it is until the next start", level: .warning)
+            self.log.log("the control plane stays where it is until the next start", level: .warning)
         }
     }
 
     private func lifeOf(_ application: some Service) -> ServiceGroupConfiguration {
         var life = ServiceGroupConfiguration(services: [application], logger: self.context.logger)
-        life.maximumGracefulShutdownDuration = Self.patience
+        life.maximumGracefulShutdownDuration = Self.shutdownTimeout
         return life
     }
 
@@ -164,10 +164,11 @@ package final class ControlServer: Sendable {
         let table = self.table
         return Application(
             responder: ControlResponder(
-                table: OperationTable.make(self.context), gatekeeper: self.context.access,
-                audit: LoggedAudit(log: self.log), figures: self.context.requests,
-                budget: self.context.budget,
-                clock: { [context = self.context] in context.now }, slow: SlowCalls(board: self.context.operations)),
+                table: OperationTable.make(self.context), authorizer: self.context.access,
+                audit: LoggedAudit(log: self.log), metrics: self.context.requestMetrics,
+                limiter: self.context.limiter,
+                clock: { [context = self.context] in context.now },
+                longRunning: LongRunningRequests(registry: self.context.operations)),
             server: HTTPServerBuilder {
                 ControlChannel(
                     secure: { [weak self] in self?.secure.withLock { $0 } }, isSocketFile: address.isSocketFile,
@@ -188,10 +189,10 @@ package final class ControlServer: Sendable {
     /// Answers what is under way, and ends.
     package func stop() async {
         guard let running = self.running.withLock({ $0.take() }) else { return }
-        self.context.gateway.journal?.close()
+        self.context.gateway.eventLog?.close()
         await running.group.triggerGracefulShutdown()
         await running.task.value
-        await self.context.transfers.stop(within: Self.patience)
+        await self.context.transfers.stop(within: Self.shutdownTimeout)
         self.context.operations.stop()
         if case .unix(let path, _)? = self.settings.address {
             self.context.gateway.loops.first?.system.removeSocketFile(path)
@@ -234,7 +235,7 @@ struct GatewayLogHandler: LogHandler {
 
     func log(event: LogEvent) {
         let more = (event.metadata ?? [:]).sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
-        self.log.note("control plane: \(event.message)\(more)", level: LogSettings.Level(event.level))
+        self.log.log("control plane: \(event.message)\(more)", level: LogSettings.Level(event.level))
     }
 }
 

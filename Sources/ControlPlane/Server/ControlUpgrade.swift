@@ -24,7 +24,7 @@ struct ControlUpgrade {
         on loop: Loop, readsItself: Bool = false, _ use: @escaping @Sendable (WebSocketTask) async -> Void
     ) async throws -> Response {
         let opening = try self.opening()
-        let wire = try await self.call.wire()
+        let wire = try await self.call.upgradableWire()
         let channel = self.call.context.channel
         let acceptance = opening.acceptance(subprotocols: [], deflate: nil)
         let socket = await withCheckedContinuation { (continuation: CheckedContinuation<WebSocketTask, Never>) in
@@ -55,7 +55,7 @@ struct ControlUpgrade {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await use(socket) }
             // The peer's Close ends whatever is being sent.
-            if !readsItself { group.addTask { await socket.untilEnded() } }
+            if !readsItself { group.addTask { await socket.waitUntilClosed() } }
             await group.next()
             socket.cancel(with: .normalClosure)
             group.cancelAll()
@@ -85,7 +85,7 @@ extension ControlCall {
 
 extension WebSocketTask {
     /// Returns when the connection is over, or the awaiting task is cancelled.
-    func untilEnded() async {
+    func waitUntilClosed() async {
         while (try? await self.receive()) != nil {}
     }
 }

@@ -8,7 +8,7 @@ import Synchronization
 struct Idempotency: Sendable {
     static let keyLimit = 255
 
-    let answers = StoredResponses()
+    let responses = StoredResponses()
 
     /// Carries `call` out by `perform`, or gives the answer it had before.
     func once(
@@ -18,20 +18,20 @@ struct Idempotency: Sendable {
             return try await perform(call)
         }
         guard (1...Self.keyLimit).contains(key.utf8.count) else {
-            throw ControlProblem(400, "invalid-header", "Idempotency-Key is to have 1 to \(Self.keyLimit) bytes.")
+            throw ControlProblem(400, "invalid-header", "Idempotency-Key must have 1 to \(Self.keyLimit) bytes.")
         }
         var call = call
         let body = try await call.body()
         call.request.body = RequestBody(buffer: body)
         let name = "\(call.caller.name) \(key)"
         let asked = Array("\(call.request.head.path ?? "")\n".utf8) + Array(body.readableBytesView)
-        switch self.answers.begin(name, fingerprint: Fingerprint.of(asked)) {
-        case .underWay:
+        switch self.responses.begin(name, fingerprint: Fingerprint.of(asked)) {
+        case .inProgress:
             throw ControlProblem(409, "under-way", "The request with this key is being carried out.").retryable(
                 after: 1)
-        case .other:
+        case .keyReused:
             throw ControlProblem(422, "key-reused", "This Idempotency-Key came with another request before.")
-        case .answered(let answer):
+        case .completed(let answer):
             return Response(
                 status: answer.status, headers: answer.headers,
                 body: ResponseBody(byteBuffer: ByteBuffer(bytes: answer.body)))
@@ -48,16 +48,17 @@ struct Idempotency: Sendable {
         } catch let problem as ControlProblem where problem.status < 500 && !problem.isRetryable {
             return try await self.keep(problem.response, name)
         } catch {
-            self.answers.giveUp(name)
+            self.responses.discard(name)
             throw error
         }
     }
 
     private func keep(_ response: Response, _ name: String) async throws -> Response {
-        let collected = CollectedBody()
+        let collected = BodyCollector()
         try await response.body.write(collected)
-        let answer = StoredResponses.Answer(status: response.status, headers: response.headers, body: collected.bytes)
-        self.answers.finish(name, answer)
+        let answer = StoredResponses.ResponseCopy(
+            status: response.status, headers: response.headers, body: collected.bytes)
+        self.responses.finish(name, answer)
         return Response(
             status: answer.status, headers: answer.headers,
             body: ResponseBody(byteBuffer: ByteBuffer(bytes: collected.bytes)))
@@ -70,38 +71,38 @@ final class StoredResponses: Sendable {
     static let limit = 1024
     static let byteLimit = 8 << 20
 
-    struct Answer: Sendable {
+    struct ResponseCopy: Sendable {
         let status: HTTPResponse.Status
         let headers: HTTPFields
         let body: [UInt8]
     }
 
-    enum Finding: Sendable {
+    enum LookupResult: Sendable {
         /// Nobody asked before; `finish` or `giveUp` must follow.
         case new
-        case underWay
+        case inProgress
         /// The key came with another request.
-        case other
-        case answered(Answer)
+        case keyReused
+        case completed(ResponseCopy)
     }
 
     private struct Entry {
         let key: String
         let fingerprint: [UInt8]
-        var answer: Answer?
+        var answer: ResponseCopy?
     }
 
     private let entries = Mutex<[Entry]>([])
 
-    func begin(_ key: String, fingerprint: [UInt8]) -> Finding {
+    func begin(_ key: String, fingerprint: [UInt8]) -> LookupResult {
         self.entries.withLock { entries in
             guard let entry = entries.first(where: { $0.key == key }) else {
                 Self.makeRoom(&entries)
                 entries.append(Entry(key: key, fingerprint: fingerprint))
                 return .new
             }
-            guard entry.fingerprint == fingerprint else { return .other }
-            return entry.answer.map { .answered($0) } ?? .underWay
+            guard entry.fingerprint == fingerprint else { return .keyReused }
+            return entry.answer.map { .completed($0) } ?? .inProgress
         }
     }
 
@@ -113,7 +114,7 @@ final class StoredResponses: Sendable {
         }
     }
 
-    func finish(_ key: String, _ answer: Answer) {
+    func finish(_ key: String, _ answer: ResponseCopy) {
         self.entries.withLock { entries in
             guard let index = entries.firstIndex(where: { $0.key == key }) else { return }
             entries[index].answer = answer
@@ -121,13 +122,13 @@ final class StoredResponses: Sendable {
     }
 
     /// The request may be tried again: it was answered with a fault of the moment.
-    func giveUp(_ key: String) {
+    func discard(_ key: String) {
         self.entries.withLock { $0.removeAll { $0.key == key && $0.answer == nil } }
     }
 }
 
-/// Stands for a request's bytes: equal ones have equal prints, and others by no chance that matters here, as a caller can
-/// only fool itself.
+/// Stands for a request's bytes: equal ones have equal prints, and others by no chance that matters here, as a caller
+/// can only fool itself.
 enum Fingerprint {
     /// 16 bytes by FNV-1a, in two lanes, and the length.
     static func of(_ bytes: [UInt8]) -> [UInt8] {
@@ -144,7 +145,7 @@ enum Fingerprint {
 }
 
 /// Takes a response's body into memory.
-final class CollectedBody: ResponseBodyWriter {
+final class BodyCollector: ResponseBodyWriter {
     private(set) var bytes: [UInt8] = []
 
     func write(_ buffer: ByteBuffer) async throws {

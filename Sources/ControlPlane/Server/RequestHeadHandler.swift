@@ -91,7 +91,7 @@ package final class RequestHeadHandler: ChannelDuplexHandler {
         guard case .taken(var exchange)? = self.pending.first, head.status.code >= 200 else { return }
         let asksForClose = head.headers[canonicalForm: "Connection"].contains { $0.lowercased() == "close" }
         let hasEnd = head.headers.contains(name: "Content-Length") || !head.status.mayHaveResponseBody
-        if exchange.isOld, !hasEnd {
+        if exchange.isHTTP10, !hasEnd {
             // Without chunks only the end of the connection is the end of the body (RFC 9112 §6.3); the encoder chunks
             // where the answer is of HTTP/1.1.
             head.version = .http1_0
@@ -101,7 +101,7 @@ package final class RequestHeadHandler: ChannelDuplexHandler {
         if exchange.isLast {
             head.headers.replaceOrAdd(name: "Connection", value: "close")
             self.hasLast = true
-        } else if exchange.isOld {
+        } else if exchange.isHTTP10 {
             head.headers.replaceOrAdd(name: "Connection", value: "keep-alive")
         }
         self.pending[0] = .taken(exchange)
@@ -141,12 +141,12 @@ package enum RequestHeadRules {
     /// What the answer must heed.
     package struct Exchange: Equatable, Sendable {
         /// The client speaks HTTP/1.0: it knows no chunks.
-        package let isOld: Bool
+        package let isHTTP10: Bool
         /// The connection is closed behind the answer.
         package var isLast: Bool
 
-        package init(isOld: Bool, isLast: Bool) {
-            self.isOld = isOld
+        package init(isHTTP10: Bool, isLast: Bool) {
+            self.isHTTP10 = isHTTP10
             self.isLast = isLast
         }
     }
@@ -159,24 +159,24 @@ package enum RequestHeadRules {
     package static func check(
         _ head: inout HTTPRequestHead, ownAuthority: String?
     ) throws(ControlProblem) -> Exchange {
-        let isOld = head.version == .http1_0
-        try Self.checkCodings(head.headers[canonicalForm: "Transfer-Encoding"].map { $0.lowercased() }, isOld: isOld)
-        try Self.readTarget(&head, isOld: isOld)
-        if isOld, !head.headers.contains(name: "Host"), let ownAuthority {
+        let isHTTP10 = head.version == .http1_0
+        try Self.checkCodings(head.headers[canonicalForm: "Transfer-Encoding"].map { $0.lowercased() }, isHTTP10: isHTTP10)
+        try Self.readTarget(&head, isHTTP10: isHTTP10)
+        if isHTTP10, !head.headers.contains(name: "Host"), let ownAuthority {
             head.headers.add(name: "Host", value: ownAuthority)
         }
         // RFC 9110 §7.8: HTTP/1.0 has no such offers.
-        if isOld { head.headers.remove(name: "Upgrade") }
+        if isHTTP10 { head.headers.remove(name: "Upgrade") }
         let options = head.headers[canonicalForm: "Connection"].map { $0.lowercased() }
         // RFC 9112 §9.3.
-        let isLast = options.contains("close") || (isOld && !options.contains("keep-alive"))
+        let isLast = options.contains("close") || (isHTTP10 && !options.contains("keep-alive"))
         if isLast { head.headers.replaceOrAdd(name: "Connection", value: "close") }
-        return Exchange(isOld: isOld, isLast: isLast)
+        return Exchange(isHTTP10: isHTTP10, isLast: isLast)
     }
 
-    private static func checkCodings(_ codings: [String], isOld: Bool) throws(ControlProblem) {
+    private static func checkCodings(_ codings: [String], isHTTP10: Bool) throws(ControlProblem) {
         guard !codings.isEmpty else { return }
-        guard !isOld else {
+        guard !isHTTP10 else {
             throw ControlProblem(
                 501, "unsupported-transfer-coding",
                 "HTTP/1.0 has no Transfer-Encoding (RFC 9112 §6.1); send Content-Length, or HTTP/1.1.")
@@ -189,16 +189,16 @@ package enum RequestHeadRules {
 
     /// Of a target in absolute form, the authority counts in place of `Host` (RFC 9112 §3.2.2). How many of those there
     /// are is checked later: a request of HTTP/1.1 needs one all the same (§3.2).
-    private static func readTarget(_ head: inout HTTPRequestHead, isOld: Bool) throws(ControlProblem) {
+    private static func readTarget(_ head: inout HTTPRequestHead, isHTTP10: Bool) throws(ControlProblem) {
         guard head.method != .CONNECT, head.uri.first != "/", let mark = head.uri.firstRange(of: "://") else { return }
         guard ["http", "https"].contains(head.uri[..<mark.lowerBound].lowercased()) else {
-            throw ControlProblem(421, "unknown-scheme", "The target is to be of http or https.")
+            throw ControlProblem(421, "unknown-scheme", "The target must be of http or https.")
         }
         let rest = head.uri[mark.upperBound...]
         let authority = rest.prefix { !"/?#".contains($0) }
         let resource = rest[authority.endIndex...].prefix { $0 != "#" }
         let hosts = head.headers["Host"].count
-        if hosts == 1 || (isOld && hosts == 0) {
+        if hosts == 1 || (isHTTP10 && hosts == 0) {
             head.headers.replaceOrAdd(name: "Host", value: String(authority))
         }
         head.uri = resource.first == "/" ? String(resource) : "/" + resource
@@ -207,20 +207,20 @@ package enum RequestHeadRules {
 
 /// Ends a connection whose request does not come: the head of the first one must be there soon after the connection,
 /// its TLS handshake included, and that of every other soon after its first byte.
-final class HeadDeadline: ChannelInboundHandler {
+final class RequestHeadTimeoutHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
 
     static let limit = TimeAmount.seconds(20)
 
     /// Of the connection.
-    let place: ConnectionSlot?
+    let slot: ConnectionSlot?
     private var timer: Scheduled<Void>?
     /// Between a head and the end of its request.
     private var isInRequest = false
 
     init(_ place: ConnectionSlot?) {
-        self.place = place
+        self.slot = place
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
@@ -261,17 +261,17 @@ final class HeadDeadline: ChannelInboundHandler {
     }
 }
 
-/// Tells the connection's `HeadDeadline` where requests begin and end, and its place where answers do.
-final class ExchangeMarker: ChannelDuplexHandler, RemovableChannelHandler {
+/// Tells the connection's `RequestHeadTimeoutHandler` where requests begin and end, and its place where answers do.
+final class ExchangeTrackingHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart
     typealias OutboundIn = HTTPResponsePart
     typealias OutboundOut = HTTPResponsePart
 
-    private var deadline: HeadDeadline?
+    private var deadline: RequestHeadTimeoutHandler?
 
     func handlerAdded(context: ChannelHandlerContext) {
-        self.deadline = try? context.pipeline.syncOperations.handler(type: HeadDeadline.self)
+        self.deadline = try? context.pipeline.syncOperations.handler(type: RequestHeadTimeoutHandler.self)
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
@@ -288,13 +288,13 @@ final class ExchangeMarker: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        if case .end = self.unwrapOutboundIn(data) { self.deadline?.place?.answered() }
+        if case .end = self.unwrapOutboundIn(data) { self.deadline?.slot?.requestFinished() }
         context.write(data, promise: promise)
     }
 }
 
 /// Says why, where HTTP itself refuses a request that it cannot read, and would with a bare 400.
-final class RefusalDocument: ChannelOutboundHandler, RemovableChannelHandler {
+final class BadRequestProblemHandler: ChannelOutboundHandler, RemovableChannelHandler {
     typealias OutboundIn = HTTPResponsePart
     typealias OutboundOut = HTTPResponsePart
 

@@ -89,7 +89,7 @@ package enum JSONBody {
 
     private static func notWhole(_ path: [any CodingKey], _ expected: String) -> ControlProblem {
         let pointer = JSONPointer.text(path)
-        return ControlProblem(422, "wrong-type", "\(pointer) is to be \(expected).").at(pointer: pointer)
+        return ControlProblem(422, "wrong-type", "\(pointer) must be \(expected).").at(pointer: pointer)
     }
 
     /// Whether an object has a member of one of these names; what is no object has none.

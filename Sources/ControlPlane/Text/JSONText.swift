@@ -36,7 +36,7 @@ package struct JSONText {
     }
 
     /// Moves what was written so far behind what is in `buffer`.
-    package mutating func move(to buffer: inout ByteBuffer) {
+    package mutating func flush(to buffer: inout ByteBuffer) {
         buffer.writeBytes(self.bytes)
         self.bytes.removeAll(keepingCapacity: true)
     }
@@ -64,7 +64,7 @@ package struct JSONText {
     }
 
     /// A name that somebody else chose.
-    package mutating func foreignKey(_ name: String) {
+    package mutating func escapedKey(_ name: String) {
         self.string(name)
         self.bytes.append(UInt8(ascii: ":"))
         self.needsComma = false
@@ -152,7 +152,7 @@ package struct JSONText {
         self.key(key)
         self.beginObject()
         for (name, value) in labels.sorted(by: { $0.key < $1.key }) {
-            self.foreignKey(name)
+            self.escapedKey(name)
             self.string(value)
         }
         self.endObject()

@@ -94,7 +94,7 @@ final class BodyPipe: @unchecked Sendable {
 }
 
 /// The taking end of a pipe, as the loader wants it.
-final class PipedStream: InputStream {
+final class PipeInputStream: InputStream {
     private let pipe: BodyPipe
     private var status = Stream.Status.notOpen
 

@@ -49,15 +49,15 @@ final class RunningTransfer: Sendable {
     }
 
     let number: UInt64
-    let order: TransferPlan
+    let plan: TransferPlan
     let createdAt: MonotonicInstant
-    let host: TransferRegistry
+    let registry: TransferRegistry
     let state: Mutex<State>
 
     init(_ order: TransferPlan, number: UInt64, on host: TransferRegistry) {
-        self.order = order
+        self.plan = order
         self.number = number
-        self.host = host
+        self.registry = host
         self.createdAt = host.now
         self.state = Mutex(
             State(
@@ -77,34 +77,34 @@ final class RunningTransfer: Sendable {
     func begin(resuming resumeData: Data? = nil, pipe: BodyPipe? = nil, bodyLength: Int64? = nil) throws(ControlProblem)
     {
         let request = try self.request(bodyLength: bodyLength)
-        let session = self.host.session(for: self.order)
+        let session = self.registry.session(for: self.plan)
         let task = self.task(session, request, resumeData)
         let attempt = self.state.withLock { state in
-            self.host.memory.release(state.content.count)
+            self.registry.memory.release(state.content.count)
             state.attempt += 1
             state.stage = .running
             state.task = task
-            state.session = self.order.isPlain ? nil : session
+            state.session = self.plan.canShareSession ? nil : session
             state.content = Data()
             state.counts = Counts()
             (state.written, state.expectedToWrite, state.resumedAt, state.resumeData) = (nil, nil, nil, nil)
             (state.reason, state.failure, state.metrics, state.endedAt) = (nil, nil, nil, nil)
             (state.isSaving, state.isTaskOver) = (false, false)
-            state.startedAt = self.host.now
+            state.startedAt = self.registry.now
             task.priority = state.priority
             return state.attempt
         }
-        task.delegate = TransferDelegate(self, attempt: attempt, pipe: pipe, targets: self.host.targets)
+        task.delegate = TransferDelegate(self, attempt: attempt, pipe: pipe, targets: self.registry.targets)
         self.startTimer(attempt)
-        self.tell(.transferStarted, attempt)
+        self.publish(.transferStarted, attempt)
         task.resume()
     }
 
     /// With what proves who asks.
     private func request(bodyLength: Int64?) throws(ControlProblem) -> URLRequest {
-        var request = self.order.request
+        var request = self.plan.request
         if let bodyLength { request.setValue("\(bodyLength)", forHTTPHeaderField: "Content-Length") }
-        if let credential = self.order.credential, case .token(let token) = credential.secret {
+        if let credential = self.plan.credential, case .token(let token) = credential.secret {
             do throws(GatewayPlanError) {
                 request.setValue("Bearer \(try TLSMaterial.text(of: token))", forHTTPHeaderField: "Authorization")
             } catch {
@@ -118,11 +118,11 @@ final class RunningTransfer: Sendable {
     private func task(_ session: URLSession, _ request: URLRequest, _ resumeData: Data?) -> URLSessionTask {
         if let resumeData { return session.downloadTask(withResumeData: resumeData) }
         var request = request
-        if self.order.destination != nil {
-            if case .data(let data) = self.order.body { request.httpBody = data }
+        if self.plan.destination != nil {
+            if case .data(let data) = self.plan.body { request.httpBody = data }
             return session.downloadTask(with: request)
         }
-        switch self.order.body {
+        switch self.plan.body {
         case .none: return session.dataTask(with: request)
         case .data(let data): return session.uploadTask(with: request, from: data)
         case .file(let file, _):
@@ -132,14 +132,15 @@ final class RunningTransfer: Sendable {
     }
 
     private func startTimer(_ attempt: Int) {
-        let timeout = self.order.timeout
+        let timeout = self.plan.timeout
         let timer = Task { [weak self] in
             do {
                 try await Task.sleep(for: timeout)
             } catch {
                 return
             }
-            self?.give(up: attempt, TransferFailure("timed-out", "It took longer than timeoutMs.", isRetryable: true))
+            self?.fail(
+                attempt: attempt, TransferFailure("timed-out", "It took longer than timeoutMs.", isRetryable: true))
         }
         self.state.withLock { state in
             state.timer?.cancel()
@@ -184,8 +185,8 @@ final class RunningTransfer: Sendable {
             case .cancelling, .saving, .finished, .failed, .cancelled: return nil
             }
             state.stage = .cancelled
-            state.endedAt = self.host.now
-            self.tellEnd(state)
+            state.endedAt = self.registry.now
+            self.publishEnd(state)
             return nil
         }
         guard keepsResumeData, let download = task as? URLSessionDownloadTask else {
@@ -193,11 +194,11 @@ final class RunningTransfer: Sendable {
             return
         }
         let attempt = self.state.withLock { $0.attempt }
-        download.cancel { self.keep($0, attempt: attempt) }
+        download.cancel { self.storeResumeData($0, attempt: attempt) }
     }
 
     /// Ends the attempt for a reason of our own.
-    func give(up attempt: Int, _ reason: TransferFailure) {
+    func fail(attempt: Int, _ reason: TransferFailure) {
         let task = self.state.withLock { state -> URLSessionTask? in
             guard state.attempt == attempt, !state.stage.isOver, !state.isSaving else { return nil }
             state.reason = state.reason ?? reason
@@ -207,7 +208,7 @@ final class RunningTransfer: Sendable {
             task?.cancel()
             return
         }
-        download.cancel { self.keep($0, attempt: attempt) }
+        download.cancel { self.storeResumeData($0, attempt: attempt) }
     }
 
     func change(description: String?, priority: Float?, labels: [String: String]?) {
@@ -220,8 +221,9 @@ final class RunningTransfer: Sendable {
         if let priority { task?.priority = priority }
     }
 
-    /// What a later attempt can go on from; of no use to anybody where the transfer is forgotten, or went on without it.
-    func keep(_ resumeData: Data?, attempt: Int) {
+    /// What a later attempt can go on from; of no use to anybody where the transfer is forgotten, or went on without
+    /// it.
+    func storeResumeData(_ resumeData: Data?, attempt: Int) {
         let useless = self.state.withLock { state -> Data? in
             guard state.attempt == attempt, !state.isForgotten else { return resumeData }
             state.resumeData = resumeData
@@ -239,7 +241,7 @@ final class RunningTransfer: Sendable {
         self.cancel(keepsResumeData: false)
         let resumeData = self.state.withLock { state in
             state.isForgotten = true
-            self.host.memory.release(state.content.count + self.order.heldBytes)
+            self.registry.memory.release(state.content.count + self.plan.bodyBytesInMemory)
             state.content = Data()
             state.timer?.cancel()
             return state.resumeData.take()
@@ -259,14 +261,14 @@ extension RunningTransfer {
             guard state.attempt == attempt, [.running, .suspended].contains(state.stage), state.reason == nil else {
                 return false
             }
-            let fits = state.content.count + data.count <= self.order.bodyLimit
-            guard fits, self.host.memory.reserve(data.count, limit: self.order.memoryLimit) else { return true }
+            let fits = state.content.count + data.count <= self.plan.bodyLimit
+            guard fits, self.registry.memory.reserve(data.count, limit: self.plan.memoryLimit) else { return true }
             state.content.append(data)
             return false
         }
         guard isFull else { return }
-        self.give(
-            up: attempt,
+        self.fail(
+            attempt: attempt,
             TransferFailure(
                 "content-too-large", "The content does not fit into memory; name a destination, and it goes to a file.")
         )
@@ -289,14 +291,14 @@ extension RunningTransfer {
 
     /// The file is taken away when this returns.
     func downloaded(_ location: URL, attempt: Int) {
-        guard let place = self.order.destination else { return }
+        guard let place = self.plan.destination else { return }
         self.update(attempt) { state in
             state.isSaving = true
             // Everything is there: only the disk may still take its time.
             state.timer?.cancel()
         }
-        do throws(FileRefusal) {
-            let draft = try place.draft()
+        do throws(FileError) {
+            let draft = try place.makeOutput()
             let source = draft.link(location.path) ? nil : try OpenFile(open(location.path, O_RDONLY | O_CLOEXEC))
             NIOThreadPool.singleton.submit { _ in self.save(draft, source, attempt) }
         } catch {
@@ -305,9 +307,9 @@ extension RunningTransfer {
     }
 
     private func save(_ draft: TransferOutput, _ source: OpenFile?, _ attempt: Int) {
-        do throws(FileRefusal) {
+        do throws(FileError) {
             if let source { try draft.copy(source) }
-            try draft.publish(overwrites: self.order.overwrites)
+            try draft.publish(overwrites: self.plan.overwrites)
             self.saved(nil, attempt)
         } catch {
             draft.discard()
@@ -315,7 +317,7 @@ extension RunningTransfer {
         }
     }
 
-    private func saved(_ refusal: FileRefusal?, _ attempt: Int) {
+    private func saved(_ refusal: FileError?, _ attempt: Int) {
         self.update(attempt) { state in
             state.isSaving = false
             if let refusal {
@@ -329,7 +331,7 @@ extension RunningTransfer {
         // Not under the lock: whoever lets go of a session ends its connections.
         let session = self.state.withLock { $0.attempt == attempt ? $0.session.take() : nil }
         session?.finishTasksAndInvalidate()
-        if let data = (error as? URLError)?.downloadTaskResumeData { self.keep(data, attempt: attempt) }
+        if let data = (error as? URLError)?.downloadTaskResumeData { self.storeResumeData(data, attempt: attempt) }
         self.update(attempt) { state in
             state.isTaskOver = true
             if let task = state.task { state.counts = Counts(task) }
@@ -345,13 +347,13 @@ extension RunningTransfer {
     private func end(_ state: inout State, error: (any Error)?) {
         state.timer?.cancel()
         state.timer = nil
-        state.endedAt = self.host.now
+        state.endedAt = self.registry.now
         let isCancelled = (error as? URLError)?.code == .cancelled && state.reason == nil
         state.failure = state.reason ?? (isCancelled ? nil : error.map { TransferFailure($0) })
         state.stage = isCancelled ? .cancelled : state.failure == nil ? .finished : .failed
-        self.tellEnd(state)
+        self.publishEnd(state)
         guard state.stage != .finished else { return }
-        self.host.memory.release(state.content.count)
+        self.registry.memory.release(state.content.count)
         state.content = Data()
     }
 }
@@ -367,19 +369,19 @@ extension RunningTransfer.Counts {
 
 extension RunningTransfer {
     /// As it is now.
-    func shown(_ anchor: TimeAnchor) -> Transfer {
+    func snapshot(_ anchor: TimeAnchor) -> Transfer {
         self.state.withLock { state in
             let counts = state.task.map { Counts($0) } ?? state.counts
-            let url = self.order.request.url?.absoluteString ?? ""
+            let url = self.plan.request.url?.absoluteString ?? ""
             var shown = Transfer(
-                id: "\(self.number)", kind: self.order.kind.rawValue, state: state.stage.rawValue,
-                method: self.order.request.httpMethod ?? "GET", url: url, priority: state.priority.decimal,
+                id: "\(self.number)", kind: self.plan.kind.rawValue, state: state.stage.rawValue,
+                method: self.plan.request.httpMethod ?? "GET", url: url, priority: state.priority.decimal,
                 createdAt: anchor.text(self.createdAt), attempt: state.attempt, sentBytes: counts.sent,
                 receivedBytes: counts.received, canResume: state.resumeData != nil)
             shown.currentUrl = counts.currentURL == url ? nil : counts.currentURL
-            if case .file(_, let path) = self.order.body { shown.file = path }
-            shown.destination = self.order.destination?.path
-            shown.credential = self.order.credential?.name
+            if case .file(_, let path) = self.plan.body { shown.file = path }
+            shown.destination = self.plan.destination?.path
+            shown.credential = self.plan.credential?.name
             shown.description = state.description
             shown.labels = state.labels.isEmpty ? nil : state.labels
             shown.startedAt = state.startedAt.map { anchor.text($0) }
@@ -390,9 +392,9 @@ extension RunningTransfer {
             shown.expectedWriteBytes = state.expectedToWrite
             shown.resumedAtBytes = state.resumedAt
             shown.progress = Self.progress(state, counts)
-            shown.contentBytes = Self.contentLength(state, self.order)
+            shown.contentBytes = Self.contentLength(state, self.plan)
             shown.response = counts.response.map { TransferResponse($0) }
-            shown.error = state.failure?.shown
+            shown.error = state.failure?.wireError
             shown.metrics = state.metrics.map { TransferMetrics($0) }
             return shown
         }
@@ -476,11 +478,11 @@ extension TimeInterval {
 /// What is told of a transfer to those who follow events.
 extension RunningTransfer {
     /// - Parameter attempt: from 1 up; 0 for one that ended before its first.
-    func tell(_ kind: GatewayEvent.Kind, _ attempt: Int, reason: String? = nil, detail: String? = nil) {
-        guard let journal = self.host.journal else { return }
+    func publish(_ kind: GatewayEvent.Kind, _ attempt: Int, reason: String? = nil, detail: String? = nil) {
+        guard let journal = self.registry.eventLog else { return }
         var event = GatewayEvent(kind)
         event.transfer = "\(self.number)"
-        event.url = self.order.request.url?.absoluteString
+        event.url = self.plan.request.url?.absoluteString
         event.count = attempt
         event.reason = reason
         event.detail = detail
@@ -488,11 +490,11 @@ extension RunningTransfer {
     }
 
     /// It is over: `finished`, `cancelled`, or the code of what went wrong.
-    func tellEnd(_ state: borrowing State) {
+    func publishEnd(_ state: borrowing State) {
         if let failure = state.failure {
-            self.tell(.transferFailed, state.attempt, reason: failure.code, detail: failure.detail)
+            self.publish(.transferFailed, state.attempt, reason: failure.code, detail: failure.detail)
         } else {
-            self.tell(.transferEnded, state.attempt, reason: state.stage.rawValue)
+            self.publish(.transferEnded, state.attempt, reason: state.stage.rawValue)
         }
     }
 }

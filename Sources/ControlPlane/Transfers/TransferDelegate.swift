@@ -8,7 +8,7 @@ import URLLoading
 /// Hears of one attempt of a transfer.
 final class TransferDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, @unchecked Sendable {
     private let transfer: RunningTransfer
-    private let order: TransferPlan
+    private let plan: TransferPlan
     private let attempt: Int
     /// Of a streamed body, until it was given.
     private let pipe: BodyPipe?
@@ -18,7 +18,7 @@ final class TransferDelegate: NSObject, URLSessionDataDelegate, URLSessionDownlo
 
     init(_ transfer: RunningTransfer, attempt: Int, pipe: BodyPipe?, targets: TransferTargets) {
         self.transfer = transfer
-        self.order = transfer.order
+        self.plan = transfer.plan
         self.attempt = attempt
         self.pipe = pipe
         self.targets = targets
@@ -31,9 +31,9 @@ final class TransferDelegate: NSObject, URLSessionDataDelegate, URLSessionDownlo
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
     ) {
-        guard self.order.followsRedirects else { return completionHandler(nil) }
+        guard self.plan.followsRedirects else { return completionHandler(nil) }
         if let url = request.url, let refusal = self.targets.refusal(of: url) {
-            self.transfer.give(up: self.attempt, TransferFailure(refusal.code, refusal.detail))
+            self.transfer.fail(attempt: self.attempt, TransferFailure(refusal.code, refusal.detail))
             return completionHandler(nil)
         }
         completionHandler(request)
@@ -46,10 +46,10 @@ final class TransferDelegate: NSObject, URLSessionDataDelegate, URLSessionDownlo
         let space = challenge.protectionSpace
         switch space.authenticationMethod {
         case NSURLAuthenticationMethodServerTrust:
-            guard self.order.trustsAnyone, let trust = space.serverTrust else { break }
+            guard self.plan.isInsecure, let trust = space.serverTrust else { break }
             return completionHandler(.useCredential, URLCredential(trust: trust))
         case NSURLAuthenticationMethodHTTPBasic, NSURLAuthenticationMethodHTTPDigest:
-            guard challenge.previousFailureCount == 0, !space.isProxy(), let credential = self.order.credential,
+            guard challenge.previousFailureCount == 0, !space.isProxy(), let credential = self.plan.credential,
                 credential.isFor(space.host), case .password(let user, let password) = credential.secret,
                 let text = try? TLSMaterial.text(of: password)
             else { break }
@@ -66,7 +66,7 @@ final class TransferDelegate: NSObject, URLSessionDataDelegate, URLSessionDownlo
         // What was brought is gone once it was sent.
         guard let pipe, !self.wasBodyGiven else { return completionHandler(nil) }
         self.wasBodyGiven = true
-        completionHandler(PipedStream(pipe))
+        completionHandler(PipeInputStream(pipe))
     }
 
     // MARK: What comes
@@ -160,5 +160,5 @@ struct TransferFailure: Error, Sendable {
         }
     }
 
-    var shown: TransferError { TransferError(code: self.code, detail: self.detail, retryable: self.isRetryable) }
+    var wireError: TransferError { TransferError(code: self.code, detail: self.detail, retryable: self.isRetryable) }
 }

@@ -16,15 +16,15 @@ final class TransferRegistry: Sendable {
 
     let memory = TransferMemory()
     let targets: TransferTargets
-    private let sessions = OpenSessions()
+    private let sessions = SessionTracker()
     /// Where is told what becomes of them.
-    let journal: EventLog?
+    let eventLog: EventLog?
     private let clock: @Sendable () -> MonotonicInstant
     private let state = Mutex(State())
 
     init(targets: TransferTargets, journal: EventLog? = nil, clock: @escaping @Sendable () -> MonotonicInstant) {
         self.targets = targets
-        self.journal = journal
+        self.eventLog = journal
         self.clock = clock
     }
 
@@ -34,7 +34,7 @@ final class TransferRegistry: Sendable {
 
     /// No transfer hears of another's cookies, credentials or kept answers.
     func session(for order: TransferPlan) -> URLSession {
-        guard order.isPlain else { return self.sessions.make(self.configuration(order.authorities)) }
+        guard order.canShareSession else { return self.sessions.make(self.configuration(order.authorities)) }
         return self.state.withLock { state in
             if let session = state.session { return session }
             let session = self.sessions.make(self.configuration())
@@ -44,7 +44,7 @@ final class TransferRegistry: Sendable {
     }
 
     /// Connections that are kept open may lead to where none may be opened any more.
-    func leaveConnections() {
+    func dropSharedSession() {
         let session = self.state.withLock { $0.session.take() }
         session?.finishTasksAndInvalidate()
     }
@@ -67,7 +67,7 @@ final class TransferRegistry: Sendable {
 
     /// - Throws: `ControlProblem` 429 where there are too many, or too much is in memory.
     func add(_ order: TransferPlan, settings: TransferSettings) throws(ControlProblem) -> RunningTransfer {
-        guard self.memory.reserve(order.heldBytes, limit: settings.maximumMemory) else {
+        guard self.memory.reserve(order.bodyBytesInMemory, limit: settings.maximumMemory) else {
             throw ControlProblem(429, "memory-full", "Other transfers hold as much in memory as may be.")
                 .retryable(after: 1)
         }
@@ -88,14 +88,14 @@ final class TransferRegistry: Sendable {
         }
         for one in removed { one.forget() }
         guard let transfer else {
-            self.memory.release(order.heldBytes)
+            self.memory.release(order.bodyBytesInMemory)
             throw Self.tooMany
         }
         return transfer
     }
 
     /// - Throws: `ControlProblem` 429 where no other may run.
-    func admitRestart(_ settings: TransferSettings) throws(ControlProblem) {
+    func checkCapacity(_ settings: TransferSettings) throws(ControlProblem) {
         let alive = self.all.filter { !$0.stage.isOver }.count
         guard alive < settings.maximumRunning else { throw Self.tooMany }
     }
@@ -130,7 +130,7 @@ final class TransferRegistry: Sendable {
         }
         for transfer in transfers { transfer.forget() }
         session?.invalidateAndCancel()
-        _ = await Waiting.forCall(within: patience) { self.sessions.whenNone($0) }
+        _ = await Waiting.forCallback(within: patience) { self.sessions.notifyWhenEmpty($0) }
     }
 }
 
@@ -153,7 +153,7 @@ final class TransferMemory: Sendable {
 }
 
 /// Counts the sessions that are not invalid yet: the delegate of each, so that whoever ends them can wait for the last.
-final class OpenSessions: NSObject, URLSessionDelegate, Sendable {
+final class SessionTracker: NSObject, URLSessionDelegate, Sendable {
     private struct State {
         var count = 0
         var waiting: [@Sendable () -> Void] = []
@@ -177,7 +177,7 @@ final class OpenSessions: NSObject, URLSessionDelegate, Sendable {
     }
 
     /// Calls `work` when none is left: their tasks are over then, and the files of those are gone.
-    func whenNone(_ work: @escaping @Sendable () -> Void) {
+    func notifyWhenEmpty(_ work: @escaping @Sendable () -> Void) {
         let isNone = self.state.withLock { state in
             if state.count > 0 { state.waiting.append(work) }
             return state.count == 0

@@ -12,12 +12,12 @@ import Synchronization
 struct TransfersResource: Sendable {
     /// Bytes of a request with a body in it; longer ones come from a file or as a stream.
     static let requestLimit = 32 << 20
-    static let standardLimit = 100
-    static let largestLimit = 1000
+    static let defaultLimit = 100
+    static let maximumLimit = 1000
 
     let context: ControlContext
 
-    var shelf: TransferRegistry { self.context.transfers }
+    var registry: TransferRegistry { self.context.transfers }
 
     var operations: [Operation] {
         let list = "/v1/transfers"
@@ -29,7 +29,7 @@ struct TransfersResource: Sendable {
             Operation("createTransfer", .post, list, .operate, bodyLimit: Self.requestLimit) {
                 try await self.create($0)
             },
-            Operation("getTransfer", .get, one, .read) { self.shown(try self.find($0)) },
+            Operation("getTransfer", .get, one, .read) { self.transferResponse(try self.find($0)) },
             Operation("changeTransfer", .patch, one, .operate) { try await self.change($0) },
             Operation("forgetTransfer", .delete, one, .operate) { try self.forget($0) },
             Operation("suspendTransfer", .post, one + ":suspend", .operate) { try self.suspend($0) },
@@ -48,30 +48,31 @@ struct TransfersResource: Sendable {
 
     func find(_ call: ControlCall) throws(ControlProblem) -> RunningTransfer {
         let name = call.parameters["id"] ?? ""
-        guard let transfer = self.shelf.find(name) else {
+        guard let transfer = self.registry.find(name) else {
             throw ControlProblem(
                 404, "unknown-transfer", "There is no transfer \(name.prefix(64)), or it made room for others.")
         }
         return transfer
     }
 
-    func shown(
+    func transferResponse(
         _ transfer: RunningTransfer, status: HTTPResponse.Status = .ok, headers: HTTPFields = [:]
     ) -> Response {
-        .json(JSONBody.encode(transfer.shown(self.context.anchor)), status: status, headers: headers)
+        .json(JSONBody.encode(transfer.snapshot(self.context.anchor)), status: status, headers: headers)
     }
 
     func list(_ call: ControlCall) throws(ControlProblem) -> Response {
-        let limit = try call.query.integer("limit", in: 1...Self.largestLimit) ?? Self.standardLimit
+        let limit = try call.query.integer("limit", in: 1...Self.maximumLimit) ?? Self.defaultLimit
         let start = try call.query.integer("cursor", in: 0...Int.max) ?? 0
         let states = try Self.words(call.query, "state", of: TransferStage.self)
         let kinds = try Self.words(call.query, "kind", of: TransferPlan.Kind.self)
         let labels = call.query.values("label").map { ConnectionFilter.Label($0) }
-        let found = self.shelf.all.filter { $0.number > UInt64(start) }.map { $0.shown(self.context.anchor) }.filter {
-            one in
-            (states.isEmpty || states.contains(one.state)) && (kinds.isEmpty || kinds.contains(one.kind))
-                && labels.allSatisfy { $0.isAmong(one.labels ?? [:]) }
-        }
+        let found = self.registry.all.filter { $0.number > UInt64(start) }.map { $0.snapshot(self.context.anchor) }
+            .filter {
+                one in
+                (states.isEmpty || states.contains(one.state)) && (kinds.isEmpty || kinds.contains(one.kind))
+                    && labels.allSatisfy { $0.matches(one.labels ?? [:]) }
+            }
         let items = Array(found.prefix(limit))
         let next = found.count > limit ? items.last.map { Self.path(call.query, cursor: $0.id) } : nil
         return .json(
@@ -100,35 +101,37 @@ struct TransfersResource: Sendable {
     // MARK: Making and forgetting
 
     func create(_ call: ControlCall) async throws -> Response {
-        try self.context.refuseWhileDraining()
+        try self.context.checkNotDraining()
         let settings = await self.context.configuration.snapshot.configuration.control.transfers
         let wanted = try await call.decode(TransferRequest.self)
-        let order = try TransferRequestReading(wanted: wanted, settings: settings, targets: self.shelf.targets).order()
-        let transfer = try self.shelf.add(order, settings: settings)
-        if order.startsAtOnce, !order.isStreamed {
+        let order = try TransferRequestParser(wanted: wanted, settings: settings, targets: self.registry.targets)
+            .parse()
+        let transfer = try self.registry.add(order, settings: settings)
+        if order.startsImmediately, !order.isStreamed {
             do throws(ControlProblem) {
                 try transfer.begin()
             } catch {
-                self.shelf.remove(transfer)
+                self.registry.remove(transfer)
                 throw error
             }
         }
-        if let seconds = call.waitPreference() { await Self.ended(transfer, within: .seconds(seconds)) }
-        return self.shown(transfer, status: .created, headers: [.location: "/v1/transfers/\(transfer.number)"])
+        if let seconds = call.waitPreference() { await Self.waitForEnd(of: transfer, within: .seconds(seconds)) }
+        return self.transferResponse(
+            transfer, status: .created, headers: [.location: "/v1/transfers/\(transfer.number)"])
     }
 
     func change(_ call: ControlCall) async throws -> Response {
         let transfer = try self.find(call)
         let patch = try await call.decode(ConnectionPatch.self)
         transfer.change(
-            description: try ClientRequestReading.description(patch.description),
-            priority: try ClientRequestReading.priority(patch.priority),
-            labels: try patch.labels.map { (labels) throws(ControlProblem) in try ClientRequestReading.labels(labels) })
-        return self.shown(transfer)
+            description: try OpenRequestParser.description(patch.description),
+            priority: try OpenRequestParser.priority(patch.priority),
+            labels: try patch.labels.map { (labels) throws(ControlProblem) in try OpenRequestParser.labels(labels) })
+        return self.transferResponse(transfer)
     }
 
     func forget(_ call: ControlCall) throws(ControlProblem) -> Response {
-        self.shelf.remove(try self.find(call))
+        self.registry.remove(try self.find(call))
         return .noContent
     }
 
@@ -144,7 +147,7 @@ struct TransfersResource: Sendable {
         guard transfer.suspend() || transfer.stage == .suspended else {
             throw self.conflict(transfer, "one that runs can be suspended")
         }
-        return self.shown(transfer)
+        return self.transferResponse(transfer)
     }
 
     func resume(_ call: ControlCall) throws(ControlProblem) -> Response {
@@ -153,7 +156,7 @@ struct TransfersResource: Sendable {
             throw self.conflict(transfer, "one that is suspended can be resumed; what is over is restarted")
         }
         try transfer.resume()
-        return self.shown(transfer)
+        return self.transferResponse(transfer)
     }
 
     /// Answers when it is over, or with 202 where that takes longer than the client waits.
@@ -164,16 +167,16 @@ struct TransfersResource: Sendable {
             throw self.conflict(transfer, "one that is not over can be cancelled")
         }
         transfer.cancel(keepsResumeData: wanted.keepResumeData ?? true)
-        let isOver = await Self.ended(transfer, within: .seconds(call.waitPreference() ?? 5))
-        return self.shown(transfer, status: isOver ? .ok : .accepted)
+        let isOver = await Self.waitForEnd(of: transfer, within: .seconds(call.waitPreference() ?? 5))
+        return self.transferResponse(transfer, status: isOver ? .ok : .accepted)
     }
 
     func restart(_ call: ControlCall) async throws -> Response {
-        try self.context.refuseWhileDraining()
+        try self.context.checkNotDraining()
         let transfer = try self.find(call)
         let wanted = try await call.decode(TransferRestart.self)
         guard transfer.stage.isOver else { throw self.conflict(transfer, "one that is over can be restarted") }
-        guard !transfer.order.isStreamed else {
+        guard !transfer.plan.isStreamed else {
             throw ControlProblem(409, "body-gone", "Its body came by a stream and is gone; make another transfer.")
         }
         let data = wanted.fromBeginning == true ? nil : transfer.state.withLock { $0.resumeData }
@@ -181,13 +184,13 @@ struct TransfersResource: Sendable {
             throw ControlProblem(
                 409, "no-resume-data", "There is nothing to go on from; {\"fromBeginning\": true} begins anew.")
         }
-        try self.shelf.admitRestart(await self.context.configuration.snapshot.configuration.control.transfers)
+        try self.registry.checkCapacity(await self.context.configuration.snapshot.configuration.control.transfers)
         try transfer.begin(resuming: data)
-        return self.shown(transfer)
+        return self.transferResponse(transfer)
     }
 
     @discardableResult
-    static func ended(_ transfer: RunningTransfer, within limit: Duration) async -> Bool {
+    static func waitForEnd(of transfer: RunningTransfer, within limit: Duration) async -> Bool {
         let clock = ContinuousClock()
         let deadline = clock.now.advanced(by: limit)
         var pause = Duration.milliseconds(1)
@@ -204,9 +207,9 @@ extension TransfersResource {
 
     /// Brings the body of a streamed transfer, as fast as the server takes it; answers when everything is on its way.
     func sendBody(_ call: ControlCall) async throws -> Response {
-        try self.context.refuseWhileDraining()
+        try self.context.checkNotDraining()
         let transfer = try self.find(call)
-        guard transfer.order.isStreamed else {
+        guard transfer.plan.isStreamed else {
             throw ControlProblem(409, "state-conflict", "The transfer was made with its body, or has none.")
         }
         let pipe = BodyPipe()
@@ -233,8 +236,8 @@ extension TransfersResource {
             pipe.fail()
             throw error
         }
-        await Self.ended(transfer, within: .seconds(call.waitPreference() ?? 5))
-        return self.shown(transfer, status: transfer.stage.isOver ? .ok : .accepted)
+        await Self.waitForEnd(of: transfer, within: .seconds(call.waitPreference() ?? 5))
+        return self.transferResponse(transfer, status: transfer.stage.isOver ? .ok : .accepted)
     }
 
     /// What was received: out of memory, or out of the destination. Never as what it says it is: nobody's browser is to
@@ -248,17 +251,17 @@ extension TransfersResource {
                 "The transfer is \(stage.rawValue); what it received is given once it is finished.")
             throw stage.isOver ? problem : problem.retryable(after: 1)
         }
-        guard let place = transfer.order.destination else {
+        guard let place = transfer.plan.destination else {
             let range = try ContentRange(call.request.headers[.range], length: Int64(content.count))
             let bytes = content[Int(range.start)..<Int(range.end)]
             return Response(
                 status: range.status, headers: range.headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
         }
         do {
-            let file = try place.opened()
+            let file = try place.openForReading()
             let range = try ContentRange(call.request.headers[.range], length: try file.length())
             return Response(status: range.status, headers: range.headers, body: Self.body(file, range))
-        } catch let refusal as FileRefusal {
+        } catch let refusal as FileError {
             throw ControlProblem(410, "file-gone", "\(place.path): \(refusal.description).")
         }
     }
@@ -269,7 +272,7 @@ extension TransfersResource {
             while offset < range.end {
                 let (start, count) = (offset, Int(min(Int64(Self.pieceSize), range.end - offset)))
                 let bytes = try await NIOThreadPool.singleton.runIfActive { try file.read(count, at: start) }
-                guard !bytes.isEmpty else { throw FileRefusal(EIO) }
+                guard !bytes.isEmpty else { throw FileError(EIO) }
                 try await writer.write(ByteBuffer(bytes: bytes))
                 offset += Int64(bytes.count)
             }

@@ -9,7 +9,7 @@ package struct Admission: Sendable {
     private let clientTableLimit: Int
     private var listeners: [String: ListenerAdmission] = [:]
     private var isDraining = false
-    private var answering = 0
+    private var refusing = 0
 
     /// - Parameter clientTableLimit: different clients counted for each listener, some 40 bytes each; beyond it
     ///   `.clientTableFull`.
@@ -100,13 +100,13 @@ package struct Admission: Sendable {
     ///
     /// - Returns: whether this one may wait to be answered; if so `endAnswer` follows. Others are reset at once.
     package mutating func beginAnswer() -> Bool {
-        guard self.answering < max(self.totalLimit / 16, 16) else { return false }
-        self.answering += 1
+        guard self.refusing < max(self.totalLimit / 16, 16) else { return false }
+        self.refusing += 1
         return true
     }
 
     package mutating func endAnswer() {
-        self.answering = max(self.answering - 1, 0)
+        self.refusing = max(self.refusing - 1, 0)
     }
 
     /// Connections open on one listener.
@@ -147,7 +147,7 @@ package enum AdmissionRefusal: String, CaseIterable, Sendable {
 /// One accepted connection's place among those that admission counts, given back once. It outlives the connection's way
 /// in, so that nothing else of that needs to.
 final class AdmissionPermit {
-    private enum Standing {
+    private enum State {
         case none
         /// Accepted; the client is still to say who it is.
         case arriving
@@ -159,7 +159,7 @@ final class AdmissionPermit {
     private let shared: GatewayShared
     private let listener: String
     private var client: IPAddress?
-    private var standing = Standing.none
+    private var state = State.none
 
     init(listener: String, shared: GatewayShared) {
         self.listener = listener
@@ -170,40 +170,40 @@ final class AdmissionPermit {
     func arrive() {
         let listener = self.listener
         self.shared.withAdmission { $0.beginArrival(listener: listener) }
-        self.standing = .arriving
+        self.state = .arriving
     }
 
     /// Asks admission for a place.
     /// - Returns: why there is none.
     func take(client: IPAddress?, at now: MonotonicInstant) -> AdmissionRefusal? {
         let listener = self.listener
-        let hadArrived = if case .arriving = self.standing { true } else { false }
+        let hadArrived = if case .arriving = self.state { true } else { false }
         let refusal = self.shared.withAdmission { admission in
             defer { if hadArrived { admission.endArrival(listener: listener) } }
             return admission.admit(listener: listener, client: client, at: now)
         }
-        self.standing = .none
+        self.state = .none
         self.client = client
-        if refusal == nil { self.standing = .admitted }
+        if refusal == nil { self.state = .admitted }
         return refusal
     }
 
     /// Asks for leave to tell a refused client so, which costs what an admitted one does.
     func takeAnswer() -> Bool {
         guard self.shared.withAdmission({ $0.beginAnswer() }) else { return false }
-        self.standing = .answering
+        self.state = .answering
         return true
     }
 
     func release() {
         let (listener, client) = (self.listener, self.client)
-        switch self.standing {
+        switch self.state {
         case .none: return
         case .arriving: self.shared.withAdmission { $0.endArrival(listener: listener) }
         case .admitted: self.shared.withAdmission { $0.release(listener: listener, client: client) }
         case .answering: self.shared.withAdmission { $0.endAnswer() }
         }
-        self.standing = .none
+        self.state = .none
     }
 }
 

@@ -25,7 +25,7 @@ final class HandshakeQueue {
     }
 
     func leave(_ identifier: UInt64) {
-        self.line.left(identifier)
+        self.line.removed(identifier)
         // Not now: the connection that leaves may have records in the buffer that all connections of the loop share.
         self.gateway.loop.inNextTurn(self)
         self.armTimer()
@@ -43,9 +43,9 @@ final class HandshakeQueue {
 
 extension HandshakeQueue: TimerTarget {
     func timerFired(_ timer: LoopTimer) {
-        while let overdue = self.line.overdue(at: self.gateway.loop.now) {
-            guard let connection = self.gateway.live[overdue] as? InboundConnection else {
-                self.leave(overdue)
+        while let expired = self.line.overdue(at: self.gateway.loop.now) {
+            guard let connection = self.gateway.live[expired] as? InboundConnection else {
+                self.leave(expired)
                 continue
             }
             connection.handshakeOverdue()
@@ -69,7 +69,7 @@ extension HandshakeQueue: TurnEndTarget {
 /// While others wait, a handshake has `patience` for its own; so silent clients cannot keep the others out for their whole
 /// `handshake-timeout`.
 package struct HandshakeQueueSettings: Sendable {
-    package static let patience = Duration.seconds(2)
+    package static let queuedTimeout = Duration.seconds(2)
 
     private var underWay: [UInt64: MonotonicInstant] = [:]
     /// In the order in which they began, among them some that are over.
@@ -101,7 +101,7 @@ package struct HandshakeQueueSettings: Sendable {
     }
 
     /// Its handshake is over, or the connection is. Safe to call again.
-    package mutating func left(_ identifier: UInt64) {
+    package mutating func removed(_ identifier: UInt64) {
         self.underWay[identifier] = nil
         self.waitingSet.remove(identifier)
         while let first = self.begun.first, self.underWay[first] == nil { self.begun.removeFirst() }
@@ -111,7 +111,7 @@ package struct HandshakeQueueSettings: Sendable {
     /// The next connection whose turn it is, if there is a place; its handshake begins `now`.
     package mutating func takeNext(limit: Int, at now: MonotonicInstant) -> UInt64? {
         guard self.underWay.count < max(1, limit), let next = self.waiting.first else { return nil }
-        self.left(next)
+        self.removed(next)
         self.begin(next, at: now)
         return next
     }
@@ -119,7 +119,7 @@ package struct HandshakeQueueSettings: Sendable {
     /// When the oldest handshake must be over because others wait; `nil` while none does.
     package var nextDeadline: MonotonicInstant? {
         guard !self.waitingSet.isEmpty, let oldest = self.begun.first else { return nil }
-        return self.underWay[oldest]?.advanced(by: Self.patience)
+        return self.underWay[oldest]?.advanced(by: Self.queuedTimeout)
     }
 
     /// A handshake that must be over; it is still in the line.

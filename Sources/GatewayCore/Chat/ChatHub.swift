@@ -44,7 +44,7 @@ package final class ChatHub: Sendable {
 
     /// Gives `messages` to all loops but `origin` on which the room has members.
     /// - Returns: those of the loops that are behind. Each calls `LoopRooms.caughtUp` when it is no more.
-    func carry(_ messages: [ChatMessage], to room: String, from origin: Int) -> [Int] {
+    func forward(_ messages: [ChatMessage], to room: String, from origin: Int) -> [Int] {
         let others = self.rooms.withLock { $0[room]?.keys.filter { $0 != origin } ?? [] }
         return others.filter { target in
             guard let channel = self.channel(from: origin, to: target) else { return false }
@@ -58,7 +58,7 @@ package final class ChatHub: Sendable {
     private func announce(from origin: Int, to target: Int) {
         let loop = self.loops[target]
         loop.execute {
-            if let floor = LoopRooms.current(on: loop) { return floor.messagesCame(from: origin) }
+            if let floor = LoopRooms.current(on: loop) { return floor.messagesArrived(from: origin) }
             // The gateway's part on that loop is gone, and its members with it.
             while self.take(from: origin, to: target, upTo: .max).hasMore {}
         }
@@ -69,7 +69,7 @@ package final class ChatHub: Sendable {
         guard let part = self.channel(from: origin, to: target)?.take(upTo: limit) else { return ChatChannel.Part() }
         if part.wakesSender {
             let loop = self.loops[origin]
-            loop.execute { LoopRooms.current(on: loop)?.caughtUp(target) }
+            loop.execute { LoopRooms.current(on: loop)?.drained(target) }
         }
         return part
     }

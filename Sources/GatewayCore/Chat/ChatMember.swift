@@ -35,7 +35,7 @@ final class ChatMember: WebSocketRelay {
         guard mark.endsMessage else { return }
         let message = ChatMessage(kind: mark.kind, bytes: self.unfinished)
         self.unfinished = []
-        self.floor.say(message, by: seat)
+        self.floor.publish(message, by: seat)
     }
 
     func peerClosed(_ code: CloseCode?, reason: [UInt8]) -> Bool {
@@ -47,7 +47,7 @@ final class ChatMember: WebSocketRelay {
         if let seat = self.seat { self.floor.outputProgressed(seat) }
     }
 
-    var heldBytes: Int {
+    var unconsumedBytes: Int {
         self.seat.map { $0.room.backlog(of: $0) } ?? 0
     }
 
@@ -68,7 +68,7 @@ extension ChatMember: ChatSubscriber {
     var takesMore: Bool { self.queuedBytes < Self.outputWatermark }
     var queuedBytes: Int { self.task?.queuedBytes ?? 0 }
 
-    func hear(_ message: ChatMessage) {
+    func deliver(_ message: ChatMessage) {
         guard let task = self.task else { return }
         message.bytes.withRawSpan { task.sendFrame(message.kind, startsMessage: true, endsMessage: true, $0) }
     }
@@ -77,7 +77,7 @@ extension ChatMember: ChatSubscriber {
         self.task?.awaitProgress()
     }
 
-    func fellBehind() {
+    func backlogExceeded() {
         self.leave()
         self.task?.close(.tryAgainLater, reason: Array("reading too slowly for this room".utf8))
     }
@@ -129,33 +129,33 @@ final class StreamChatMember: TransportConsumer {
         var offset = 0
         while let seat = self.seat, let task = self.task {
             // The rest is offered again when the room takes more, or in the next turn.
-            guard !seat.isHeld, !task.loop.budgetIsSpent else { return offset }
+            guard !seat.isPaused, !task.loop.budgetIsSpent else { return offset }
             let start = offset
             let step = self.toMessages.next(bytes.bytes, at: &offset)
             task.loop.spend(TurnBudget.frame + offset - start)
             switch step {
             case .exhausted: return offset
-            case .chunk(let range, let mark): self.say(bytes.bytes.extracting(range), mark)
-            case .made(let made, let mark): made.withRawSpan { self.say($0, mark) }
+            case .chunk(let range, let mark): self.publish(bytes.bytes.extracting(range), mark)
+            case .replacement(let made, let mark): made.withRawSpan { self.publish($0, mark) }
             case .violation: self.fail()
             }
         }
         return bytes.byteCount
     }
 
-    private func say(_ piece: RawSpan, _ mark: ChunkPosition) {
+    private func publish(_ piece: RawSpan, _ mark: ChunkPosition) {
         guard let seat = self.seat else { return }
         guard piece.byteCount <= self.messageLimit - self.unfinished.count else { return self.fail() }
         self.unfinished.append(piece)
         guard mark.endsMessage else { return }
         let message = ChatMessage(kind: mark.kind, bytes: self.unfinished)
         self.unfinished = []
-        self.floor.say(message, by: seat)
+        self.floor.publish(message, by: seat)
     }
 
     func inputClosed() {
         switch self.toMessages.finish() {
-        case .made(let made, let mark)?: made.withRawSpan { self.say($0, mark) }
+        case .replacement(let made, let mark)?: made.withRawSpan { self.publish($0, mark) }
         case .violation?: return self.fail()
         case .chunk?, .exhausted?, nil: break
         }
@@ -167,7 +167,7 @@ final class StreamChatMember: TransportConsumer {
         if let seat = self.seat { self.floor.outputProgressed(seat) }
     }
 
-    var heldBytes: Int {
+    var unconsumedBytes: Int {
         self.seat.map { $0.room.backlog(of: $0) } ?? 0
     }
 
@@ -194,13 +194,13 @@ extension StreamChatMember: ChatSubscriber {
     var takesMore: Bool { self.queuedBytes < ChatMember.outputWatermark }
     var queuedBytes: Int { self.task?.queuedBytes ?? 0 }
 
-    func hear(_ message: ChatMessage) {
+    func deliver(_ message: ChatMessage) {
         guard let task = self.task else { return }
         var made: [UInt8] = []
         let delivery = message.bytes.withRawSpan { self.toStream.take($0, .whole(message.kind), into: &made) }
         switch delivery {
-        case .unchanged: message.bytes.withRawSpan { task.gather($0) }
-        case .rewritten: made.withRawSpan { task.gather($0) }
+        case .unchanged: message.bytes.withRawSpan { task.enqueue($0) }
+        case .rewritten: made.withRawSpan { task.enqueue($0) }
         case .violation:
             // What another member said cannot be written in this framing: it is left out, and this member is not to
             // blame.
@@ -212,7 +212,7 @@ extension StreamChatMember: ChatSubscriber {
         self.task?.awaitProgress()
     }
 
-    func fellBehind() {
+    func backlogExceeded() {
         self.fail()
     }
 

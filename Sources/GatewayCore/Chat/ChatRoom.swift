@@ -9,11 +9,11 @@ protocol ChatSubscriber: AnyObject {
     /// Bytes that wait in the hearer's own output.
     var queuedBytes: Int { get }
     /// Somebody else said this.
-    func hear(_ message: ChatMessage)
+    func deliver(_ message: ChatMessage)
     /// Asks for `LoopRooms.outputProgressed`.
     func awaitProgress()
     /// More than `ChatRoom.backlogLimit` waits for this member. It must leave.
-    func fellBehind()
+    func backlogExceeded()
     /// The room takes no more messages for now. What the member has begun to say it may end.
     func pauseReading()
     func resumeReading()
@@ -38,7 +38,7 @@ final class ChatSubscription {
     /// Number of the message to be given next.
     fileprivate(set) var next: UInt64
     /// The member's reading is paused.
-    var isHeld = false
+    var isPaused = false
 
     fileprivate init(_ number: UInt64, in room: ChatRoom, _ hearer: any ChatSubscriber, next: UInt64) {
         self.number = number
@@ -81,7 +81,7 @@ final class ChatRoom {
     /// Its members are to be offered what was said.
     var isUnheard = false
     /// Loops that are behind with this room's messages.
-    var heldBy: Set<Int> = []
+    var blockedLoops: Set<Int> = []
     /// Messages of this loop's members that no other loop has been given.
     private var outgoing: [ChatMessage] = []
     private var log: Deque<Entry> = []
@@ -94,7 +94,7 @@ final class ChatRoom {
     /// Members that are not idle.
     private var pending = 0
     /// Length of `log` from which on a look for messages that everybody has is worth it.
-    private var trimsFrom = ChatRoom.shortLog
+    private var trimThreshold = ChatRoom.shortLog
     private static let shortLog = 64
 
     init(_ name: String, _ backlog: ChatBacklog) {
@@ -170,10 +170,10 @@ final class ChatRoom {
 
     /// Forgets what every member has been given.
     func trim() {
-        guard self.log.count >= self.trimsFrom else { return }
+        guard self.log.count >= self.trimThreshold else { return }
         let least = self.seats.values.reduce(self.first + UInt64(self.log.count)) { min($0, $1.next) }
         self.forget(Int(least - self.first))
-        self.trimsFrom = max(Self.shortLog, self.log.count * 2)
+        self.trimThreshold = max(Self.shortLog, self.log.count * 2)
     }
 
     private func forget(_ count: Int) {

@@ -3,9 +3,9 @@ import StreamTransport
 
 /// The rooms as one loop sees them: its own members.
 ///
-/// What is said is given to the members at the end of the event, to each all that waits for it at once. What the event's
-/// share of the turn (`TurnBudget`) does not suffice for follows in the next turns. As long as this loop, or another that
-/// the room has members on, is behind, those who say more are not read.
+/// What is said is given to the members at the end of the event, to each all that waits for it at once. What the
+/// event's share of the turn (`TurnBudget`) does not suffice for follows in the next turns. As long as this loop, or
+/// another that the room has members on, is behind, those who say more are not read.
 final class LoopRooms {
     /// To visit a member is to send to it: so many units of `TurnBudget`.
     private static let visitWork = 8192
@@ -25,16 +25,16 @@ final class LoopRooms {
     private var lastNumber: UInt64 = 0
 
     /// Rooms with messages that nobody has been offered.
-    private var unheard: [ChatRoom] = []
-    private var unheardCost = 0
+    private var pendingRooms: [ChatRoom] = []
+    private var pendingCost = 0
     /// Members with messages to be given.
     private var ready: Deque<ChatSubscription> = []
     /// Loops that handed messages over.
     private var arrivals: Deque<Int> = []
     /// Members whose reading is paused.
-    private var held: [ChatSubscription] = []
+    private var pausedMembers: [ChatSubscription] = []
     /// Rooms whose messages another loop is behind with, by loop.
-    private var heldRooms: [Int: [ChatRoom]] = [:]
+    private var blockedRooms: [Int: [ChatRoom]] = [:]
 
     /// Members wait for the next turn.
     private var isBehind = false
@@ -65,26 +65,28 @@ final class LoopRooms {
         room.remove(seat)
         if room.isEmpty { self.rooms[room.name] = nil }
         self.hub.left(room.name, onLoop: self.index)
-        if seat.isHeld {
-            seat.isHeld = false
+        if seat.isPaused {
+            seat.isPaused = false
             hearer.resumeReading()
         }
     }
 
     /// Gives a member's message to everyone else in its room. The member's reading is paused if the room is behind.
-    func say(_ message: ChatMessage, by seat: ChatSubscription) {
+    func publish(_ message: ChatMessage, by seat: ChatSubscription) {
         guard seat.hearer != nil else { return }
         let room = seat.room
         room.append(message, from: seat.number)
-        self.unheardCost += message.cost
-        self.note(room)
-        if self.isBehind || !room.heldBy.isEmpty || self.unheardCost >= Self.unheardLimit { self.hold(seat) }
+        self.pendingCost += message.cost
+        self.markPending(room)
+        if self.isBehind || !room.blockedLoops.isEmpty || self.pendingCost >= Self.unheardLimit {
+            self.pausePublisher(seat)
+        }
     }
 
-    private func hold(_ seat: ChatSubscription) {
-        guard !seat.isHeld else { return }
-        seat.isHeld = true
-        self.held.append(seat)
+    private func pausePublisher(_ seat: ChatSubscription) {
+        guard !seat.isPaused else { return }
+        seat.isPaused = true
+        self.pausedMembers.append(seat)
         seat.hearer?.pauseReading()
     }
 
@@ -92,47 +94,47 @@ final class LoopRooms {
     func outputProgressed(_ seat: ChatSubscription) {
         guard seat.state == .blocked, seat.hearer?.takesMore == true else { return }
         self.enqueue(seat)
-        self.workLater()
+        self.scheduleDelivery()
     }
 
     // MARK: Other loops
 
-    func messagesCame(from origin: Int) {
+    func messagesArrived(from origin: Int) {
         self.arrivals.append(origin)
-        self.workLater()
+        self.scheduleDelivery()
     }
 
     /// That loop has taken enough of what this one handed over.
-    func caughtUp(_ target: Int) {
-        for room in self.heldRooms.removeValue(forKey: target) ?? [] { room.heldBy.remove(target) }
+    func drained(_ target: Int) {
+        for room in self.blockedRooms.removeValue(forKey: target) ?? [] { room.blockedLoops.remove(target) }
         self.releaseHeld()
     }
 
-    private func carry(_ room: ChatRoom) {
+    private func forward(_ room: ChatRoom) {
         let messages = room.takeOutgoing()
         guard !messages.isEmpty else { return }
-        for target in self.hub.carry(messages, to: room.name, from: self.index)
-        where room.heldBy.insert(target).inserted {
-            self.heldRooms[target, default: []].append(room)
+        for target in self.hub.forward(messages, to: room.name, from: self.index)
+        where room.blockedLoops.insert(target).inserted {
+            self.blockedRooms[target, default: []].append(room)
         }
     }
 
     // MARK: Work
 
-    private func note(_ room: ChatRoom) {
-        if !room.isUnheard { self.unheard.append(room) }
+    private func markPending(_ room: ChatRoom) {
+        if !room.isUnheard { self.pendingRooms.append(room) }
         room.isUnheard = true
-        self.workLater()
+        self.scheduleDelivery()
     }
 
-    private func workLater() {
+    private func scheduleDelivery() {
         guard !self.awaitsTurnEnd else { return }
         self.awaitsTurnEnd = true
         self.loop.atTurnEnd(self)
     }
 
     private func work() {
-        self.offerUnheard()
+        self.deliverPending()
         var hadNoneReady = self.ready.isEmpty
         while !self.loop.budgetIsSpent {
             if let seat = self.ready.popFirst() {
@@ -146,23 +148,23 @@ final class LoopRooms {
         }
         self.isBehind = !self.ready.isEmpty
         if hadNoneReady { self.releaseHeld() }
-        if self.isBehind || !self.arrivals.isEmpty { self.workInNextTurn() }
+        if self.isBehind || !self.arrivals.isEmpty { self.scheduleForNextTurn() }
     }
 
-    private func workInNextTurn() {
+    private func scheduleForNextTurn() {
         guard !self.awaitsNextTurn else { return }
         self.awaitsNextTurn = true
         self.loop.inNextTurn(self)
     }
 
-    private func offerUnheard() {
-        guard !self.unheard.isEmpty else { return }
-        let rooms = self.unheard
-        self.unheard = []
-        self.unheardCost = 0
+    private func deliverPending() {
+        guard !self.pendingRooms.isEmpty else { return }
+        let rooms = self.pendingRooms
+        self.pendingRooms = []
+        self.pendingCost = 0
         for room in rooms {
             room.isUnheard = false
-            self.carry(room)
+            self.forward(room)
             self.offer(room)
         }
     }
@@ -177,7 +179,7 @@ final class LoopRooms {
             case .blocked: if room.isTooFarBehind(seat) { late.append(seat) }
             }
         }
-        for seat in late { seat.hearer?.fellBehind() }
+        for seat in late { seat.hearer?.backlogExceeded() }
         room.trim()
     }
 
@@ -198,14 +200,14 @@ final class LoopRooms {
             left -= 1
             guard entry.speaker != seat.number else { continue }
             self.loop.spend(TurnBudget.frame + entry.message.bytes.count)
-            hearer.hear(entry.message)
+            hearer.deliver(entry.message)
         }
         if seat.state == .ready { room.set(seat, .idle) }
     }
 
     private func block(_ seat: ChatSubscription, _ hearer: any ChatSubscriber) {
         seat.room.set(seat, .blocked)
-        if seat.room.isTooFarBehind(seat) { return hearer.fellBehind() }
+        if seat.room.isTooFarBehind(seat) { return hearer.backlogExceeded() }
         hearer.awaitProgress()
     }
 
@@ -224,15 +226,15 @@ final class LoopRooms {
 
     /// Reads on from those who had to wait, but for those whose room another loop is behind with.
     private func releaseHeld() {
-        guard !self.held.isEmpty, !self.isBehind else { return }
-        let seats = self.held
-        self.held = []
-        for seat in seats where seat.isHeld {
-            guard seat.room.heldBy.isEmpty else {
-                self.held.append(seat)
+        guard !self.pausedMembers.isEmpty, !self.isBehind else { return }
+        let seats = self.pausedMembers
+        self.pausedMembers = []
+        for seat in seats where seat.isPaused {
+            guard seat.room.blockedLoops.isEmpty else {
+                self.pausedMembers.append(seat)
                 continue
             }
-            seat.isHeld = false
+            seat.isPaused = false
             seat.hearer?.resumeReading()
         }
     }
@@ -244,7 +246,7 @@ final class LoopRooms {
         loop.local(LoopRoomsReference.self) { LoopRoomsReference() }.floor
     }
 
-    func settle() {
+    func resumePublishers() {
         self.loop.local(LoopRoomsReference.self) { LoopRoomsReference() }.floor = self
     }
 }
@@ -255,7 +257,7 @@ extension LoopRooms: TurnEndTarget {
         self.work()
     }
 
-    func nextTurnCame() {
+    func nextTurnBegan() {
         self.awaitsNextTurn = false
         self.work()
     }

@@ -33,7 +33,7 @@ final class ClientSession {
     }
 
     private func isOpen() {
-        self.gateway.stands(self, since: self.createdAt)
+        self.gateway.connectionOpened(self, since: self.createdAt)
         let opened = self.opened
         self.opened = nil
         opened?(.success(self.key))
@@ -42,14 +42,14 @@ final class ClientSession {
     // MARK: The end
 
     private func over(_ end: RequestedTask.End) {
-        let reason = self.termination ?? TerminationReason(end.party(.upstream), self.phase, end.cause)
+        let reason = self.termination ?? TerminationReason(end.terminatingParty(.upstream), self.phase, end.cause)
         self.gateway.ended(self, reason, detail: end.failure?.description)
         if let opened = self.opened {
             self.opened = nil
             let response = self.webSocket?.response
             opened(.failure(ClientFailure(self.key, failure: end.failure ?? .ended, response: response)))
         }
-        if let task = self.webSocket, task.unreadMessages > 0 { self.gateway.keepLeftover(self) }
+        if let task = self.webSocket, task.unreadMessages > 0 { self.gateway.keepUnread(self) }
     }
 
     private var phase: TerminationPhase { self.openedAt == nil ? .connecting : .relaying }
@@ -108,14 +108,14 @@ final class PendingOpening {
     private var isGivenUp = false
     private var isOver = false
 
-    func begun(_ connection: any RequestedConnection) {
+    func registered(_ connection: any RequestedConnection) {
         guard !self.isOver else { return }
         if self.isGivenUp { return connection.abandon(.operator, .stopped) }
         self.connection = connection
     }
 
     /// It stands, or never will.
-    func answered() {
+    func openingCompleted() {
         self.isOver = true
         self.connection = nil
     }
@@ -145,7 +145,7 @@ package struct ClientFailure: Error, Sendable {
 
 extension ClientHandshake {
     /// The request as it went out, but for the key, which was made of chance.
-    var shown: RequestHead {
+    var redacted: RequestHead {
         let text = String(decoding: self.rendered(nonce: []), as: UTF8.self)
         let lines = text.split(separator: "\r\n").dropFirst()
         let fields = lines.compactMap { line -> HTTPField? in

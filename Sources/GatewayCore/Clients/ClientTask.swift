@@ -85,8 +85,8 @@ struct RequestedTask {
         let cause: TerminationCause
 
         /// Whose end it is: of the connection on `side`, unless we lacked what it needs.
-        func party(_ side: TunnelSide) -> TerminationParty {
-            if case .cannotConnect(let fault) = self.failure, fault.isOwnLack {
+        func terminatingParty(_ side: TunnelSide) -> TerminationParty {
+            if case .cannotConnect(let fault) = self.failure, fault.isLocalResourceFailure {
                 .gateway
             } else {
                 TerminationParty(side)
@@ -143,7 +143,7 @@ struct RequestedTask {
     }
 
     /// The task has a new owner: nobody here hears of its end.
-    func handOver() {
+    func releaseOwnership() {
         switch self.link {
         case .stream(let task): task.forgetEndObservers()
         case .webSocket(let task): task.forgetEndObservers()
@@ -166,7 +166,7 @@ struct RequestedTask {
         report.url = self.url
         report.read(self.link)
         if let handshake = self.handshake, let response = self.webSocket?.response {
-            report.handshake = HandshakeMetadata(handshake.shown, response: response.shown)
+            report.handshake = HandshakeMetadata(handshake.redacted, response: response.shown)
         }
         return report
     }

@@ -14,7 +14,7 @@ final class ClientTunnel {
     private(set) var openedAt: MonotonicInstant?
     private var opened: ClientSession.Opened?
     /// Sides that do not stand yet.
-    private var missing = Set(TunnelSide.allCases)
+    private var pendingSides = Set(TunnelSide.allCases)
     /// Once both stand.
     private var tunnel: Tunnel?
     private var isOver = false
@@ -29,7 +29,7 @@ final class ClientTunnel {
         self.opened = opened
     }
 
-    private func half(_ side: TunnelSide) -> RequestedTask {
+    private func task(_ side: TunnelSide) -> RequestedTask {
         switch side {
         case .downstream: self.downstream
         case .upstream: self.upstream
@@ -39,35 +39,35 @@ final class ClientTunnel {
     /// Both at once: who waits for the two waits for the slower one.
     func start() {
         for side in TunnelSide.allCases where !self.isOver {
-            self.half(side).start {
-                self.stands(side)
+            self.task(side).start {
+                self.sideOpened(side)
             } ended: {
                 self.failed(side, $0)
             }
         }
     }
 
-    private func stands(_ side: TunnelSide) {
-        self.missing.remove(side)
-        guard self.missing.isEmpty, !self.isOver else { return }
+    private func sideOpened(_ side: TunnelSide) {
+        self.pendingSides.remove(side)
+        guard self.pendingSides.isEmpty, !self.isOver else { return }
         self.join()
     }
 
     private func join() {
-        for side in TunnelSide.allCases { self.half(side).handOver() }
+        for side in TunnelSide.allCases { self.task(side).releaseOwnership() }
         let tunnel = Tunnel(
             downstream: self.downstream.link, upstream: self.upstream.link, terms: self.terms, on: self.gateway.loop
         ) { reason in
-            self.conclude(reason)
+            self.finish(reason)
         }
         self.tunnel = tunnel
         self.openedAt = self.gateway.loop.now
-        self.gateway.stands(self, since: self.createdAt)
-        self.answer(.success(self.key))
+        self.gateway.connectionOpened(self, since: self.createdAt)
+        self.complete(.success(self.key))
         tunnel.start()
     }
 
-    private func answer(_ result: Result<ConnectionKey, ClientFailure>) {
+    private func complete(_ result: Result<ConnectionKey, ClientFailure>) {
         let opened = self.opened
         self.opened = nil
         opened?(result)
@@ -80,27 +80,28 @@ final class ClientTunnel {
         let detail = "\(side.rawValue): \(end.failure?.description ?? "the peer ended the connection")"
         // 1014 is the 502 of WebSocket.
         self.giveUp(
-            TerminationReason(end.party(side), .connecting, end.cause), CloseCode(rawValue: 1014), detail: detail
+            TerminationReason(end.terminatingParty(side), .connecting, end.cause), CloseCode(rawValue: 1014),
+            detail: detail
         )
-        let response = self.half(side).webSocket?.response
+        let response = self.task(side).webSocket?.response
         let key = ConnectionKey(self.identifier, side)
-        self.answer(.failure(ClientFailure(key, failure: end.failure ?? .ended, response: response)))
+        self.complete(.failure(ClientFailure(key, failure: end.failure ?? .ended, response: response)))
     }
 
     /// Before both stand.
     private func giveUp(_ reason: TerminationReason, _ code: CloseCode, detail: String? = nil) {
         guard !self.isOver, self.tunnel == nil else { return }
         self.isOver = true
-        for side in TunnelSide.allCases { self.half(side).giveUp(code) }
+        for side in TunnelSide.allCases { self.task(side).giveUp(code) }
         self.gateway.ended(self, reason, detail: detail)
     }
 
     private func giveUp(_ party: TerminationParty, _ cause: TerminationCause) {
         self.giveUp(TerminationReason(party, .connecting, cause), .goingAway)
-        self.answer(.failure(ClientFailure(self.key, failure: .cancelled, response: nil)))
+        self.complete(.failure(ClientFailure(self.key, failure: .cancelled, response: nil)))
     }
 
-    private func conclude(_ reason: TerminationReason) {
+    private func finish(_ reason: TerminationReason) {
         self.isOver = true
         self.gateway.ended(self, reason, detail: nil)
         self.tunnel = nil
@@ -127,7 +128,7 @@ extension ClientTunnel: RequestedConnection {
 
     /// Nobody but the tunnel uses its tasks.
     func link(_ side: TunnelSide) -> RelayEndpoint? {
-        self.tunnel == nil ? nil : self.half(side).link
+        self.tunnel == nil ? nil : self.task(side).link
     }
 
     func report(at now: MonotonicInstant, to reports: inout [ConnectionReport]) {
@@ -141,7 +142,7 @@ extension ClientTunnel: RequestedConnection {
 
     private func report(_ side: TunnelSide, at now: MonotonicInstant) -> ConnectionReport {
         let key = ConnectionKey(self.identifier, side)
-        var report = self.half(side).report(key, createdAt: self.createdAt, at: now)
+        var report = self.task(side).report(key, createdAt: self.createdAt, at: now)
         report.partner = ConnectionKey(self.identifier, side.other)
         return report
     }

@@ -4,7 +4,7 @@ import WebSocketProtocol
 
 /// A connection whose endpoint is the gateway itself: echo, or a chat room.
 final class EndpointSession {
-    let passport: ConnectionContext
+    let context: ConnectionContext
     private let ticket: AdmissionPermit
     private let route: RoutePlan
     private let gateway: LoopGateway
@@ -15,7 +15,7 @@ final class EndpointSession {
     private let timer: LoopTimer
 
     init(_ inbound: InboundConnection, route: RoutePlan, gateway: LoopGateway) {
-        self.passport = inbound.passport
+        self.context = inbound.context
         self.ticket = inbound.ticket
         self.timer = inbound.timer
         self.route = route
@@ -48,14 +48,14 @@ final class EndpointSession {
     }
 
     private func begun() {
-        self.gateway.opened(self, self.passport, isWebSocket: self.webSocket != nil)
+        self.gateway.opened(self, self.context, isWebSocket: self.webSocket != nil)
         self.armLife()
     }
 
     private func over(_ reason: TerminationReason?) {
         self.gateway.loop.disarm(self.timer)
         let clean = TerminationReason(.downstream, .relaying, .clean(closeCode: nil))
-        self.gateway.ended(self.passport, self.termination ?? reason ?? clean, downstream: self.record, upstream: nil)
+        self.gateway.ended(self.context, self.termination ?? reason ?? clean, downstream: self.record, upstream: nil)
         self.ticket.release()
         self.stream = nil
         self.webSocket = nil
@@ -69,11 +69,11 @@ final class EndpointSession {
 
     private func armLife() {
         let settings = self.route.configuration.tunnel
-        let active = self.record?.lastActivityAt ?? self.passport.acceptedAt
+        let active = self.record?.lastActivityAt ?? self.context.acceptedAt
         var next: MonotonicInstant?
         if let idle = settings.idleTimeout { next = active.advanced(by: idle) }
         if let age = settings.maximumAge {
-            let end = self.passport.acceptedAt.advanced(by: age)
+            let end = self.context.acceptedAt.advanced(by: age)
             next = next.map { min($0, end) } ?? end
         }
         guard let next else { return }
@@ -91,8 +91,8 @@ extension EndpointSession: TimerTarget {
     func timerFired(_ timer: LoopTimer) {
         let settings = self.route.configuration.tunnel
         let now = self.gateway.loop.now
-        let active = self.record?.lastActivityAt ?? self.passport.acceptedAt
-        if let age = settings.maximumAge, self.passport.acceptedAt.advanced(by: age) <= now {
+        let active = self.record?.lastActivityAt ?? self.context.acceptedAt
+        if let age = settings.maximumAge, self.context.acceptedAt.advanced(by: age) <= now {
             self.end(TerminationReason(.gateway, .relaying, .timeout(.maximumAge)), .goingAway, "maximum age")
         } else if let idle = settings.idleTimeout, active.advanced(by: idle) <= now {
             self.end(TerminationReason(.gateway, .relaying, .timeout(.idle)), .goingAway, "idle timeout")
@@ -103,8 +103,8 @@ extension EndpointSession: TimerTarget {
 }
 
 extension EndpointSession: LiveConnection {
-    var identifier: UInt64 { self.passport.identifier }
-    var routeName: String? { self.passport.route }
+    var identifier: UInt64 { self.context.identifier }
+    var routeName: String? { self.context.route }
 
     func link(_ side: TunnelSide) -> RelayEndpoint? {
         guard side == .downstream else { return nil }
@@ -114,7 +114,7 @@ extension EndpointSession: LiveConnection {
     func report(at now: MonotonicInstant, to reports: inout [ConnectionReport]) {
         let kind: ConnectionKind = self.stream == nil ? .webSocket : .stream
         // Filled where it is: it is large to be moved.
-        reports.append(self.passport.report(kind, stage: .open, at: now))
+        reports.append(self.context.report(kind, stage: .open, at: now))
         let place = reports.endIndex - 1
         if let link = self.link(.downstream) { reports[place].read(link) }
         reports[place].sendStalled = reports[place].receiveStalled

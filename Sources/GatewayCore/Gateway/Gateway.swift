@@ -100,7 +100,7 @@ package final class Gateway: Sendable {
         do throws(GatewayPlanError) {
             for listener in plan.listeners where !keptNames.contains(listener.configuration.name) {
                 try self.refuseTaken(listener.configuration, by: kept)
-                let joins = self.isHeld(listener.configuration.address, by: former?.listeners ?? [])
+                let joins = self.isBound(listener.configuration.address, by: former?.listeners ?? [])
                 opened.append((listener, try self.openSockets(listener.configuration, joins: joins)))
             }
             for listener in kept { try self.setMode(listener.configuration) }
@@ -119,12 +119,12 @@ package final class Gateway: Sendable {
         self.state.withLock { $0.plan = plan }
         await self.closeAll(of: former, but: plan)
         self.shared.withAdmission { $0.retire(allBut: configuration) }
-        self.shared.journal?.publish(GatewayEvent(.reloaded))
+        self.shared.eventLog?.publish(GatewayEvent(.reloaded))
     }
 
     /// Closes the listeners that are gone, and those whose name another has now.
     private func closeAll(of former: GatewayPlan?, but plan: GatewayPlan) async {
-        await self.onEachLoop { $0.closeDisplaced() }
+        await self.onEachLoop { $0.closeReplaced() }
         for old in former?.listeners ?? [] where plan.listener(named: old.configuration.name) == nil {
             await self.closeListener(old.configuration.name)
         }
@@ -134,11 +134,11 @@ package final class Gateway: Sendable {
     package func reloadFailed(_ detail: String) {
         var event = GatewayEvent(.reloadFailed)
         event.detail = String(detail.prefix(1024))
-        self.shared.journal?.publish(event)
+        self.shared.eventLog?.publish(event)
     }
 
     /// Where events go; `nil` without a control plane.
-    package var journal: EventLog? { self.shared.journal }
+    package var eventLog: EventLog? { self.shared.eventLog }
 
     /// The file of a Unix socket that stays open takes the permission bits that it is to have now.
     private func setMode(_ listener: ListenerConfiguration) throws(GatewayPlanError) {
@@ -248,7 +248,7 @@ package final class Gateway: Sendable {
     // MARK: Ending
 
     /// What `drain` is going to do, for the log.
-    package var drainNote: String {
+    package var drainDescription: String {
         let settings = self.drainSettings
         let count = self.shared.withAdmission { $0.connections }
         return """
@@ -268,8 +268,8 @@ package final class Gateway: Sendable {
     /// timeout. Returns when nothing is left.
     package func drain() async {
         let settings = self.drainSettings
-        self.shared.journal?.publish(GatewayEvent(.drainStarted))
-        defer { self.shared.journal?.publish(GatewayEvent(.drainEnded)) }
+        self.shared.eventLog?.publish(GatewayEvent(.drainStarted))
+        defer { self.shared.eventLog?.publish(GatewayEvent(.drainEnded)) }
         await withTaskGroup(of: Void.self) { group in
             for part in self.parts {
                 group.addTask {
@@ -314,7 +314,7 @@ extension Gateway {
 
     /// The numbers of all live connections, in rising order.
     /// - Parameter first: those below are left out.
-    package func liveNumbers(from first: UInt64 = 0) async -> [UInt64] {
+    package func liveIdentifiers(from first: UInt64 = 0) async -> [UInt64] {
         var numbers: [UInt64] = []
         for part in self.parts { numbers += await part.value.loop.perform { part.value.liveIdentifiers(from: first) } }
         return numbers.inRisingOrder
@@ -390,10 +390,10 @@ extension Gateway {
     }
 
     /// The messages of a connection that ended before all were received; `nil` if there are none.
-    package func leftover(_ key: ConnectionKey) async -> WebSocketTask? {
+    package func unreadSession(_ key: ConnectionKey) async -> WebSocketTask? {
         guard let part = self.part(of: key) else { return nil }
         return await part.value.loop.perform {
-            part.value.leftovers.first { $0.identifier == key.number }?.webSocket
+            part.value.unreadSessions.first { $0.identifier == key.number }?.webSocket
         }
     }
 }
@@ -426,11 +426,11 @@ extension Gateway {
             await withCheckedContinuation { continuation in
                 part.value.loop.execute {
                     let connection = begin(part.value) { result in
-                        watch.value.answered()
+                        watch.value.openingCompleted()
                         continuation.resume(returning: result)
                     }
                     named?(connection.key)
-                    watch.value.begun(connection)
+                    watch.value.registered(connection)
                 }
             }
         } onCancel: {
@@ -441,7 +441,7 @@ extension Gateway {
 
 extension Gateway {
     /// Whether one of `listeners`, which are open, takes connections at `address`.
-    func isHeld(_ address: ListenAddress, by listeners: [ListenerPlan]) -> Bool {
+    func isBound(_ address: ListenAddress, by listeners: [ListenerPlan]) -> Bool {
         let places = self.state.withLock { $0.places }
         return listeners.map(\.configuration).contains { listener in
             places[listener.name].map { address.overlaps(listener.address.picked($0.port ?? 0)) } ?? false
@@ -474,7 +474,7 @@ extension Gateway {
     }
 
     /// In their order; empty for an upstream that no route leads to.
-    package func standings(ofUpstream name: String) -> [EndpointSnapshot] {
+    package func endpointSnapshots(ofUpstream name: String) -> [EndpointSnapshot] {
         self.state.withLock { $0.plan }?.standings(ofUpstream: name, at: self.now) ?? []
     }
 }
@@ -504,7 +504,7 @@ extension Gateway {
         for part in self.parts {
             var rest = await part.value.loop.perform { part.value.liveIdentifiers(from: 0) }[...]
             let begun = figures
-            figures = await part.value.loop.perform { part.value.settled(begun) }
+            figures = await part.value.loop.perform { part.value.includingClosed(begun) }
             while !rest.isEmpty {
                 let turn = rest.prefix(Self.reportsPerTurn)
                 rest = rest.dropFirst(turn.count)
@@ -519,11 +519,11 @@ extension Gateway {
 
 extension LoopGateway {
     /// Adds what is over.
-    func settled(_ figures: GatewayMetrics) -> GatewayMetrics {
+    func includingClosed(_ figures: GatewayMetrics) -> GatewayMetrics {
         var figures = figures
-        for (route, sums) in self.totals.ended { figures.sums[route, default: TrafficMetrics()].add(sums) }
+        for (route, sums) in self.totals.ended { figures.traffic[route, default: TrafficMetrics()].add(sums) }
         figures.handshakes.add(self.totals.handshakes)
-        figures.lives.add(self.totals.lives)
+        figures.lifetimes.add(self.totals.lives)
         let tally = LoopTaskMetrics.shared(on: self.loop)
         figures.messageSizes.add(tally.messageSizes)
         figures.roundTrips.add(tally.roundTrips)
@@ -546,7 +546,7 @@ extension LoopGateway {
                 figures.live[group, default: 0] += 1
                 figures.stalled += report.isStalled ? 1 : 0
                 figures.queuedBytes += report.queuedSendBytes + report.queuedReceiveBytes
-                if let record = report.record { figures.sums[route, default: TrafficMetrics()].add(record) }
+                if let record = report.record { figures.traffic[route, default: TrafficMetrics()].add(record) }
             }
         }
         return figures

@@ -123,7 +123,7 @@ package final class ListenerPlan: Sendable {
     /// the request.
     /// - Parameter isSecure: whether the request came through TLS.
     func find(_ head: RequestHead, isSecure: Bool) throws(HandshakeRefusal) -> MatchedRequest {
-        let host = head.fields.only("Host")
+        let host = head.fields.single("Host")
         guard host.occursOnce || head.version != .http11 else {
             throw HandshakeRefusal(status: 400, explanation: "Send exactly one Host field.")
         }
@@ -159,7 +159,7 @@ package final class RoutePlan: Sendable {
         self.origins = OriginRules(of: configuration)
         self.deflate = configuration.tunnel.compression.map { policy in
             DeflatePolicy(
-                keepsOwnContext: policy.keepsContext, letsPeerKeepContext: policy.keepsContext,
+                ownContextTakeover: policy.keepsContext, peerContextTakeover: policy.keepsContext,
                 ownWindowBits: policy.windowBits, level: policy.level, minimumSize: policy.minimumSize)
         }
     }

@@ -11,7 +11,7 @@ package final class GatewayShared: Sendable {
     /// Whether opening handshakes are kept for the REST interface.
     package let keepsHandshakes: Bool
     /// Where events go; `nil` where nobody could ever ask for them.
-    package let journal: EventLog?
+    package let eventLog: EventLog?
     /// Of the process; `nil` where connections have no memory that could be returned, as in simulations.
     let memory: MemoryReturn?
     private let admission: Mutex<Admission>
@@ -26,7 +26,7 @@ package final class GatewayShared: Sendable {
         self.admission = Mutex(admission)
         self.closedLimit = closedLimit
         self.keepsHandshakes = keepsHandshakes
-        self.journal = journal
+        self.eventLog = journal
     }
 
     var loopCount: Int { self.hub.loopCount }

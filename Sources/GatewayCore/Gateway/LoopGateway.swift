@@ -10,7 +10,7 @@ package final class LoopGateway {
     let floor: LoopRooms
     private var listeners: [String: LoopListener] = [:]
     /// Listeners whose name a new one has taken; they accept until the reload is complete.
-    private var displaced: [String: LoopListener] = [:]
+    private var replacedListeners: [String: LoopListener] = [:]
     /// Of listeners that have TLS handshakes under way.
     var handshakeQueues: [String: HandshakeQueue] = [:]
     private(set) var live: [UInt64: any LiveConnection] = [:]
@@ -28,19 +28,19 @@ package final class LoopGateway {
     /// Opening handshakes of those that have one, where somebody may ask for them.
     var handshakes: [UInt64: HandshakeMetadata] = [:]
     /// Connections that ended with messages nobody has received yet, the oldest first.
-    var leftovers: [ClientSession] = []
+    var unreadSessions: [ClientSession] = []
 
     package init(loop: Loop, index: Int, shared: GatewayShared) {
         self.loop = loop
         self.index = index
         self.shared = shared
         self.floor = LoopRooms(hub: shared.hub, loop: loop, loopIndex: index)
-        if shared.journal != nil {
+        if shared.eventLog != nil {
             LoopTaskMetrics.shared(on: loop).keepsRoundTrips = true
-            AddedLatency.shared(on: loop).isWanted = true
+            AddedLatency.shared(on: loop).isEnabled = true
         }
         self.closed = ClosedConnections(limit: shared.closedLimit(onLoop: index))
-        self.floor.settle()
+        self.floor.resumePublishers()
     }
 
     // MARK: Listeners
@@ -53,7 +53,7 @@ package final class LoopGateway {
         _ = self.loop.system.apply(plan.configuration.keepAlive.socketOptions, to: descriptor)
         place.socket = try SocketListener(adopting: descriptor, on: self.loop, owner: place)
         if let former = self.listeners.updateValue(place, forKey: plan.configuration.name) {
-            self.displaced[plan.configuration.name] = former
+            self.replacedListeners[plan.configuration.name] = former
         }
     }
 
@@ -62,12 +62,12 @@ package final class LoopGateway {
         let name = plan.configuration.name
         guard let place = self.listeners[name], place.plan === plan else { return }
         self.close(place)
-        self.listeners[name] = self.displaced.removeValue(forKey: name)
+        self.listeners[name] = self.replacedListeners.removeValue(forKey: name)
     }
 
-    func closeDisplaced() {
-        for (_, place) in self.displaced.sorted(by: { $0.key < $1.key }) { self.close(place) }
-        self.displaced = [:]
+    func closeReplaced() {
+        for (_, place) in self.replacedListeners.sorted(by: { $0.key < $1.key }) { self.close(place) }
+        self.replacedListeners = [:]
     }
 
     /// New connections of this listener follow `plan`; those that are there keep the one they came under.
@@ -108,7 +108,7 @@ package final class LoopGateway {
     }
 
     /// Of the connections of one route, the most bytes that one holds back for want of a reader.
-    package func mostQueuedBytes(onRoute name: String) -> Int {
+    package func largestQueue(onRoute name: String) -> Int {
         self.live.values.reduce(0) { $1.routeName == name ? max($0, $1.queuedBytes) : $0 }
     }
 
@@ -179,7 +179,7 @@ package final class LoopGateway {
     /// Stops listening. `whenEmpty` is called when the last connection is over; at once if none is there.
     func beginDrain(whenEmpty: @escaping () -> Void) {
         self.isDraining = true
-        self.closeDisplaced()
+        self.closeReplaced()
         for name in self.listeners.keys.sorted() { self.closeListener(name) }
         guard !self.live.isEmpty else { return whenEmpty() }
         self.whenEmpty = whenEmpty
@@ -197,7 +197,7 @@ package final class LoopGateway {
 
 extension LoopGateway: TimerTarget {
     package func timerFired(_ timer: LoopTimer) {
-        self.shared.memory?.look(at: self.loop.now)
+        self.shared.memory?.checkMemory(at: self.loop.now)
         self.looksForMemory = !self.live.isEmpty
         guard self.looksForMemory else { return }
         self.loop.arm(self.memoryTimer, after: MemoryReturn.interval, target: self)
@@ -236,7 +236,7 @@ extension LoopGateway {
         self.shared.log.opened(passport)
         self.totals.handshakes.add(passport.acceptedAt.duration(to: self.loop.now))
         self.replace(connection)
-        guard let journal = self.shared.journal else { return }
+        guard let journal = self.shared.eventLog else { return }
         if isWebSocket {
             var event = GatewayEvent(.upgraded, of: passport)
             event.reason = "websocket"
@@ -255,8 +255,8 @@ extension LoopGateway {
             passport, reason, detail: detail, downstream: downstream, upstream: upstream, at: self.loop.now)
         for record in [downstream, upstream].compactMap(\.self) { self.totals.end(record, route: passport.route) }
         if let opened = downstream?.openedAt { self.totals.lives.add(opened.duration(to: self.loop.now)) }
-        let event = self.shared.journal.map { _ in GatewayEvent(.closed, of: passport) }
-        self.remember(passport.identifier, reason, detail: detail, event)
+        let event = self.shared.eventLog.map { _ in GatewayEvent(.closed, of: passport) }
+        self.recordClosing(passport.identifier, reason, detail: detail, event)
         self.remove(passport.identifier)
     }
 }
@@ -276,7 +276,7 @@ extension GatewayEvent {
 /// What is opened by command, on its loop.
 extension LoopGateway {
     /// Sessions that ended with messages unread and are kept for who still wants them; the oldest makes room.
-    static let leftoverLimit = 32
+    static let unreadSessionLimit = 32
 
     /// - Returns: what it is until it ends; `opened` may have been called already.
     func open(_ order: ClientConnectionRequest, _ opened: @escaping ClientSession.Opened) -> any RequestedConnection {
@@ -284,7 +284,7 @@ extension LoopGateway {
         self.add(session)
         self.keep(order.labels, of: session.key)
         session.start()
-        return self.begun(session)
+        return self.registered(session)
     }
 
     /// Opens both sides of a tunnel, and joins them.
@@ -293,23 +293,23 @@ extension LoopGateway {
         self.add(tunnel)
         for side in TunnelSide.allCases { self.keep(order[side].labels, of: ConnectionKey(tunnel.identifier, side)) }
         tunnel.start()
-        return self.begun(tunnel)
+        return self.registered(tunnel)
     }
 
     private func keep(_ labels: [String: String], of key: ConnectionKey) {
         if !labels.isEmpty { self.labels[key] = labels }
     }
 
-    private func begun(_ connection: some RequestedConnection) -> any RequestedConnection {
+    private func registered(_ connection: some RequestedConnection) -> any RequestedConnection {
         if self.isDraining, self.live[connection.identifier] != nil { connection.drain() }
         return connection
     }
 
     /// Payload may flow.
-    func stands(_ connection: any RequestedConnection, since beginning: MonotonicInstant) {
+    func connectionOpened(_ connection: any RequestedConnection, since beginning: MonotonicInstant) {
         self.shared.log.opened(connection.key, url: connection.url, upstream: connection.upstreamURL)
         self.totals.handshakes.add(beginning.duration(to: self.loop.now))
-        self.shared.journal?.publish(GatewayEvent(.opened, of: connection))
+        self.shared.eventLog?.publish(GatewayEvent(.opened, of: connection))
     }
 
     /// The last word on what was opened by command.
@@ -319,16 +319,16 @@ extension LoopGateway {
             connection.key, url: connection.url, upstream: connection.upstreamURL, reason, detail: detail)
         for record in connection.records { self.totals.end(record, route: nil) }
         if let opened = connection.openedAt { self.totals.lives.add(opened.duration(to: self.loop.now)) }
-        let event = self.shared.journal.map { _ in GatewayEvent(.closed, of: connection) }
-        self.remember(connection.identifier, reason, detail: detail, event)
+        let event = self.shared.eventLog.map { _ in GatewayEvent(.closed, of: connection) }
+        self.recordClosing(connection.identifier, reason, detail: detail, event)
         self.remove(connection.identifier)
     }
 
-    func keepLeftover(_ session: ClientSession) {
+    func keepUnread(_ session: ClientSession) {
         guard self.closed.limit > 0 else { return }
-        self.leftovers.removeAll { ($0.webSocket?.unreadMessages ?? 0) == 0 }
-        if self.leftovers.count >= Self.leftoverLimit { self.leftovers.removeFirst() }
-        self.leftovers.append(session)
+        self.unreadSessions.removeAll { ($0.webSocket?.unreadMessages ?? 0) == 0 }
+        if self.unreadSessions.count >= Self.unreadSessionLimit { self.unreadSessions.removeFirst() }
+        self.unreadSessions.append(session)
     }
 }
 
@@ -391,7 +391,7 @@ extension LoopGateway {
     }
 
     /// Keeps what is known of a connection that ends now, and publishes `event` with it.
-    func remember(_ identifier: UInt64, _ reason: TerminationReason, detail: String?, _ event: GatewayEvent?) {
+    func recordClosing(_ identifier: UInt64, _ reason: TerminationReason, detail: String?, _ event: GatewayEvent?) {
         guard self.closed.limit > 0 || event != nil else { return }
         var event = event
         for var report in self.reports(of: [identifier]) {
@@ -403,6 +403,6 @@ extension LoopGateway {
         guard var event else { return }
         event.reason = reason.description
         event.detail = detail
-        self.shared.journal?.publish(event)
+        self.shared.eventLog?.publish(event)
     }
 }

@@ -11,7 +11,7 @@ final class MemoryReturn: Sendable {
     private static let threshold = 16 << 20
 
     private struct State {
-        var nextLook = MonotonicInstant(nanoseconds: .min)
+        var nextCheck = MonotonicInstant(nanoseconds: .min)
         /// What the last look could not return, as single blocks in use hold their pages.
         var unreturnable = 0
     }
@@ -19,10 +19,10 @@ final class MemoryReturn: Sendable {
     private let state = Mutex(State())
 
     /// From any loop; only one of several calls within `interval` does anything.
-    func look(at now: MonotonicInstant) {
+    func checkMemory(at now: MonotonicInstant) {
         let isDue = self.state.withLock { state in
-            guard now >= state.nextLook else { return false }
-            state.nextLook = now.advanced(by: Self.interval)
+            guard now >= state.nextCheck else { return false }
+            state.nextCheck = now.advanced(by: Self.interval)
             return true
         }
         guard isDue else { return }

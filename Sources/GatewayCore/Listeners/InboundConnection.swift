@@ -10,18 +10,18 @@ final class InboundConnection {
     enum Phase {
         case proxyHeader
         /// Plain or TLS, by the first byte.
-        case sniffing
+        case detectingTLS
         case securing
         case request
         /// Someone else owns the transport, or it is ending.
         case done
     }
 
-    private(set) var passport: ConnectionContext
+    private(set) var context: ConnectionContext
     let plan: ListenerPlan
     let gateway: LoopGateway
     private(set) var transport: any Transport
-    private var phase = Phase.sniffing
+    private var phase = Phase.detectingTLS
     /// Of the phase `request`; apart from it, so that it is changed in place.
     private var parser: RequestParser?
     private var isSecure = false
@@ -33,7 +33,7 @@ final class InboundConnection {
     let timer = LoopTimer()
 
     init(_ passport: ConnectionContext, plan: ListenerPlan, transport: any Transport, gateway: LoopGateway) {
-        self.passport = passport
+        self.context = passport
         self.plan = plan
         self.transport = transport
         self.gateway = gateway
@@ -54,23 +54,23 @@ final class InboundConnection {
         } else if self.plan.configuration.proxyProtocol.mode == .require {
             self.end(TerminationReason(.downstream, .proxyProtocol, .proxyHeader), reset: true)
         } else {
-            self.clientKnown()
+            self.clientAddressKnown()
         }
     }
 
     private var readsProxyHeader: Bool {
         let acceptance = self.plan.configuration.proxyProtocol
         guard acceptance.mode != .off else { return false }
-        return TrustedPeers(acceptance.trusted).contains(self.passport.peer)
+        return TrustedPeers(acceptance.trusted).contains(self.context.peer)
     }
 
     /// The client is known by its address: admission can judge.
-    private func clientKnown() {
-        let client = self.passport.client.ipAddress
+    private func clientAddressKnown() {
+        let client = self.context.client.ipAddress
         self.refusal = self.ticket.take(client: client, at: self.loop.now)
         if let refusal = self.refusal {
             self.gateway.shared.counters.count(refusal.rawValue)
-            self.gateway.shared.journal?.limitHit(refusal.rawValue, listener: self.passport.listener)
+            self.gateway.shared.eventLog?.limitHit(refusal.rawValue, listener: self.context.listener)
             guard self.plan.configuration.kind.speaksWebSocket, self.ticket.takeAnswer() else {
                 return self.end(TerminationReason(.gateway, .accepting, .refusedAdmission(refusal)), reset: true)
             }
@@ -83,14 +83,14 @@ final class InboundConnection {
     }
 
     private func sniff() {
-        self.phase = .sniffing
+        self.phase = .detectingTLS
         self.transport.resumeReading()
     }
 
     private func secure() {
         self.phase = .securing
-        let queue = self.gateway.handshakeQueue(of: self.passport.listener)
-        if queue.enter(self.passport.identifier, limit: self.plan.configuration.limits.maximumHandshakes) {
+        let queue = self.gateway.handshakeQueue(of: self.context.listener)
+        if queue.enter(self.context.identifier, limit: self.plan.configuration.limits.maximumHandshakes) {
             self.beginHandshake()
         }
     }
@@ -124,7 +124,7 @@ final class InboundConnection {
     }
 
     private func leaveHandshakeQueue() {
-        self.gateway.handshakeQueues[self.passport.listener]?.leave(self.passport.identifier)
+        self.gateway.handshakeQueues[self.context.listener]?.leave(self.context.identifier)
     }
 
     /// What is inside, with or without TLS around it.
@@ -145,7 +145,7 @@ final class InboundConnection {
 
     /// The transport gets a new owner; the deadline of these steps no longer matters.
     private func handOver(to route: RoutePlan) {
-        self.passport.route = route.configuration.name
+        self.context.route = route.configuration.name
         self.phase = .done
         self.loop.disarm(self.timer)
         self.transport.pauseReading()
@@ -156,7 +156,7 @@ final class InboundConnection {
     private func readRequest(_ bytes: RawSpan) -> Int {
         var used = 0
         do throws(HeadViolation) {
-            if let head = try self.parser?.parse(bytes, consumed: &used) { self.answer(head) }
+            if let head = try self.parser?.parse(bytes, consumed: &used) { self.respond(head) }
         } catch {
             self.refuse(HandshakeRefusal(status: error.status, explanation: error.explanation))
             return bytes.byteCount
@@ -164,7 +164,7 @@ final class InboundConnection {
         return used
     }
 
-    private func answer(_ head: RequestHead) {
+    private func respond(_ head: RequestHead) {
         if let refusal = self.refusal {
             return self.refuse(refusal.handshakeRefusal, as: .refusedAdmission(refusal))
         }
@@ -195,7 +195,7 @@ final class InboundConnection {
     private var phaseName: TerminationPhase {
         switch self.phase {
         case .proxyHeader: .proxyProtocol
-        case .sniffing, .securing: .tls
+        case .detectingTLS, .securing: .tls
         case .request, .done: .openingHandshake
         }
     }
@@ -212,7 +212,7 @@ final class InboundConnection {
         self.securing = nil
         self.transport.consumer = nil
         if reset { self.transport.reset() } else { self.transport.close(linger: .seconds(2)) }
-        self.gateway.ended(self.passport, reason, detail: detail, downstream: nil, upstream: nil)
+        self.gateway.ended(self.context, reason, detail: detail, downstream: nil, upstream: nil)
         self.ticket.release()
         if wasSecuring { self.leaveHandshakeQueue() }
     }
@@ -222,14 +222,14 @@ extension InboundConnection: TransportConsumer {
     func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
         switch self.phase {
         case .proxyHeader: return self.readProxyHeader(bytes.bytes)
-        case .sniffing: return self.sniffed(bytes.bytes)
+        case .detectingTLS: return self.protocolDetected(bytes.bytes)
         case .request: return self.readRequest(bytes.bytes)
         case .securing: return 0
         case .done: return self.isEnding ? bytes.byteCount : 0
         }
     }
 
-    private func sniffed(_ bytes: RawSpan) -> Int {
+    private func protocolDetected(_ bytes: RawSpan) -> Int {
         self.transport.pauseReading()
         // A TLS record of a handshake begins with 22 (RFC 8446 §5.1); no HTTP method, and no sensible stream protocol,
         // does.
@@ -244,14 +244,14 @@ extension InboundConnection: TransportConsumer {
         case .header(let header, let length):
             self.transport.pauseReading()
             if case .proxied(let source, let destination) = header {
-                self.passport.client = source
-                self.passport.destination = destination
+                self.context.client = source
+                self.context.destination = destination
             }
-            self.clientKnown()
+            self.clientAddressKnown()
             return length
         case .absent where self.plan.configuration.proxyProtocol.mode == .accept:
             self.transport.pauseReading()
-            self.clientKnown()
+            self.clientAddressKnown()
             return 0
         case .absent, .violation:
             self.end(TerminationReason(.downstream, .proxyProtocol, .proxyHeader), reset: true)
@@ -282,13 +282,13 @@ extension InboundConnection: TimerTarget {
 }
 
 extension InboundConnection: LiveConnection {
-    var identifier: UInt64 { self.passport.identifier }
-    var routeName: String? { self.passport.route }
+    var identifier: UInt64 { self.context.identifier }
+    var routeName: String? { self.context.route }
     /// Nothing goes anywhere before its route is known.
     var queuedBytes: Int { 0 }
 
     func report(at now: MonotonicInstant, to reports: inout [ConnectionReport]) {
-        reports.append(self.passport.report(self.plan.configuration.kind.connectionKind, stage: .opening, at: now))
+        reports.append(self.context.report(self.plan.configuration.kind.connectionKind, stage: .opening, at: now))
     }
 
     func drain() {

@@ -195,7 +195,7 @@ package struct HandshakeMetadata: Sendable, Hashable {
     }
 
     /// What the client asked, and what the server answered.
-    package var heads: (request: Head, response: Head) {
+    package var messageHeads: (request: Head, response: Head) {
         let lines = self.text.split(separator: 0x0A, omittingEmptySubsequences: false).map { line in
             line.last == 0x0D ? line.dropLast() : line
         }

@@ -26,9 +26,9 @@ package struct GatewayMetrics: Sendable {
     package var stalled = 0
     package var queuedBytes = 0
     /// By route: of what lives and what is over.
-    package var sums: [String: TrafficMetrics] = [:]
+    package var traffic: [String: TrafficMetrics] = [:]
     package var handshakes = Distribution()
-    package var lives = Distribution()
+    package var lifetimes = Distribution()
     package var messageSizes = Distribution()
     package var roundTrips = Distribution()
     /// Of one relayed read in 64.
@@ -40,14 +40,14 @@ package struct GatewayMetrics: Sendable {
     /// The same with at most `routeLimit` routes: what is beyond counts together, as `other`.
     /// - Parameter configured: told apart before all others, in this order; others follow by name.
     package func bounded(preferring configured: [String]) -> GatewayMetrics {
-        let names = Set(self.sums.keys).union(self.live.keys.map(\.route))
+        let names = Set(self.traffic.keys).union(self.live.keys.map(\.route))
         guard names.count > Self.routeLimit else { return self }
         let known = ([""] + configured).filter(names.contains)
         let kept = Set((known + names.subtracting(known).sorted()).prefix(Self.routeLimit))
         var bounded = self
-        bounded.sums = [:]
-        for (route, sums) in self.sums {
-            bounded.sums[kept.contains(route) ? route : "other", default: TrafficMetrics()].add(sums)
+        bounded.traffic = [:]
+        for (route, sums) in self.traffic {
+            bounded.traffic[kept.contains(route) ? route : "other", default: TrafficMetrics()].add(sums)
         }
         bounded.live = [:]
         for (group, count) in self.live {
@@ -149,7 +149,7 @@ package final class AddedLatency {
     /// In microseconds.
     package private(set) var distribution = Distribution()
     /// Only where somebody may ask.
-    package var isWanted = false
+    package var isEnabled = false
     private var pending: [Pending] = []
 
     package init() {}
@@ -158,13 +158,15 @@ package final class AddedLatency {
         loop.local(AddedLatency.self) { AddedLatency() }
     }
 
-    package func left(_ readAt: MonotonicInstant, at now: MonotonicInstant) {
+    package func forwarded(_ readAt: MonotonicInstant, at now: MonotonicInstant) {
         self.distribution.add(readAt.duration(to: now))
     }
 
     /// The kernel has yet to take some of what was read.
-    package func waits(_ end: AnyObject, _ readAt: MonotonicInstant, until target: UInt64, at now: MonotonicInstant) {
-        if self.pending.count >= Self.pendingLimit { self.left(self.pending.removeFirst().readAt, at: now) }
+    package func startWaiting(
+        _ end: AnyObject, _ readAt: MonotonicInstant, until target: UInt64, at now: MonotonicInstant
+    ) {
+        if self.pending.count >= Self.pendingLimit { self.forwarded(self.pending.removeFirst().readAt, at: now) }
         self.pending.append(Pending(end: ObjectIdentifier(end), readAt: readAt, target: target))
     }
 
@@ -180,7 +182,7 @@ package final class AddedLatency {
                 isWaiting = true
                 return false
             }
-            self.left(one.readAt, at: now)
+            self.forwarded(one.readAt, at: now)
             return true
         }
         return isWaiting

@@ -11,7 +11,7 @@ package final class LogWriter: Sendable {
     /// Bytes of lines that may wait; as many again are with the writing thread.
     package static let limit = 4 << 20
     /// How long the end of the process waits for a reader that takes no lines.
-    package static let patience = Duration.seconds(2)
+    package static let flushTimeout = Duration.seconds(2)
     /// Between two looks at whether all is written, at the end of the process.
     private static let pause = Duration.milliseconds(2)
 
@@ -87,7 +87,7 @@ package final class LogWriter: Sendable {
     /// Waits until all lines are written, or `patience` is over; for the end of the process.
     /// - Returns: whether all are written.
     @discardableResult
-    package func flush(within patience: Duration = LogWriter.patience) -> Bool {
+    package func flush(within patience: Duration = LogWriter.flushTimeout) -> Bool {
         let deadline = ContinuousClock.now.advanced(by: patience)
         while self.queue.withLock({ $0.writing }) {
             guard ContinuousClock.now < deadline else { return false }
@@ -130,7 +130,7 @@ package struct LogLine: Sendable {
         self.fields.reduce("\(time) \(self.level.rawValue) \(self.message)") { line, field in
             switch field.1 {
             case .number(let number): line + " \(field.0)=\(number)"
-            case .text(let text): line + " \(field.0)=\(Self.word(text))"
+            case .text(let text): line + " \(field.0)=\(Self.quotedIfNeeded(text))"
             }
         }
     }
@@ -147,7 +147,7 @@ package struct LogLine: Sendable {
     }
 
     /// As it is where it is one plain word that cannot be taken for `key=value`, else quoted.
-    private static func word(_ text: String) -> String {
+    private static func quotedIfNeeded(_ text: String) -> String {
         let isPlain =
             (1...Self.valueLimit).contains(text.utf8.count)
             && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"\"\\=".utf8.contains($0) }

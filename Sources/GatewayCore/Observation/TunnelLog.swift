@@ -29,7 +29,7 @@ package final class TunnelLog: Sendable {
     }
 
     /// Something about the gateway as a whole.
-    package func note(_ text: String, level: LogSettings.Level = .notice) {
+    package func log(_ text: String, level: LogSettings.Level = .notice) {
         self.write(LogLine("note", [("text", .text(text))], level: level))
     }
 

@@ -53,7 +53,7 @@ package enum TLSMaterial {
     /// A certificate with its key, to be shown for the names that the configuration gives it.
     static func identity(_ files: CertificateFiles) throws(GatewayPlanError) -> TLSIdentity {
         let identity = try self.material(files)
-        return files.serverNames.isEmpty ? identity : identity.answering(to: files.serverNames.map(\.description))
+        return files.serverNames.isEmpty ? identity : identity.withServerNames(files.serverNames.map(\.description))
     }
 
     private static func material(_ files: CertificateFiles) throws(GatewayPlanError) -> TLSIdentity {

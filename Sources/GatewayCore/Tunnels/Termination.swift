@@ -108,8 +108,9 @@ extension TerminationCause {
         case .timedOut: self = .timeout(.closing)
         case .cancelled: self = .stopped
         case .handshakeRefused(let status): self = .upstreamStatus(UInt16(clamping: status))
-        case .cannotConnect(let fault): self = fault.isOwnLack ? .system : .unreachable
-        case .directionClosed, .usage, .ended, .closed, .connectionLost, .peerUnresponsive, .secureConnectionFailed:
+        case .cannotConnect(let fault): self = fault.isLocalResourceFailure ? .system : .unreachable
+        case .directionClosed, .usageError, .ended, .closed, .connectionLost, .peerUnresponsive,
+            .secureConnectionFailed:
             self = .system
         }
     }
@@ -146,7 +147,7 @@ extension ConnectionFailure {
         case .connectionLost(let fault): self = fault.transportFailure.map { ConnectionFailure($0) } ?? .truncated
         case .peerUnresponsive: self = .unresponsive
         case .secureConnectionFailed: self = .tls
-        case .cancelled, .timedOut, .directionClosed, .usage, .ended, .cannotConnect, .handshakeRefused,
+        case .cancelled, .timedOut, .directionClosed, .usageError, .ended, .cannotConnect, .handshakeRefused,
             .protocolViolation, .messageTooLong, .closed:
             return nil
         }

@@ -85,7 +85,8 @@ final class Tunnel {
         case .protocolViolation(let code, _)?: self.violated(side, closeCode: code)
         case .messageTooLong?: self.violated(side, closeCode: 1009)
         case .peerUnresponsive?: self.perform(self.machine.peerUnresponsive(side))
-        case .connectionLost?, .secureConnectionFailed?, .cancelled?, .timedOut?, .directionClosed?, .usage?, .ended?,
+        case .connectionLost?, .secureConnectionFailed?, .cancelled?, .timedOut?, .directionClosed?, .usageError?,
+            .ended?,
             .cannotConnect?, .handshakeRefused?, .closed?:
             if let fault = end.failure.flatMap({ ConnectionFailure($0) }) { return self.connectionFaulted(side, fault) }
         }
@@ -108,7 +109,7 @@ final class Tunnel {
         for side in TunnelSide.allCases {
             if let order = orders[side] { self.end(side).perform(order) }
         }
-        if let reason = orders.termination { self.conclude(reason) }
+        if let reason = orders.termination { self.finish(reason) }
     }
 
     private func followMachine() {
@@ -116,7 +117,7 @@ final class Tunnel {
         self.upstream.follow(self.machine)
     }
 
-    private func conclude(_ reason: TerminationReason) {
+    private func finish(_ reason: TerminationReason) {
         self.loop.disarm(self.lifeTimer)
         if let timer = self.closingTimer { self.loop.disarm(timer) }
         self.downstream.leave()

@@ -20,11 +20,11 @@ final class TunnelEnd {
     /// The machine's word on whether bytes of this side still go over.
     private var relays = true
     private var watchesEndMark = false
-    private var pausedForOther = false
+    private var isPausedForOtherSide = false
     /// Reads so far, around and around.
     var reads: UInt8 = 0
     /// Somebody waits for what was written on this side to have left.
-    var awaitsDeparture = false
+    var isMeasuringLatency = false
 
     init(_ side: TunnelSide, _ link: RelayEndpoint, to target: RelayEndpoint, settings: TunnelSettings) {
         self.side = side
@@ -63,16 +63,16 @@ final class TunnelEnd {
     func follow(_ machine: borrowing TunnelMachine) {
         self.relays = machine.relays(from: self.side)
         self.watchesEndMark = machine.watchesEndMark(from: self.side)
-        guard self.pausedForOther, !self.relays else { return }
+        guard self.isPausedForOtherSide, !self.relays else { return }
         // What is thrown away needs nobody to take it.
-        self.pausedForOther = false
+        self.isPausedForOtherSide = false
         self.link.stallEnded()
         self.link.resumeReading()
     }
 
     func leave() {
         self.relays = false
-        self.forgetDepartures()
+        self.stopMeasuring()
         self.tunnel = nil
         self.other = nil
     }
@@ -83,30 +83,30 @@ final class TunnelEnd {
     /// - Parameters:
     ///   - queued: what waits there now.
     ///   - readAt: when it was read, if that is looked at.
-    private func gave(queued: Int, _ readAt: MonotonicInstant?) {
-        if queued > self.watermarks.high { self.pauseForOther() }
-        if let readAt, let other = self.other { self.passed(readAt, to: other) }
+    private func didForward(queued: Int, _ readAt: MonotonicInstant?) {
+        if queued > self.watermarks.high { self.pauseForOtherSide() }
+        if let readAt, let other = self.other { self.forwarded(readAt, to: other) }
     }
 
-    private func pauseForOther() {
-        guard !self.pausedForOther else { return }
-        self.pausedForOther = true
+    private func pauseForOtherSide() {
+        guard !self.isPausedForOtherSide else { return }
+        self.isPausedForOtherSide = true
         self.link.stallBegins()
         self.link.pauseReading()
         self.target.awaitProgress()
     }
 
     /// The other side has sent enough for this one to be read again.
-    func goOn() {
-        guard self.pausedForOther else { return }
-        self.pausedForOther = false
+    func resumeReading() {
+        guard self.isPausedForOtherSide else { return }
+        self.isPausedForOtherSide = false
         self.link.stallEnded()
         self.link.resumeReading()
     }
 
     /// - Parameter queued: what waits on the other side now, if anything was given to it.
     /// - Returns: the bytes used.
-    private func carry(_ bytes: RawSpan, by task: WebSocketTask, queued: inout Int) -> Int {
+    private func forward(_ bytes: RawSpan, by task: WebSocketTask, queued: inout Int) -> Int {
         guard let framing = self.framing else {
             queued = task.sendFrame(.binary, startsMessage: true, endsMessage: true, bytes)
             return bytes.byteCount
@@ -122,7 +122,7 @@ final class TunnelEnd {
                 queued = task.sendFrame(
                     mark.kind, startsMessage: mark.startsMessage, endsMessage: mark.endsMessage,
                     bytes.extracting(range))
-            case .made(let made, let mark):
+            case .replacement(let made, let mark):
                 queued = made.withRawSpan {
                     task.sendFrame(mark.kind, startsMessage: mark.startsMessage, endsMessage: mark.endsMessage, $0)
                 }
@@ -140,7 +140,7 @@ final class TunnelEnd {
             return true
         }
         switch step {
-        case .made(let made, let mark):
+        case .replacement(let made, let mark):
             made.withRawSpan {
                 task.sendFrame(mark.kind, startsMessage: mark.startsMessage, endsMessage: mark.endsMessage, $0)
             }
@@ -155,12 +155,12 @@ final class TunnelEnd {
 
     /// - Returns: what waits on the other side now; 0 where nothing was given to it.
     private func carry(_ mark: FramePosition, _ bytes: RawSpan, by task: StreamTask) -> Int {
-        guard let framing = self.framing else { return task.gather(bytes) }
+        guard let framing = self.framing else { return task.enqueue(bytes) }
         var made: [UInt8] = []
         let chunk = ChunkPosition(mark.kind, startsMessage: mark.startsMessage, endsMessage: mark.endsMessage)
         switch framing.toStream.take(bytes, chunk, into: &made) {
-        case .unchanged: return task.gather(bytes)
-        case .rewritten: return made.isEmpty ? 0 : made.withRawSpan { task.gather($0) }
+        case .unchanged: return task.enqueue(bytes)
+        case .rewritten: return made.isEmpty ? 0 : made.withRawSpan { task.enqueue($0) }
         case .violation(let violation):
             self.tunnel?.violated(self.side, closeCode: violation.closeCode)
             return 0
@@ -224,22 +224,22 @@ extension TunnelEnd: TransportConsumer {
         var queued = 0
         switch self.target {
         case .stream(let task): queued = task.send(bytes.bytes)
-        case .webSocket(let task): used = self.carry(bytes.bytes, by: task, queued: &queued)
+        case .webSocket(let task): used = self.forward(bytes.bytes, by: task, queued: &queued)
         }
-        self.gave(queued: queued, readAt)
+        self.didForward(queued: queued, readAt)
         return used
     }
 
     /// Between two streams nothing is looked at.
-    var unseenTarget: SocketConnection? {
+    var spliceTarget: SocketConnection? {
         guard self.relays, case .stream(let task) = self.target else { return nil }
-        return task.unseenOutput
+        return task.spliceDestination
     }
 
-    func passedUnseen(_ count: Int, queued: Int) {
+    func spliced(_ count: Int, queued: Int) {
         guard case .stream(let task) = self.target else { return }
-        task.sentUnseen(count)
-        self.gave(queued: queued, nil)
+        task.didSpliceOutput(count)
+        self.didForward(queued: queued, nil)
     }
 
     func inputClosed() {
@@ -248,9 +248,9 @@ extension TunnelEnd: TransportConsumer {
     }
 
     func outputProgressed() {
-        if self.awaitsDeparture { self.lookForDeparture() }
+        if self.isMeasuringLatency { self.checkSent() }
         guard let other = self.other, self.link.queuedBytes <= self.watermarks.low else { return }
-        other.goOn()
+        other.resumeReading()
     }
 
     func transportEnded(_ end: TransportEnd) {
@@ -281,7 +281,7 @@ extension TunnelEnd: WebSocketRelay {
             queued = task.sendFrame(
                 mark.kind, startsMessage: mark.startsMessage, endsMessage: mark.endsMessage, bytes)
         }
-        self.gave(queued: queued, readAt)
+        self.didForward(queued: queued, readAt)
     }
 
     func peerClosed(_ code: CloseCode?, reason: [UInt8]) -> Bool {
@@ -301,7 +301,7 @@ extension TunnelEnd: FrameRelay {
         // A frame that went over in part is finished even where nothing else goes over any more.
         guard self.relays || task.awaitsFrameEnd else { return }
         let readAt = self.readBegins()
-        self.gave(queued: task.forward(run, bytes), readAt)
+        self.didForward(queued: task.forward(run, bytes), readAt)
     }
 }
 
@@ -312,29 +312,29 @@ extension TunnelEnd {
         self.reads &+= 1
         guard self.reads % AddedLatency.interval == 1 else { return nil }
         let loop = self.link.loop
-        return AddedLatency.shared(on: loop).isWanted ? loop.system.now() : nil
+        return AddedLatency.shared(on: loop).isEnabled ? loop.system.now() : nil
     }
 
     /// What was read at `readAt` is written to the other side.
-    func passed(_ readAt: MonotonicInstant, to other: TunnelEnd) {
+    func forwarded(_ readAt: MonotonicInstant, to other: TunnelEnd) {
         let loop = self.link.loop
         let latency = AddedLatency.shared(on: loop)
         let queued = other.link.queuedBytes
-        guard queued > 0 else { return latency.left(readAt, at: loop.system.now()) }
-        latency.waits(other, readAt, until: other.link.sentBytes &+ UInt64(queued), at: loop.system.now())
-        other.awaitsDeparture = true
+        guard queued > 0 else { return latency.forwarded(readAt, at: loop.system.now()) }
+        latency.startWaiting(other, readAt, until: other.link.sentBytes &+ UInt64(queued), at: loop.system.now())
+        other.isMeasuringLatency = true
         other.link.awaitProgress()
     }
 
-    func lookForDeparture() {
+    func checkSent() {
         let loop = self.link.loop
         let sent = self.link.queuedBytes == 0 ? .max : self.link.sentBytes
-        self.awaitsDeparture = AddedLatency.shared(on: loop).progressed(self, sent: sent, at: loop.system.now())
+        self.isMeasuringLatency = AddedLatency.shared(on: loop).progressed(self, sent: sent, at: loop.system.now())
     }
 
-    func forgetDepartures() {
-        guard self.awaitsDeparture else { return }
-        self.awaitsDeparture = false
+    func stopMeasuring() {
+        guard self.isMeasuringLatency else { return }
+        self.isMeasuringLatency = false
         AddedLatency.shared(on: self.link.loop).forget(self)
     }
 }

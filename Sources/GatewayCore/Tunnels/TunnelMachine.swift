@@ -132,20 +132,20 @@ extension TunnelMachine {
     }
 
     /// Settles the reason, if none is, in the phase the tunnel is in.
-    mutating func settle(_ party: TerminationParty, _ cause: TerminationCause) {
+    mutating func recordTermination(_ party: TerminationParty, _ cause: TerminationCause) {
         guard self.termination == nil else { return }
         let isRelaying = self.downstreamPhase == .open && self.upstreamPhase == .open
         self.termination = TerminationReason(party, isRelaying ? .relaying : .closing, cause)
     }
 
     mutating func fail(_ party: TerminationParty, _ cause: TerminationCause) {
-        self.settle(party, cause)
+        self.recordTermination(party, cause)
         for side in TunnelSide.allCases where self.direction(from: side) == .open {
             self.setDirection(from: side, .failed)
         }
     }
 
-    mutating func concludeIfOver(_ orders: inout TunnelActions) {
+    mutating func finishIfBothEnded(_ orders: inout TunnelActions) {
         guard self.isOver else { return }
         orders.termination = self.termination
     }
@@ -195,7 +195,7 @@ extension TunnelMachine {
 
     /// Nothing more will come from either side; `lastFinisher`'s end was not yet passed on.
     private mutating func finishBoth(lastFinisher: TunnelSide, _ orders: inout TunnelActions) {
-        self.settle(TerminationParty(self.firstFinisher ?? lastFinisher), .clean(closeCode: nil))
+        self.recordTermination(TerminationParty(self.firstFinisher ?? lastFinisher), .clean(closeCode: nil))
         for side in TunnelSide.allCases where self.phase(side) == .open {
             switch self.kind(of: side) {
             case .stream: self.order(.close, side, &orders)
@@ -219,7 +219,7 @@ extension TunnelMachine {
     }
 
     private mutating func closeBegun(by side: TunnelSide, _ signal: CloseSignal, _ orders: inout TunnelActions) {
-        self.settle(TerminationParty(side), signal.cause)
+        self.recordTermination(TerminationParty(side), signal.cause)
         self.finishDirections(closedBy: side, signal)
         guard self.kind(of: side.other) == .webSocket, self.phase(side.other) == .open else {
             self.order(.answerClose(signal), side, &orders)
@@ -235,7 +235,7 @@ extension TunnelMachine {
     ) {
         // Where we began, the side that finished first is the cause, unless the answer names a fault.
         let party = signal.isRegular ? self.firstFinisher ?? side : side
-        self.settle(TerminationParty(party), signal.cause)
+        self.recordTermination(TerminationParty(party), signal.cause)
         self.finishDirections(closedBy: side, signal)
         self.order(.close, side, &orders)
         switch (self.kind(of: side.other), self.phase(side.other)) {
@@ -274,7 +274,7 @@ extension TunnelMachine {
             self.end(side.other, .otherSideFailed, &orders)
         }
         self.setPhase(side, .ended)
-        self.concludeIfOver(&orders)
+        self.finishIfBothEnded(&orders)
         return orders
     }
 
@@ -283,7 +283,7 @@ extension TunnelMachine {
         guard self.phase(side) == .ending else { return self.connectionFaulted(side, .system) }
         self.setPhase(side, .ended)
         var orders = TunnelActions.none
-        self.concludeIfOver(&orders)
+        self.finishIfBothEnded(&orders)
         return orders
     }
 
@@ -378,7 +378,7 @@ extension TunnelMachine {
             for side in TunnelSide.allCases { self.order(.close, side, &orders) }
             return orders
         }
-        self.settle(party, cause)
+        self.recordTermination(party, cause)
         if self.direction(from: side.other) == .open { self.setDirection(from: side.other, .failed) }
         self.order(.sendClose(signal), side, &orders)
         return orders

@@ -4,7 +4,7 @@ import Synchronization
 
 /// A running tunnel as the gateway keeps it: its name, its place in the balancer, its log lines.
 final class TunnelSession {
-    let passport: ConnectionContext
+    let context: ConnectionContext
     private let ticket: AdmissionPermit
     private let route: RoutePlan
     private let endpoint: Int
@@ -13,7 +13,7 @@ final class TunnelSession {
 
     init(_ passport: ConnectionContext, ticket: AdmissionPermit, route: RoutePlan, endpoint: Int, gateway: LoopGateway)
     {
-        self.passport = passport
+        self.context = passport
         self.ticket = ticket
         self.route = route
         self.endpoint = endpoint
@@ -28,21 +28,21 @@ final class TunnelSession {
             self.over(reason, downstream: downstream.record, upstream: upstream.record)
         }
         self.tunnel = tunnel
-        self.gateway.opened(self, self.passport, isWebSocket: downstream.kind == .webSocket)
+        self.gateway.opened(self, self.context, isWebSocket: downstream.kind == .webSocket)
         tunnel.start()
     }
 
     private func over(_ reason: TerminationReason, downstream: TaskRecord, upstream: TaskRecord) {
         self.route.upstream?.balancer.withLock { $0.release(self.endpoint) }
-        self.gateway.ended(self.passport, reason, downstream: downstream, upstream: upstream)
+        self.gateway.ended(self.context, reason, downstream: downstream, upstream: upstream)
         self.tunnel = nil
         self.ticket.release()
     }
 }
 
 extension TunnelSession: LiveConnection {
-    var identifier: UInt64 { self.passport.identifier }
-    var routeName: String? { self.passport.route }
+    var identifier: UInt64 { self.context.identifier }
+    var routeName: String? { self.context.route }
 
     var queuedBytes: Int {
         guard let tunnel = self.tunnel else { return 0 }
@@ -70,14 +70,14 @@ extension TunnelSession: LiveConnection {
 
     func report(at now: MonotonicInstant, to reports: inout [ConnectionReport]) {
         guard let downstream = self.link(.downstream), let upstream = self.link(.upstream) else { return }
-        var first = self.passport.report(downstream.kind.connectionKind, stage: .open, at: now)
+        var first = self.context.report(downstream.kind.connectionKind, stage: .open, at: now)
         first.partner = ConnectionKey(self.identifier, .upstream)
         first.read(downstream)
         var second = ConnectionReport(
             ConnectionKey(self.identifier, .upstream), upstream.kind.connectionKind, isAccepted: false, stage: .open,
-            createdAt: self.passport.acceptedAt, takenAt: now)
-        second.listener = self.passport.listener
-        second.route = self.passport.route
+            createdAt: self.context.acceptedAt, takenAt: now)
+        second.listener = self.context.listener
+        second.route = self.context.route
         second.upstream = first.upstream
         second.endpoint = first.endpoint
         second.partner = ConnectionKey(self.identifier)

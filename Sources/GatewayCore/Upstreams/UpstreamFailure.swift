@@ -28,7 +28,7 @@ package enum UpstreamFailure: Hashable, Sendable {
     /// client to act on, 504 for silence, else 502 (RFC 9110 §15.6.3, §15.6.5).
     package var status: UInt16 {
         switch self {
-        case .status(let status): Self.isPassedOn(status) ? status : 502
+        case .status(let status): Self.isForwarded(status) ? status : 502
         case .connectTimeout, .handshakeTimeout: 504
         case .ownResources: 503
         case .unreachable, .tls, .certificate, .invalidHandshake: 502
@@ -36,25 +36,25 @@ package enum UpstreamFailure: Hashable, Sendable {
     }
 
     /// Whether the status is the upstream's own, to be sent with `passedFields`.
-    package var passesAnswerOn: Bool {
-        if case .status(let status) = self { Self.isPassedOn(status) } else { false }
+    package var forwardsResponse: Bool {
+        if case .status(let status) = self { Self.isForwarded(status) } else { false }
     }
 
-    /// Whether it speaks against the endpoint: an answer meant for the client (401, 403, 404, 429) does not, nor does what
-    /// we lack ourselves.
+    /// Whether it speaks against the endpoint: an answer meant for the client (401, 403, 404, 429) does not, nor does
+    /// what we lack ourselves.
     package var countsAgainstEndpoint: Bool {
         switch self {
         case .ownResources: false
-        case .status(let status): !Self.isPassedOn(status) || status == 503
+        case .status(let status): !Self.isForwarded(status) || status == 503
         case .unreachable, .tls, .certificate, .connectTimeout, .handshakeTimeout, .invalidHandshake: true
         }
     }
 
     /// Whether the same endpoint would fail again for the same reason: it is not tried again for this client.
-    package var isLasting: Bool { self == .certificate }
+    package var isPermanent: Bool { self == .certificate }
 
     /// Whether another attempt may go better: not where the answer is meant for the client.
-    package var mayPass: Bool { self.countsAgainstEndpoint || self == .ownResources }
+    package var isRetryable: Bool { self.countsAgainstEndpoint || self == .ownResources }
 
     /// Whose end of the connection it is.
     package var party: TerminationParty { self == .ownResources ? .gateway : .upstream }
@@ -71,7 +71,7 @@ package enum UpstreamFailure: Hashable, Sendable {
         }
     }
 
-    private static func isPassedOn(_ status: UInt16) -> Bool {
+    private static func isForwarded(_ status: UInt16) -> Bool {
         switch status {
         case 401, 403, 404, 429, 503: true
         default: false
@@ -89,8 +89,9 @@ extension UpstreamFailure {
         case .secureConnectionFailed(let failure): self = failure.concernsCertificates ? .certificate : .tls
         case .protocolViolation: self = .invalidHandshake
         case .peerUnresponsive: self = .handshakeTimeout
-        case .cannotConnect(let fault) where fault.isOwnLack: self = .ownResources
-        case .cancelled, .directionClosed, .usage, .ended, .connectionLost, .cannotConnect, .messageTooLong, .closed,
+        case .cannotConnect(let fault) where fault.isLocalResourceFailure: self = .ownResources
+        case .cancelled, .directionClosed, .usageError, .ended, .connectionLost, .cannotConnect, .messageTooLong,
+            .closed,
             nil:
             self = response == nil ? .unreachable : .invalidHandshake
         }
@@ -99,7 +100,7 @@ extension UpstreamFailure {
     /// What the client is told before its 101.
     func refusal(_ answer: ResponseHead?) -> HandshakeRefusal {
         var fields: [HTTPField] = []
-        if self.passesAnswerOn, let answer {
+        if self.forwardsResponse, let answer {
             for name in Self.passedFields { fields += answer.fields.fields(name) }
         }
         return HandshakeRefusal(status: Int(self.status), explanation: self.explanation, fields: fields)

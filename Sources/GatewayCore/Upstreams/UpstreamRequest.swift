@@ -19,7 +19,7 @@ enum UpstreamRequest {
 
     /// What every handshake of a route towards `endpoint` has in common, before a client adds to it; parameters of the
     /// path stand for themselves.
-    static func standing(
+    static func base(
         _ upstream: UpstreamConfiguration, endpoint: EndpointURL, route: RouteConfiguration
     ) -> ClientHandshake {
         let names = endpoint.resource.parameters
@@ -55,14 +55,14 @@ enum UpstreamRequest {
             request.forwardedFor = asked.head.fields.values("X-Forwarded-For")
             request.forwardedProto = asked.head.fields.values("X-Forwarded-Proto")
             request.forwardedHost = asked.head.fields.values("X-Forwarded-Host")
-            fields += Self.passedOn(asked.head, unless: fields)
+            fields += Self.forwardedFields(asked.head, unless: fields)
         }
         return fields + ForwardedFields(request, trusted: trusted).fields.map { HTTPField($0.name, $0.value) }
     }
 
     /// What the client says of itself and its user goes on to the upstream; what belongs to this hop does not (RFC 9110
     /// §7.6.1).
-    private static func passedOn(_ head: RequestHead, unless own: [HTTPField]) -> [HTTPField] {
+    private static func forwardedFields(_ head: RequestHead, unless own: [HTTPField]) -> [HTTPField] {
         let names = ["Origin", "Cookie", "Authorization", "User-Agent", "Accept-Language"]
         return names.filter { name in !own.contains { $0.name.lowercased() == name.lowercased() } }
             .flatMap { head.fields.fields($0) }

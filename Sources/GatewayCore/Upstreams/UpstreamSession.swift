@@ -7,7 +7,7 @@ import WebSocketProtocol
 /// An accepted connection while its upstream is being reached: picks endpoints, tries again, and joins the two sides;
 /// or answers the client with what went wrong.
 final class UpstreamSession {
-    private(set) var passport: ConnectionContext
+    private(set) var context: ConnectionContext
     private let ticket: AdmissionPermit
     private let route: RoutePlan
     private let gateway: LoopGateway
@@ -16,16 +16,16 @@ final class UpstreamSession {
     private var transport: (any Transport)?
     private var attempt: UpstreamAttempt?
     /// The endpoint that the attempt under way counts against.
-    private var chosen: Int?
+    private var currentEndpoint: Int?
     private var plan: RetryPlan
-    private var tried: [Int] = []
+    private var triedEndpoints: [Int] = []
     /// Endpoints that would fail again for the same reason.
-    private var ruledOut: [Int] = []
+    private var permanentlyFailed: [Int] = []
     private let timer: LoopTimer
     private var isOver = false
 
     init(_ inbound: InboundConnection, link: InboundTransport, route: RoutePlan, gateway: LoopGateway) {
-        self.passport = inbound.passport
+        self.context = inbound.context
         self.ticket = inbound.ticket
         self.timer = inbound.timer
         self.route = route
@@ -34,8 +34,8 @@ final class UpstreamSession {
         switch link {
         case .stream(let transport), .webSocket(let transport, _): self.transport = transport
         }
-        if self.passport.destination == nil, route.configuration.proxyProtocol != nil {
-            self.passport.destination = self.transport?.localAddress
+        if self.context.destination == nil, route.configuration.proxyProtocol != nil {
+            self.context.destination = self.transport?.localAddress
         }
         let upstream = route.upstream?.configuration
         let patience = upstream.map { $0.connectTimeout + $0.handshakeTimeout } ?? .zero
@@ -56,16 +56,16 @@ final class UpstreamSession {
     private func tryNext() {
         guard !self.isOver, let upstream = self.route.upstream else { return }
         let now = self.loop.now
-        let (tried, ruledOut) = (self.tried, self.ruledOut)
+        let (tried, ruledOut) = (self.triedEndpoints, self.permanentlyFailed)
         let choice = upstream.balancer.withLock { $0.choose(avoiding: tried, excluding: ruledOut, now: now) }
         guard let endpoint = choice else { return self.fail(.unreachable) }
-        self.tried.append(endpoint)
-        self.chosen = endpoint
-        self.passport.upstream = upstream.configuration.endpoints[endpoint].url.description
-        self.passport.upstreamPlan = upstream
+        self.triedEndpoints.append(endpoint)
+        self.currentEndpoint = endpoint
+        self.context.upstream = upstream.configuration.endpoints[endpoint].url.description
+        self.context.upstreamPlan = upstream
         let asked: MatchedRequest? = if case .webSocket(_, let asked) = self.link { asked } else { nil }
         self.attempt = UpstreamAttempt(
-            upstream, endpoint: endpoint, route: self.route, asked: asked, passport: self.passport, on: self.loop
+            upstream, endpoint: endpoint, route: self.route, asked: asked, passport: self.context, on: self.loop
         ) { result in
             self.attempt = nil
             self.finished(endpoint, result)
@@ -74,22 +74,22 @@ final class UpstreamSession {
 
     private func finished(_ endpoint: Int, _ result: Result<RelayEndpoint, UpstreamAttempt.Failure>) {
         let now = self.loop.now
-        self.chosen = nil
+        self.currentEndpoint = nil
         switch result {
         case .success(let upstream):
             let isBack = self.route.upstream?.balancer.withLock { $0.succeeded(endpoint) }
-            if isBack == true { self.note(.upstreamUp) }
+            if isBack == true { self.publish(.upstreamUp) }
             self.join(upstream, endpoint: endpoint)
         case .failure(let failure):
             let isDown = self.route.upstream?.balancer.withLock { balancer in
                 defer { balancer.release(endpoint) }
                 return failure.kind.countsAgainstEndpoint && balancer.failed(endpoint, now: now)
             }
-            if isDown == true { self.note(.upstreamDown, detail: failure.detail) }
-            if failure.kind.isLasting { self.ruledOut.append(endpoint) }
+            if isDown == true { self.publish(.upstreamDown, detail: failure.detail) }
+            if failure.kind.isPermanent { self.permanentlyFailed.append(endpoint) }
             var generator = LoopRandomGenerator(self.loop)
             // An answer that is meant for the client is no reason to ask another endpoint.
-            guard failure.kind.mayPass, self.hasEndpointLeft,
+            guard failure.kind.isRetryable, self.hasEndpointLeft,
                 case .retry(let delay) = self.plan.attemptFailed(now: now, using: &generator)
             else { return self.fail(failure.kind, answer: failure.response, detail: failure.detail) }
             self.loop.arm(self.timer, after: delay, target: self)
@@ -98,17 +98,17 @@ final class UpstreamSession {
 
     private var hasEndpointLeft: Bool {
         guard let count = self.route.upstream?.configuration.endpoints.count else { return false }
-        return self.ruledOut.count < count
+        return self.permanentlyFailed.count < count
     }
 
     /// Tells of the endpoint that was tried last.
-    private func note(_ kind: GatewayEvent.Kind, detail: String? = nil) {
+    private func publish(_ kind: GatewayEvent.Kind, detail: String? = nil) {
         var event = GatewayEvent(kind)
-        event.route = self.passport.route
-        event.upstream = self.passport.upstreamPlan?.configuration.name
-        event.endpoint = self.passport.upstream
+        event.route = self.context.route
+        event.upstream = self.context.upstreamPlan?.configuration.name
+        event.endpoint = self.context.upstream
         event.detail = detail
-        self.gateway.shared.journal?.publish(event)
+        self.gateway.shared.eventLog?.publish(event)
     }
 
     // MARK: Joining
@@ -129,7 +129,7 @@ final class UpstreamSession {
             downstream = .webSocket(self.accept(transport, acceptance))
         }
         let session = TunnelSession(
-            self.passport, ticket: self.ticket, route: self.route, endpoint: endpoint, gateway: self.gateway)
+            self.context, ticket: self.ticket, route: self.route, endpoint: endpoint, gateway: self.gateway)
         session.join(downstream, upstream, timer: self.timer)
     }
 
@@ -171,7 +171,7 @@ final class UpstreamSession {
             refusal.rendered().withRawSpan { transport?.write($0) }
             transport?.close(linger: .seconds(2))
         }
-        self.conclude(reason, detail: detail)
+        self.finish(reason, detail: detail)
     }
 
     private func cancel(_ reason: TerminationReason) {
@@ -182,19 +182,19 @@ final class UpstreamSession {
         self.transport?.consumer = nil
         self.transport?.reset()
         self.transport = nil
-        self.conclude(reason)
+        self.finish(reason)
     }
 
     private func giveUpAttempt() {
         self.attempt?.cancel()
         self.attempt = nil
-        guard let endpoint = self.chosen else { return }
-        self.chosen = nil
+        guard let endpoint = self.currentEndpoint else { return }
+        self.currentEndpoint = nil
         self.route.upstream?.balancer.withLock { $0.release(endpoint) }
     }
 
-    private func conclude(_ reason: TerminationReason, detail: String? = nil) {
-        self.gateway.ended(self.passport, reason, detail: detail, downstream: nil, upstream: nil)
+    private func finish(_ reason: TerminationReason, detail: String? = nil) {
+        self.gateway.ended(self.context, reason, detail: detail, downstream: nil, upstream: nil)
         self.ticket.release()
     }
 }
@@ -218,14 +218,14 @@ extension UpstreamSession: TimerTarget {
 }
 
 extension UpstreamSession: LiveConnection {
-    var identifier: UInt64 { self.passport.identifier }
-    var routeName: String? { self.passport.route }
+    var identifier: UInt64 { self.context.identifier }
+    var routeName: String? { self.context.route }
     /// Nothing is read before both sides stand.
     var queuedBytes: Int { 0 }
 
     func report(at now: MonotonicInstant, to reports: inout [ConnectionReport]) {
         let kind: ConnectionKind = if case .stream = self.link { .stream } else { .webSocket }
-        reports.append(self.passport.report(kind, stage: .opening, at: now))
+        reports.append(self.context.report(kind, stage: .opening, at: now))
     }
 
     func drain() {

@@ -10,7 +10,7 @@ package struct CacheControl: Equatable, Sendable {
     }
 
     /// More seconds than this are taken for this many (RFC 9111 §1.2.2).
-    package static let longest: Int64 = 2_147_483_648
+    package static let maximumSeconds: Int64 = 2_147_483_648
 
     package private(set) var noStore = false
     /// Also when only for some fields: a private cache then asks about the whole.
@@ -69,7 +69,7 @@ package struct CacheControl: Equatable, Sendable {
     }
 
     private static func seconds(_ argument: String?) -> Int64? {
-        argument?.clampedDecimal(limit: self.longest)
+        argument?.clampedDecimal(limit: self.maximumSeconds)
     }
 }
 
@@ -80,7 +80,7 @@ package struct EntityTag: Equatable, Sendable {
 
     package let isWeak: Bool
     /// With its quotes.
-    package let opaque: String
+    package let opaqueTag: String
 
     /// - Returns: `nil` for what is no entity tag. A tag without quotes, which some servers send, is taken as strong.
     package init?(_ text: String) {
@@ -94,16 +94,16 @@ package struct EntityTag: Equatable, Sendable {
         guard !text.isEmpty, content.allSatisfy({ $0 > 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "\"") }) else {
             return nil
         }
-        self.opaque = text
+        self.opaqueTag = text
     }
 
-    package var fieldValue: String { self.isWeak ? "W/" + self.opaque : self.opaque }
+    package var fieldValue: String { self.isWeak ? "W/" + self.opaqueTag : self.opaqueTag }
 
     /// Byte for byte the same (RFC 9110 §8.8.3.2).
     package func stronglyMatches(_ other: Self) -> Bool {
-        !self.isWeak && !other.isWeak && self.opaque == other.opaque
+        !self.isWeak && !other.isWeak && self.opaqueTag == other.opaqueTag
     }
 
     /// As good as the same.
-    package func weaklyMatches(_ other: Self) -> Bool { self.opaque == other.opaque }
+    package func weaklyMatches(_ other: Self) -> Bool { self.opaqueTag == other.opaqueTag }
 }

@@ -5,7 +5,7 @@ package struct CacheEntry: Equatable, Sendable {
     package let status: Int
     package let fields: HTTPFields
     /// What the request said in the fields that `Vary` names.
-    package let selection: VarySelection
+    package let varyKey: VaryKey
     /// When the request went out and when the response came in, by the clock of this machine.
     package let requestTime: HTTPDate
     package let responseTime: HTTPDate
@@ -18,18 +18,18 @@ package struct CacheEntry: Equatable, Sendable {
     ) {
         self.init(
             status: status, fields: HopByHop.removed(from: fields),
-            selection: VarySelection(response: fields, request: requestFields), requestTime: requestTime,
+            varyKey: VaryKey(response: fields, request: requestFields), requestTime: requestTime,
             responseTime: responseTime)
     }
 
     /// Brings back an entry from where it was written to.
     package init(
-        status: Int, fields: HTTPFields, selection: VarySelection, requestTime: HTTPDate, responseTime: HTTPDate
+        status: Int, fields: HTTPFields, varyKey: VaryKey, requestTime: HTTPDate, responseTime: HTTPDate
     ) {
         self.status = status
         self.fields = fields
         self.control = CacheControl(fields)
-        self.selection = selection
+        self.varyKey = varyKey
         self.requestTime = requestTime
         self.responseTime = responseTime
     }
@@ -52,7 +52,7 @@ package struct CacheEntry: Equatable, Sendable {
 
 extension CacheEntry {
     /// A guessed lifetime is never longer than this many seconds: a week.
-    package static let longestGuess: Int64 = 7 * 86_400
+    package static let heuristicLifetimeLimit: Int64 = 7 * 86_400
 
     /// For how many seconds from its making the response is fresh, in a private cache (RFC 9111 §4.2.1).
     package var lifetime: Int64 {
@@ -70,12 +70,13 @@ extension CacheEntry {
         guard HeuristicStatus.contains(self.status) || self.control.isPublic,
             let modified = self.lastModified.flatMap({ HTTPDate($0, now: self.responseTime) })
         else { return 0 }
-        return min(max(0, self.date.seconds(since: modified)) / 10, Self.longestGuess)
+        return min(max(0, self.date.seconds(since: modified)) / 10, Self.heuristicLifetimeLimit)
     }
 
     /// How many seconds ago the response was made or last validated (RFC 9111 §4.2.3).
     package func age(at now: HTTPDate) -> Int64 {
-        let told = self.fields[values: .age].first?.trimmingBlanks.clampedDecimal(limit: CacheControl.longest) ?? 0
+        let told =
+            self.fields[values: .age].first?.trimmingBlanks.clampedDecimal(limit: CacheControl.maximumSeconds) ?? 0
         let apparent = max(0, self.responseTime.seconds(since: self.date))
         let delay = max(0, self.responseTime.seconds(since: self.requestTime))
         // The clock of this machine may have been set back since.
@@ -86,7 +87,7 @@ extension CacheEntry {
     package func isFresh(at now: HTTPDate) -> Bool { self.lifetime > self.age(at: now) }
 
     /// Whether the response may stand in, stale as it is, for one that could not be had (RFC 5861 §4).
-    package func mayAnswerFailure(at now: HTTPDate) -> Bool {
+    package func mayServeStaleOnError(at now: HTTPDate) -> Bool {
         let control = self.control
         guard !control.mustRevalidate, !control.noCache, let grace = control.staleIfError else { return false }
         return self.age(at: now) - self.lifetime <= grace
@@ -118,7 +119,7 @@ extension CacheEntry {
         // An age that the 304 does not tell is not that of long ago.
         if !news.contains(.age) { merged[.age] = nil }
         return Self(
-            status: self.status, fields: merged, selection: self.selection, requestTime: requestTime,
+            status: self.status, fields: merged, varyKey: self.varyKey, requestTime: requestTime,
             responseTime: responseTime)
     }
 
@@ -155,17 +156,17 @@ package enum CacheDecision: Equatable, Sendable {
     ) -> Self {
         let usable = entry.flatMap { self.answers($0, method: method, fields: fields) ? $0 : nil }
         switch policy {
-        case .reload:
+        case .reloadIgnoringLocalCacheData:
             return .load([:])
-        case .reloadEverywhere:
+        case .reloadIgnoringLocalAndRemoteCacheData:
             return .load([.cacheControl: "no-cache", .pragma: "no-cache"])
-        case .storedElseLoad:
+        case .returnCacheDataElseLoad:
             return usable == nil ? .load([:]) : .useStored
-        case .storedOnly:
+        case .returnCacheDataDontLoad:
             return usable == nil ? .unavailable : .useStored
-        case .revalidate:
+        case .reloadRevalidatingCacheData:
             return usable.map(Self.asking) ?? .load([:])
-        case .protocolDecides:
+        case .useProtocolCachePolicy:
             return self.byProtocol(fields: fields, entry: usable, now: now)
         }
     }
@@ -180,7 +181,7 @@ package enum CacheDecision: Equatable, Sendable {
 
     /// Whether `entry` is an answer to such a request at all.
     private static func answers(_ entry: CacheEntry, method: HTTPRequest.Method, fields: HTTPFields) -> Bool {
-        guard method == .get || method == .head, entry.selection.matches(fields) else { return false }
+        guard method == .get || method == .head, entry.varyKey.matches(fields) else { return false }
         // Who sets conditions or asks for a part wants the server's own answer.
         let own: [HTTPField.Name] = [.range, .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange]
         return !own.contains(where: fields.contains)
@@ -213,30 +214,30 @@ package enum CacheDecision: Equatable, Sendable {
 /// What a request wants of the cache: the policies of `URLRequest`, by their meaning.
 package enum CachePolicy: Equatable, Sendable, CaseIterable {
     /// What RFC 9111 says.
-    case protocolDecides
+    case useProtocolCachePolicy
     /// As if nothing were kept here.
-    case reload
+    case reloadIgnoringLocalCacheData
     /// The same, and caches on the way are told so too.
-    case reloadEverywhere
+    case reloadIgnoringLocalAndRemoteCacheData
     /// What is kept here, however old; else from the server.
-    case storedElseLoad
+    case returnCacheDataElseLoad
     /// What is kept here, however old; else nothing.
-    case storedOnly
+    case returnCacheDataDontLoad
     /// What is kept here once the server has said that it still holds.
-    case revalidate
+    case reloadRevalidatingCacheData
 }
 
 /// What a cache forgets after a request that may have changed things (RFC 9111 §4.4).
 package enum CacheInvalidation {
     /// Whether the stored answer for the request's target is to be forgotten.
-    package static func forgetsTarget(method: HTTPRequest.Method, status: Int) -> Bool {
+    package static func invalidatesTarget(method: HTTPRequest.Method, status: Int) -> Bool {
         !MethodTraits.isSafe(method) && (200...399).contains(status)
     }
 
     /// References in `Location` and `Content-Location` whose stored answers are to be forgotten too, once they are
     /// resolved, and only where they are of the target's own origin: else one site could empty another's cache.
-    package static func references(method: HTTPRequest.Method, status: Int, fields: HTTPFields) -> [String] {
-        guard self.forgetsTarget(method: method, status: status) else { return [] }
+    package static func invalidatedReferences(method: HTTPRequest.Method, status: Int, fields: HTTPFields) -> [String] {
+        guard self.invalidatesTarget(method: method, status: status) else { return [] }
         return [.location, .contentLocation].compactMap { fields[values: $0].first }
     }
 }
@@ -258,7 +259,7 @@ package enum Storability: Equatable, Sendable {
     }
 
     /// - Parameter requestFields: as they were sent.
-    package static func judge(
+    package static func evaluate(
         method: HTTPRequest.Method, requestFields: HTTPFields, status: Int, fields: HTTPFields
     ) -> Self {
         guard method == .get, !requestFields.contains(.range) else { return .refused(.method) }
@@ -275,7 +276,7 @@ package enum Storability: Equatable, Sendable {
         let isExplicit =
             control.isPublic || control.isPrivate || control.maxAge != nil || fields.contains(.expires)
         guard isExplicit || isUnderstood else { return .refused(.status) }
-        guard VarySelection(response: fields, request: requestFields).values != nil else { return .refused(.varies) }
+        guard VaryKey(response: fields, request: requestFields).values != nil else { return .refused(.varies) }
         return .storable
     }
 }
@@ -291,7 +292,7 @@ enum HeuristicStatus {
 }
 
 /// Which requests a stored response is an answer to, beyond their target (RFC 9111 §4.1).
-package struct VarySelection: Equatable, Sendable {
+package struct VaryKey: Equatable, Sendable {
     /// A response that varies by more fields than this is an answer to no other request.
     package static let limit = 64
 

@@ -47,8 +47,8 @@ extension Challenge {
     package static func parse(_ lines: [String]) -> [Self] {
         var challenges: [Self] = []
         for line in lines where line.utf8.count <= self.lineLimit {
-            var reading = ChallengeReading(line)
-            challenges += reading.challenges(limit: self.countLimit - challenges.count)
+            var reading = ChallengeParser(line)
+            challenges += reading.parse(limit: self.countLimit - challenges.count)
         }
         return challenges
     }
@@ -64,7 +64,7 @@ extension Challenge {
 
     /// Those that are answered here; where there is none, those that are known by name alone, so that a credential for
     /// them can be refused with a word.
-    package static func asked(_ lines: [String]) -> [Self] {
+    package static func answerable(in lines: [String]) -> [Self] {
         let all = self.parse(lines)
         let answered = self.ranked(all, supporting: [.basic, .digest])
         return answered.isEmpty ? self.ranked(all, supporting: [.ntlm, .negotiate]) : answered
@@ -80,7 +80,7 @@ extension Challenge {
 }
 
 /// Reads one line of challenges from its beginning to its end.
-struct ChallengeReading {
+struct ChallengeParser {
     private var scanner: FieldScanner
     private var finished: [Challenge] = []
     private var schemeName: String?
@@ -91,7 +91,7 @@ struct ChallengeReading {
         self.scanner = FieldScanner(line)
     }
 
-    mutating func challenges(limit: Int) -> [Challenge] {
+    mutating func parse(limit: Int) -> [Challenge] {
         while !self.scanner.isAtEnd, self.finished.count < limit {
             self.scanner.skipBlanks()
             if self.scanner.skip(UInt8(ascii: ",")) { continue }

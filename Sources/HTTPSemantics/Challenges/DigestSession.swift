@@ -1,11 +1,11 @@
 /// The answers to one Digest challenge: counts how often a nonce has served, and takes the next (RFC 7616 §3.4).
 package struct DigestSession: Sendable {
     /// What another challenge means, once one was answered.
-    package enum Verdict: Equatable, Sendable {
+    package enum RetryDecision: Equatable, Sendable {
         /// Only the nonce was too old: answer again.
-        case answerAgain
+        case retry
         /// The name or the password is wrong.
-        case wrongCredential
+        case wrongCredentials
     }
 
     package private(set) var challenge: DigestChallenge
@@ -25,7 +25,7 @@ package struct DigestSession: Sendable {
 
     /// How the content is to be hashed for the next answer; `nil` where it need not be.
     package var contentHasher: DigestHasher? {
-        self.challenge.preferredProtection == .authInt ? self.challenge.algorithm.hasher : nil
+        self.challenge.preferredQOP == .authInt ? self.challenge.algorithm.hasher : nil
     }
 
     /// The value of `Authorization` or `Proxy-Authorization` for one request.
@@ -34,7 +34,7 @@ package struct DigestSession: Sendable {
         self.useCount = self.useCount == .max ? 1 : self.useCount + 1
         let algorithm = self.challenge.algorithm
         let secret = self.secret(clientNonce: clientNonce)
-        let protection = self.challenge.preferredProtection
+        let protection = self.challenge.preferredQOP
         let requestHash = Self.requestHash(request, protection: protection, algorithm: algorithm)
         let count = Self.hexadecimal(self.useCount)
         let response =
@@ -75,20 +75,20 @@ package struct DigestSession: Sendable {
     }
 
     /// Takes the challenge with which the server answered an answer.
-    package mutating func challenged(again challenge: DigestChallenge) -> Verdict {
-        guard challenge.isStale, challenge.realm == self.challenge.realm else { return .wrongCredential }
+    package mutating func rechallenged(by challenge: DigestChallenge) -> RetryDecision {
+        guard challenge.isStale, challenge.realm == self.challenge.realm else { return .wrongCredentials }
         self.challenge = challenge
         self.nonce = challenge.nonce
         self.useCount = 0
         self.sessionSecret = nil
-        return .answerAgain
+        return .retry
     }
 }
 
 extension DigestSession {
     /// A2 of RFC 7616 §3.4.3, hashed.
     static func requestHash(
-        _ request: DigestRequest, protection: DigestChallenge.Protection, algorithm: DigestAlgorithm
+        _ request: DigestRequest, protection: DigestChallenge.QualityOfProtection, algorithm: DigestAlgorithm
     ) -> String {
         switch protection {
         case .legacy, .auth: return algorithm.hexadecimal("\(request.method):\(request.target)")
@@ -105,7 +105,7 @@ extension DigestSession {
         }
         let isPlain = user.utf8.allSatisfy { (0x20...0x7E).contains($0) }
         if isPlain || !challenge.usesUTF8 { return ["username=\(self.quoted(user))"] }
-        return ["username*=UTF-8''" + PercentCoding.encoded(user, allowing: ExtendedValue.isPlain)]
+        return ["username*=UTF-8''" + PercentCoding.encoded(user, allowing: ExtendedValue.isAttributeCharacter)]
     }
 
     /// A quoted string; what it cannot hold is left out.
@@ -129,7 +129,7 @@ extension DigestSession {
 /// A challenge of the Digest scheme, understood (RFC 7616 §3.3).
 package struct DigestChallenge: Equatable, Sendable {
     /// What the answer vouches for.
-    package enum Protection: Equatable, Sendable {
+    package enum QualityOfProtection: Equatable, Sendable {
         /// The old form without `qop`, for servers that know no other (RFC 2069).
         case legacy
         /// The request's method and target.
@@ -143,7 +143,7 @@ package struct DigestChallenge: Equatable, Sendable {
     package let opaque: String?
     package let algorithm: DigestAlgorithm
     /// What the server accepts, never empty.
-    package let protections: [Protection]
+    package let offeredQOPs: [QualityOfProtection]
     /// Whether only the nonce was too old, so that the same name and password are to be tried again.
     package let isStale: Bool
     /// Whether the name goes hashed.
@@ -159,8 +159,8 @@ package struct DigestChallenge: Equatable, Sendable {
             let algorithm = DigestAlgorithm(name: challenge.parameter("algorithm"))
         else { return nil }
         let qop = challenge.parameter("qop").map { FieldList.elements([$0]).map(\.loweredASCII) }
-        self.protections = qop.map(Self.known) ?? [.legacy]
-        guard !self.protections.isEmpty else { return nil }
+        self.offeredQOPs = qop.map(Self.known) ?? [.legacy]
+        guard !self.offeredQOPs.isEmpty else { return nil }
         self.realm = realm
         self.nonce = nonce
         self.opaque = challenge.parameter("opaque")
@@ -171,7 +171,7 @@ package struct DigestChallenge: Equatable, Sendable {
         self.domain = challenge.parameter("domain")?.split(separator: " ").prefix(64).map(String.init) ?? []
     }
 
-    private static func known(_ qop: [String]) -> [Protection] {
+    private static func known(_ qop: [String]) -> [QualityOfProtection] {
         if qop.isEmpty { return [.legacy] }
         return qop.compactMap { name in
             switch name {
@@ -183,8 +183,8 @@ package struct DigestChallenge: Equatable, Sendable {
     }
 
     /// `auth` where the server takes it: `authInt` asks for the content's hash before the first byte of it goes out.
-    package var preferredProtection: Protection {
-        self.protections.contains(.auth) ? .auth : self.protections.first ?? .legacy
+    package var preferredQOP: QualityOfProtection {
+        self.offeredQOPs.contains(.auth) ? .auth : self.offeredQOPs.first ?? .legacy
     }
 }
 

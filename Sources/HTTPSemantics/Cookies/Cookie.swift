@@ -120,7 +120,7 @@ package enum CookieDomain {
 package enum CookiePath {
     /// The folder of a request's path, for cookies that name no path.
     /// - Parameter path: of the request, without its query.
-    package static func standard(for path: String) -> String {
+    package static func defaultPath(for path: String) -> String {
         guard path.utf8.first == UInt8(ascii: "/"), let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")),
             slash != path.startIndex
         else { return "/" }

@@ -14,7 +14,7 @@ package struct CookieJar: Sendable {
     package let suffixes: PublicSuffixRule
     package private(set) var count = 0
     /// By domain; within one, the earlier stored comes first.
-    private(set) var shelves: [String: [Cookie]] = [:]
+    private(set) var cookiesByDomain: [String: [Cookie]] = [:]
 
     /// - Parameters:
     ///   - cookies: those kept from an earlier run; only the limits are applied to them.
@@ -27,12 +27,12 @@ package struct CookieJar: Sendable {
     }
 
     /// All cookies, the ended ones included, in no order that means anything.
-    package var cookies: [Cookie] { self.shelves.values.flatMap { $0 } }
+    package var cookies: [Cookie] { self.cookiesByDomain.values.flatMap { $0 } }
 
     /// Judges a cookie that a server sent, and keeps it if it may be kept.
     package mutating func store(_ set: SetCookie, from request: CookieRequest, now: HTTPDate) -> StoreOutcome {
         do throws(CookieRefusal) {
-            let cookie = try self.judged(set, from: request, now: now)
+            let cookie = try self.validated(set, from: request, now: now)
             return self.insert(cookie, now: now)
         } catch {
             return .refused(error)
@@ -42,18 +42,18 @@ package struct CookieJar: Sendable {
     /// Keeps a cookie that the program itself made: it may be for any domain, and live as long as it likes.
     package mutating func insert(_ cookie: Cookie, now: HTTPDate) -> StoreOutcome {
         var cookie = cookie
-        let old = self.shelves[cookie.domain]?.firstIndex { cookie.identity == $0.identity }
+        let old = self.cookiesByDomain[cookie.domain]?.firstIndex { cookie.identity == $0.identity }
         if cookie.isExpired(at: now) {
             guard let old else { return .removed(false) }
             self.remove(at: old, of: cookie.domain)
             return .removed(true)
         }
-        if let old, let before = self.shelves[cookie.domain]?[old] {
+        if let old, let before = self.cookiesByDomain[cookie.domain]?[old] {
             cookie.creation = before.creation
-            self.shelves[cookie.domain]?[old] = cookie
+            self.cookiesByDomain[cookie.domain]?[old] = cookie
             return .replaced
         }
-        self.shelves[cookie.domain, default: []].append(cookie)
+        self.cookiesByDomain[cookie.domain, default: []].append(cookie)
         self.count += 1
         self.makeRoom(in: cookie.domain, now: now)
         return .stored
@@ -61,14 +61,14 @@ package struct CookieJar: Sendable {
 
     /// The cookies that go along with a request, in the order in which they are written: longer paths first, then the
     /// earlier made. They count as used now.
-    package mutating func take(for request: CookieRequest, now: HTTPDate) -> [Cookie] {
+    package mutating func retrieve(for request: CookieRequest, now: HTTPDate) -> [Cookie] {
         var found: [Cookie] = []
         guard self.count > 0 else { return found }
         for domain in Self.domains(over: request.host) {
-            guard let shelf = self.shelves[domain] else { continue }
-            for (index, cookie) in shelf.enumerated() where request.takes(cookie) && !cookie.isExpired(at: now) {
+            guard let shelf = self.cookiesByDomain[domain] else { continue }
+            for (index, cookie) in shelf.enumerated() where request.matches(cookie) && !cookie.isExpired(at: now) {
                 found.append(cookie)
-                if cookie.lastAccess < now { self.shelves[domain]?[index].lastAccess = now }
+                if cookie.lastAccess < now { self.cookiesByDomain[domain]?[index].lastAccess = now }
             }
         }
         return Self.ordered(found)
@@ -76,20 +76,20 @@ package struct CookieJar: Sendable {
 
     /// The same without counting as use.
     package func peek(for request: CookieRequest, now: HTTPDate) -> [Cookie] {
-        let found = Self.domains(over: request.host).flatMap { self.shelves[$0] ?? [] }
-        return Self.ordered(found.filter { request.takes($0) && !$0.isExpired(at: now) })
+        let found = Self.domains(over: request.host).flatMap { self.cookiesByDomain[$0] ?? [] }
+        return Self.ordered(found.filter { request.matches($0) && !$0.isExpired(at: now) })
     }
 
     /// Takes out all cookies that `isUnwanted`.
     /// - Returns: those taken out.
     package mutating func removeAll(where isUnwanted: (Cookie) -> Bool) -> [Cookie] {
         var removed: [Cookie] = []
-        for (domain, shelf) in self.shelves {
+        for (domain, shelf) in self.cookiesByDomain {
             let unwanted = shelf.filter(isUnwanted)
             guard !unwanted.isEmpty else { continue }
             removed += unwanted
             let kept = shelf.filter { !isUnwanted($0) }
-            self.shelves[domain] = kept.isEmpty ? nil : kept
+            self.cookiesByDomain[domain] = kept.isEmpty ? nil : kept
         }
         self.count -= removed.count
         return removed
@@ -100,15 +100,15 @@ extension CookieJar {
     /// Room is made of what has ended, then of what is not secure, then of the rest, and of equals the one goes that
     /// has not been used for longest.
     private mutating func makeRoom(in domain: String, now: HTTPDate) {
-        let crowded = self.shelves[domain]?.count ?? 0 > self.limits.perDomain
+        let crowded = self.cookiesByDomain[domain]?.count ?? 0 > self.limits.perDomain
         guard crowded || self.count > self.limits.total else { return }
         _ = self.removeAll { $0.isExpired(at: now) }
-        while let shelf = self.shelves[domain], shelf.count > self.limits.perDomain {
+        while let shelf = self.cookiesByDomain[domain], shelf.count > self.limits.perDomain {
             guard let index = Self.leastWanted(shelf) else { break }
             self.remove(at: index, of: domain)
         }
         while self.count > self.limits.total {
-            let oldest = self.shelves.min { Self.oldestUse($0.value) < Self.oldestUse($1.value) }
+            let oldest = self.cookiesByDomain.min { Self.oldestUse($0.value) < Self.oldestUse($1.value) }
             guard let oldest,
                 let index = oldest.value.indices.min(by: { oldest.value[$0].isUsedBefore(oldest.value[$1]) })
             else { break }
@@ -117,9 +117,9 @@ extension CookieJar {
     }
 
     private mutating func remove(at index: Int, of domain: String) {
-        self.shelves[domain]?.remove(at: index)
+        self.cookiesByDomain[domain]?.remove(at: index)
         self.count -= 1
-        if self.shelves[domain]?.isEmpty == true { self.shelves[domain] = nil }
+        if self.cookiesByDomain[domain]?.isEmpty == true { self.cookiesByDomain[domain] = nil }
     }
 
     private static func leastWanted(_ shelf: [Cookie]) -> Int? {
@@ -158,19 +158,19 @@ extension Cookie {
 
 extension CookieJar {
     /// Applies the rules of RFC 6265bis §5.7 in their order.
-    func judged(_ set: SetCookie, from request: CookieRequest, now: HTTPDate) throws(CookieRefusal) -> Cookie {
+    func validated(_ set: SetCookie, from request: CookieRequest, now: HTTPDate) throws(CookieRefusal) -> Cookie {
         try Self.checkSyntax(set)
         let domain = try self.domain(of: set, from: request)
         let cookie = Cookie(
             name: set.name, value: set.value, domain: domain ?? request.host, isHostOnly: domain == nil,
-            path: set.path ?? CookiePath.standard(for: request.path),
+            path: set.path ?? CookiePath.defaultPath(for: request.path),
             expires: set.expires.map { min($0, now.advanced(by: self.limits.lifetime)) }, isSecure: set.isSecure,
             isHTTPOnly: set.isHTTPOnly, sameSite: set.sameSite, creation: now)
-        guard request.isForHTTP || !cookie.isHTTPOnly else { throw .notForHTTP }
+        guard request.isForHTTP || !cookie.isHTTPOnly else { throw .nonHTTPAPI }
         try self.checkSecurity(cookie, from: request)
         try Self.checkSite(cookie, from: request)
         try Self.checkPrefix(cookie, pathWasNamed: set.path != nil)
-        guard request.isForHTTP || !self.hides(cookie) else { throw .notForHTTP }
+        guard request.isForHTTP || !self.hides(cookie) else { throw .nonHTTPAPI }
         return cookie
     }
 
@@ -187,14 +187,14 @@ extension CookieJar {
     private func domain(of set: SetCookie, from request: CookieRequest) throws(CookieRefusal) -> String? {
         guard let domain = set.domain, !domain.isEmpty else { return nil }
         if CookieDomain.isAddress(domain) {
-            guard domain == request.host else { throw .foreignDomain }
+            guard domain == request.host else { throw .domainMismatch }
             return nil
         }
         if self.suffixes.isPublicSuffix(domain) {
             guard domain == request.host else { throw .publicSuffix }
             return nil
         }
-        guard CookieDomain.matches(request.host, domain: domain) else { throw .foreignDomain }
+        guard CookieDomain.matches(request.host, domain: domain) else { throw .domainMismatch }
         return domain
     }
 
@@ -202,7 +202,7 @@ extension CookieJar {
     private func checkSecurity(_ cookie: Cookie, from request: CookieRequest) throws(CookieRefusal) {
         guard !request.isSecure else { return }
         guard !cookie.isSecure else { throw .insecureConnection }
-        let isHidden = self.shelves.contains { domain, shelf in
+        let isHidden = self.cookiesByDomain.contains { domain, shelf in
             guard
                 CookieDomain.matches(domain, domain: cookie.domain)
                     || CookieDomain.matches(cookie.domain, domain: domain)
@@ -229,13 +229,13 @@ extension CookieJar {
         let isHostName = bearer.beginsIgnoringCase("__Host-")
         guard isSecureName || isHostName else { return }
         // A cookie without a name must not be taken for one that has this name when it is sent back.
-        guard !cookie.name.isEmpty, cookie.isSecure else { throw .brokenPrefix }
-        guard !isHostName || cookie.isHostOnly && pathWasNamed && cookie.path == "/" else { throw .brokenPrefix }
+        guard !cookie.name.isEmpty, cookie.isSecure else { throw .invalidNamePrefix }
+        guard !isHostName || cookie.isHostOnly && pathWasNamed && cookie.path == "/" else { throw .invalidNamePrefix }
     }
 
     /// Whether the cookie would take the place of one that is for HTTP alone.
     private func hides(_ cookie: Cookie) -> Bool {
-        self.shelves[cookie.domain]?.contains { $0.isHTTPOnly && cookie.identity == $0.identity } ?? false
+        self.cookiesByDomain[cookie.domain]?.contains { $0.isHTTPOnly && cookie.identity == $0.identity } ?? false
     }
 }
 
@@ -267,7 +267,7 @@ package struct CookieRequest: Equatable, Sendable {
     }
 
     /// Whether `cookie` goes along, its age aside (RFC 6265bis §5.8.3, step 1).
-    package func takes(_ cookie: Cookie) -> Bool {
+    package func matches(_ cookie: Cookie) -> Bool {
         guard cookie.isHostOnly ? self.host == cookie.domain : CookieDomain.matches(self.host, domain: cookie.domain),
             CookiePath.matches(self.path, cookiePath: cookie.path), self.isSecure || !cookie.isSecure,
             self.isForHTTP || !cookie.isHTTPOnly
@@ -307,17 +307,17 @@ package enum CookieRefusal: Error, Equatable, Sendable {
     /// It is meant for a domain that belongs to the public.
     case publicSuffix
     /// It is meant for a domain that the host which sent it is no part of.
-    case foreignDomain
+    case domainMismatch
     /// It is secure, or would take the place of a secure one, and came in the clear.
     case insecureConnection
     /// A script meddled with what is for HTTP alone.
-    case notForHTTP
+    case nonHTTPAPI
     /// It came with an answer to another site's request and may not.
     case crossSite
     /// It is to go to all sites, and is not secure.
     case sameSiteNoneWithoutSecure
     /// Its name begins with `__Secure-` or `__Host-` and it is not what that promises.
-    case brokenPrefix
+    case invalidNamePrefix
 }
 
 /// Says which domains belong to the public, so that nobody may set cookies for them (RFC 6265bis §5.7, step 7).

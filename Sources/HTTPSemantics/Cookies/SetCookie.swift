@@ -149,7 +149,7 @@ extension SetCookieField {
     ///
     /// A comma parts two cookies where a token and an equals sign follow: not that of a date, nor that of a sentence.
     /// The joining cannot be undone for sure, so whoever has the lines apart reads them one by one instead.
-    package static func joined(_ text: String) -> [Self] {
+    package static func parseJoined(_ text: String) -> [Self] {
         let bytes = Array(text.utf8)
         var fields: [Self] = []
         var start = 0

@@ -29,7 +29,7 @@ package struct HTTPDate: Hashable, Comparable, Sendable {
     /// Letters may be in either case and the day's name need not fit the date; all else is as the grammar wants it.
     /// - Parameter now: settles the century of an RFC 850 date: more than 50 years ahead means the past.
     package init?(_ text: String, now: Self) {
-        guard var reading = DateReading(text), let moment = reading.moment(now: now) else { return nil }
+        guard var reading = HTTPDateParser(text), let moment = reading.moment(now: now) else { return nil }
         self = moment
     }
 
@@ -120,7 +120,7 @@ package enum CookieDate {
 }
 
 /// Reads one of the three forms of a date from its beginning to its end (RFC 9110 §5.6.7).
-struct DateReading {
+struct HTTPDateParser {
     private let bytes: [UInt8]
     private var index = 0
 

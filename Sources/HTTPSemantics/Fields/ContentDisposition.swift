@@ -27,7 +27,8 @@ enum ExtendedValue {
     /// - Returns: `nil` for what is no such value, and for an encoding other than UTF-8 and ISO-8859-1.
     static func decoded(_ text: String) -> String? {
         let parts = text.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
-        guard parts.count == 3, parts[2].utf8.allSatisfy({ self.isPlain($0) || $0 == UInt8(ascii: "%") }) else {
+        guard parts.count == 3, parts[2].utf8.allSatisfy({ self.isAttributeCharacter($0) || $0 == UInt8(ascii: "%") })
+        else {
             return nil
         }
         let bytes = PercentCoding.decoded(parts[2].utf8)
@@ -37,7 +38,7 @@ enum ExtendedValue {
     }
 
     /// `attr-char`: what stands for itself.
-    static func isPlain(_ byte: UInt8) -> Bool {
+    static func isAttributeCharacter(_ byte: UInt8) -> Bool {
         byte.isTokenCharacter && !"*'%".utf8.contains(byte)
     }
 }
@@ -54,16 +55,16 @@ package enum SuggestedFilename {
     ///   - disposition: the value of `Content-Disposition`.
     ///   - path: of the URL, percent-encoded.
     package static func choose(disposition: String?, path: String) -> String {
-        if let wish = disposition.flatMap({ ContentDisposition($0)?.filename }), let name = self.fit(wish) {
+        if let wish = disposition.flatMap({ ContentDisposition($0)?.filename }), let name = self.sanitized(wish) {
             return name
         }
         let last = path.utf8.split(separator: UInt8(ascii: "/")).last ?? Substring("").utf8[...]
-        return self.fit(String(decoding: PercentCoding.decoded(last), as: UTF8.self)) ?? self.unknown
+        return self.sanitized(String(decoding: PercentCoding.decoded(last), as: UTF8.self)) ?? self.unknown
     }
 
     /// `name` made fit for a disk: no slash, nothing that cannot be printed, no special folder, not too long.
     /// - Returns: `nil` when nothing is left.
-    package static func fit(_ name: String) -> String? {
+    package static func sanitized(_ name: String) -> String? {
         let scalars = name.unicodeScalars.compactMap { scalar -> Unicode.Scalar? in
             if scalar == "/" { return "_" }
             return self.isHidden(scalar) ? nil : scalar

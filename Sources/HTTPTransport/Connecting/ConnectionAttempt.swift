@@ -30,7 +30,7 @@ final class ConnectionAttempt: @unchecked Sendable {
     }
 
     func begin() {
-        guard DescriptorReserve.process.look() else {
+        guard DescriptorReserve.process.isAvailable() else {
             return self.pool.eventLoop.execute { self.fail(.connecting(.ownResources(.processDescriptorsExhausted))) }
         }
         let bootstrap = ClientBootstrap(group: self.pool.eventLoop)
@@ -45,7 +45,7 @@ final class ConnectionAttempt: @unchecked Sendable {
                 value: AdaptiveRecvByteBufferAllocator(minimum: 2 << 10, initial: 8 << 10, maximum: 256 << 10)
             )
             .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture { try self.equip(channel) }
+                channel.eventLoop.makeCompletedFuture { try self.configure(channel) }
             }
         self.timings.connectStart = .now
         self.connect(bootstrap).assumeIsolated().whenComplete { self.connectEnded($0) }
@@ -66,9 +66,9 @@ final class ConnectionAttempt: @unchecked Sendable {
     }
 
     /// Several channels may be made, of which one wins.
-    private func equip(_ channel: any Channel) throws {
+    private func configure(_ channel: any Channel) throws {
         // Many lookups may have ended at once since the attempts began.
-        guard DescriptorReserve.process.look() else {
+        guard DescriptorReserve.process.isAvailable() else {
             throw TransportFailure.ownResources(.processDescriptorsExhausted)
         }
         let pipeline = channel.pipeline.syncOperations
@@ -84,7 +84,7 @@ final class ConnectionAttempt: @unchecked Sendable {
             let handler = try SecureHandler(
                 secure.context, serverName: secure.serverName ?? self.order.origin.host,
                 resumptionKey: secure.resumptionKey, questions: self.questions(), records: self.pool.records)
-            handler.askingChanged = { [weak self] asking in self?.askingChanged(asking) }
+            handler.decisionPendingChanged = { [weak self] asking in self?.decisionPendingChanged(asking) }
             return handler
         } catch {
             self.refusedSettings = error
@@ -106,7 +106,7 @@ final class ConnectionAttempt: @unchecked Sendable {
 
     /// Goes on with a channel that stands, in place of one that is opened.
     func adopt(_ channel: any Channel) throws {
-        try self.equip(channel)
+        try self.configure(channel)
         self.connectEnded(.success(channel))
     }
 
@@ -216,7 +216,7 @@ final class ConnectionAttempt: @unchecked Sendable {
         }
     }
 
-    private func askingChanged(_ asking: Bool) {
+    private func decisionPendingChanged(_ asking: Bool) {
         guard self.exchange != nil else { return }
         self.handshakeTimer?.cancel()
         if !asking { self.startHandshakeTimer() }

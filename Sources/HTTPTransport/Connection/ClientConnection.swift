@@ -69,7 +69,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     }
 
     /// Whether the server has left it open behind a response, for another one or for a while.
-    var hasProvenToStay: Bool {
+    var hasServedResponse: Bool {
         self.exchangesServed > 1 || NIODeadline.now() - self.idleSince >= .milliseconds(100)
     }
 
@@ -98,7 +98,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     func channelReadComplete(context: ChannelHandlerContext) {
         self.awaitsRead = false
         self.noteReceived()
-        self.settle()
+        self.finishResponse()
         self.readIfWanted()
         context.fireChannelReadComplete()
     }
@@ -116,7 +116,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
 
     func channelInactive(context: ChannelHandlerContext) {
         self.isGone = true
-        self.settle()
+        self.finishResponse()
         self.connectionEnded()
         context.fireChannelInactive()
     }
@@ -131,7 +131,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         if case .finished(let exchange, let trailers, _) = self.phase {
             self.phase = .finished(exchange, trailers: trailers, keepsAlive: false)
         }
-        self.settle()
+        self.finishResponse()
         self.connectionEnded()
         self.context?.close(promise: nil)
     }
@@ -160,7 +160,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         case .opening(let attempt): attempt.connectionEnded(self.lossCause, on: self)
         case .busy(let exchange):
             self.pool.connectionClosed(self)
-            self.lose(exchange)
+            self.failExchange(exchange)
         case .idle, .finished: self.pool.connectionClosed(self)
         case .upgraded, .closed: break
         }
@@ -349,9 +349,9 @@ extension ClientConnection {
 
     /// Behind a read: decides over a connection whose response is complete. The consumer is told last, so that its next
     /// order finds the connection.
-    func settle() {
+    func finishResponse() {
         guard case .finished(let exchange, let trailers, let keepsAlive) = self.phase else { return }
-        self.note(exchange)
+        self.recordProgress(exchange)
         self.continueTimer?.cancel()
         self.continueTimer = nil
         if case .complete = exchange.progress.receiving {
@@ -369,7 +369,7 @@ extension ClientConnection {
     }
 
     /// What the wire has counted of this exchange.
-    private func note(_ exchange: Exchange) {
+    private func recordProgress(_ exchange: Exchange) {
         exchange.metrics.responseHeadBytes = self.wire.headBytes
         exchange.metrics.responseBodyBytes = self.wire.bodyBytes
     }
@@ -382,8 +382,8 @@ extension ClientConnection {
     }
 
     /// The connection is gone and the response is not whole.
-    func lose(_ exchange: Exchange) {
-        self.note(exchange)
+    func failExchange(_ exchange: Exchange) {
+        self.recordProgress(exchange)
         guard !exchange.isEnded else { return }
         switch exchange.progress.loss {
         case .none: exchange.responseFinished([])
@@ -454,20 +454,20 @@ extension ClientConnection {
         else { return }
         let now = NIODeadline.now()
         // While the caller keeps us waiting, the server is not to blame.
-        if !self.awaitsNetwork(exchange) || self.piecesMoved() { self.lastProgress = now }
+        if !self.isWaitingForPeer(exchange) || self.didSendBodyBytes() { self.lastProgress = now }
         guard now < self.lastProgress + timeout else { return self.fail(.idle) }
         self.schedule(at: self.lastProgress + timeout)
     }
 
     /// Whether the system took some of a piece that has not left whole.
-    private func piecesMoved() -> Bool {
+    private func didSendBodyBytes() -> Bool {
         guard self.isWritingPiece else { return false }
         let unsent = try? self.context?.channel.syncOptions?.getOption(.bufferedWritableBytes)
         defer { self.unsentBytes = unsent ?? 0 }
         return unsent != self.unsentBytes
     }
 
-    private func awaitsNetwork(_ exchange: Exchange) -> Bool {
+    private func isWaitingForPeer(_ exchange: Exchange) -> Bool {
         if exchange.isHeld { return false }
         if self.isWritingPiece { return true }
         if exchange.progress.sending == .body { return false }

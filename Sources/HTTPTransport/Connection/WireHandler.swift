@@ -35,15 +35,15 @@ final class WireHandler: ChannelInboundHandler {
     private(set) var headBytes: Int64 = 0
     private(set) var bodyBytes: Int64 = 0
     /// What has come of a head, or of trailers, that are not whole.
-    private var partial = ByteBuffer()
+    private var partialHead = ByteBuffer()
     /// Whether bytes came behind the end of the response.
     private var hasExcess = false
     /// What came behind a 101 before anybody was there to take it.
     private(set) var beyond = ByteBuffer()
-    private var taker: (any RawBytesConsumer)?
+    private var rawConsumer: (any RawBytesConsumer)?
 
     /// Whether somebody has the raw bytes.
-    var isTaken: Bool { self.taker != nil }
+    var isRaw: Bool { self.rawConsumer != nil }
 
     init(limits: MessageLimits) {
         self.limits = limits
@@ -56,7 +56,7 @@ final class WireHandler: ChannelInboundHandler {
     func handlerRemoved(context: ChannelHandlerContext) {
         self.context = nil
         self.owner = nil
-        self.taker = nil
+        self.rawConsumer = nil
     }
 
     /// A request goes out: a response may come.
@@ -80,13 +80,13 @@ final class WireHandler: ChannelInboundHandler {
     func stop() {
         if case .raw = self.mode { return }
         self.mode = .stopped
-        self.partial = ByteBuffer()
+        self.partialHead = ByteBuffer()
     }
 
     /// The connection is no HTTP any more: from now on `taker` has the bytes.
     func becomeRaw(_ taker: any RawBytesConsumer) -> ByteBuffer {
         self.mode = .raw
-        self.taker = taker
+        self.rawConsumer = taker
         defer { self.beyond = ByteBuffer() }
         return self.beyond
     }
@@ -124,7 +124,7 @@ final class WireHandler: ChannelInboundHandler {
         var scanner = scanner
         guard let found = try scanner.scan(bytes.readableBytesSpan, from: 0) else {
             self.headBytes += Int64(bytes.readableBytes)
-            self.partial.writeBuffer(&bytes)
+            self.partialHead.writeBuffer(&bytes)
             return self.mode = .head(scanner)
         }
         self.headBytes += Int64(found.end)
@@ -184,7 +184,7 @@ final class WireHandler: ChannelInboundHandler {
         var scanner = scanner
         guard let found = try scanner.scan(bytes.readableBytesSpan, from: 0) else {
             self.bodyBytes += Int64(bytes.readableBytes)
-            self.partial.writeBuffer(&bytes)
+            self.partialHead.writeBuffer(&bytes)
             return self.mode = .trailers(scanner)
         }
         self.bodyBytes += Int64(found.end)
@@ -194,14 +194,14 @@ final class WireHandler: ChannelInboundHandler {
     /// What the next `count` bytes end.
     private func lines(_ bytes: inout ByteBuffer, _ count: Int) -> HeaderLines {
         let end = bytes.readSlice(length: count) ?? ByteBuffer()
-        guard self.partial.readableBytes > 0 else { return HeaderLines(end) }
-        self.partial.writeImmutableBuffer(end)
-        defer { self.partial = ByteBuffer() }
-        return HeaderLines(self.partial)
+        guard self.partialHead.readableBytes > 0 else { return HeaderLines(end) }
+        self.partialHead.writeImmutableBuffer(end)
+        defer { self.partialHead = ByteBuffer() }
+        return HeaderLines(self.partialHead)
     }
 
     private func takeRaw(_ bytes: inout ByteBuffer) {
-        if let taker = self.taker {
+        if let taker = self.rawConsumer {
             taker.rawBytesReceived(bytes)
         } else {
             self.beyond.writeImmutableBuffer(bytes)
@@ -227,11 +227,11 @@ final class WireHandler: ChannelInboundHandler {
     // MARK: Ending
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        if let taker = self.taker { taker.rawReadCompleted() } else { context.fireChannelReadComplete() }
+        if let taker = self.rawConsumer { taker.rawReadCompleted() } else { context.fireChannelReadComplete() }
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if let taker = self.taker, event as? ChannelEvent == .inputClosed {
+        if let taker = self.rawConsumer, event as? ChannelEvent == .inputClosed {
             taker.rawInputClosed()
         } else {
             if event as? ChannelEvent == .inputClosed { self.inputEnded() }
@@ -240,12 +240,12 @@ final class WireHandler: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        if let taker = self.taker { taker.rawErrorCaught(error) } else { context.fireErrorCaught(error) }
+        if let taker = self.rawConsumer { taker.rawErrorCaught(error) } else { context.fireErrorCaught(error) }
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        let taker = self.taker
-        self.taker = nil
+        let taker = self.rawConsumer
+        self.rawConsumer = nil
         taker?.rawConnectionEnded()
         self.inputEnded()
         context.fireChannelInactive()

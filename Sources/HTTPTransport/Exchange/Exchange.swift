@@ -31,21 +31,21 @@ package final class Exchange: @unchecked Sendable {
     /// Whether its owner wants nothing to happen for now.
     private(set) var isHeld = false
     /// Bytes of content that the consumer still wants; `Int.max` is without end.
-    private var credit = 0
+    private var demand = 0
     /// Content that the consumer has not pulled.
-    private var held: CircularBuffer<ByteBuffer>?
+    private var bufferedContent: CircularBuffer<ByteBuffer>?
 
     /// What makes the order one that cannot be carried out.
-    private let fault: ExchangeFailure?
+    private let requestFailure: ExchangeFailure?
 
     init(_ order: ExchangeRequest, consumer: any ExchangeConsumer, pool: ConnectionPool) {
         self.order = order
         do throws(RequestError) {
             self.plan = try RequestPlan(order)
-            self.fault = order.proxy == nil ? nil : .proxyUnsupported
+            self.requestFailure = order.proxy == nil ? nil : .proxyUnsupported
         } catch {
             self.plan = RequestPlan(unsendable: order.head)
-            self.fault = .request(error)
+            self.requestFailure = .request(error)
         }
         self.consumer = consumer
         self.pool = pool
@@ -90,7 +90,7 @@ package final class Exchange: @unchecked Sendable {
         self.onLoop(always: true) { exchange in
             guard case .ordered = exchange.phase, !exchange.isStarted else { return }
             exchange.isStarted = true
-            if let fault = exchange.fault { exchange.fail(fault) } else { exchange.pool.submit(exchange) }
+            if let fault = exchange.requestFailure { exchange.fail(fault) } else { exchange.pool.submit(exchange) }
         }
     }
 
@@ -106,7 +106,7 @@ package final class Exchange: @unchecked Sendable {
     /// The end is told when all content was delivered; where it comes behind the content, as that of chunks does, it
     /// takes a pull to be seen.
     package func pull(_ count: Int) {
-        if self.pool.isCurrent { self.creditGiven(count) } else { self.onLoop { $0.creditGiven(count) } }
+        if self.pool.isCurrent { self.demandAdded(count) } else { self.onLoop { $0.demandAdded(count) } }
     }
 
     /// The body source that answered `.later` has something now.
@@ -122,7 +122,7 @@ package final class Exchange: @unchecked Sendable {
         self.onLoop { exchange in
             guard exchange.isHeld != isHeld else { return }
             exchange.isHeld = isHeld
-            if !isHeld { exchange.creditGiven(0) }
+            if !isHeld { exchange.demandAdded(0) }
         }
     }
 
@@ -145,16 +145,16 @@ package final class Exchange: @unchecked Sendable {
         return switch self.progress.receiving {
         case .awaitingHead, .complete: true
         case .content(.none, _): true
-        case .content: self.credit > 0 && !self.holdsContent
+        case .content: self.demand > 0 && !self.holdsContent
         }
     }
 
-    private func creditGiven(_ count: Int) {
+    private func demandAdded(_ count: Int) {
         guard !self.isEnded, !self.isHeld || count > 0 else { return }
-        let (sum, overflow) = self.credit.addingReportingOverflow(count)
-        self.credit = overflow ? .max : sum
+        let (sum, overflow) = self.demand.addingReportingOverflow(count)
+        self.demand = overflow ? .max : sum
         guard !self.isHeld else { return }
-        while self.credit > 0, let bytes = self.held?.popFirst() { self.deliver(bytes) }
+        while self.demand > 0, let bytes = self.bufferedContent?.popFirst() { self.deliver(bytes) }
         guard !self.holdsContent else { return }
         switch self.phase {
         case .running(let connection): connection.readIfWanted()
@@ -165,15 +165,15 @@ package final class Exchange: @unchecked Sendable {
 
     func contentReceived(_ bytes: ByteBuffer) {
         self.metrics.responseContentBytes += Int64(bytes.readableBytes)
-        guard self.credit == 0 || self.holdsContent || self.isHeld else { return self.deliver(bytes) }
-        self.held = self.held ?? CircularBuffer()
-        self.held?.append(bytes)
+        guard self.demand == 0 || self.holdsContent || self.isHeld else { return self.deliver(bytes) }
+        self.bufferedContent = self.bufferedContent ?? CircularBuffer()
+        self.bufferedContent?.append(bytes)
     }
 
-    private var holdsContent: Bool { !(self.held?.isEmpty ?? true) }
+    private var holdsContent: Bool { !(self.bufferedContent?.isEmpty ?? true) }
 
     private func deliver(_ bytes: ByteBuffer) {
-        if self.credit != .max { self.credit = max(0, self.credit - bytes.readableBytes) }
+        if self.demand != .max { self.demand = max(0, self.demand - bytes.readableBytes) }
         self.consumer?.contentReceived(bytes.readableBytesSpan)
     }
 
@@ -207,7 +207,7 @@ package final class Exchange: @unchecked Sendable {
 
     func end(_ end: ExchangeEnd) {
         self.phase = .ended
-        self.held = nil
+        self.bufferedContent = nil
         self.body = nil
         let consumer = self.consumer
         self.consumer = nil
@@ -400,7 +400,7 @@ package protocol ExchangeConsumer: AnyObject, Sendable {
 
 /// One request to be made, and under which terms.
 package struct ExchangeRequest: Sendable {
-    package var origin: Origin
+    package var origin: ServerEndpoint
     /// Needed for `https`.
     package var secure: SecureSetup?
     package var proxy: ProxyHop?
@@ -426,7 +426,7 @@ package struct ExchangeRequest: Sendable {
     /// its time. Default: true.
     package var isMeasured = true
 
-    package init(_ origin: Origin, head: RequestHead = RequestHead()) {
+    package init(_ origin: ServerEndpoint, head: RequestHead = RequestHead()) {
         self.origin = origin
         self.head = head
     }

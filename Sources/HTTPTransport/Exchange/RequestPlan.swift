@@ -18,7 +18,7 @@ package struct RequestPlan: Equatable {
 
     /// - Throws: what makes the request one that cannot be sent.
     package init(_ order: ExchangeRequest) throws(RequestError) {
-        if let fault = order.head.fault() { throw fault }
+        if let fault = order.head.validationError() { throw fault }
         guard !order.origin.host.isEmpty, order.origin.port > 0, order.origin.scheme == .http || order.secure != nil
         else { throw .origin }
         self.framing = try Self.framing(order)
@@ -77,7 +77,7 @@ package struct RequestPlan: Equatable {
 }
 
 /// The server that a request goes to (RFC 9110 §4.3.1).
-package struct Origin: Sendable, Hashable {
+package struct ServerEndpoint: Sendable, Hashable {
     package enum Scheme: String, Sendable, Hashable {
         case http
         case https
@@ -104,7 +104,7 @@ package struct Origin: Sendable, Hashable {
     }
 }
 
-extension Origin.Scheme {
+extension ServerEndpoint.Scheme {
     package var defaultPort: UInt16 {
         switch self {
         case .http: 80

@@ -32,7 +32,7 @@ package struct RequestHead: Sendable, Hashable {
 
     /// What would let this head say something else than its fields: a line break in a value makes two fields of one.
     /// - Returns: `nil` if it can be sent.
-    func fault() -> RequestError? {
+    func validationError() -> RequestError? {
         guard !self.method.isEmpty, self.method.hasOnly(ASCIIText.isToken) else { return .method }
         guard !self.target.isEmpty, self.target.hasOnly({ $0 > 0x20 && $0 != 0x7F }) else { return .target }
         for field in self.fields {

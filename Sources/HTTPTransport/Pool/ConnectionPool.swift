@@ -12,7 +12,7 @@ package final class ConnectionPool: @unchecked Sendable {
     /// Shared by the secure connections, of which none keeps anything in it.
     let records = CiphertextBuffer()
     private(set) var generation = 0
-    private var ledgers: [PoolKey: HostConnections<ClientConnection, Exchange>] = [:]
+    private var hosts: [PoolKey: HostConnections<ClientConnection, Exchange>] = [:]
     private var lastTicket: UInt64 = 0
     private var isClosed = false
     private var sweep: Scheduled<Void>?
@@ -67,8 +67,8 @@ package final class ConnectionPool: @unchecked Sendable {
             self.isClosed = true
             self.generation += 1
             self.discardIdle()
-            for key in self.ledgers.keys {
-                for exchange in self.ledgers[key]?.line.removeAll() ?? [] {
+            for key in self.hosts.keys {
+                for exchange in self.hosts[key]?.line.removeAll() ?? [] {
                     exchange.phase = .ordered
                     exchange.fail(.poolClosed)
                 }
@@ -80,7 +80,7 @@ package final class ConnectionPool: @unchecked Sendable {
     /// bytes come from elsewhere than a network. On the event loop, with an exchange that was not started.
     /// - Throws: where the pool has no place for a connection, or the channel takes no handlers.
     package func run(_ exchange: Exchange, on channel: any Channel) throws {
-        guard !self.isClosed, case .open = self.change(PoolKey(exchange.order), { $0.place(needsFresh: true) }) else {
+        guard !self.isClosed, case .open = self.change(PoolKey(exchange.order), { $0.acquire(needsFresh: true) }) else {
             throw ExchangeFailure.poolClosed
         }
         let attempt = ConnectionAttempt(for: exchange, in: self)
@@ -103,8 +103,8 @@ package final class ConnectionPool: @unchecked Sendable {
 
     private func place(_ exchange: Exchange, needsFresh: Bool, inFront: Bool) {
         let key = PoolKey(exchange.order)
-        let needsFresh = needsFresh || self.distrusts(self.ledgers[key]?.idle.last, for: exchange)
-        switch self.change(key, { $0.place(needsFresh: needsFresh) }) {
+        let needsFresh = needsFresh || self.mayLoseUnrepeatable(self.hosts[key]?.idle.last, for: exchange)
+        switch self.change(key, { $0.acquire(needsFresh: needsFresh) }) {
         case .wait:
             self.lastTicket += 1
             let number = self.lastTicket
@@ -119,9 +119,9 @@ package final class ConnectionPool: @unchecked Sendable {
 
     /// What cannot be repeated does not go to a connection that the server may be about to close behind its first
     /// response: many announce it by nothing else.
-    private func distrusts(_ connection: ClientConnection?, for exchange: Exchange) -> Bool {
+    private func mayLoseUnrepeatable(_ connection: ClientConnection?, for exchange: Exchange) -> Bool {
         guard let connection, !exchange.plan.head.isIdempotent else { return false }
-        return !connection.hasProvenToStay
+        return !connection.hasServedResponse
     }
 
     private func perform(_ placement: HostConnections<ClientConnection, Exchange>.Placement, for exchange: Exchange) {
@@ -149,19 +149,19 @@ package final class ConnectionPool: @unchecked Sendable {
     private func change<R>(
         _ key: PoolKey, _ body: (inout HostConnections<ClientConnection, Exchange>) -> R
     ) -> R {
-        let (result, isEmpty) = self.bodyOnLedger(key, body)
-        if isEmpty { self.ledgers[key] = nil }
+        let (result, isEmpty) = self.withHost(key, body)
+        if isEmpty { self.hosts[key] = nil }
         return result
     }
 
-    private func bodyOnLedger<R>(
+    private func withHost<R>(
         _ key: PoolKey, _ body: (inout HostConnections<ClientConnection, Exchange>) -> R
     ) -> (R, isEmpty: Bool) {
         func run(_ ledger: inout HostConnections<ClientConnection, Exchange>) -> (R, isEmpty: Bool) {
             let result = body(&ledger)
             return (result, ledger.isEmpty)
         }
-        return run(&self.ledgers[key, default: HostConnections(limit: self.settings.connectionsPerHost)])
+        return run(&self.hosts[key, default: HostConnections(limit: self.settings.connectionsPerHost)])
     }
 
     /// Changes the ledger, and gives those who wait what that makes free.
@@ -195,7 +195,7 @@ package final class ConnectionPool: @unchecked Sendable {
         guard !self.isClosed, connection.generation == self.generation else { return connection.close() }
         connection.exchangesServed += 1
         self.serveWaiting(connection.key) { $0.freed(connection) }
-        self.boundIdle()
+        self.enforceIdleLimit()
     }
 
     func connectionClosed(_ connection: ClientConnection) {
@@ -208,7 +208,7 @@ package final class ConnectionPool: @unchecked Sendable {
 
     // MARK: Resting
 
-    private var idle: [ClientConnection] { self.ledgers.values.flatMap(\.idle) }
+    private var idle: [ClientConnection] { self.hosts.values.flatMap(\.idle) }
 
     private func discardIdle() {
         for connection in self.idle { self.discard(connection) }
@@ -219,8 +219,8 @@ package final class ConnectionPool: @unchecked Sendable {
         connection.discard()
     }
 
-    private func boundIdle() {
-        if self.ledgers.count > 1 {
+    private func enforceIdleLimit() {
+        if self.hosts.count > 1 {
             let idle = self.idle
             if idle.count > self.settings.idleLimit, let oldest = idle.min(by: { $0.idleSince < $1.idleSince }) {
                 self.discard(oldest)
@@ -247,7 +247,7 @@ package final class ConnectionPool: @unchecked Sendable {
 
 /// What two connections must have in common to be interchangeable.
 struct PoolKey: Sendable, Hashable {
-    let origin: Origin
+    let origin: ServerEndpoint
     /// Held, so that no other context can come to stand at its address.
     let context: TLSContext?
     let serverName: String?

@@ -27,7 +27,7 @@ package struct HostConnections<Connection: AnyObject, Waiter> {
     package var isEmpty: Bool { self.occupied == 0 && self.idle.isEmpty && self.line.isEmpty }
 
     /// Finds a connection for somebody, and counts it as occupied. On `.wait` nothing has changed.
-    package mutating func place(needsFresh: Bool) -> Placement {
+    package mutating func acquire(needsFresh: Bool) -> Placement {
         if !needsFresh, let connection = self.idle.popLast() {
             self.occupied += 1
             return .use(connection)
@@ -44,7 +44,7 @@ package struct HostConnections<Connection: AnyObject, Waiter> {
     /// The next one in the line, if there is a connection for it now.
     package mutating func next() -> (Waiter, Placement)? {
         guard let needsFresh = self.line.nextNeedsFresh else { return nil }
-        let placement = self.place(needsFresh: needsFresh)
+        let placement = self.acquire(needsFresh: needsFresh)
         if case .wait = placement { return nil }
         return self.line.popFirst().map { ($0, placement) }
     }

@@ -37,7 +37,7 @@ package final class SecureHandler: ChannelDuplexHandler {
     var pendingPromise: EventLoopPromise<Void>?
     var owesFlush = false
     /// Told when the clock of the handshake stops (an answer of ours is awaited) and goes on.
-    package var askingChanged: ((Bool) -> Void)?
+    package var decisionPendingChanged: ((Bool) -> Void)?
 
     /// - Parameters:
     ///   - serverName: client: the name to ask for and to verify.
@@ -131,8 +131,8 @@ package final class SecureHandler: ChannelDuplexHandler {
         switch event {
         case .plaintext: break
         case .handshakeCompleted(let facts): self.handshakeCompleted(facts, context)
-        case .verificationRequested(let request): self.askForDecision(request, context)
-        case .clientCertificateRequested(let issuers): self.askForIdentity(issuers, context)
+        case .verificationRequested(let request): self.requestDecision(request, context)
+        case .clientCertificateRequested(let issuers): self.requestIdentity(issuers, context)
         case .inputClosed:
             self.inputEnded = true
             context.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
@@ -176,7 +176,7 @@ package final class SecureHandler: ChannelDuplexHandler {
 
     // MARK: Questions
 
-    private func askForDecision(_ request: VerificationRequest, _ context: ChannelHandlerContext) {
+    private func requestDecision(_ request: VerificationRequest, _ context: ChannelHandlerContext) {
         guard let verify = self.questions.verify else { return self.connection.resolveVerification(.reject) }
         self.setAsking(true)
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
@@ -186,7 +186,7 @@ package final class SecureHandler: ChannelDuplexHandler {
         }
     }
 
-    private func askForIdentity(_ issuers: [[UInt8]], _ context: ChannelHandlerContext) {
+    private func requestIdentity(_ issuers: [[UInt8]], _ context: ChannelHandlerContext) {
         guard let choose = self.questions.chooseIdentity else { return self.connection.provideClientCertificate(nil) }
         self.setAsking(true)
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
@@ -206,14 +206,14 @@ package final class SecureHandler: ChannelDuplexHandler {
 
     private func setAsking(_ asking: Bool) {
         self.phase = asking ? .asking : .handshaking
-        self.askingChanged?(asking)
+        self.decisionPendingChanged?(asking)
     }
 }
 
 extension SecureHandler {
     /// Pieces from this size on are encrypted where they are; smaller ones are put together first, so that a head and a
     /// short body leave in one record.
-    private static var gatherLimit: Int { 16 << 10 }
+    private static var plaintextBufferLimit: Int { 16 << 10 }
 
     package func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         guard self.phase != .ended, case .byteBuffer(let bytes) = self.unwrapOutboundIn(data) else {
@@ -257,7 +257,7 @@ extension SecureHandler {
         }
         var batch = ByteBuffer()
         for piece in pieces {
-            if piece.readableBytes < Self.gatherLimit {
+            if piece.readableBytes < Self.plaintextBufferLimit {
                 batch.writeImmutableBuffer(piece)
             } else {
                 try self.connection.write(batch.readableBytesSpan)

@@ -12,7 +12,7 @@ package final class UpgradableWire: ChannelDuplexHandler, RemovableChannelHandle
     package typealias OutboundOut = IOData
 
     private(set) var context: ChannelHandlerContext?
-    private var taker: (any RawBytesConsumer)?
+    private var rawConsumer: (any RawBytesConsumer)?
     private var isRaw = false
     private let gone: EventLoopPromise<Void>
 
@@ -29,13 +29,13 @@ package final class UpgradableWire: ChannelDuplexHandler, RemovableChannelHandle
 
     package func handlerRemoved(context: ChannelHandlerContext) {
         self.context = nil
-        self.taker = nil
+        self.rawConsumer = nil
         self.gone.succeed()
     }
 
     func becomeRaw(_ taker: any RawBytesConsumer) -> ByteBuffer {
         self.isRaw = true
-        self.taker = taker
+        self.rawConsumer = taker
         return ByteBuffer()
     }
 
@@ -43,19 +43,19 @@ package final class UpgradableWire: ChannelDuplexHandler, RemovableChannelHandle
 
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard self.isRaw else { return context.fireChannelRead(data) }
-        self.taker?.rawBytesReceived(self.unwrapInboundIn(data))
+        self.rawConsumer?.rawBytesReceived(self.unwrapInboundIn(data))
     }
 
     package func channelReadComplete(context: ChannelHandlerContext) {
         guard self.isRaw else { return context.fireChannelReadComplete() }
-        self.taker?.rawReadCompleted()
+        self.rawConsumer?.rawReadCompleted()
     }
 
     package func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if event as? ChannelEvent == .inputClosed {
             self.gone.succeed()
             if self.isRaw {
-                self.taker?.rawInputClosed()
+                self.rawConsumer?.rawInputClosed()
                 return
             }
         }
@@ -64,13 +64,13 @@ package final class UpgradableWire: ChannelDuplexHandler, RemovableChannelHandle
 
     package func errorCaught(context: ChannelHandlerContext, error: any Error) {
         guard self.isRaw else { return context.fireErrorCaught(error) }
-        self.taker?.rawErrorCaught(error)
+        self.rawConsumer?.rawErrorCaught(error)
     }
 
     package func channelInactive(context: ChannelHandlerContext) {
         self.gone.succeed()
-        let taker = self.taker
-        self.taker = nil
+        let taker = self.rawConsumer
+        self.rawConsumer = nil
         taker?.rawConnectionEnded()
         context.fireChannelInactive()
     }

@@ -134,7 +134,7 @@ final class UpgradedTransport: @unchecked Sendable {
 }
 
 extension UpgradedTransport: TurnEndTarget {
-    func nextTurnCame() {
+    func nextTurnBegan() {
         self.awaitsNextTurn = false
         if let end = self.heldEnd.take() { self.tellEnd(end) } else { self.offer() }
     }
@@ -402,7 +402,7 @@ package final class UpgradedConnection: @unchecked Sendable {
     /// Ends the connection. Nothing happens once it is a transport's.
     package func close() {
         self.channel.eventLoop.execute {
-            if !self.wire.isTaken { self.channel.close(promise: nil) }
+            if !self.wire.isRaw { self.channel.close(promise: nil) }
         }
     }
 }

@@ -26,10 +26,10 @@ extension SecureTransport: Transport {
         let count = head.count + bytes.byteCount
         guard self.takesOutput, count > 0 else { return self.queuedBytes }
         self.claimGathered()
-        self.given &+= UInt64(count)
-        for index in 0..<head.count { self.gathered.append(head[index]) }
-        self.gathered.append(bytes)
-        if self.gathered.count >= SecureTransport.gatherLimit { self.flush() }
+        self.acceptedBytes &+= UInt64(count)
+        for index in 0..<head.count { self.pendingPlaintext.append(head[index]) }
+        self.pendingPlaintext.append(bytes)
+        if self.pendingPlaintext.count >= SecureTransport.plaintextBufferLimit { self.flush() }
         return self.queuedBytes
     }
 
@@ -37,21 +37,21 @@ extension SecureTransport: Transport {
     package func write(reserving count: Int, _ fill: (inout MutableRawSpan) -> Int) -> Int {
         guard self.takesOutput, count > 0 else { return self.queuedBytes }
         self.claimGathered()
-        let start = self.gathered.count
-        self.gathered.append(contentsOf: repeatElement(0, count: count))
-        let used = self.gathered.withMutableRawSpan { bytes in
+        let start = self.pendingPlaintext.count
+        self.pendingPlaintext.append(contentsOf: repeatElement(0, count: count))
+        let used = self.pendingPlaintext.withMutableRawSpan { bytes in
             var room = bytes._mutatingExtracting(start..<(start + count))
             return max(0, min(count, fill(&room)))
         }
-        self.gathered.removeLast(count - used)
-        self.given &+= UInt64(used)
-        if self.gathered.count >= SecureTransport.gatherLimit { self.flush() }
+        self.pendingPlaintext.removeLast(count - used)
+        self.acceptedBytes &+= UInt64(used)
+        if self.pendingPlaintext.count >= SecureTransport.plaintextBufferLimit { self.flush() }
         return self.queuedBytes
     }
 
     private func claimGathered() {
-        guard self.gathered.isEmpty else { return }
-        self.gathered = self.loop.takeSpare()
+        guard self.pendingPlaintext.isEmpty else { return }
+        self.pendingPlaintext = self.loop.takeSpareBuffer()
         self.workLater()
     }
 
@@ -60,7 +60,7 @@ extension SecureTransport: Transport {
         guard self.takesOutput, bytes.byteCount > 0 else { return self.queuedBytes }
         guard self.phase == .established else { return self.write(bytes) }
         self.flush()
-        self.given &+= UInt64(bytes.byteCount)
+        self.acceptedBytes &+= UInt64(bytes.byteCount)
         self.encrypt(bytes)
         return self.queuedBytes
     }
@@ -70,13 +70,13 @@ extension SecureTransport: Transport {
     package var delivery: OutputDelivery? {
         self.lower.delivery.map { lower in
             var delivery = lower
-            delivery.isHeldUp = lower.isHeldUp || !self.gathered.isEmpty
+            delivery.isHeldUp = lower.isHeldUp || !self.pendingPlaintext.isEmpty
             return delivery
         }
     }
 
-    package var queuedBytes: Int { self.lower.queuedBytes + self.gathered.count }
-    package var writtenBytes: UInt64 { self.given }
+    package var queuedBytes: Int { self.lower.queuedBytes + self.pendingPlaintext.count }
+    package var writtenBytes: UInt64 { self.acceptedBytes }
     package var sentBytes: UInt64 { self.confirmedBytes() }
 
     package func pauseReading() {

@@ -20,7 +20,7 @@ package final class SecureTransport {
     }
 
     /// Plaintext that one turn gathers before it is encrypted early.
-    static let gatherLimit = 64 << 10
+    static let plaintextBufferLimit = 64 << 10
 
     package let lower: any Transport
     package var consumer: (any TransportConsumer)?
@@ -29,25 +29,25 @@ package final class SecureTransport {
     let records: CiphertextBuffer
     private let plaintext: PlaintextBuffer
     var phase = Phase.handshaking
-    var gathered: [UInt8] = []
+    var pendingPlaintext: [UInt8] = []
     private var kept: [UInt8] = []
-    private var early: [UInt8]
+    private var earlyCiphertext: [UInt8]
     private var paused = true
     var outputClosed = false
     private var inputEnded = false
     private var awaitsTurnEnd = false
     /// The connection has had its share of the turn, and goes on with the rest in the next one.
     private var awaitsNextTurn = false
-    private var resumes = false
-    private var owesProgress = false
+    private var isResuming = false
+    private var mustReportProgress = false
     /// OpenSSL waits for a decision of ours, and the connection below is not read meanwhile.
-    var awaitsAnswer = false
+    var isAwaitingDecision = false
     private var failure: TransportFailure?
     /// Plaintext given and, of that, what the transport below has sent; between the two, where each encrypted piece
     /// ends below.
-    var given: UInt64 = 0
-    private var confirmed: UInt64 = 0
-    private var marks: Deque<(plain: UInt64, below: UInt64)> = []
+    var acceptedBytes: UInt64 = 0
+    private var sentPlaintextBytes: UInt64 = 0
+    private var encryptedPieces: Deque<(plain: UInt64, below: UInt64)> = []
     let settings: SecureSettings
     /// Received before the handshake was over; counted where there is a limit.
     private var handshakeBytes = 0
@@ -84,7 +84,7 @@ package final class SecureTransport {
         self.lower = lower
         self.connection = connection
         self.settings = settings
-        self.early = received
+        self.earlyCiphertext = received
         self.completion = completion
         self.records = connection.output
         self.plaintext = lower.loop.local(PlaintextBuffer.self) { PlaintextBuffer() }
@@ -98,19 +98,19 @@ package final class SecureTransport {
         self.connection.start()
         self.sendRecords()
         self.lower.resumeReading()
-        if !self.early.isEmpty { self.workLater() }
+        if !self.earlyCiphertext.isEmpty { self.workLater() }
     }
 
     // MARK: Received
 
     /// Pulls what `ciphertext` holds, until it is used up, the consumer has had enough, or the connection has had its share
     /// of the turn.
-    private func pull(_ ciphertext: RawSpan) -> Int {
+    private func decryptInput(_ ciphertext: RawSpan) -> Int {
         var used = 0
         var goesOn = true
         while goesOn, self.phase != .ended, !self.isFull {
             guard self.phase != .established || !self.loop.budgetIsSpent else {
-                self.goOnInNextTurn()
+                self.resumeInNextTurn()
                 break
             }
             let event = self.plaintext.lend { plain in
@@ -126,7 +126,7 @@ package final class SecureTransport {
     }
 
     /// Nothing more is read meanwhile.
-    private func goOnInNextTurn() {
+    private func resumeInNextTurn() {
         self.lower.pauseReading()
         guard !self.awaitsNextTurn else { return }
         self.awaitsNextTurn = true
@@ -149,8 +149,8 @@ package final class SecureTransport {
         switch event {
         case .handshakeCompleted(let facts): self.handshakeCompleted(facts)
         case .plaintext(let count): self.offer(count)
-        case .verificationRequested(let request): self.askForDecision(request)
-        case .clientCertificateRequested(let issuers): self.askForIdentity(issuers)
+        case .verificationRequested(let request): self.requestDecision(request)
+        case .clientCertificateRequested(let issuers): self.requestIdentity(issuers)
         case .inputClosed: self.inputClosedCleanly()
         case .failed(let failure):
             self.sendRecords()
@@ -185,7 +185,7 @@ package final class SecureTransport {
         guard self.phase == .established, !rest.isEmpty else { return }
         self.kept = rest
         // Whoever resumed meanwhile, a new owner perhaps, is still to be offered what was left.
-        if !self.paused { self.resumes = true; self.workLater() }
+        if !self.paused { self.isResuming = true; self.workLater() }
     }
 
     private func offerKept() {
@@ -208,11 +208,11 @@ package final class SecureTransport {
 
     /// Encrypts what this turn gathered.
     func flush() {
-        guard self.phase == .established, !self.gathered.isEmpty else { return }
+        guard self.phase == .established, !self.pendingPlaintext.isEmpty else { return }
         var bytes: [UInt8] = []
-        swap(&bytes, &self.gathered)
+        swap(&bytes, &self.pendingPlaintext)
         bytes.withRawSpan { self.encrypt($0) }
-        self.loop.giveBack(bytes)
+        self.loop.returnSpareBuffer(bytes)
     }
 
     func encrypt(_ bytes: RawSpan) {
@@ -220,7 +220,7 @@ package final class SecureTransport {
             try self.connection.write(bytes)
             self.sendRecords()
             self.confirmSent()
-            self.marks.append(
+            self.encryptedPieces.append(
                 (plain: self.confirmedOrMarked &+ UInt64(bytes.byteCount), below: self.lower.writtenBytes))
         } catch {
             self.fail(error)
@@ -228,20 +228,20 @@ package final class SecureTransport {
     }
 
     private var confirmedOrMarked: UInt64 {
-        self.marks.last?.plain ?? self.confirmed
+        self.encryptedPieces.last?.plain ?? self.sentPlaintextBytes
     }
 
     private func confirmSent() {
-        while let first = self.marks.first, first.below <= self.lower.sentBytes {
-            self.confirmed = first.plain
-            self.marks.removeFirst()
+        while let first = self.encryptedPieces.first, first.below <= self.lower.sentBytes {
+            self.sentPlaintextBytes = first.plain
+            self.encryptedPieces.removeFirst()
         }
     }
 
     /// Plaintext bytes of which every record has left.
     func confirmedBytes() -> UInt64 {
         self.confirmSent()
-        return self.confirmed
+        return self.sentPlaintextBytes
     }
 
     func sendRecords() {
@@ -271,7 +271,7 @@ package final class SecureTransport {
         self.workLater()
     }
 
-    private func tellFailure() {
+    private func reportFailure() {
         guard let failure = self.failure, self.phase != .ended else { return }
         self.end(.failed(failure))
     }
@@ -281,7 +281,7 @@ package final class SecureTransport {
         self.phase = .ended
         self.loop.disarm(self.timer)
         self.kept = []
-        self.gathered = []
+        self.pendingPlaintext = []
         let consumer = self.consumer
         self.consumer = nil
         if let completion = self.completion {
@@ -293,32 +293,32 @@ package final class SecureTransport {
     }
 
     /// Once what this turn gathered is encrypted, the transport below knows when it has left.
-    private func passOnProgressWish() {
-        guard self.owesProgress, self.gathered.isEmpty else { return }
-        self.owesProgress = false
+    private func forwardProgressRequest() {
+        guard self.mustReportProgress, self.pendingPlaintext.isEmpty else { return }
+        self.mustReportProgress = false
         self.lower.awaitProgress()
     }
 
     package func awaitProgress() {
         guard self.phase == .handshaking || self.phase == .established else { return }
-        self.owesProgress = true
+        self.mustReportProgress = true
         self.workLater()
     }
 
     func setPaused(_ paused: Bool) {
         self.paused = paused
-        if paused { self.lower.pauseReading() } else { self.resumes = true; self.workLater() }
+        if paused { self.lower.pauseReading() } else { self.isResuming = true; self.workLater() }
     }
 }
 
 extension SecureTransport: TransportConsumer {
     package func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
-        guard self.early.isEmpty else {
-            self.early.append(bytes.bytes)
+        guard self.earlyCiphertext.isEmpty else {
+            self.earlyCiphertext.append(bytes.bytes)
             self.workLater()
             return bytes.byteCount
         }
-        return self.pull(bytes.bytes)
+        return self.decryptInput(bytes.bytes)
     }
 
     package func inputClosed() {
@@ -352,28 +352,28 @@ extension SecureEvent {
 }
 
 extension SecureTransport: TurnEndTarget {
-    package func nextTurnCame() {
+    package func nextTurnBegan() {
         self.awaitsNextTurn = false
         self.resumeNow()
     }
 
     package func turnEnded() {
         self.awaitsTurnEnd = false
-        if !self.early.isEmpty, !self.isFull {
-            let bytes = self.early
-            self.early = []
-            let used = bytes.withRawSpan { self.pull($0) }
-            if used < bytes.count { self.early = Array(bytes[used...]) }
+        if !self.earlyCiphertext.isEmpty, !self.isFull {
+            let bytes = self.earlyCiphertext
+            self.earlyCiphertext = []
+            let used = bytes.withRawSpan { self.decryptInput($0) }
+            if used < bytes.count { self.earlyCiphertext = Array(bytes[used...]) }
         } else if self.phase == .handshaking {
-            _ = self.pull(RawSpan())
+            _ = self.decryptInput(RawSpan())
         }
-        if self.resumes {
-            self.resumes = false
+        if self.isResuming {
+            self.isResuming = false
             self.resumeNow()
         }
         self.flush()
-        self.passOnProgressWish()
-        self.tellFailure()
+        self.forwardProgressRequest()
+        self.reportFailure()
     }
 
     private func resumeNow() {
@@ -381,9 +381,9 @@ extension SecureTransport: TurnEndTarget {
         self.offerKept()
         guard !self.paused, self.phase == .established else { return }
         // What OpenSSL took in while the consumer had enough, or while a decision was awaited.
-        _ = self.pull(RawSpan())
+        _ = self.decryptInput(RawSpan())
         guard !self.paused, self.phase == .established else { return }
-        if !self.early.isEmpty { return self.workLater() }
+        if !self.earlyCiphertext.isEmpty { return self.workLater() }
         guard !self.awaitsNextTurn else { return }
         self.lower.resumeReading()
     }
@@ -391,9 +391,9 @@ extension SecureTransport: TurnEndTarget {
 
 /// What the handshake asks the connection's owner: whether a certificate is good, and which to show.
 extension SecureTransport {
-    func askForDecision(_ request: VerificationRequest) {
+    func requestDecision(_ request: VerificationRequest) {
         guard let decide = self.settings.decide else { return self.decided(.reject) }
-        self.waitForAnswer()
+        self.pauseForDecision()
         let loop = self.loop
         let reference = LoopBound(self)
         decide(request) { decision in
@@ -404,39 +404,39 @@ extension SecureTransport {
     private func decided(_ decision: VerificationDecision) {
         guard self.phase == .handshaking else { return }
         self.connection.resolveVerification(decision)
-        self.goOnAnswered()
+        self.resumeAfterDecision()
     }
 
     /// A peer must not fill our memory while somebody thinks, nor be blamed for the time that takes.
-    private func waitForAnswer() {
-        self.awaitsAnswer = true
+    private func pauseForDecision() {
+        self.isAwaitingDecision = true
         self.loop.disarm(self.timer)
         self.lower.pauseReading()
     }
 
-    private func goOnAnswered() {
-        if self.awaitsAnswer {
+    private func resumeAfterDecision() {
+        if self.isAwaitingDecision {
             self.lower.resumeReading()
             self.loop.arm(self.timer, after: self.settings.timeout, target: self)
         }
-        self.awaitsAnswer = false
+        self.isAwaitingDecision = false
         self.workLater()
     }
 
-    func askForIdentity(_ issuers: [[UInt8]]) {
-        guard let choose = self.settings.chooseIdentity else { return self.chose(nil) }
-        self.waitForAnswer()
+    func requestIdentity(_ issuers: [[UInt8]]) {
+        guard let choose = self.settings.chooseIdentity else { return self.identityChosen(nil) }
+        self.pauseForDecision()
         let loop = self.loop
         let reference = LoopBound(self)
         choose(issuers) { identity in
-            loop.execute { reference.value.chose(identity) }
+            loop.execute { reference.value.identityChosen(identity) }
         }
     }
 
-    private func chose(_ identity: TLSIdentity?) {
+    private func identityChosen(_ identity: TLSIdentity?) {
         guard self.phase == .handshaking else { return }
         self.connection.provideClientCertificate(identity)
-        self.goOnAnswered()
+        self.resumeAfterDecision()
     }
 }
 

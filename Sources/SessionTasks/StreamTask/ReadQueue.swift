@@ -36,7 +36,7 @@ package struct ReadQueue {
         case barrier(number: UInt64)
     }
 
-    package enum Order {
+    package enum Action {
         case answer(Completion, Result<StreamTask.Chunk, TaskFailure>)
         case closeInput
         case reachedBarrier(UInt64)
@@ -46,18 +46,18 @@ package struct ReadQueue {
 
     package private(set) var operations: Deque<Operation> = []
     /// Taken from the transport, not yet given to anyone.
-    package private(set) var gathered: [UInt8] = []
+    package private(set) var buffered: [UInt8] = []
     private var inputEnded = false
     /// Once set, answers every read at once.
     private var failure: TaskFailure?
     /// Behind an operation whose deadline passed: to be answered at once, while what stood before it goes on waiting.
-    private var doomed = ExpiredOperations<Operation>()
-    private var reportedBarrier: UInt64 = 0
+    private var expired = ExpiredOperations<Operation>()
+    private var reportedBarrierNumber: UInt64 = 0
 
     package init() {}
 
     package var isEmpty: Bool {
-        self.operations.isEmpty && self.doomed.operations.isEmpty
+        self.operations.isEmpty && self.expired.operations.isEmpty
     }
 
     /// Whether the first operation is a read that more bytes would help: otherwise the transport should not read.
@@ -82,29 +82,29 @@ package struct ReadQueue {
     }
 
     package mutating func append(_ operation: Operation) {
-        if self.doomed.isOpen { self.doomed.operations.append(operation) } else { self.operations.append(operation) }
+        if self.expired.isOpen { self.expired.operations.append(operation) } else { self.operations.append(operation) }
     }
 
     /// Takes what the first read can still use.
     /// - Returns: how many bytes of `bytes` were taken.
     package mutating func take(_ bytes: RawSpan) -> Int {
         guard case .read(let read) = self.operations.first, self.failure == nil else { return 0 }
-        let count = min(bytes.byteCount, max(0, read.maximum - self.gathered.count))
-        self.gathered.append(bytes.extracting(0..<count))
+        let count = min(bytes.byteCount, max(0, read.maximum - self.buffered.count))
+        self.buffered.append(bytes.extracting(0..<count))
         return count
     }
 
     /// Whether bytes are taken that nobody has asked for: while fewer than `limit` are here.
-    package func takesAhead(_ limit: Int) -> Bool {
-        self.gathered.count < limit && !self.inputEnded && self.failure == nil
+    package func readsAhead(_ limit: Int) -> Bool {
+        self.buffered.count < limit && !self.inputEnded && self.failure == nil
     }
 
     /// Takes what nobody has asked for, until `limit` bytes are here.
     /// - Returns: how many bytes of `bytes` were taken.
-    package mutating func takeAhead(_ bytes: RawSpan, limit: Int) -> Int {
-        guard self.takesAhead(limit) else { return 0 }
-        let count = min(bytes.byteCount, limit - self.gathered.count)
-        self.gathered.append(bytes.extracting(0..<count))
+    package mutating func bufferAhead(_ bytes: RawSpan, limit: Int) -> Int {
+        guard self.readsAhead(limit) else { return 0 }
+        let count = min(bytes.byteCount, limit - self.buffered.count)
+        self.buffered.append(bytes.extracting(0..<count))
         return count
     }
 
@@ -118,8 +118,8 @@ package struct ReadQueue {
     }
 
     /// What is to be done next; `nil` when nothing is. Ask until then.
-    package mutating func nextOrder() -> Order? {
-        if let order = self.popDoomed() { return order }
+    package mutating func nextAction() -> Action? {
+        if let order = self.nextExpiredAction() { return order }
         switch self.operations.first {
         case nil:
             return nil
@@ -130,22 +130,22 @@ package struct ReadQueue {
         case .close:
             self.operations.removeFirst()
             self.fail(.directionClosed)
-            self.gathered = []
+            self.buffered = []
             return .closeInput
         case .barrier(let number):
             if let failure = self.failure, failure != .directionClosed {
                 self.operations.removeFirst()
                 return .failedBarrier(number, failure)
             }
-            guard self.reportedBarrier != number else { return nil }
-            self.reportedBarrier = number
+            guard self.reportedBarrierNumber != number else { return nil }
+            self.reportedBarrierNumber = number
             return .reachedBarrier(number)
         }
     }
 
     /// The next order for what a passed deadline brought down, which needs no transport.
-    package mutating func popDoomed() -> Order? {
-        guard let failure = self.doomed.failure, let operation = self.doomed.operations.popFirst() else { return nil }
+    package mutating func nextExpiredAction() -> Action? {
+        guard let failure = self.expired.failure, let operation = self.expired.operations.popFirst() else { return nil }
         return switch operation {
         case .read(let read): .answer(read.completion, .failure(failure))
         case .close: .closeInput
@@ -155,16 +155,16 @@ package struct ReadQueue {
 
     private mutating func answer(to read: Read) -> Result<StreamTask.Chunk, TaskFailure>? {
         if let failure = self.failure { return .failure(failure) }
-        guard self.gathered.count >= read.minimum || self.inputEnded else { return nil }
+        guard self.buffered.count >= read.minimum || self.inputEnded else { return nil }
         let bytes: [UInt8]
-        if self.gathered.count <= read.maximum {
-            bytes = self.gathered
-            self.gathered = []
+        if self.buffered.count <= read.maximum {
+            bytes = self.buffered
+            self.buffered = []
         } else {
-            bytes = Array(self.gathered.prefix(read.maximum))
-            self.gathered.removeFirst(read.maximum)
+            bytes = Array(self.buffered.prefix(read.maximum))
+            self.buffered.removeFirst(read.maximum)
         }
-        return .success(StreamTask.Chunk(bytes: bytes, isAtEnd: self.inputEnded && self.gathered.isEmpty))
+        return .success(StreamTask.Chunk(bytes: bytes, isAtEnd: self.inputEnded && self.buffered.isEmpty))
     }
 
     package func isAtBarrier(_ number: UInt64) -> Bool {
@@ -172,9 +172,9 @@ package struct ReadQueue {
     }
 
     /// Takes the barrier away, and fails what stands behind it and everything that comes later.
-    package mutating func failBehind(_ number: UInt64, _ failure: TaskFailure) {
+    package mutating func failAfterBarrier(_ number: UInt64, _ failure: TaskFailure) {
         let found = self.operations.firstIndex { if case .barrier(number) = $0 { true } else { false } }
-        if let found { self.doomed.take(&self.operations, from: found + 1, failure) }
+        if let found { self.expired.take(&self.operations, from: found + 1, failure) }
         self.liftBarrier(number)
     }
 
@@ -185,8 +185,8 @@ package struct ReadQueue {
 
     /// Gives the gathered bytes away, in front of what the transport still holds.
     package mutating func surrenderGathered() -> [UInt8] {
-        defer { self.gathered = [] }
-        return self.gathered
+        defer { self.buffered = [] }
+        return self.buffered
     }
 
     /// Takes one read out unanswered; its bytes stay for the next.
@@ -205,6 +205,6 @@ package struct ReadQueue {
             if case .read(let read) = $0, let deadline = read.deadline { deadline <= now } else { false }
         }
         guard let late else { return }
-        self.doomed.take(&self.operations, from: late, .timedOut)
+        self.expired.take(&self.operations, from: late, .timedOut)
     }
 }

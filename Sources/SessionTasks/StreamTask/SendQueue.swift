@@ -11,7 +11,7 @@ package struct SendQueue {
         package fileprivate(set) var deadline: MonotonicInstant?
         package let completion: Completion
         /// Bytes that the transport was given.
-        package var given = 0
+        package var writtenCount = 0
         /// What the transport's `sentBytes` must reach for the write to be done; known once all was given.
         package var doneAt: UInt64?
 
@@ -31,7 +31,7 @@ package struct SendQueue {
         case barrier(number: UInt64)
     }
 
-    package enum Order {
+    package enum Action {
         /// Give the transport bytes of the first write, from `offset` on.
         case write([UInt8], offset: Int)
         case answer(Completion, Result<Void, TaskFailure>)
@@ -44,19 +44,19 @@ package struct SendQueue {
     package private(set) var operations: Deque<Operation> = []
     private var failure: TaskFailure?
     /// Behind a write whose deadline passed: to be answered at once, while what stood before it goes on.
-    private var doomed = ExpiredOperations<Operation>()
+    private var expired = ExpiredOperations<Operation>()
     private var reportedBarrier: UInt64 = 0
 
     package init() {}
 
     package var isEmpty: Bool {
-        self.operations.isEmpty && self.doomed.operations.isEmpty
+        self.operations.isEmpty && self.expired.operations.isEmpty
     }
 
     /// Bytes that the transport was not given yet.
     package var waitingBytes: Int {
         self.operations.reduce(0) { sum, operation in
-            if case .send(let send) = operation { sum + send.bytes.count - send.given } else { sum }
+            if case .send(let send) = operation { sum + send.bytes.count - send.writtenCount } else { sum }
         }
     }
 
@@ -76,7 +76,7 @@ package struct SendQueue {
     }
 
     package mutating func append(_ operation: Operation) {
-        if self.doomed.isOpen { self.doomed.operations.append(operation) } else { self.operations.append(operation) }
+        if self.expired.isOpen { self.expired.operations.append(operation) } else { self.operations.append(operation) }
     }
 
     /// Whether the first operation is a write, which only the transport can bring forward.
@@ -91,8 +91,8 @@ package struct SendQueue {
     /// - Parameters:
     ///   - sentBytes: what the kernel has taken from the transport so far.
     ///   - mayWrite: whether the transport's queue is below its watermark.
-    package mutating func nextOrder(sentBytes: UInt64, mayWrite: Bool) -> Order? {
-        if let order = self.popDoomed() { return order }
+    package mutating func nextAction(sentBytes: UInt64, mayWrite: Bool) -> Action? {
+        if let order = self.nextExpiredAction() { return order }
         switch self.operations.first {
         case nil:
             return nil
@@ -114,8 +114,8 @@ package struct SendQueue {
     }
 
     /// The next order for what a passed deadline brought down, which needs no transport.
-    package mutating func popDoomed() -> Order? {
-        while let failure = self.doomed.failure, let operation = self.doomed.operations.popFirst() {
+    package mutating func nextExpiredAction() -> Action? {
+        while let failure = self.expired.failure, let operation = self.expired.operations.popFirst() {
             switch operation {
             case .send(let send): return .answer(send.completion, .failure(failure))
             case .barrier(let number): return .failedBarrier(number, failure)
@@ -126,7 +126,7 @@ package struct SendQueue {
         return nil
     }
 
-    private mutating func order(for send: Send, sentBytes: UInt64, mayWrite: Bool) -> Order? {
+    private mutating func order(for send: Send, sentBytes: UInt64, mayWrite: Bool) -> Action? {
         if let doneAt = send.doneAt, sentBytes >= doneAt {
             self.operations.removeFirst()
             return .answer(send.completion, .success(()))
@@ -136,14 +136,14 @@ package struct SendQueue {
             return .answer(send.completion, .failure(failure))
         }
         guard send.doneAt == nil, mayWrite else { return nil }
-        return .write(send.bytes, offset: send.given)
+        return .write(send.bytes, offset: send.writtenCount)
     }
 
     /// The transport was given `count` bytes of the first write, and has been given `writtenBytes` in all.
-    package mutating func gave(_ count: Int, writtenBytes: UInt64) {
+    package mutating func didWrite(_ count: Int, writtenBytes: UInt64) {
         guard case .send(var send) = self.operations.first else { return }
-        send.given += count
-        if send.given >= send.bytes.count { send.doneAt = writtenBytes }
+        send.writtenCount += count
+        if send.writtenCount >= send.bytes.count { send.doneAt = writtenBytes }
         self.operations[0] = .send(send)
     }
 
@@ -152,9 +152,9 @@ package struct SendQueue {
     }
 
     /// Takes the barrier away, and fails what stands behind it and everything that comes later.
-    package mutating func failBehind(_ number: UInt64, _ failure: TaskFailure) {
+    package mutating func failAfterBarrier(_ number: UInt64, _ failure: TaskFailure) {
         let found = self.operations.firstIndex { if case .barrier(number) = $0 { true } else { false } }
-        if let found { self.doomed.take(&self.operations, from: found + 1, failure) }
+        if let found { self.expired.take(&self.operations, from: found + 1, failure) }
         self.liftBarrier(number)
     }
 
@@ -168,7 +168,7 @@ package struct SendQueue {
     package mutating func withdraw(_ number: UInt64) -> Completion? {
         let found = self.operations.firstIndex {
             if case .send(let send) = $0 {
-                send.number == number && send.given == 0 && send.doneAt == nil
+                send.number == number && send.writtenCount == 0 && send.doneAt == nil
             } else {
                 false
             }
@@ -184,6 +184,6 @@ package struct SendQueue {
             if case .send(let send) = $0, let deadline = send.deadline { deadline <= now } else { false }
         }
         guard let late else { return }
-        self.doomed.take(&self.operations, from: late, .timedOut)
+        self.expired.take(&self.operations, from: late, .timedOut)
     }
 }

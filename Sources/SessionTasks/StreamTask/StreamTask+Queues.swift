@@ -26,7 +26,7 @@ extension StreamTask {
 
     private var wantsBytes: Bool {
         let queues = self.queues
-        return queues.reads.wantsBytes || queues.reads.takesAhead(queues.readAhead)
+        return queues.reads.wantsBytes || queues.reads.readsAhead(queues.readAhead)
     }
 
     /// The queues if there are any, and they may run: the connection stands, or nothing will ever come of them.
@@ -38,10 +38,10 @@ extension StreamTask {
 
     func runReads() {
         guard let queues = self.runnableQueues else { return }
-        while let order = queues.reads.nextOrder() { self.perform(order) }
+        while let order = queues.reads.nextAction() { self.perform(order) }
     }
 
-    private func perform(_ order: ReadQueue.Order) {
+    private func perform(_ order: ReadQueue.Action) {
         switch order {
         case .answer(let completion, let result):
             if case .success(let chunk) = result, chunk.isAtEnd { self.readingIsOver = true }
@@ -61,9 +61,9 @@ extension StreamTask {
         if queues.sends.awaitsTransport { self.transport?.awaitProgress() }
     }
 
-    private func perform(_ order: SendQueue.Order) {
+    private func perform(_ order: SendQueue.Action) {
         switch order {
-        case .write(let bytes, let offset): self.give(bytes, from: offset)
+        case .write(let bytes, let offset): self.writeSlice(bytes, from: offset)
         case .answer(let completion, let result): completion(result)
         case .closeOutput:
             self.writingIsOver = true
@@ -74,14 +74,14 @@ extension StreamTask {
         }
     }
 
-    private func nextSendOrder() -> SendQueue.Order? {
+    private func nextSendOrder() -> SendQueue.Action? {
         let queued = self.transport?.queuedBytes ?? 0
-        return self.queues.sends.nextOrder(
+        return self.queues.sends.nextAction(
             sentBytes: self.transport?.sentBytes ?? 0, mayWrite: queued < StreamTask.outputWatermark)
     }
 
     /// Gives the transport one slice of the first write, so that a huge one does not stand in memory twice.
-    private func give(_ bytes: [UInt8], from offset: Int) {
+    private func writeSlice(_ bytes: [UInt8], from offset: Int) {
         guard let transport = self.transport else { return }
         let end = min(bytes.count, offset + StreamTask.outputWatermark)
         bytes.withRawSpan { span in
@@ -89,7 +89,7 @@ extension StreamTask {
             if self.isTapped { self.show(.sent, span.extracting(offset..<end)) }
         }
         self.record.countSent(bytes: end - offset, at: self.loop.now)
-        self.queues.sends.gave(end - offset, writtenBytes: transport.writtenBytes)
+        self.queues.sends.didWrite(end - offset, writtenBytes: transport.writtenBytes)
     }
 
     private func reachedBarrier(_ number: UInt64) {
@@ -109,7 +109,7 @@ extension StreamTask {
     /// Something before the barrier failed in one queue: what it stands for fails, and what waits behind it in either.
     private func failBarrier(_ number: UInt64, _ failure: TaskFailure) {
         let barrier = self.queues.barriers.removeValue(forKey: number)
-        self.failBehind(number, failure) {
+        self.failAfterBarrier(number, failure) {
             switch barrier {
             case .secure(_, let completion)?: completion(.failure(failure))
             case .capture(let completion)?: completion(.failure(failure))
@@ -120,9 +120,9 @@ extension StreamTask {
 
     /// What was asked for behind the barrier counted on what it stands for: were it carried out all the same, what was
     /// meant for TLS would go out in the clear.
-    func failBehind(_ number: UInt64, _ failure: TaskFailure, _ tell: () -> Void) {
-        self.queues.reads.failBehind(number, failure)
-        self.queues.sends.failBehind(number, failure)
+    func failAfterBarrier(_ number: UInt64, _ failure: TaskFailure, _ tell: () -> Void) {
+        self.queues.reads.failAfterBarrier(number, failure)
+        self.queues.sends.failAfterBarrier(number, failure)
         tell()
         self.advance()
     }
@@ -151,8 +151,8 @@ extension StreamTask: TimerTarget {
     }
 
     private func answerFailed() {
-        while let failed = self.queues.reads.popDoomed() { self.perform(failed) }
-        while let failed = self.queues.sends.popDoomed() { self.perform(failed) }
+        while let failed = self.queues.reads.nextExpiredAction() { self.perform(failed) }
+        while let failed = self.queues.sends.nextExpiredAction() { self.perform(failed) }
     }
 }
 
@@ -176,7 +176,7 @@ extension StreamTask: TransportConsumer {
         }
         if used < bytes.byteCount, !self.ended, self.queues.readAhead > 0 {
             let rest = bytes.bytes.extracting(used..<bytes.byteCount)
-            let ahead = self.queues.reads.takeAhead(rest, limit: self.queues.readAhead)
+            let ahead = self.queues.reads.bufferAhead(rest, limit: self.queues.readAhead)
             if ahead > 0 { self.record.countReceived(bytes: ahead, at: self.loop.now) }
             used += ahead
         }
@@ -184,14 +184,14 @@ extension StreamTask: TransportConsumer {
         return used
     }
 
-    package var unseenTarget: SocketConnection? {
-        self.mayPassUnseen ? self.relay?.unseenTarget : nil
+    package var spliceTarget: SocketConnection? {
+        self.canSplice ? self.relay?.spliceTarget : nil
     }
 
-    package func passedUnseen(_ count: Int, queued: Int) {
-        self.wentUnseen()
+    package func spliced(_ count: Int, queued: Int) {
+        self.recordUntapped()
         self.record.countReceived(bytes: count, at: self.loop.now)
-        self.relay?.passedUnseen(count, queued: queued)
+        self.relay?.spliced(count, queued: queued)
     }
 
     package func inputClosed() {

@@ -22,7 +22,7 @@ extension StreamTask {
     /// Writes at the end of the turn, together with what else is written in it.
     /// - Returns: the bytes that wait in the transport now.
     @discardableResult
-    package func gather(_ bytes: RawSpan) -> Int {
+    package func enqueue(_ bytes: RawSpan) -> Int {
         guard let transport = self.transport else { return 0 }
         let queued = transport.write(bytes)
         self.sent(bytes)
@@ -30,13 +30,13 @@ extension StreamTask {
     }
 
     /// Where bytes for the peer may go without being shown to anybody; `nil` while somebody looks on and has room.
-    package var unseenOutput: SocketConnection? {
-        self.mayPassUnseen ? self.transport?.socket : nil
+    package var spliceDestination: SocketConnection? {
+        self.canSplice ? self.transport?.socket : nil
     }
 
     /// So many bytes went to `unseenOutput`.
-    package func sentUnseen(_ count: Int) {
-        self.wentUnseen()
+    package func didSpliceOutput(_ count: Int) {
+        self.recordUntapped()
         self.record.countSent(bytes: count, at: self.loop.now)
     }
 
@@ -112,16 +112,16 @@ extension StreamTask {
     }
 
     /// Whether nobody looks on, or who does has no room for more: what goes by then is counted as left out.
-    var mayPassUnseen: Bool {
+    var canSplice: Bool {
         !self.isTapped || LoopTaskMetrics.shared(on: self.loop).areTapsFull(at: self.record)
     }
 
-    func wentUnseen() {
-        if self.isTapped { LoopTaskMetrics.shared(on: self.loop).passedUnseen(self.record) }
+    func recordUntapped() {
+        if self.isTapped { LoopTaskMetrics.shared(on: self.loop).recordUntapped(self.record) }
     }
 
     func show(_ way: TapPiece.Way, _ bytes: RawSpan) {
-        LoopTaskMetrics.shared(on: self.loop).passed(self.record, way, .stream, bytes)
+        LoopTaskMetrics.shared(on: self.loop).recordPiece(self.record, way, .stream, bytes)
     }
 }
 
@@ -158,6 +158,6 @@ extension StreamTask {
     /// Bytes for the peer that the transport was not given yet: of writes that wait here for their turn, and what a relay
     /// keeps.
     package var waitingBytes: Int {
-        (self.queuesIfMade?.sends.waitingBytes ?? 0) + (self.relay?.heldBytes ?? 0)
+        (self.queuesIfMade?.sends.waitingBytes ?? 0) + (self.relay?.unconsumedBytes ?? 0)
     }
 }

@@ -238,7 +238,7 @@ extension StreamTask {
     ) -> UInt64 {
         let number = self.nextNumber()
         guard maximum > 0, minimum >= 0, minimum <= maximum else {
-            completion(.failure(.usage("a read needs 0 <= minimum <= maximum and a maximum of at least 1")))
+            completion(.failure(.usageError("a read needs 0 <= minimum <= maximum and a maximum of at least 1")))
             return number
         }
         self.queues.reads.append(
@@ -353,11 +353,11 @@ extension StreamTask {
         _ settings: SecureSettings, behind barrier: UInt64, _ completion: @escaping (Result<Void, TaskFailure>) -> Void
     ) {
         guard let plain = self.transport, !(plain is SecureTransport) else {
-            completion(.failure(.usage("the connection is secure already")))
+            completion(.failure(.usageError("the connection is secure already")))
             return self.liftBarrier(barrier)
         }
         guard !self.readingIsOver, !self.writingIsOver else {
-            return self.failBehind(barrier, .directionClosed) { completion(.failure(.directionClosed)) }
+            return self.failAfterBarrier(barrier, .directionClosed) { completion(.failure(.directionClosed)) }
         }
         self.securing = SecuringStep(number: barrier, completion: completion)
         self.transport = nil

@@ -10,7 +10,7 @@ public enum TaskFailure: Error, Hashable, Sendable {
     /// A read after `closeRead`, or a write after `closeWrite`.
     case directionClosed
     /// The arguments cannot be meant; the text says what is wrong.
-    case usage(String)
+    case usageError(String)
     /// The task is over, or its transport was captured: nothing can be done with it any more.
     case ended
     /// The peer ended the connection without the closing handshake, or reset it.
@@ -37,7 +37,7 @@ extension TaskFailure: CustomStringConvertible {
         case .cancelled: "cancelled"
         case .timedOut: "timed out"
         case .directionClosed: "this direction of the connection was closed"
-        case .usage(let text): text
+        case .usageError(let text): text
         case .connectionLost(let fault), .cannotConnect(let fault): fault.description
         case .ended: "the task is over"
         case .secureConnectionFailed(let failure): "TLS failed: \(failure)"
@@ -136,7 +136,7 @@ public struct TransportError: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Whether this process or this machine, and not the endpoint, is why no connection came about.
-    package var isOwnLack: Bool { self.transportFailure?.isOwnLack ?? false }
+    package var isLocalResourceFailure: Bool { self.transportFailure?.isLocalResourceFailure ?? false }
 
     /// Whether the peer ended the connection in the midst of the opening handshake.
     package var endedDuringOpening: Bool { self.cause == .missing(.openingAnswer) }

@@ -29,11 +29,11 @@ package final class TaskTap {
     var isFull: Bool { !self.hasRoom() }
 
     /// A piece passed that nobody in this process saw.
-    func passedUnseen() {
+    func skipPiece() {
         self.skipped(1)
     }
 
-    func passed(
+    func addPiece(
         _ way: TapPiece.Way, _ content: TapPiece.Content, _ bytes: RawSpan, startsMessage: Bool, endsMessage: Bool
     ) {
         if startsMessage { self.choose(way) }

@@ -33,7 +33,7 @@ extension WebSocketTask {
         self.readingStopped = false
         self.updateReading()
         self.waitForClose()
-        self.takeUpHeldEnd()
+        self.processDeferredEnd()
     }
 
     /// The peer's time to answer. It begins anew whenever some of what stands before our Close frame has left; where a
@@ -43,7 +43,7 @@ extension WebSocketTask {
     }
 
     private func sendClose(_ code: CloseCode?, reason: [UInt8]) {
-        self.sendControl(.close, ClosePayload.bytes(code, reason: reason))
+        self.sendControl(.close, ClosePayload.encode(code, reason: reason))
         self.publishClose(code, reason: reason)
     }
 
@@ -58,7 +58,7 @@ extension WebSocketTask {
 
     func closeReceived(_ code: CloseCode?, reason: [UInt8]) {
         self.closeCameFromPeer = true
-        self.peerSaid(code, reason: reason)
+        self.reportPeerClose(code, reason: reason)
         self.publishClose(code, reason: reason)
         let wasOpen = self.phase == .open
         self.phase = .draining
@@ -68,7 +68,7 @@ extension WebSocketTask {
             self.queuesIfMade?.closeObserver?(code, reason)
             self.failReceivers(.closed)
         }
-        self.owesClose = wasOpen
+        self.mustAnswerClose = wasOpen
         let answers = self.relay?.peerClosed(code, reason: reason) ?? true
         guard wasOpen else { return self.endTransport() }
         if answers { self.answerClose(code, reason: []) }
@@ -77,9 +77,9 @@ extension WebSocketTask {
     /// Answers the peer's Close frame and ends the connection, behind what was sent (RFC 6455 §5.5.1). Only after
     /// `peerClosed`.
     package func answerClose(_ code: CloseCode?, reason: [UInt8]) {
-        guard self.phase == .draining, self.owesClose, self.transport != nil else { return }
-        self.owesClose = false
-        self.sendControl(.close, ClosePayload.bytes(code, reason: reason))
+        guard self.phase == .draining, self.mustAnswerClose, self.transport != nil else { return }
+        self.mustAnswerClose = false
+        self.sendControl(.close, ClosePayload.encode(code, reason: reason))
         self.endTransport()
     }
 
@@ -149,7 +149,7 @@ extension WebSocketTask {
     // MARK: Behind a message
 
     /// How long a message may be in hand before what came behind it ends the connection all the same.
-    private static let patienceWithReceivers = Duration.seconds(1)
+    private static let receiverTimeout = Duration.seconds(1)
 
     /// Acts on what ends the connection. While somebody has a message before it in hand it is held, so that the message
     /// can still be answered: what came in one segment must not be treated otherwise than what came one after the other.
@@ -158,19 +158,19 @@ extension WebSocketTask {
             return self.act(on: end)
         }
         queues.heldEnd = end
-        self.holdsEnd = true
+        self.hasDeferredEnd = true
         if case .close(let code, let reason) = end { self.publishClose(code, reason: reason) }
         self.updateReading()
         self.waitForReceivers()
     }
 
     func waitForReceivers() {
-        self.loop.arm(self.timer, after: Self.patienceWithReceivers, target: self)
+        self.loop.arm(self.timer, after: Self.receiverTimeout, target: self)
     }
 
-    func takeUpHeldEnd() {
-        guard self.holdsEnd, let queues = self.queuesIfMade, let end = queues.heldEnd else { return }
-        self.holdsEnd = false
+    func processDeferredEnd() {
+        guard self.hasDeferredEnd, let queues = self.queuesIfMade, let end = queues.heldEnd else { return }
+        self.hasDeferredEnd = false
         queues.heldEnd = nil
         self.act(on: end)
     }
@@ -187,7 +187,7 @@ extension WebSocketTask: TimerTarget {
     package func timerFired(_ timer: LoopTimer) {
         switch self.phase {
         case .opening: self.openingTimedOut()
-        case .open: self.holdsEnd ? self.takeUpHeldEnd() : self.keepAliveDue()
+        case .open: self.hasDeferredEnd ? self.processDeferredEnd() : self.keepAliveDue()
         // A relay that is behind does not let the peer come to its Close.
         case .closing where self.relay != nil && !self.wantsReading: self.waitForClose()
         case .closing:
@@ -195,7 +195,7 @@ extension WebSocketTask: TimerTarget {
             self.transport?.reset()
             self.finish()
         // How long the peer's Close may wait for its answer is the relay's to bound.
-        case .draining where self.owesClose: break
+        case .draining where self.mustAnswerClose: break
         case .draining where self.isInsideFrame: self.reset()
         case .draining:
             self.transport?.close(linger: .zero)

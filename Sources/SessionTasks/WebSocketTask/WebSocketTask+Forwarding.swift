@@ -24,7 +24,7 @@ extension WebSocketTask {
     /// turn.
     func pullFrames(_ bytes: inout MutableRawSpan, _ forwarding: FrameForwarding) -> Int {
         var used = 0
-        while used < bytes.byteCount, self.takesInput, !self.loop.budgetIsSpent {
+        while used < bytes.byteCount, self.acceptsInput, !self.loop.budgetIsSpent {
             if let message = forwarding.input.nextWholeMessage(&bytes, at: &used) {
                 self.record.countReceived(bytes: message.payloadCount, messages: 1, at: self.loop.now)
                 self.tally.received(messageOf: message.payloadCount)
@@ -55,7 +55,7 @@ extension WebSocketTask {
     }
 
     private func pass(_ run: FrameRun, _ bytes: RawSpan, _ forwarding: FrameForwarding) {
-        if self.isTapped { self.tally.passed(self.record, .received, .frames, bytes) }
+        if self.isTapped { self.tally.recordPiece(self.record, .received, .frames, bytes) }
         forwarding.relay.received(run, bytes)
     }
 
@@ -73,7 +73,7 @@ extension WebSocketTask {
             self.waitForClose()
             return self.write(rest, bytes.extracting(0..<rest.range.count), forwarding, to: transport)
         }
-        guard self.phase == .open || self.owesClose else { return 0 }
+        guard self.phase == .open || self.mustAnswerClose else { return 0 }
         return self.write(run, bytes, forwarding, to: transport)
     }
 
@@ -82,20 +82,20 @@ extension WebSocketTask {
     ) -> Int {
         if forwarding.ping != nil, transport.queuedBytes == 0 {
             let now = self.loop.now
-            self.keepAlive?.asked(at: now)
+            self.keepAlive?.responseExpected(at: now)
         }
         let queued = transport.writeThrough(bytes)
-        if self.isTapped { self.tally.passed(self.record, .sent, .frames, bytes) }
+        if self.isTapped { self.tally.recordPiece(self.record, .sent, .frames, bytes) }
         self.record.countSent(bytes: run.payloadCount, messages: run.messageCount, at: self.loop.now)
         self.record.countMoreFramesSent(run.frameCount - run.messageCount)
         self.isInsideMessage = !run.endsMessage
         forwarding.isInsideFrame = !run.endsFrame
-        if run.endsFrame, forwarding.holdsSome || self.queuesIfMade != nil { self.sendHeld(forwarding) }
+        if run.endsFrame, forwarding.hasDeferredFrames || self.queuesIfMade != nil { self.sendHeld(forwarding) }
         return queued
     }
 
     private func sendHeld(_ forwarding: FrameForwarding) {
-        while let held = forwarding.popHeld() {
+        while let held = forwarding.popDeferred() {
             self.sendControl(held.opcode, held.payload)
             switch held.opcode {
             case .ping: self.pingLeft()
@@ -151,7 +151,7 @@ final class FrameForwarding {
     private(set) var ping: [UInt8]?
     private(set) var close: [UInt8]?
     /// Whether any of the three waits, in one look.
-    private(set) var holdsSome = false
+    private(set) var hasDeferredFrames = false
 
     init(_ relay: any FrameRelay, input: FrameForwarder) {
         self.relay = relay
@@ -159,9 +159,9 @@ final class FrameForwarding {
     }
 
     /// - Returns: whether the frame must wait; else it is to be written now.
-    func holds(_ opcode: Opcode, _ payload: [UInt8]) -> Bool {
+    func deferFrame(_ opcode: Opcode, _ payload: [UInt8]) -> Bool {
         guard self.isInsideFrame, opcode.isControl else { return false }
-        self.holdsSome = true
+        self.hasDeferredFrames = true
         switch opcode {
         case .pong: self.pong = payload
         case .ping: self.ping = payload
@@ -172,10 +172,10 @@ final class FrameForwarding {
     }
 
     /// What has waited, in the order to be sent; the Close last, as nothing may follow it (RFC 6455 §5.5.1).
-    func popHeld() -> (opcode: Opcode, payload: [UInt8])? {
+    func popDeferred() -> (opcode: Opcode, payload: [UInt8])? {
         if let payload = self.pong.take() { return (.pong, payload) }
         if let payload = self.ping.take() { return (.ping, payload) }
-        self.holdsSome = false
+        self.hasDeferredFrames = false
         return self.close.take().map { (.close, $0) }
     }
 }

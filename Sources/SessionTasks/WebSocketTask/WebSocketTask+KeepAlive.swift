@@ -6,8 +6,8 @@ extension WebSocketTask {
     /// What keep-alive pings carry. Pings of the task's user carry a number in its place.
     private static let keepAlivePayload = Array("keep-alive".utf8)
 
-    /// Bytes that the kernel takes and cannot send yet: so many wait there before a Ping. A connection over a fast network
-    /// sends as fast with it, and one whose peer does not read holds megabytes less.
+    /// Bytes that the kernel takes and cannot send yet: so many wait there before a Ping. A connection over a fast
+    /// network sends as fast with it, and one whose peer does not read holds megabytes less.
     private static let unsentLimit = 128 << 10
 
     func startKeepAlive() {
@@ -22,7 +22,7 @@ extension WebSocketTask {
         guard var state = self.keepAlive, let interval = self.options.pingInterval else { return }
         let timeout = self.options.pongTimeout
         // A peer that is not read because it is ahead of its reader cannot be heard either.
-        if !self.wantsReading || self.readingStopped || self.suspended || self.isPingHeldBack { state.heard() }
+        if !self.wantsReading || self.readingStopped || self.suspended || self.isPingHeldBack { state.peerResponded() }
         let order = state.due(at: self.loop.now, interval: interval, timeout: timeout) { self.transport?.delivery }
         self.keepAlive = state
         switch order {
@@ -46,7 +46,7 @@ extension WebSocketTask {
     /// A ping that had to wait is on its way.
     func pingLeft() {
         guard self.phase == .open, var state = self.keepAlive else { return }
-        state.asked(at: self.loop.now)
+        state.responseExpected(at: self.loop.now)
         self.keepAlive = state
         self.loop.arm(self.timer, at: state.deadline(timeout: self.options.pongTimeout), target: self)
     }
@@ -64,7 +64,7 @@ extension WebSocketTask {
             self.answered(pingOf: sent)
         }
         guard let queues = self.queuesIfMade else { return }
-        for number in queues.pings.received(payload) {
+        for number in queues.pings.pongReceived(payload) {
             guard let awaited = queues.pongs.removeValue(forKey: number) else { continue }
             self.answered(pingOf: awaited.sentAt)
             awaited.completion(.success(()))
@@ -83,8 +83,8 @@ extension WebSocketTask {
 
     func beginPing(_ number: UInt64, _ payload: [UInt8], _ completion: @escaping OutgoingMessages.Completion) {
         let marked = payload.isEmpty ? Self.numbered(number) : payload
-        guard self.queues.pings.sent(number, payload: marked) else {
-            return completion(.failure(.usage("\(PendingPings.limit) pings wait for their Pongs already")))
+        guard self.queues.pings.pingSent(number, payload: marked) else {
+            return completion(.failure(.usageError("\(PendingPings.limit) pings wait for their Pongs already")))
         }
         self.queues.pongs[number] = PendingPong(sentAt: self.loop.now, completion: completion)
         self.sendControl(.ping, marked)
@@ -95,17 +95,17 @@ extension WebSocketTask {
     }
 }
 
-/// Keep-alive of one WebSocket: a ping every interval, and a peer that showed no sign of life since the last one for too
-/// long is gone.
+/// Keep-alive of one WebSocket: a ping every interval, and a peer that showed no sign of life since the last one for
+/// too long is gone.
 ///
 /// Any byte is a sign of life, not only the Pong: behind a large message a Pong may take its time. So is what a slow
-/// reader does, whose Ping waits behind megabytes in the kernels of both sides: it acknowledges what is before the Ping,
-/// and as it reads on, it has room for more (`OutputDelivery`). That is looked at twice in the pong timeout, and only
-/// while a Pong is late. Such a reader has four times the pong timeout for each further sign of life, until a Pong comes
-/// in time: its kernel may have megabytes for it whose reading shows in large steps, or not at all, because a window has
-/// a limit of its own.
+/// reader does, whose Ping waits behind megabytes in the kernels of both sides: it acknowledges what is before the
+/// Ping, and as it reads on, it has room for more (`OutputDelivery`). That is looked at twice in the pong timeout, and
+/// only while a Pong is late. Such a reader has four times the pong timeout for each further sign of life, until a Pong
+/// comes in time: its kernel may have megabytes for it whose reading shows in large steps, or not at all, because a
+/// window has a limit of its own.
 struct KeepAliveState {
-    enum Order: Equatable {
+    enum Action: Equatable {
         case sendPing
         case giveUp
         case wait
@@ -125,14 +125,15 @@ struct KeepAliveState {
         self.nextPing = now.advanced(by: interval)
     }
 
-    mutating func heard() {
+    mutating func peerResponded() {
         if self.unanswered != nil, self.late == nil { self.isSlow = false }
         self.unanswered = nil
         self.late = nil
     }
 
-    /// The peer has something new to show life by: a ping that left later than `due` had ordered it, or bytes before it.
-    mutating func asked(at now: MonotonicInstant) {
+    /// The peer has something new to show life by: a ping that left later than `due` had ordered it, or bytes before
+    /// it.
+    mutating func responseExpected(at now: MonotonicInstant) {
         self.unanswered = now
         self.late = nil
         // When it left is not kept: how long it takes cannot be told.
@@ -148,28 +149,29 @@ struct KeepAliveState {
 
     /// When to ask `due` again.
     func deadline(timeout: Duration) -> MonotonicInstant {
-        min(self.nextPing, self.nextLook(timeout: timeout) ?? self.nextPing)
+        min(self.nextPing, self.nextCheck(timeout: timeout) ?? self.nextPing)
     }
 
-    private func nextLook(timeout: Duration) -> MonotonicInstant? {
+    private func nextCheck(timeout: Duration) -> MonotonicInstant? {
         guard let unanswered = self.unanswered else { return nil }
-        let look = (self.late?.lookedAt ?? unanswered).advanced(by: timeout / 2)
-        return min(look, unanswered.advanced(by: self.patience(timeout)))
+        let checkPeer = (self.late?.lookedAt ?? unanswered).advanced(by: timeout / 2)
+        return min(checkPeer, unanswered.advanced(by: self.pongDeadlineAllowance(timeout)))
     }
 
-    private func patience(_ timeout: Duration) -> Duration {
+    private func pongDeadlineAllowance(_ timeout: Duration) -> Duration {
         self.isSlow ? timeout * 4 : timeout
     }
 
     /// - Parameters:
-    ///   - interval: between pings; given anew each time, because the options that say so are shared by many connections.
+    ///   - interval: between pings; given anew each time, because the options that say so are shared by many
+    ///     connections.
     ///   - timeout: how long the peer may show no life after a ping.
     ///   - delivery: how far it has come with what we sent; asked only while a Pong is late.
     mutating func due(
         at now: MonotonicInstant, interval: Duration, timeout: Duration, delivery: () -> OutputDelivery?
-    ) -> Order {
+    ) -> Action {
         var asksAgain = false
-        if let look = self.nextLook(timeout: timeout), look <= now {
+        if let look = self.nextCheck(timeout: timeout), look <= now {
             guard self.look(at: now, timeout: timeout, delivery()) else { return .giveUp }
             // What the peer acknowledges it with says how much room it has by then.
             asksAgain = true
@@ -191,13 +193,13 @@ struct KeepAliveState {
     ) -> Bool {
         let late = self.late ?? LatePeer()
         self.late = late
-        if late.showsLife(delivery) {
+        if late.indicatesProgress(delivery) {
             self.unanswered = now
             self.isSlow = true
         }
         late.lookedAt = now
         guard let unanswered = self.unanswered else { return true }
-        return unanswered.advanced(by: self.patience(timeout)) > now
+        return unanswered.advanced(by: self.pongDeadlineAllowance(timeout)) > now
     }
 }
 
@@ -206,18 +208,20 @@ private final class LatePeer {
     var lookedAt: MonotonicInstant?
     private var last: OutputDelivery?
     /// The ping that is waited for is among the bytes before this place.
-    private var place: Int64 = 0
+    private var streamOffset: Int64 = 0
 
     /// Bytes before the ping that were acknowledged, and bytes behind it as long as the peer takes in no more than it
     /// reads. What it acknowledges freely says nothing of the program behind the kernel; that it has more room does.
-    func showsLife(_ delivery: OutputDelivery?) -> Bool {
+    func indicatesProgress(_ delivery: OutputDelivery?) -> Bool {
         guard let delivery else { return false }
         defer { self.last = delivery }
         guard let last = self.last else {
-            self.place = delivery.written
+            self.streamOffset = delivery.written
             return false
         }
-        if delivery.acknowledged > last.acknowledged, last.acknowledged < self.place || last.isHeldUp { return true }
+        if delivery.acknowledged > last.acknowledged, last.acknowledged < self.streamOffset || last.isHeldUp {
+            return true
+        }
         if let window = delivery.window, let former = last.window { return window > former }
         return false
     }

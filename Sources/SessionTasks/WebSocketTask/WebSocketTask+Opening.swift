@@ -8,7 +8,7 @@ extension WebSocketTask {
     /// Bytes of a refusal's body that are kept.
     static let responseBodyLimit = 16 << 10
     /// How long the body of a refusal may take that was judged before.
-    private static let patienceWithRefusals = Duration.seconds(1)
+    private static let refusalBodyTimeout = Duration.seconds(1)
 
     /// Gives a task its opening that was made without, and starts it unless it is suspended.
     package func open(_ opening: ClientOpening) {
@@ -20,7 +20,7 @@ extension WebSocketTask {
     package func resumeOnLoop() {
         self.endSuspension()
         guard self.phase == .opening, let client = self.client, client.connecting == nil, self.transport == nil,
-            !client.isJudged
+            !client.isAwaitingDecision
         else { return }
         self.record.state = .running
         client.connecting = TransportOpening(client.opening.target, of: self.record, on: self.loop) { result in
@@ -54,7 +54,7 @@ extension WebSocketTask {
                 guard head.isInterim else {
                     client.parser = nil
                     client.opening.target.watch?(.answered(bytes: client.headBytes + used))
-                    self.answered(head)
+                    self.responseHeadReceived(head)
                     break
                 }
             }
@@ -65,17 +65,17 @@ extension WebSocketTask {
         client.headBytes += used
         if client.parser != nil { client.parser = parser }
         // What is left belongs to whoever reads on, if anybody does.
-        if client.isJudged { return used }
+        if client.isAwaitingDecision { return used }
         if self.phase == .opening, used < bytes.byteCount, client.parser == nil {
             return used + self.collectBody(bytes.bytes.extracting(used..<bytes.byteCount))
         }
         guard self.phase == .open, used < bytes.byteCount else { return used }
         // Frames that came with the response; a relay that is not ready yet gets them when it resumes.
         var rest = bytes._mutatingExtracting(used..<bytes.byteCount)
-        return used + self.pull(&rest)
+        return used + self.processInput(&rest)
     }
 
-    private func answered(_ head: ResponseHead) {
+    private func responseHeadReceived(_ head: ResponseHead) {
         self.publish { $0.response = head }
         guard let client = self.client else { return }
         switch client.opening.handshake.check(head, nonce: client.nonce) {
@@ -85,8 +85,8 @@ extension WebSocketTask {
             let policy = client.opening.deflate ?? DeflatePolicy()
             self.opened(agreement.deflate.map { NegotiatedDeflate($0, policy: policy) })
         case .failure(.refused(let refusal)):
-            guard let judge = client.opening.judge else { return self.refused(refusal) }
-            self.submit(refusal, to: judge, client)
+            guard let refusalHandler = client.opening.judge else { return self.refused(refusal) }
+            self.submit(refusal, to: refusalHandler, client)
         case .failure(.invalid(_, let violation)):
             self.endOpening(.protocolViolation(closeCode: 1002, violation.explanation))
         }
@@ -100,25 +100,25 @@ extension WebSocketTask {
 
     /// Waits for the judgement without reading on, and without blaming the server for the time that takes.
     private func submit(_ refusal: ResponseHead, to judge: ClientOpening.Judge, _ client: OpeningState) {
-        client.isJudged = true
+        client.isAwaitingDecision = true
         self.loop.disarm(self.timer)
         self.transport?.pauseReading()
         // That the server ends the connection meanwhile is its right.
         self.transport?.consumer = nil
         let (loop, reference) = (self.loop, LoopBound((task: self, client: client)))
         judge(refusal) { opening in
-            loop.execute { reference.value.task.judged(refusal, opening, reference.value.client) }
+            loop.execute { reference.value.task.refusalJudged(refusal, opening, reference.value.client) }
         }
     }
 
-    private func judged(_ refusal: ResponseHead, _ opening: ClientOpening?, _ client: OpeningState) {
-        guard self.phase == .opening, self.client === client, client.isJudged else { return }
-        client.isJudged = false
+    private func refusalJudged(_ refusal: ResponseHead, _ opening: ClientOpening?, _ client: OpeningState) {
+        guard self.phase == .opening, self.client === client, client.isAwaitingDecision else { return }
+        client.isAwaitingDecision = false
         guard let opening else {
             self.refused(refusal)
             guard self.phase == .opening, let transport = self.transport else { return }
             self.loop.arm(
-                self.timer, after: min(self.options.handshakeTimeout, Self.patienceWithRefusals), target: self)
+                self.timer, after: min(self.options.handshakeTimeout, Self.refusalBodyTimeout), target: self)
             transport.consumer = self
             return transport.resumeReading()
         }
@@ -152,7 +152,7 @@ extension WebSocketTask {
         self.finish()
     }
 
-    func openingCutShort() {
+    func openingInterrupted() {
         self.endOpening(.connectionLost(TransportError(missing: .openingAnswer)))
     }
 
@@ -174,7 +174,7 @@ final class OpeningState {
     /// Of the answer's heads, so far.
     var headBytes = 0
     /// The answer is being judged: nothing more is read of it.
-    var isJudged = false
+    var isAwaitingDecision = false
 
     init(_ opening: ClientOpening) {
         self.opening = opening

@@ -7,7 +7,7 @@ import WebSocketProtocol
 extension WebSocketTask {
     /// Pulls events out of `bytes` until they are used up, nobody wants more for now, or the task has had its share of the
     /// turn.
-    func pull(_ bytes: inout MutableRawSpan) -> Int {
+    func processInput(_ bytes: inout MutableRawSpan) -> Int {
         // Who takes the payload is settled once for all frames of a read.
         let used =
             if let forwarding = self.forwarding {
@@ -23,7 +23,7 @@ extension WebSocketTask {
 
     private func pull(_ bytes: inout MutableRawSpan, for taker: some PayloadConsumer) -> Int {
         var used = 0
-        while used < bytes.byteCount, self.takesInput, !self.loop.budgetIsSpent {
+        while used < bytes.byteCount, self.acceptsInput, !self.loop.budgetIsSpent {
             if let message = self.engine.nextWholeMessage(&bytes, at: &used) {
                 self.loop.spend(TurnBudget.frame + message.payload.count)
                 self.received(message, bytes, for: taker)
@@ -50,9 +50,9 @@ extension WebSocketTask {
         return used
     }
 
-    var takesInput: Bool {
+    var acceptsInput: Bool {
         switch self.phase {
-        case .open, .closing: self.wantsReading && !self.readingStopped && !self.holdsEnd && !self.suspended
+        case .open, .closing: self.wantsReading && !self.readingStopped && !self.hasDeferredEnd && !self.suspended
         case .opening, .draining, .ended: false
         }
     }
@@ -108,19 +108,19 @@ extension WebSocketTask {
         self.receivedOfMessage = 0
     }
 
-    func gather(_ mark: FramePosition, _ payload: RawSpan) {
+    func appendPayload(_ mark: FramePosition, _ payload: RawSpan) {
         let queues = self.queues
-        queues.gathered.append(payload)
+        queues.assembledPayload.append(payload)
         guard mark.endsMessage else { return }
         let message = queues.takeMessage(mark.kind)
         // After our own Close reading cannot stop any more: what nobody waits for is then let go (RFC 6455 §1.4).
         if self.phase == .closing, queues.inbox.isFull(limit: self.options.maximumMessageSize ?? (1 << 20)) { return }
         queues.inbox.append(message)
-        self.answerReceivers()
+        self.completeReceives()
         self.updateReading()
     }
 
-    func answerReceivers() {
+    func completeReceives() {
         guard let queues = self.queuesIfMade else { return }
         while case .deliver(let completion, let result)? = queues.inbox.nextOrder() { completion(result) }
     }
@@ -131,8 +131,8 @@ extension WebSocketTask {
         let number = self.nextNumber()
         if self.phase == .ended { self.queues.inbox.fail(self.failure ?? .closed) }
         self.queues.inbox.append(.init(number: number, completion: completion))
-        self.answerReceivers()
-        if self.holdsEnd, !self.queues.inbox.isBehind { self.takeUpHeldEnd() }
+        self.completeReceives()
+        if self.hasDeferredEnd, !self.queues.inbox.isBehind { self.processDeferredEnd() }
         self.updateReading()
         return number
     }
@@ -170,7 +170,7 @@ extension WebSocketTask {
         if self.relay == nil, let queues = self.queuesIfMade, self.phase == .open {
             self.wantsReading = !queues.inbox.isFull(limit: self.options.maximumMessageSize ?? (1 << 20))
         }
-        if self.wantsReading, !self.readingStopped, !self.holdsEnd, !self.suspended {
+        if self.wantsReading, !self.readingStopped, !self.hasDeferredEnd, !self.suspended {
             transport.resumeReading()
         } else {
             transport.pauseReading()
@@ -191,21 +191,21 @@ extension WebSocketEvent {
 
 extension WebSocketTask: TransportConsumer {
     package func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
-        self.keepAlive?.heard()
+        self.keepAlive?.peerResponded()
         switch self.phase {
         case .opening: return self.responseReceived(&bytes)
-        case .open: return self.pull(&bytes)
+        case .open: return self.processInput(&bytes)
         case .closing:
             if self.relay != nil { self.waitForClose() }
-            return self.pull(&bytes)
+            return self.processInput(&bytes)
         case .draining, .ended: return bytes.byteCount
         }
     }
 
     package func inputClosed() {
-        self.takeUpHeldEnd()
+        self.processDeferredEnd()
         switch self.phase {
-        case .opening: self.openingCutShort()
+        case .opening: self.openingInterrupted()
         case .open, .closing:
             self.failure = self.failure ?? .connectionLost(TransportError(missing: .closeFrame))
             self.phase = .draining
@@ -225,15 +225,15 @@ extension WebSocketTask: TransportConsumer {
             self.record.stallEnded(at: self.loop.now)
             self.updateReading()
         }
-        if self.phase == .closing || (self.phase == .draining && !self.owesClose) { self.waitForClose() }
-        if self.forwarding?.ping != nil { self.keepAlive?.heard() }
+        if self.phase == .closing || (self.phase == .draining && !self.mustAnswerClose) { self.waitForClose() }
+        if self.forwarding?.ping != nil { self.keepAlive?.peerResponded() }
         self.answerSent()
         self.sendWaiting()
         self.relay?.outputProgressed()
     }
 
     package func transportEnded(_ end: TransportEnd) {
-        self.takeUpHeldEnd()
+        self.processDeferredEnd()
         self.transport = nil
         if self.phase != .draining, self.failure == nil { self.failure = TaskFailure(end) }
         self.finish()
@@ -249,7 +249,7 @@ struct MessageInbox {
         let completion: Completion
     }
 
-    enum Order {
+    enum Action {
         case deliver(Completion, Result<WebSocketTask.Message, TaskFailure>)
     }
 
@@ -260,7 +260,7 @@ struct MessageInbox {
     private var receivers: Deque<Receiver> = []
     private(set) var bytes = 0
     /// The last message was given out, and nobody has asked for the next one since.
-    private var isInHand = false
+    private var isLastMessageUnacknowledged = false
     private var failure: TaskFailure?
 
     var messageCount: Int {
@@ -279,11 +279,11 @@ struct MessageInbox {
 
     /// Whether somebody has yet to come to the end of what arrived: messages wait, or the last one is being looked at.
     var isBehind: Bool {
-        !self.messages.isEmpty || self.isInHand
+        !self.messages.isEmpty || self.isLastMessageUnacknowledged
     }
 
     mutating func append(_ receiver: Receiver) {
-        self.isInHand = false
+        self.isLastMessageUnacknowledged = false
         self.receivers.append(receiver)
     }
 
@@ -292,12 +292,12 @@ struct MessageInbox {
         if self.failure == nil { self.failure = failure }
     }
 
-    mutating func nextOrder() -> Order? {
+    mutating func nextOrder() -> Action? {
         guard let receiver = self.receivers.first else { return nil }
         if let message = self.messages.popFirst() {
             self.bytes -= message.count
             self.receivers.removeFirst()
-            self.isInHand = self.receivers.isEmpty
+            self.isLastMessageUnacknowledged = self.receivers.isEmpty
             return .deliver(receiver.completion, .success(message))
         }
         guard let failure = self.failure else { return nil }
@@ -318,14 +318,14 @@ final class MessageQueues {
     var pings = PendingPings()
     var pongs: [UInt64: PendingPong] = [:]
     /// The message that is being received.
-    var gathered: [UInt8] = []
+    var assembledPayload: [UInt8] = []
     var heldEnd: DeferredEnd?
     /// Told that the peer's Close frame came, before the end.
     var closeObserver: ((CloseCode?, [UInt8]) -> Void)?
 
     func takeMessage(_ kind: MessageKind) -> WebSocketTask.Message {
         var bytes: [UInt8] = []
-        swap(&bytes, &self.gathered)
+        swap(&bytes, &self.assembledPayload)
         switch kind {
         case .binary: return .data(bytes)
         // The engine has checked every byte.
@@ -338,7 +338,7 @@ final class MessageQueues {
 struct AssembledPayload: PayloadConsumer {
     @inline(__always)
     func take(_ mark: FramePosition, _ payload: RawSpan, by task: WebSocketTask) {
-        task.gather(mark, payload)
+        task.appendPayload(mark, payload)
     }
 }
 

@@ -25,7 +25,7 @@ extension WebSocketTask {
     package func sendFrame(
         _ kind: MessageKind, startsMessage: Bool, endsMessage: Bool, _ payload: RawSpan, over transport: any Transport
     ) -> Int {
-        guard self.phase == .open || (self.owesClose && self.phase != .ended) else { return 0 }
+        guard self.phase == .open || (self.mustAnswerClose && self.phase != .ended) else { return 0 }
         let opcode: Opcode = startsMessage ? kind.opcode : .continuation
         let queued: Int
         // Without compression the engine is not asked.
@@ -43,12 +43,12 @@ extension WebSocketTask {
             self.show(.sent, kind, payload, startsMessage: startsMessage, endsMessage: endsMessage)
         }
         self.record.countSent(bytes: payload.byteCount, messages: endsMessage ? 1 : 0, at: self.loop.now)
-        if self.isInsideMessage || !endsMessage { self.passed(endsMessage: endsMessage) }
+        if self.isInsideMessage || !endsMessage { self.pieceForwarded(endsMessage: endsMessage) }
         return queued
     }
 
     /// What waited for the end of a message that went out in pieces may follow.
-    private func passed(endsMessage: Bool) {
+    private func pieceForwarded(endsMessage: Bool) {
         let wasInside = self.isInsideMessage
         self.isInsideMessage = !endsMessage
         if wasInside, endsMessage { self.sendWaiting() }
@@ -57,7 +57,7 @@ extension WebSocketTask {
     /// - Returns: the bytes that wait in the transport now; 0 where the frame itself has to wait.
     @discardableResult
     func sendControl(_ opcode: Opcode, _ payload: [UInt8]) -> Int {
-        guard let transport = self.transport, self.forwarding?.holds(opcode, payload) != true else { return 0 }
+        guard let transport = self.transport, self.forwarding?.deferFrame(opcode, payload) != true else { return 0 }
         return payload.withRawSpan { self.write(opcode, isFinal: true, isCompressed: false, $0, to: transport) }
     }
 
@@ -66,7 +66,7 @@ extension WebSocketTask {
     ) -> Int {
         if !isFinal || opcode.isControl { self.record.countMoreFramesSent() }
         let count = payload.byteCount
-        if let head = self.role.shortHead(opcode, isFinal: isFinal, isCompressed: isCompressed, payloadCount: count) {
+        if let head = self.role.shortHeader(opcode, isFinal: isFinal, isCompressed: isCompressed, payloadCount: count) {
             return transport.write(head, payload)
         }
         let keys = self.keys
@@ -129,7 +129,7 @@ extension WebSocketTask {
         }
         self.answerSent()
         // After our Close nothing that still waits will ever begin.
-        if queues.outgoing.hasBegun || (self.phase == .open && !queues.outgoing.isEmpty) {
+        if queues.outgoing.hasStarted || (self.phase == .open && !queues.outgoing.isEmpty) {
             self.transport?.awaitProgress()
         }
     }
@@ -212,7 +212,7 @@ extension WebSocketTask {
     func failReceivers(_ failure: TaskFailure) {
         guard let queues = self.queuesIfMade else { return }
         queues.inbox.fail(failure)
-        self.answerReceivers()
+        self.completeReceives()
     }
 }
 
@@ -241,13 +241,13 @@ struct OutgoingMessages {
     }
 
     /// Given to the transport; done when it has sent up to `doneAt`.
-    private struct Begun {
+    private struct Started {
         let doneAt: UInt64
         let completion: Completion
     }
 
     private var waiting: Deque<Entry> = []
-    private var begun: Deque<Begun> = []
+    private var started: Deque<Started> = []
     /// Payload of everything that waits.
     private(set) var waitingBytes = 0
 
@@ -260,8 +260,8 @@ struct OutgoingMessages {
     }
 
     /// Whether something given to the transport is not sent yet.
-    var hasBegun: Bool {
-        !self.begun.isEmpty
+    var hasStarted: Bool {
+        !self.started.isEmpty
     }
 
     mutating func append(_ entry: Entry) {
@@ -276,12 +276,12 @@ struct OutgoingMessages {
     }
 
     mutating func began(doneAt: UInt64, _ completion: @escaping Completion) {
-        self.begun.append(Begun(doneAt: doneAt, completion: completion))
+        self.started.append(Started(doneAt: doneAt, completion: completion))
     }
 
     mutating func popDone(sentBytes: UInt64) -> Completion? {
-        guard let first = self.begun.first, first.doneAt <= sentBytes else { return nil }
-        self.begun.removeFirst()
+        guard let first = self.started.first, first.doneAt <= sentBytes else { return nil }
+        self.started.removeFirst()
         return first.completion
     }
 
@@ -298,14 +298,14 @@ struct OutgoingMessages {
 
     /// Everything that will not happen any more.
     mutating func removeAll() -> [Completion] {
-        let unfinished = self.begun.map(\.completion)
+        let unfinished = self.started.map(\.completion)
         let unbegun = self.waiting.compactMap { entry -> Completion? in
             switch entry.item {
             case .message(_, let completion), .ping(_, let completion): completion
             case .close: nil
             }
         }
-        self.begun = []
+        self.started = []
         self.waiting = []
         self.waitingBytes = 0
         return unfinished + unbegun

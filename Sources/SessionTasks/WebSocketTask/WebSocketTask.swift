@@ -79,14 +79,14 @@ public final class WebSocketTask: @unchecked Sendable {
     private var madeQueues: MessageQueues?
     var keepAlive: KeepAliveState?
     /// Made by the first Pong that answers a ping of ours.
-    private var madeRoundTrips: Apart<RoundTrips>?
+    private var roundTripsIfMeasured: Apart<RoundTrips>?
     /// Apart, because a task that goes on has none.
     private var outcome: Apart<Outcome>?
     var closeCameFromPeer = false
     /// The peer's Close frame came, and the relay has yet to answer it: until then data may still be sent.
-    var owesClose = false
+    var mustAnswerClose = false
     /// What ends the connection has come, and waits for who has a message before it in hand.
-    var holdsEnd = false
+    var hasDeferredEnd = false
     var readingStopped = false
     /// A message went out in part: until its rest has, none of another kind may begin.
     var isInsideMessage = false
@@ -145,7 +145,7 @@ public final class WebSocketTask: @unchecked Sendable {
     /// Changes what may be set: the message limit at once, all else as far as it has not been used yet.
     package func set(_ options: WebSocketOptions) {
         self.options = options
-        self.engine.limitMessages(to: options.maximumMessageSize)
+        self.engine.setMaximumMessageSize(options.maximumMessageSize)
     }
 
     /// From any thread.
@@ -163,8 +163,8 @@ public final class WebSocketTask: @unchecked Sendable {
 
     /// How long our pings took to be answered; `nil` while none was.
     package internal(set) var roundTrips: RoundTrips? {
-        get { self.madeRoundTrips?.value }
-        set { self.madeRoundTrips = newValue.map { .value($0) } }
+        get { self.roundTripsIfMeasured?.value }
+        set { self.roundTripsIfMeasured = newValue.map { .value($0) } }
     }
 
     var keys: MaskingKeys { self.tally.keys }
@@ -207,7 +207,7 @@ public final class WebSocketTask: @unchecked Sendable {
         if let deflate {
             let share = self.loop.local(DeflateContext.self) { DeflateContext() }
             self.share = share
-            self.engine.startDeflate(deflate.parameters, policy: deflate.policy, share: share)
+            self.engine.startDeflate(deflate.parameters, policy: deflate.policy, context: share)
         }
         self.startKeepAlive()
         let observer = self.openObserver
@@ -250,7 +250,7 @@ public final class WebSocketTask: @unchecked Sendable {
         }
     }
 
-    func peerSaid(_ code: CloseCode?, reason: [UInt8]) {
+    func reportPeerClose(_ code: CloseCode?, reason: [UInt8]) {
         var outcome = self.outcome?.value ?? Outcome()
         (outcome.peerCloseCode, outcome.peerCloseReason) = (code, reason)
         self.outcome = .value(outcome)
@@ -265,7 +265,7 @@ public final class WebSocketTask: @unchecked Sendable {
     func finish() {
         guard self.phase != .ended else { return }
         self.phase = .ended
-        self.holdsEnd = false
+        self.hasDeferredEnd = false
         self.loop.disarm(self.timer)
         self.transport?.consumer = nil
         self.transport = nil
@@ -401,7 +401,7 @@ extension WebSocketTask {
         self.loop.disarm(self.timer)
         if self.phase == .open {
             self.transport?.pauseReading()
-        } else if let client = self.client, !client.isJudged {
+        } else if let client = self.client, !client.isAwaitingDecision {
             client.connecting?.cancel()
             self.client = OpeningState(client.opening)
             self.leaveTransport()
@@ -413,11 +413,11 @@ extension WebSocketTask {
         self.suspended = false
         self.record.state = .running
         guard self.phase == .open else { return }
-        if self.holdsEnd {
+        if self.hasDeferredEnd {
             self.waitForReceivers()
         } else if var state = self.keepAlive {
             // The peer was not heard because nobody listened.
-            state.heard()
+            state.peerResponded()
             self.keepAlive = state
             self.loop.arm(self.timer, at: state.deadline(timeout: self.options.pongTimeout), target: self)
         }
@@ -455,7 +455,7 @@ extension WebSocketTask {
     /// Bytes for the peer that the transport was not given yet: of messages that wait here for their turn, and what a
     /// relay keeps.
     package var waitingBytes: Int {
-        (self.queuesIfMade?.outgoing.waitingBytes ?? 0) + (self.relay?.heldBytes ?? 0)
+        (self.queuesIfMade?.outgoing.waitingBytes ?? 0) + (self.relay?.unconsumedBytes ?? 0)
     }
 
     /// Messages that came and that nobody has asked for.
@@ -502,7 +502,7 @@ extension WebSocketTask {
     func show(
         _ way: TapPiece.Way, _ kind: MessageKind, _ bytes: RawSpan, startsMessage: Bool, endsMessage: Bool
     ) {
-        self.tally.passed(
+        self.tally.recordPiece(
             self.record, way, kind == .text ? .text : .binary, bytes, startsMessage: startsMessage,
             endsMessage: endsMessage)
     }

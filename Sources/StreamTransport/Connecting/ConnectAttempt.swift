@@ -88,21 +88,21 @@ package final class ConnectAttempt {
                 do throws(SystemError) {
                     self.racing.append(try ConnectingSocket(descriptor, to: address, attempt: self))
                 } catch {
-                    self.note(.ownResources(error))
+                    self.recordFailure(.ownResources(error))
                     continue
                 }
                 if !self.waiting.isEmpty { self.loop.arm(self.delayTimer, after: Self.attemptDelay, target: self) }
                 return
             case .failure(let error):
-                self.note(TransportFailure(connecting: error, isSocketFile: address.isSocketFile))
+                self.recordFailure(TransportFailure(connecting: error, isSocketFile: address.isSocketFile))
             }
         }
     }
 
     /// The last failure is the one told, unless our own lack kept us from trying an address: then the target is not to
     /// blame.
-    private func note(_ failure: TransportFailure) {
-        guard self.lastFailure?.isOwnLack != true else { return }
+    private func recordFailure(_ failure: TransportFailure) {
+        guard self.lastFailure?.isLocalResourceFailure != true else { return }
         self.lastFailure = failure
     }
 
@@ -111,11 +111,11 @@ package final class ConnectAttempt {
         self.finish(.failure(self.lastFailure ?? .nameResolution(.nameNotFound)))
     }
 
-    func decided(_ socket: ConnectingSocket, error: SystemError?) {
+    func connectCompleted(_ socket: ConnectingSocket, error: SystemError?) {
         self.racing.removeAll { $0 === socket }
         if let error {
             socket.abandon()
-            self.note(TransportFailure(connecting: error, isSocketFile: socket.address.isSocketFile))
+            self.recordFailure(TransportFailure(connecting: error, isSocketFile: socket.address.isSocketFile))
             self.loop.disarm(self.delayTimer)
             return self.tryNext()
         }
@@ -211,7 +211,7 @@ final class ConnectingSocket {
 extension ConnectingSocket: Watchable {
     func ready(_ events: Interest) {
         guard !events.isDisjoint(with: [.writable, .hangUp]) else { return }
-        self.attempt?.decided(self, error: self.loop.system.connectError(self.descriptor))
+        self.attempt?.connectCompleted(self, error: self.loop.system.connectError(self.descriptor))
     }
 }
 
@@ -279,7 +279,7 @@ extension TransportFailure {
     }
 
     /// Whether this process or this machine, and not the endpoint, is why no connection came about.
-    package var isOwnLack: Bool {
+    package var isLocalResourceFailure: Bool {
         switch self {
         case .ownResources, .nameResolution(.tooManyLookups): true
         case .reset, .peerUnresponsive, .truncated, .deadlinePassed, .nameResolution, .refused, .noSuchFile,

@@ -3,11 +3,11 @@ import DequeModule
 
 extension SocketConnection {
     package var queuedBytes: Int {
-        self.waiting + (self.loop.scratch.owner === self ? self.loop.scratch.count : 0)
+        self.waiting + (self.loop.writeBuffer.owner === self ? self.loop.writeBuffer.count : 0)
     }
 
-    var takesOutput: Bool {
-        self.output == .open && self.life == .open
+    var acceptsOutput: Bool {
+        self.output == .open && self.lifecycle == .open
     }
 
     @discardableResult
@@ -18,12 +18,14 @@ extension SocketConnection {
     @discardableResult
     package func write(_ head: LeadingBytes, _ bytes: RawSpan) -> Int {
         let count = head.count + bytes.byteCount
-        guard self.takesOutput, count > 0 else { return self.queuedBytes }
-        if count >= Self.largeWrite, self.mayPassScratch(count) { return self.sendPast(head, bytes) }
+        guard self.acceptsOutput, count > 0 else { return self.queuedBytes }
+        if count >= Self.largeWrite, self.canBypassWriteBuffer(count) { return self.sendDirectly(head, bytes) }
         // A head is stored as eight bytes, of which some may be nothing.
-        guard self.claimScratch(count + 8) else { return self.queueFilled(count) { head.lead(bytes, into: &$0) } }
+        guard self.claimWriteBuffer(count + 8) else {
+            return self.queueFilled(count) { head.write(before: bytes, into: &$0) }
+        }
         self.written &+= UInt64(self.loop.gather(head, bytes))
-        return self.loop.scratch.count
+        return self.loop.writeBuffer.count
     }
 
     /// From so many bytes on, a write is worth a call of its own rather than a copy.
@@ -31,13 +33,13 @@ extension SocketConnection {
 
     /// Only the first write of a turn: were all sent as they come, many would make many calls. What is longer than the
     /// scratch waits in the queue for the end of the turn, and its writer is told when it has left.
-    private func mayPassScratch(_ count: Int) -> Bool {
-        self.waiting == 0 && count <= self.loop.scratch.capacity - 8 && !self.loop.scratch.wasPassed
-            && self.loop.scratch.owner !== self
+    private func canBypassWriteBuffer(_ count: Int) -> Bool {
+        self.waiting == 0 && count <= self.loop.writeBuffer.capacity - 8 && !self.loop.writeBuffer.wasPassed
+            && self.loop.writeBuffer.owner !== self
     }
 
-    private func sendPast(_ head: LeadingBytes, _ bytes: RawSpan) -> Int {
-        self.loop.scratch.wasPassed = true
+    private func sendDirectly(_ head: LeadingBytes, _ bytes: RawSpan) -> Int {
+        self.loop.writeBuffer.wasPassed = true
         self.written &+= UInt64(head.count + bytes.byteCount)
         guard head.count > 0 else {
             self.sendOrQueue(bytes)
@@ -57,10 +59,10 @@ extension SocketConnection {
 
     @discardableResult
     package func write(reserving count: Int, _ fill: (inout MutableRawSpan) -> Int) -> Int {
-        guard self.takesOutput, count > 0 else { return self.queuedBytes }
-        guard self.claimScratch(count) else { return self.queueFilled(count, fill) }
-        self.written &+= UInt64(self.loop.gather(upTo: count, fill))
-        return self.loop.scratch.count
+        guard self.acceptsOutput, count > 0 else { return self.queuedBytes }
+        guard self.claimWriteBuffer(count) else { return self.queueFilled(count, fill) }
+        self.written &+= UInt64(self.loop.writeGathered(upTo: count, fill))
+        return self.loop.writeBuffer.count
     }
 
     private func queueFilled(_ count: Int, _ fill: (inout MutableRawSpan) -> Int) -> Int {
@@ -75,23 +77,23 @@ extension SocketConnection {
 
     /// Makes room for `count` bytes in the loop's scratch, if this connection may use it: nothing of its own waits
     /// before.
-    func claimScratch(_ count: Int) -> Bool {
+    func claimWriteBuffer(_ count: Int) -> Bool {
         guard self.waiting == 0 else { return false }
-        if let owner = self.loop.scratch.owner, owner !== self { owner.flushScratch() }
-        if self.loop.scratch.room < count {
-            self.flushScratch()
-            guard self.waiting == 0, count <= self.loop.scratch.capacity, self.takesOutput else { return false }
+        if let owner = self.loop.writeBuffer.owner, owner !== self { owner.flushWriteBuffer() }
+        if self.loop.writeBuffer.room < count {
+            self.flushWriteBuffer()
+            guard self.waiting == 0, count <= self.loop.writeBuffer.capacity, self.acceptsOutput else { return false }
         }
-        if self.loop.scratch.owner == nil { self.loop.scratch.owner = self }
+        if self.loop.writeBuffer.owner == nil { self.loop.writeBuffer.owner = self }
         return true
     }
 
     @discardableResult
     package func writeThrough(_ bytes: RawSpan) -> Int {
-        guard self.takesOutput, bytes.byteCount > 0 else { return self.queuedBytes }
-        if self.loop.scratch.owner === self { self.flushScratch() }
+        guard self.acceptsOutput, bytes.byteCount > 0 else { return self.queuedBytes }
+        if self.loop.writeBuffer.owner === self { self.flushWriteBuffer() }
         self.written &+= UInt64(bytes.byteCount)
-        guard self.takesOutput else { return self.waiting }
+        guard self.acceptsOutput else { return self.waiting }
         self.sendOrQueue(bytes)
         return self.waiting
     }
@@ -107,23 +109,23 @@ extension SocketConnection {
     }
 
     /// Sends what this turn gathered in the loop's scratch.
-    func flushScratch() {
-        guard self.loop.scratch.owner === self else { return }
-        self.loop.scratch.owner = nil
-        self.sendGathered()
+    func flushWriteBuffer() {
+        guard self.loop.writeBuffer.owner === self else { return }
+        self.loop.writeBuffer.owner = nil
+        self.sendWriteBuffer()
     }
 
     /// As `flushScratch`, by whoever has taken this connection for the scratch's owner.
-    func sendGathered() {
-        let count = self.loop.scratch.count
-        self.loop.scratch.count = 0
+    func sendWriteBuffer() {
+        let count = self.loop.writeBuffer.count
+        self.loop.writeBuffer.count = 0
         guard count > 0, self.isLive else { return }
-        self.loop.scratch.read(count) { self.sendOrQueue($0) }
+        self.loop.writeBuffer.read(count) { self.sendOrQueue($0) }
     }
 
     package func awaitProgress() {
-        guard self.life == .open, !self.owesProgress else { return }
-        self.owesProgress = true
+        guard self.lifecycle == .open, !self.mustReportProgress else { return }
+        self.mustReportProgress = true
         self.endTurnLater()
     }
 
@@ -141,9 +143,9 @@ extension SocketConnection {
             return
         }
         self.countSent(taken)
-        if case .closing(let linger) = self.life { self.armCloseTimer(linger) }
+        if case .closing(let linger) = self.lifecycle { self.armCloseTimer(linger) }
         self.updateInterest()
-        if self.life == .open { self.told?.outputProgressed() }
+        if self.lifecycle == .open { self.told?.outputProgressed() }
         self.endTurnLater()
     }
 
@@ -156,7 +158,7 @@ extension SocketConnection {
         self.changeQueue { $0.removeAll() }
         switch error {
         case .reset, .brokenPipe:
-            self.sawReset = true
+            self.didReceiveReset = true
             if !self.reads { self.end(.failed(.reset)) }
         case .timedOut: self.end(.failed(.peerUnresponsive))
         default: self.end(.failed(.system(error)))
@@ -165,7 +167,7 @@ extension SocketConnection {
     }
 
     package func shutdownOutput() {
-        guard self.takesOutput else { return }
+        guard self.acceptsOutput else { return }
         self.output = .finishing
         self.endTurnLater()
     }
@@ -231,7 +233,8 @@ struct WriteQueue {
     }
 }
 
-/// How long the kernel took nothing more of a connection's output, as its peer did not read. Most connections have none.
+/// How long the kernel took nothing more of a connection's output, as its peer did not read. Most connections have
+/// none.
 package struct OutputStall: Sendable, Equatable {
     /// Since when bytes wait; `nil` while none do.
     package var since: MonotonicInstant?

@@ -15,7 +15,7 @@ package final class SocketConnection: Transport {
         case broken
     }
 
-    enum Life: Equatable {
+    enum Lifecycle: Equatable {
         case open
         /// Everything is sent, then what still arrives is thrown away until the peer's FIN or the linger deadline.
         case closing(linger: Duration)
@@ -27,8 +27,8 @@ package final class SocketConnection: Transport {
 
     package let loop: Loop
     package let descriptor: Descriptor
-    /// As the three counts below, stored apart from what other modules see of it: what only this module touches costs no
-    /// check of exclusive access.
+    /// As the three counts below, stored apart from what other modules see of it: what only this module touches costs
+    /// no check of exclusive access.
     var told: (any TransportConsumer)?
     package let peerAddress: SocketAddress?
     private let knownLocalAddress: SocketAddress?
@@ -36,7 +36,7 @@ package final class SocketConnection: Transport {
     var written: UInt64 = 0
     var sent: UInt64 = 0
 
-    var life = Life.open
+    var lifecycle = Lifecycle.open
     var output = Output.open
     /// What the kernel did not take; changed through `changeQueue` alone.
     private var queue = WriteQueue()
@@ -51,15 +51,15 @@ package final class SocketConnection: Transport {
     /// Our side wants no more input. Nothing is read until the connection closes, which reads on to throw away.
     var refusesInput = false
     var paused: Bool
-    var sawReset = false
+    var didReceiveReset = false
     /// The consumer looks at bytes at this moment; which of them it leaves is not known yet.
     var isOffering = false
-    var awaitsTurnEnd = false
-    var awaitsNextTurn = false
+    var isTurnEndScheduled = false
+    var isNextTurnScheduled = false
     /// Reading was resumed, and what had been left is still to be offered again.
-    var owesKept = false
+    var mustOfferKept = false
     /// The consumer wants to be told when everything has left.
-    var owesProgress = false
+    var mustReportProgress = false
     /// Reading was resumed from inside the consumer's own `bytesReceived`, by a new owner perhaps: what it leaves is
     /// offered again.
     var resumedWhileOffering = false
@@ -68,12 +68,12 @@ package final class SocketConnection: Transport {
     private(set) var keptCount = 0
     var closeTimer: LoopTimer?
     /// What keeps the user timeout from getting in keep-alive's way; `nil` where either is off.
-    var restTerms: UserTimeoutState?
-    var rest = OutputActivity.untouched
+    var userTimeoutState: UserTimeoutState?
+    var outputActivity = OutputActivity.untouched
     /// Among `UserTimeoutSweep`; below 0 where it is not there.
-    var activePlace: Int32 = -1
+    var sweepIndex: Int32 = -1
     /// The last read was a long one; the next likely is too.
-    var readLong = false
+    var lastReadWasLong = false
 
     package var socket: SocketConnection? { self }
 
@@ -102,12 +102,12 @@ package final class SocketConnection: Transport {
             self.watched = true
         case .failure(let error):
             loop.system.close(descriptor)
-            self.life = .told
+            self.lifecycle = .told
             throw error
         }
         if !unread.isEmpty, !paused { self.offerKeptLater() }
-        self.restTerms = UserTimeoutState(options, peer: peer)
-        self.watchOutput()
+        self.userTimeoutState = UserTimeoutState(options, peer: peer)
+        self.outputBegan()
     }
 
     package var consumer: (any TransportConsumer)? {
@@ -145,7 +145,7 @@ package final class SocketConnection: Transport {
     }
 
     var isLive: Bool {
-        switch self.life {
+        switch self.lifecycle {
         case .open, .closing: true
         case .ended, .told, .surrendered: false
         }
@@ -157,12 +157,12 @@ package final class SocketConnection: Transport {
         defer {
             let waited = self.waiting > 0
             self.waiting = self.queue.count
-            if waited != (self.waiting > 0) { self.noteStall() }
+            if waited != (self.waiting > 0) { self.updateStall() }
         }
         return change(&self.queue)
     }
 
-    private func noteStall() {
+    private func updateStall() {
         let now = self.loop.now
         guard self.waiting > 0 else {
             self.stall?.value.ended(at: now)
@@ -179,8 +179,8 @@ package final class SocketConnection: Transport {
         self.keep(bytes, last: bytes.count)
     }
 
-    /// Keeps the last `count` of `bytes`, in place unless most of them were used: what is kept is then offered again and
-    /// again without being copied each time, and a few bytes do not hold the memory of many.
+    /// Keeps the last `count` of `bytes`, in place unless most of them were used: what is kept is then offered again
+    /// and again without being copied each time, and a few bytes do not hold the memory of many.
     func keep(_ bytes: [UInt8], last count: Int) {
         self.keptCount = count
         self.kept = count < bytes.count / 4 ? Array(bytes.suffix(count)) : bytes
@@ -218,8 +218,8 @@ package final class SocketConnection: Transport {
     }
 
     func endTurnLater() {
-        guard !self.awaitsTurnEnd else { return }
-        self.awaitsTurnEnd = true
+        guard !self.isTurnEndScheduled else { return }
+        self.isTurnEndScheduled = true
         self.loop.atTurnEnd(self)
     }
 }
@@ -231,7 +231,7 @@ extension SocketConnection: Watchable {
         if self.reads {
             if !events.isDisjoint(with: [.readable, .hangUp]) { self.readOnce() }
         } else if events.contains(.hangUp) {
-            self.hungUpUnread()
+            self.hangUpWhileNotReading()
         } else if events.contains(.readable) {
             // Paused without telling the system, which costs nothing if reading resumes before anything comes.
             self.updateInterest()
@@ -240,34 +240,35 @@ extension SocketConnection: Watchable {
 
     /// Both directions are over while nobody reads. A failure is told now; a clean end waits until it is read,
     /// unwatched meanwhile because the system would report it again and again.
-    private func hungUpUnread() {
-        if self.sawReset { return self.end(.failed(.reset)) }
+    private func hangUpWhileNotReading() {
+        if self.didReceiveReset { return self.end(.failed(.reset)) }
         if let error = self.loop.system.connectError(self.descriptor) {
-            // A peer that had finished before it reset: all that it sent is here to be read. Who writes will hear of it.
-            guard error == .brokenPipe, self.inputOpen, !self.refusesInput, self.life == .open else {
+            // A peer that had finished before it reset: all that it sent is here to be read. Who writes will hear of
+            // it.
+            guard error == .brokenPipe, self.inputOpen, !self.refusesInput, self.lifecycle == .open else {
                 return self.readFailed(error)
             }
         }
-        if case .closing = self.life { return self.closeIfDone() }
+        if case .closing = self.lifecycle { return self.closeIfDone() }
         self.interest = []
         self.unwatch()
     }
 }
 
 extension SocketConnection: TurnEndTarget {
-    package func nextTurnCame() {
-        self.awaitsNextTurn = false
-        if self.owesKept { self.offerKept() }
+    package func nextTurnBegan() {
+        self.isNextTurnScheduled = false
+        if self.mustOfferKept { self.offerKept() }
     }
 
     package func turnEnded() {
-        self.awaitsTurnEnd = false
-        self.flushScratch()
+        self.isTurnEndScheduled = false
+        self.flushWriteBuffer()
         self.sendFreshlyQueued()
-        self.tellProgressIfOwed()
+        self.reportProgressIfDue()
         self.finishOutputIfDue()
         self.closeIfDone()
-        self.tellEnd()
+        self.reportEnd()
     }
 
     /// Sends what went straight to the queue because it did not fit the scratch: nothing watches for room yet.
@@ -280,14 +281,14 @@ extension SocketConnection: TurnEndTarget {
             return
         }
         self.updateInterest()
-        if taken > 0 { self.owesProgress = true }
+        if taken > 0 { self.mustReportProgress = true }
     }
 
     /// While something still waits, `drainQueue` tells of it.
-    private func tellProgressIfOwed() {
-        guard self.owesProgress else { return }
-        self.owesProgress = false
-        guard self.life == .open, self.waiting == 0, self.output != .broken else { return }
+    private func reportProgressIfDue() {
+        guard self.mustReportProgress else { return }
+        self.mustReportProgress = false
+        guard self.lifecycle == .open, self.waiting == 0, self.output != .broken else { return }
         self.told?.outputProgressed()
         // What the consumer wrote just now leaves in this turn too.
         self.endTurnLater()
@@ -297,13 +298,13 @@ extension SocketConnection: TurnEndTarget {
         guard self.output == .finishing, self.isLive, self.waiting == 0 else { return }
         self.output = .finished
         // A FIN is to be acknowledged too.
-        if self.rest == .resting { self.endRest() }
+        if self.outputActivity == .resting { self.endIdleOutput() }
         _ = self.loop.system.shutdownOutput(self.descriptor)
     }
 
-    private func tellEnd() {
-        guard case .ended(let end) = self.life else { return }
-        self.life = .told
+    private func reportEnd() {
+        guard case .ended(let end) = self.lifecycle else { return }
+        self.lifecycle = .told
         let consumer = self.told
         self.told = nil
         consumer?.transportEnded(end)
@@ -312,7 +313,7 @@ extension SocketConnection: TurnEndTarget {
 
 extension SocketConnection: TimerTarget {
     package func timerFired(_ timer: LoopTimer) {
-        guard case .closing = self.life else { return }
+        guard case .closing = self.lifecycle else { return }
         // Unsent bytes mean that the peer did not get everything: not a clean end.
         self.end(self.waiting == 0 ? .closed : .abandoned)
     }
@@ -324,7 +325,7 @@ extension SocketConnection {
     }
 
     package func resumeReading() {
-        guard self.paused, self.life == .open else { return }
+        guard self.paused, self.lifecycle == .open else { return }
         self.paused = false
         self.resumedWhileOffering = true
         if self.keptCount > 0 { self.offerKeptLater() }
@@ -332,15 +333,15 @@ extension SocketConnection {
     }
 
     func offerKeptLater() {
-        self.owesKept = true
-        guard !self.awaitsNextTurn else { return }
-        self.awaitsNextTurn = true
+        self.mustOfferKept = true
+        guard !self.isNextTurnScheduled else { return }
+        self.isNextTurnScheduled = true
         self.loop.inNextTurn(self)
     }
 
     func offerKept() {
-        self.owesKept = false
-        guard self.life == .open, !self.paused, self.keptCount > 0 else { return }
+        self.mustOfferKept = false
+        guard self.lifecycle == .open, !self.paused, self.keptCount > 0 else { return }
         let count = self.keptCount
         var bytes = self.takeKept()
         let total = bytes.count
@@ -351,24 +352,24 @@ extension SocketConnection {
             var offered = $0._mutatingExtracting((total - count)..<total)
             return self.told?.bytesReceived(&offered) ?? count
         }
-        guard used < count, self.life == .open else { return }
+        guard used < count, self.lifecycle == .open else { return }
         self.keep(bytes, last: count - max(0, used))
-        self.offerLeftLater()
+        self.offerUnconsumedLater()
     }
 
     /// What a consumer left because its share of the turn was used up, or before a new owner resumed, comes again
     /// unasked; else it waits for what the consumer wants more of.
-    private func offerLeftLater() {
+    private func offerUnconsumedLater() {
         if self.resumedWhileOffering || self.loop.budgetIsSpent, !self.paused { self.offerKeptLater() }
     }
 
     func readOnce() {
         // What was left comes before what is new, and before the end: there may be no room beside it, and nothing comes
         // after the end. It is offered when all who are ready have had their turn.
-        if self.owesKept { return }
+        if self.mustOfferKept { return }
         let start = self.keptCount
         let room = min(max(self.mostRead, 1), Loop.receiveCapacity - start)
-        if self.readLong, self.passOn(atMost: room) { return }
+        if self.lastReadWasLong, self.spliceInput(atMost: room) { return }
         guard room > 0 else {
             // A consumer that neither takes nor pauses at a full buffer can never go on.
             assertionFailure("consumer left \(start) bytes without pausing")
@@ -376,7 +377,7 @@ extension SocketConnection {
         }
         let count = self.loop.receive(self.descriptor, at: start..<(start + room))
         if count > 0 {
-            self.readLong = count >= self.loop.passesFrom
+            self.lastReadWasLong = count >= self.loop.spliceThreshold
             self.offer(start + count, kept: start)
         } else if count == 0 {
             self.inputEnded()
@@ -386,18 +387,18 @@ extension SocketConnection {
     }
 
     func offer(_ total: Int, kept start: Int) {
-        if case .closing = self.life { return }
-        if start > 0 { self.putKeptInFront() }
+        if case .closing = self.lifecycle { return }
+        if start > 0 { self.prependKept() }
         self.resumedWhileOffering = false
         self.isOffering = true
         let used = self.loop.offer(total, to: self.told)
         self.isOffering = false
-        guard used < total, self.life == .open else { return }
+        guard used < total, self.lifecycle == .open else { return }
         self.keep(self.loop.receiveBuffer.read(max(0, used)..<total) { [UInt8]($0) })
-        self.offerLeftLater()
+        self.offerUnconsumedLater()
     }
 
-    private func putKeptInFront() {
+    private func prependKept() {
         let count = self.keptCount
         let before = self.takeKept()
         self.loop.receiveBuffer.lend(0..<count) { buffer in
@@ -407,9 +408,9 @@ extension SocketConnection {
 
     func inputEnded() {
         self.inputOpen = false
-        if self.sawReset { return self.end(.failed(.reset)) }
+        if self.didReceiveReset { return self.end(.failed(.reset)) }
         self.updateInterest()
-        switch self.life {
+        switch self.lifecycle {
         case .open: self.told?.inputClosed()
         case .closing: self.closeIfDone()
         case .ended, .told, .surrendered: break
@@ -437,7 +438,7 @@ extension SocketConnection {
 
     /// Whether what arrives is to be read.
     var reads: Bool {
-        self.inputOpen && !self.paused && !(self.refusesInput && self.life == .open)
+        self.inputOpen && !self.paused && !(self.refusesInput && self.lifecycle == .open)
     }
 }
 
@@ -445,17 +446,18 @@ extension SocketConnection {
 extension SocketConnection {
     /// In place of a read.
     /// - Returns: whether it was one; else nothing happened.
-    func passOn(atMost room: Int) -> Bool {
-        guard self.life == .open, self.keptCount == 0, let consumer = self.told, let target = consumer.unseenTarget,
-            target.mayTakePassed(on: self.loop)
+    func spliceInput(atMost room: Int) -> Bool {
+        guard self.lifecycle == .open, self.keptCount == 0, let consumer = self.told,
+            let target = consumer.spliceTarget,
+            target.canReceiveSpliced(on: self.loop)
         else { return false }
-        guard let passed = self.loop.system.pass(self.descriptor, to: target.descriptor, atMost: room) else {
+        guard let passed = self.loop.system.splice(self.descriptor, to: target.descriptor, atMost: room) else {
             return false
         }
-        self.readLong = passed.received >= self.loop.passesFrom
+        self.lastReadWasLong = passed.received >= self.loop.spliceThreshold
         if passed.received > 0 {
-            target.took(passed)
-            consumer.passedUnseen(passed.received, queued: target.queuedBytes)
+            target.didSplice(passed)
+            consumer.spliced(passed.received, queued: target.queuedBytes)
         } else if passed.received == 0 {
             self.inputEnded()
         } else {
@@ -465,39 +467,39 @@ extension SocketConnection {
     }
 
     /// Nothing may stand before what passes, neither in the queue nor in the loop's scratch.
-    private func mayTakePassed(on loop: Loop) -> Bool {
+    private func canReceiveSpliced(on loop: Loop) -> Bool {
         guard self.loop === loop else { return false }
-        if loop.scratch.owner === self { self.flushScratch() }
-        return self.waiting == 0 && self.takesOutput
+        if loop.writeBuffer.owner === self { self.flushWriteBuffer() }
+        return self.waiting == 0 && self.acceptsOutput
     }
 
     /// Counts what passed, and queues what the kernel did not take.
-    private func took(_ passed: SplicedBytes) {
+    private func didSplice(_ passed: SplicedBytes) {
         self.written &+= UInt64(passed.received)
         self.countSent(max(0, passed.sent))
         guard passed.sent < passed.received else { return }
         let mayRetry = passed.sent >= 0 || self.mayRetry(passed.sent)
         var rest = passed.received - max(0, passed.sent)
         while rest > 0 {
-            let count = self.loop.takePassed(atMost: rest)
+            let count = self.loop.drainSplicePipe(atMost: rest)
             guard count > 0 else { break }
             rest -= count
-            if mayRetry { self.queuePassed(count) }
+            if mayRetry { self.queueSpliced(count) }
         }
         // The system keeps what it was given; were that ever untrue, the peer must not take what follows for the whole.
         if rest > 0 { self.end(.failed(.system(.noBuffers))) }
         self.updateInterest()
     }
 
-    private func queuePassed(_ count: Int) {
+    private func queueSpliced(_ count: Int) {
         self.loop.receiveBuffer.read(0..<count) { bytes in self.changeQueue { $0.append(bytes) } }
     }
 }
 
 extension SocketConnection {
     package func close(linger: Duration) {
-        guard self.life == .open else { return }
-        self.life = .closing(linger: linger)
+        guard self.lifecycle == .open else { return }
+        self.lifecycle = .closing(linger: linger)
         self.keep([])
         self.paused = false
         if self.output == .open { self.output = .finishing }
@@ -513,7 +515,8 @@ extension SocketConnection {
     }
 
     func closeIfDone() {
-        guard case .closing = self.life, self.waiting == 0, self.output == .finished || self.output == .broken else {
+        guard case .closing = self.lifecycle, self.waiting == 0, self.output == .finished || self.output == .broken
+        else {
             return
         }
         if !self.inputOpen || self.output == .broken { self.end(.closed) }
@@ -527,15 +530,15 @@ extension SocketConnection {
     /// Gives the descriptor back and leaves the telling to the end of the turn.
     func end(_ end: TransportEnd) {
         guard self.isLive else { return }
-        if self.loop.scratch.owner === self {
-            self.loop.scratch.owner = nil
-            self.loop.scratch.count = 0
+        if self.loop.writeBuffer.owner === self {
+            self.loop.writeBuffer.owner = nil
+            self.loop.writeBuffer.count = 0
         }
-        self.life = .ended(end)
+        self.lifecycle = .ended(end)
         self.keep([])
         self.changeQueue { $0.removeAll() }
         if let timer = self.closeTimer { self.loop.disarm(timer) }
-        self.rest = .untouched
+        self.outputActivity = .untouched
         self.loop.restingOutputs.remove(self)
         self.unwatch()
         switch end {
@@ -547,12 +550,12 @@ extension SocketConnection {
 
     package func surrender() -> DetachedSocket? {
         guard !self.isOffering else { return nil }
-        if self.loop.scratch.owner === self { self.flushScratch() }
-        guard self.life == .open, self.waiting == 0, self.output == .open else { return nil }
+        if self.loop.writeBuffer.owner === self { self.flushWriteBuffer() }
+        guard self.lifecycle == .open, self.waiting == 0, self.output == .open else { return nil }
         self.unwatch()
         // The new owner gets the options as they were asked for.
-        self.stopResting()
-        self.life = .surrendered
+        self.removeFromSweep()
+        self.lifecycle = .surrendered
         self.told = nil
         let count = self.keptCount
         return DetachedSocket(descriptor: self.descriptor, unread: Array(self.takeKept().suffix(count)))

@@ -97,7 +97,7 @@ extension Transport {
 
     @discardableResult
     package func write(_ head: LeadingBytes, _ bytes: RawSpan) -> Int {
-        self.write(reserving: head.count + bytes.byteCount) { head.lead(bytes, into: &$0) }
+        self.write(reserving: head.count + bytes.byteCount) { head.write(before: bytes, into: &$0) }
     }
 }
 
@@ -123,11 +123,11 @@ package struct OutputDelivery: Equatable, Sendable {
 /// Something that writes to a connection, and may keep bytes for its peer until the connection takes them.
 package protocol OutputSource: AnyObject {
     /// Bytes that are kept so.
-    var heldBytes: Int { get }
+    var unconsumedBytes: Int { get }
 }
 
 extension OutputSource {
-    package var heldBytes: Int { 0 }
+    package var unconsumedBytes: Int { 0 }
 }
 
 /// The owner of a transport: told what happens on it, always on the loop, never from inside one of its own calls to the
@@ -144,10 +144,10 @@ package protocol TransportConsumer: OutputSource {
 
     /// Asked before a read that is likely a long one: whereto bytes may go without being offered; `nil` where they are
     /// wanted here. What goes there is told by `passedUnseen`.
-    var unseenTarget: SocketConnection? { get }
+    var spliceTarget: SocketConnection? { get }
 
     /// Instead of `bytesReceived`: so many bytes went to the `unseenTarget`, where `queued` wait now.
-    func passedUnseen(_ count: Int, queued: Int)
+    func spliced(_ count: Int, queued: Int)
 
     /// The peer finished sending, cleanly (FIN; under TLS a close_notify). All bytes before it were offered. Output is
     /// still open.
@@ -162,8 +162,8 @@ package protocol TransportConsumer: OutputSource {
 }
 
 extension TransportConsumer {
-    package var unseenTarget: SocketConnection? { nil }
-    package func passedUnseen(_ count: Int, queued: Int) {}
+    package var spliceTarget: SocketConnection? { nil }
+    package func spliced(_ count: Int, queued: Int) {}
 }
 
 /// How a connection ended.

@@ -85,7 +85,7 @@ package final class SocketListener {
         switch self.loop.system.accept(self.descriptor) {
         case .success(var socket):
             self.endExhaustion()
-            if !self.address.isManyPlaces { socket.local = self.address }
+            if !self.address.isWildcard { socket.local = self.address }
             self.owner?.accepted(socket, by: self)
             return true
         case .failure(.wouldBlock):

@@ -21,9 +21,9 @@ package final class Loop: @unchecked Sendable {
     @usableFromInline let workLeft = Atomic<Int>(TurnBudget.share)
     /// Lent to consumers during `bytesReceived`; nothing in it outlives the call.
     let receiveBuffer = SharedBuffer(capacity: Loop.receiveCapacity)
-    let scratch = LoopWriteBuffer()
+    let writeBuffer = LoopWriteBuffer()
     /// As the system says.
-    let passesFrom: Int
+    let spliceThreshold: Int
 
     let restingOutputs = UserTimeoutSweep()
     private var events = ReadyEvents()
@@ -31,20 +31,20 @@ package final class Loop: @unchecked Sendable {
     private var timers = TimerQueue()
     private var turnEnds: [any TurnEndTarget] = []
     /// Empty: takes the place of `turnEnds` while those are told.
-    private var toldTurnEnds: [any TurnEndTarget] = []
+    private var turnEndsInProgress: [any TurnEndTarget] = []
     /// Beside the array because it is asked after every event.
     private var turnEndCount = 0
     private var nextTurn: Deque<any TurnEndTarget> = []
     private var budget = TurnBudget()
     private var locals = LoopLocals()
-    private var spares: [[UInt8]] = []
+    private var spareBuffers: [[UInt8]] = []
     private let inbox = LoopInbox()
     private let runner = Atomic<UInt>(0)
     private let stopping = Atomic<Bool>(false)
 
     package init(system: any System) {
         self.system = system
-        self.passesFrom = system.passesFrom
+        self.spliceThreshold = system.spliceThreshold
         self.turnBegan = Atomic(system.now().nanoseconds)
     }
 
@@ -107,7 +107,7 @@ package final class Loop: @unchecked Sendable {
             let event = self.events[index]
             index += 1
             guard let watcher = self.table.watcher(event.token) else { continue }
-            self.grantShare()
+            self.resetTurnBudget()
             watcher.ready(event.ready)
             self.endTurn()
         }
@@ -118,8 +118,8 @@ package final class Loop: @unchecked Sendable {
         var done = 0
         while done < count, done < Self.fewTargets || !self.budget.isSpent, let target = self.nextTurn.popFirst() {
             done += 1
-            self.grantShare()
-            target.nextTurnCame()
+            self.resetTurnBudget()
+            target.nextTurnBegan()
             self.endTurn()
         }
     }
@@ -129,7 +129,7 @@ package final class Loop: @unchecked Sendable {
 
     private func fireTimers() {
         while let (timer, target) = self.timers.popDue(self.now) {
-            self.grantShare()
+            self.resetTurnBudget()
             target.timerFired(timer)
             self.endTurn()
         }
@@ -137,7 +137,7 @@ package final class Loop: @unchecked Sendable {
 
     private func runInbox() {
         for work in self.inbox.take(atMost: Self.inboxShare) {
-            self.grantShare()
+            self.resetTurnBudget()
             switch work {
             case .closure(let closure): closure()
             case .job(let job): self.runJob(job)
@@ -146,31 +146,31 @@ package final class Loop: @unchecked Sendable {
         }
     }
 
-    private func grantShare() {
+    private func resetTurnBudget() {
         let share = self.budget.nextShare(unspent: self.workLeft.load(ordering: .relaxed))
         self.workLeft.store(share, ordering: .relaxed)
     }
 
     private func endTurn() {
-        self.scratch.wasPassed = false
+        self.writeBuffer.wasPassed = false
         // Each may bring the other: a failure that a flush meets is told in the same turn.
         repeat {
-            self.scratch.takeOwner()?.sendGathered()
-            if self.turnEndCount > 0 { self.tellTurnEnds() }
-        } while self.turnEndCount > 0 || self.scratch.owner != nil
+            self.writeBuffer.takeOwner()?.sendWriteBuffer()
+            if self.turnEndCount > 0 { self.notifyTurnEnds() }
+        } while self.turnEndCount > 0 || self.writeBuffer.owner != nil
     }
 
     /// Not inlined: what it needs of the array would otherwise be made ready at each turn's end, where mostly nobody waits.
     @inline(never)
-    private func tellTurnEnds() {
+    private func notifyTurnEnds() {
         // Two arrays in turn: the memory of neither is given back.
-        var targets = self.toldTurnEnds
-        self.toldTurnEnds = []
+        var targets = self.turnEndsInProgress
+        self.turnEndsInProgress = []
         swap(&targets, &self.turnEnds)
         self.turnEndCount = 0
         for target in targets { target.turnEnded() }
         targets.removeAll(keepingCapacity: true)
-        self.toldTurnEnds = targets
+        self.turnEndsInProgress = targets
     }
 
     // MARK: On the loop
@@ -216,15 +216,15 @@ package final class Loop: @unchecked Sendable {
     }
 
     /// An empty array that may have room already; give it back with `giveBack` when its bytes are used up.
-    package func takeSpare() -> [UInt8] {
-        self.spares.popLast() ?? []
+    package func takeSpareBuffer() -> [UInt8] {
+        self.spareBuffers.popLast() ?? []
     }
 
     /// Keeps at most eight arrays of at most 256 KiB; others are freed.
-    package func giveBack(_ spare: consuming [UInt8]) {
-        guard self.spares.count < 8, spare.capacity > 0, spare.capacity <= Self.receiveCapacity else { return }
+    package func returnSpareBuffer(_ spare: consuming [UInt8]) {
+        guard self.spareBuffers.count < 8, spare.capacity > 0, spare.capacity <= Self.receiveCapacity else { return }
         spare.removeAll(keepingCapacity: true)
-        self.spares.append(spare)
+        self.spareBuffers.append(spare)
     }
 
     func watch(_ descriptor: Descriptor, for interest: Interest, _ watcher: any Watchable) -> Result<
@@ -269,8 +269,8 @@ extension Loop {
     }
 
     /// Into the beginning of the receive buffer.
-    func takePassed(atMost count: Int) -> Int {
-        self.receiveBuffer.lend(0..<min(count, Self.receiveCapacity)) { self.system.takePassed(into: &$0) }
+    func drainSplicePipe(atMost count: Int) -> Int {
+        self.receiveBuffer.lend(0..<min(count, Self.receiveCapacity)) { self.system.drainSplicePipe(into: &$0) }
     }
 
     @inline(never)
@@ -284,13 +284,13 @@ extension Loop {
     }
 
     @inline(never)
-    func gather(upTo count: Int, _ fill: (inout MutableRawSpan) -> Int) -> Int {
-        self.scratch.add(upTo: count, fill)
+    func writeGathered(upTo count: Int, _ fill: (inout MutableRawSpan) -> Int) -> Int {
+        self.writeBuffer.add(upTo: count, fill)
     }
 
     @inline(never)
     func gather(_ head: LeadingBytes, _ bytes: RawSpan) -> Int {
-        self.scratch.add(head, bytes)
+        self.writeBuffer.add(head, bytes)
     }
 }
 
@@ -384,11 +384,11 @@ struct LoopLocals {
 package protocol TurnEndTarget: AnyObject {
     func turnEnded()
     /// Called after `Loop.inNextTurn`. Does the same as `turnEnded` unless said otherwise.
-    func nextTurnCame()
+    func nextTurnBegan()
 }
 
 extension TurnEndTarget {
-    package func nextTurnCame() {
+    package func nextTurnBegan() {
         self.turnEnded()
     }
 }

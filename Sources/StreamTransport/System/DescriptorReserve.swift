@@ -16,7 +16,7 @@ package final class DescriptorReserve: Sendable {
     /// The reserve was reached; until a look shows that it no longer is, nothing is opened.
     private let reached = Atomic<Bool>(false)
     private let holdsSpares = Atomic<Bool>(false)
-    private let spares = Mutex<[Int32]>([])
+    private let reservedDescriptors = Mutex<[Int32]>([])
 
     /// - Parameter limit: descriptors that the system lets the process have; asked again and again, since it may change.
     package init(limit: @escaping @Sendable () -> Int) {
@@ -28,13 +28,13 @@ package final class DescriptorReserve: Sendable {
 
     /// Whether a descriptor for a connection or a file may be opened. Looks closer only where there was no room before.
     package var hasRoom: Bool {
-        !self.reached.load(ordering: .relaxed) || self.look()
+        !self.reached.load(ordering: .relaxed) || self.isAvailable()
     }
 
     /// Opens and closes a descriptor to see which number is the lowest free one.
     /// - Returns: whether it is below the reserve.
     @discardableResult
-    package func look() -> Bool {
+    package func isAvailable() -> Bool {
         let number = eventfd(0, Int32(EFD_CLOEXEC))
         guard number >= 0 else {
             self.exhausted()
@@ -65,7 +65,7 @@ package final class DescriptorReserve: Sendable {
     package func exhausted() {
         self.reached.store(true, ordering: .relaxed)
         guard self.holdsSpares.load(ordering: .relaxed) else { return }
-        self.spares.withLock { spares in
+        self.reservedDescriptors.withLock { spares in
             for spare in spares { _ = CLinux.close(spare) }
             spares = []
         }
@@ -86,7 +86,7 @@ package final class DescriptorReserve: Sendable {
 
     private func refillSpares() {
         guard self.holdsSpares.load(ordering: .relaxed) else { return }
-        self.spares.withLock { spares in
+        self.reservedDescriptors.withLock { spares in
             while spares.count < Self.spareCount {
                 let spare = eventfd(0, Int32(EFD_CLOEXEC))
                 guard spare >= 0 else { return }

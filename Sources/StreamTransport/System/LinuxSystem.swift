@@ -182,7 +182,7 @@ extension LinuxSystem {
         return error
     }
 
-    package var hasDescriptors: Bool { self.reserve.look() }
+    package var hasDescriptors: Bool { self.reserve.isAvailable() }
 
     package func connect(_ address: SocketAddress) -> Result<Descriptor, SystemError> {
         guard self.reserve.hasRoom else { return .failure(.processDescriptorsExhausted) }
@@ -272,14 +272,14 @@ extension LinuxSystem {
     }
 
     /// Less is copied as fast.
-    package var passesFrom: Int { 32 << 10 }
+    package var spliceThreshold: Int { 32 << 10 }
 
-    package func pass(_ source: Descriptor, to target: Descriptor, atMost count: Int) -> SplicedBytes? {
+    package func splice(_ source: Descriptor, to target: Descriptor, atMost count: Int) -> SplicedBytes? {
         if self.passage == nil { self.passage = Passage(self.reserve) }
         return self.passage?.pass(source, to: target, atMost: count)
     }
 
-    package func takePassed(into buffer: inout MutableRawSpan) -> Int {
+    package func drainSplicePipe(into buffer: inout MutableRawSpan) -> Int {
         self.passage?.take(into: &buffer) ?? 0
     }
 

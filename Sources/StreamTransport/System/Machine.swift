@@ -56,7 +56,7 @@ package enum Machine {
 extension System {
     package func send(_ descriptor: Descriptor, _ head: LeadingBytes, _ bytes: RawSpan) -> Int {
         var whole = [UInt8](repeating: 0, count: head.count + bytes.byteCount)
-        whole.withMutableRawSpan { _ = head.lead(bytes, into: &$0) }
+        whole.withMutableRawSpan { _ = head.write(before: bytes, into: &$0) }
         return whole.withRawSpan { self.send(descriptor, $0) }
     }
 

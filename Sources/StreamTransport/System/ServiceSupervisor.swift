@@ -65,7 +65,7 @@ package enum ServiceSupervisor {
 /// that matters of those before. A `WATCHDOG=1` that it does not take is dropped; the next one says the same.
 package final class ServiceNotifier: Sendable {
     /// Between two complaints about a service manager that takes nothing.
-    package static let complaintPause = Duration.seconds(60)
+    package static let warningInterval = Duration.seconds(60)
 
     private struct State {
         var unsent: String?
@@ -75,7 +75,7 @@ package final class ServiceNotifier: Sendable {
     private let state = Mutex(State())
     private let send: @Sendable (String) throws(SystemError) -> Void
     private let clock: @Sendable () -> MonotonicInstant
-    private let complain: @Sendable (SystemError) -> Void
+    private let warn: @Sendable (SystemError) -> Void
 
     /// - Parameters:
     ///   - complain: called when something could not be sent, at most once in `complaintPause`.
@@ -90,7 +90,7 @@ package final class ServiceNotifier: Sendable {
         }
     ) {
         self.clock = clock
-        self.complain = complain
+        self.warn = complain
         self.send = send
     }
 
@@ -117,7 +117,7 @@ package final class ServiceNotifier: Sendable {
     }
 
     /// Says that the service is alive (`WATCHDOG=1`), after a state that could not be sent before.
-    package func feedWatchdog() {
+    package func notifyWatchdog() {
         guard self.retry() else { return }
         if let error = self.attempt("WATCHDOG=1") { self.failed(error) }
     }
@@ -134,10 +134,10 @@ package final class ServiceNotifier: Sendable {
     private func failed(_ error: SystemError) {
         let now = self.clock()
         let isDue = self.state.withLock { state -> Bool in
-            if let last = state.complainedAt, last.advanced(by: Self.complaintPause) > now { return false }
+            if let last = state.complainedAt, last.advanced(by: Self.warningInterval) > now { return false }
             state.complainedAt = now
             return true
         }
-        if isDue { self.complain(error) }
+        if isDue { self.warn(error) }
     }
 }

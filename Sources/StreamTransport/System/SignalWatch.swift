@@ -11,7 +11,7 @@ package final class SignalWatch {
     private let descriptor: Descriptor
     private var token: UInt64 = 0
     /// Called with each signal's number, once for several of one kind that came before anybody looked.
-    private let heard: (Int32) -> Void
+    private let handler: (Int32) -> Void
 
     /// From here on these signals do not act by themselves; they wait to be heard. Once in a process, before its other
     /// threads are started.
@@ -39,7 +39,7 @@ package final class SignalWatch {
     /// - Throws: `SystemError` when there are not enough descriptors.
     package init(on loop: Loop, heard: @escaping (Int32) -> Void) throws(SystemError) {
         self.loop = loop
-        self.heard = heard
+        self.handler = heard
         self.descriptor = try Descriptor(sluice_signal_waker()).duplicated().get()
         switch loop.watch(self.descriptor, for: .readable, self) {
         case .success(let token): self.token = token
@@ -74,6 +74,6 @@ package final class SignalWatch {
 
 extension SignalWatch: Watchable {
     package func ready(_ events: Interest) {
-        Self.taken(self.heard)
+        Self.taken(self.handler)
     }
 }

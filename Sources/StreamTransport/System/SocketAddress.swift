@@ -14,7 +14,7 @@ package enum SocketAddress: Hashable, Sendable {
     case unix(path: String)
 
     /// Whether one that listens here may be reached at another address: any of the machine's, or a path with no meaning.
-    var isManyPlaces: Bool {
+    var isWildcard: Bool {
         switch self {
         case .ipv4(let address, _): address == 0
         case .ipv6(let high, let low, _, _): high == 0 && (low == 0 || low >> 32 == 0xffff)

@@ -6,9 +6,9 @@ import CLinux
 struct Passage: ~Copyable {
     private static let capacity = 1 << 20
 
-    private let entrance: Int32
-    private let exit: Int32
-    private var held = 0
+    private let writeEnd: Int32
+    private let readEnd: Int32
+    private var byteCount = 0
 
     /// `nil` where there are no descriptors left, or SIGPIPE is not ignored.
     init?(_ reserve: DescriptorReserve) {
@@ -22,21 +22,21 @@ struct Passage: ~Copyable {
             _ = CLinux.close(ends.1)
             return nil
         }
-        (self.exit, self.entrance) = ends
+        (self.readEnd, self.writeEnd) = ends
     }
 
     deinit {
-        _ = CLinux.close(self.entrance)
-        _ = CLinux.close(self.exit)
+        _ = CLinux.close(self.writeEnd)
+        _ = CLinux.close(self.readEnd)
     }
 
     /// - Returns: `nil` while something is still held.
     mutating func pass(_ source: Descriptor, to target: Descriptor, atMost count: Int) -> SplicedBytes? {
-        guard self.held == 0 else { return nil }
-        let received = Self.splice(source.number, self.entrance, count)
+        guard self.byteCount == 0 else { return nil }
+        let received = Self.splice(source.number, self.writeEnd, count)
         guard received > 0 else { return Self.isImpossible(received) ? nil : SplicedBytes(received: received, sent: 0) }
-        let sent = Self.splice(self.exit, target.number, received)
-        self.held = received - max(0, sent)
+        let sent = Self.splice(self.readEnd, target.number, received)
+        self.byteCount = received - max(0, sent)
         return SplicedBytes(received: received, sent: Self.isImpossible(sent) ? 0 : sent)
     }
 
@@ -57,13 +57,13 @@ struct Passage: ~Copyable {
     /// Fetches of what is held as much as fits.
     /// - Returns: the bytes; 0 when nothing is held any more.
     mutating func take(into buffer: inout MutableRawSpan) -> Int {
-        guard self.held > 0 else { return 0 }
+        guard self.byteCount > 0 else { return 0 }
         let count = unsafe buffer.withUnsafeMutableBytes { bytes in
-            unsafe read(self.exit, bytes.baseAddress, min(bytes.count, self.held))
+            unsafe read(self.readEnd, bytes.baseAddress, min(bytes.count, self.byteCount))
         }
         // An own pipe that holds bytes gives them.
         guard count > 0 else { return 0 }
-        self.held -= count
+        self.byteCount -= count
         return count
     }
 }

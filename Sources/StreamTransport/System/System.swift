@@ -45,14 +45,14 @@ package protocol System: AnyObject {
     func send(_ descriptor: Descriptor, pieces: [[UInt8]], skipping: Int) -> Int
 
     /// From so many bytes on in one read, the next is worth `pass`.
-    var passesFrom: Int { get }
+    var spliceThreshold: Int { get }
     /// Takes at most `count` bytes from one connection and gives them to another, as `receive` and `send` would, but
     /// without their coming into the process.
     /// - Returns: `nil` where that cannot be done, with nothing taken.
-    func pass(_ source: Descriptor, to target: Descriptor, atMost count: Int) -> SplicedBytes?
+    func splice(_ source: Descriptor, to target: Descriptor, atMost count: Int) -> SplicedBytes?
     /// Fetches of what the target of the last `pass` did not take as much as fits.
     /// - Returns: the bytes; 0 when nothing is left.
-    func takePassed(into buffer: inout MutableRawSpan) -> Int
+    func drainSplicePipe(into buffer: inout MutableRawSpan) -> Int
 
     /// Sends FIN after what was written.
     func shutdownOutput(_ descriptor: Descriptor) -> SystemError?

@@ -115,11 +115,11 @@ extension VerificationRequest {
     /// May be called at any time, from any thread.
     /// - Throws: `.unreadableMaterial` for roots that cannot be read, where the system's are asked for and there are none,
     ///   and for a chain that holds anything but certificates; `.configuration` for a name that no server can have.
-    public func verdict(by trust: TrustAnchors) throws(TLSFailure) -> VerificationResult {
+    public func evaluate(against trust: TrustAnchors) throws(TLSFailure) -> VerificationResult {
         var configuration = TLSConfiguration.client()
         configuration.trust = trust
         configuration.checksServerName = self.serverName != nil
-        let name = try ConnectionName.checked(self.serverName, in: configuration)
+        let name = try ReferenceIdentity.validated(self.serverName, in: configuration)
         let store = try TrustStore(configuration)
         ErrorQueue.clear()
         guard let context = unsafe X509_STORE_CTX_new() else { throw ErrorQueue.failure(.engine, "no memory") }
@@ -145,7 +145,7 @@ extension VerificationRequest {
                 return unsafe d2i_X509(nil, &position, bytes.count)
             }
             guard let certificate = unsafe parsed else {
-                throw ErrorQueue.failure(.unreadableMaterial, "the chain holds what is no certificate")
+                throw ErrorQueue.failure(.unreadableCredentials, "the chain holds what is no certificate")
             }
             guard unsafe sluice_x509_push(chain, certificate) != 0 else {
                 unsafe X509_free(certificate)
@@ -153,7 +153,7 @@ extension VerificationRequest {
             }
         }
         guard !self.peerChain.isEmpty else {
-            throw TLSFailure(.unreadableMaterial, reasons: ["the chain holds no certificate"])
+            throw TLSFailure(.unreadableCredentials, reasons: ["the chain holds no certificate"])
         }
     }
 

@@ -69,14 +69,14 @@ final class CachedSession: @unchecked Sendable {
 }
 
 /// The name or address of the server that a client wants.
-struct ConnectionName {
+struct ReferenceIdentity {
     /// Without brackets and final dot.
     let text: String
 
     /// - Returns: `nil` if no name was given and none is needed.
-    static func checked(
+    static func validated(
         _ name: String?, in configuration: TLSConfiguration
-    ) throws(TLSFailure) -> ConnectionName? {
+    ) throws(TLSFailure) -> ReferenceIdentity? {
         guard let name else {
             guard configuration.checksServerName, configuration.peerVerification != .none else { return nil }
             throw TLSFailure(.configuration, reasons: ["the server's name is to be verified but was not given"])
@@ -87,7 +87,7 @@ struct ConnectionName {
         guard (1...253).contains(text.utf8.count), text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
             throw TLSFailure(.configuration, reasons: ["the server's name is not a host name or IP address in ASCII"])
         }
-        return ConnectionName(text: String(text))
+        return ReferenceIdentity(text: String(text))
     }
 
     /// Asks for the name by SNI, unless it is an address (RFC 6066 §3), and makes verification check it.

@@ -16,9 +16,9 @@ struct ContextBuilder {
         unsafe SSL_CTX_set1_cert_store(self.handle, trust.handle)
         try self.setVerification()
         try self.setSessions(context: sessionContext)
-        unsafe SSL_CTX_set_info_callback(self.handle, noteProgress)
-        if self.configuration.keyLog != nil || SecureConnection.mayTakeOver(self.configuration) {
-            unsafe SSL_CTX_set_keylog_callback(self.handle, logKey)
+        unsafe SSL_CTX_set_info_callback(self.handle, infoCallback)
+        if self.configuration.keyLog != nil || SecureConnection.usesCompactRecords(self.configuration) {
+            unsafe SSL_CTX_set_keylog_callback(self.handle, keyLogCallback)
         }
     }
 
@@ -59,7 +59,7 @@ struct ContextBuilder {
                 throw ErrorQueue.failure(.engine, "the application protocols cannot be set")
             }
         case .server:
-            unsafe SSL_CTX_set_alpn_select_cb(self.handle, chooseProtocol, nil)
+            unsafe SSL_CTX_set_alpn_select_cb(self.handle, alpnSelectCallback, nil)
         }
     }
 
@@ -67,10 +67,10 @@ struct ContextBuilder {
         let identities = self.configuration.identities
         switch self.configuration.role {
         case .client:
-            if self.configuration.asksForClientCertificate {
-                unsafe SSL_CTX_set_cert_cb(self.handle, chooseIdentity, nil)
+            if self.configuration.delegatesClientCertificate {
+                unsafe SSL_CTX_set_cert_cb(self.handle, certificateCallback, nil)
             }
-            if let identity = identities.first, !self.configuration.asksForClientCertificate {
+            if let identity = identities.first, !self.configuration.delegatesClientCertificate {
                 try self.install(identity)
             }
         case .server:
@@ -80,10 +80,10 @@ struct ContextBuilder {
             // Another certificate for the same names stands beside the first if its key is of another kind.
             var kinds: Set<Int32> = []
             for identity in identities where identity.serverNames == first.serverNames {
-                if kinds.insert(identity.keyKind).inserted { try self.install(identity) }
+                if kinds.insert(identity.keyType).inserted { try self.install(identity) }
             }
-            unsafe SSL_CTX_set_cert_cb(self.handle, chooseIdentity, nil)
-            unsafe _ = sluice_ctx_set_server_name_callback(self.handle, judgeServerName)
+            unsafe SSL_CTX_set_cert_cb(self.handle, certificateCallback, nil)
+            unsafe _ = sluice_ctx_set_server_name_callback(self.handle, serverNameCallback)
         }
     }
 
@@ -96,7 +96,7 @@ struct ContextBuilder {
     private func setVerification() throws(TLSFailure) {
         let configuration = self.configuration
         unsafe SSL_CTX_set_verify(self.handle, self.verificationMode, nil)
-        unsafe SSL_CTX_set_cert_verify_callback(self.handle, judgePeer, nil)
+        unsafe SSL_CTX_set_cert_verify_callback(self.handle, certificateVerifyCallback, nil)
         let parameters = unsafe SSL_CTX_get0_param(self.handle)
         switch configuration.revocation {
         case .off: break
@@ -118,7 +118,8 @@ struct ContextBuilder {
     private var verificationMode: Int32 {
         switch (self.configuration.role, self.configuration.peerVerification) {
         case (.client, .none):
-            self.configuration.asksForDecision || !self.configuration.pins.isEmpty ? SSL_VERIFY_PEER : SSL_VERIFY_NONE
+            self.configuration.delegatesVerification || !self.configuration.pins.isEmpty
+                ? SSL_VERIFY_PEER : SSL_VERIFY_NONE
         case (.client, .optional), (.client, .required), (.server, .optional): SSL_VERIFY_PEER
         case (.server, .none): SSL_VERIFY_NONE
         case (.server, .required): SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT
@@ -138,7 +139,7 @@ struct ContextBuilder {
             unsafe SSL_CTX_set_num_tickets(self.handle, 0)
         case (.tickets, .client), (.serverCache, .client):
             unsafe sluice_ctx_set_sessions(self.handle, Int32(sluice_sessions_client), 0)
-            unsafe SSL_CTX_sess_set_new_cb(self.handle, keepSession)
+            unsafe SSL_CTX_sess_set_new_cb(self.handle, newSessionCallback)
         case (.tickets, .server):
             unsafe sluice_ctx_set_sessions(self.handle, Int32(sluice_sessions_off), 0)
         case (.serverCache(let limit), .server):
@@ -156,39 +157,39 @@ private func connection(of ssl: OpaquePointer?) -> SecureConnection? {
     return unsafe Unmanaged<SecureConnection>.fromOpaque(pointer).takeUnretainedValue()
 }
 
-func judgePeer(_ store: OpaquePointer?, _: UnsafeMutableRawPointer?) -> Int32 {
+func certificateVerifyCallback(_ store: OpaquePointer?, _: UnsafeMutableRawPointer?) -> Int32 {
     let ssl = unsafe X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx())
     guard let store = unsafe store, let connection = unsafe connection(of: OpaquePointer(ssl)) else { return 0 }
-    return unsafe connection.judgePeer(store) ? 1 : 0
+    return unsafe connection.verifyPeer(store) ? 1 : 0
 }
 
 /// Answers 1 to go on, 0 to fail, -1 to be asked again later.
-func chooseIdentity(_ ssl: OpaquePointer?, _: UnsafeMutableRawPointer?) -> Int32 {
+func certificateCallback(_ ssl: OpaquePointer?, _: UnsafeMutableRawPointer?) -> Int32 {
     guard let connection = unsafe connection(of: ssl) else { return 0 }
-    return connection.chooseIdentity()
+    return connection.provideIdentity()
 }
 
-func judgeServerName(
+func serverNameCallback(
     _ ssl: OpaquePointer?, _ alert: UnsafeMutablePointer<Int32>?, _: UnsafeMutableRawPointer?
 ) -> Int32 {
     guard let connection = unsafe connection(of: ssl), let name = connection.requestedName else {
         return SSL_TLSEXT_ERR_NOACK
     }
-    guard connection.material.configuration.refusesUnknownServerNames,
-        connection.material.identities(for: name).isEmpty
+    guard connection.snapshot.configuration.refusesUnknownServerNames,
+        connection.snapshot.identities(for: name).isEmpty
     else { return SSL_TLSEXT_ERR_OK }
     unsafe alert?.pointee = SSL_AD_UNRECOGNIZED_NAME
     return SSL_TLSEXT_ERR_ALERT_FATAL
 }
 
-func chooseProtocol(
+func alpnSelectCallback(
     _ ssl: OpaquePointer?, _ chosen: UnsafeMutablePointer<UnsafePointer<UInt8>?>?,
     _ chosenCount: UnsafeMutablePointer<UInt8>?, _ offered: UnsafePointer<UInt8>?, _ offeredCount: UInt32,
     _: UnsafeMutableRawPointer?
 ) -> Int32 {
     guard let connection = unsafe connection(of: ssl), let offered = unsafe offered else { return SSL_TLSEXT_ERR_NOACK }
     let list = unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(start: offered, count: Int(offeredCount)))
-    guard let range = ApplicationProtocols.choose(from: list, wanted: connection.material.wantedProtocols) else {
+    guard let range = ApplicationProtocols.select(from: list, preferred: connection.snapshot.preferredProtocols) else {
         return SSL_TLSEXT_ERR_ALERT_FATAL
     }
     unsafe chosen?.pointee = offered + range.lowerBound
@@ -197,38 +198,38 @@ func chooseProtocol(
 }
 
 /// Answers whether the reference was taken over.
-func keepSession(_ ssl: OpaquePointer?, _ session: OpaquePointer?) -> Int32 {
+func newSessionCallback(_ ssl: OpaquePointer?, _ session: OpaquePointer?) -> Int32 {
     guard let session = unsafe session, let connection = unsafe connection(of: ssl) else { return 0 }
-    return unsafe connection.keep(session) ? 1 : 0
+    return unsafe connection.store(session) ? 1 : 0
 }
 
-func logKey(_ ssl: OpaquePointer?, _ line: UnsafePointer<CChar>?) {
+func keyLogCallback(_ ssl: OpaquePointer?, _ line: UnsafePointer<CChar>?) {
     guard let line = unsafe line, let connection = unsafe connection(of: ssl) else { return }
-    unsafe connection.dialogue?.secrets.noteKey(line)
-    connection.material.keyLog?.write(unsafe String(cString: line))
+    unsafe connection.callbackState?.secrets.keyLogged(line)
+    connection.snapshot.keyLog?.write(unsafe String(cString: line))
 }
 
 /// Called for what is written and read, in parts: headers of records, and each message of the handshake behind them.
-func noteMessage(
+func messageCallback(
     _ written: Int32, _ version: Int32, _ kind: Int32, _ bytes: UnsafeRawPointer?, _ count: Int, _ ssl: OpaquePointer?,
     _: UnsafeMutableRawPointer?
 ) {
     guard kind == SSL3_RT_HANDSHAKE || (kind == SSL3_RT_HEADER && written == 1),
         let connection = unsafe connection(of: ssl)
     else { return }
-    guard let dialogue = connection.dialogue else {
-        if written == 0 { connection.noteMessageReceived() }
+    guard let dialogue = connection.callbackState else {
+        if written == 0 { connection.handshakeMessageReceived() }
         return
     }
     guard written == 1 else { return }
     if kind == SSL3_RT_HEADER {
-        dialogue.secrets.noteRecord()
+        dialogue.secrets.recordWritten()
     } else if let first = unsafe bytes?.load(as: UInt8.self), first == SSL3_MT_FINISHED {
-        dialogue.secrets.noteFinished()
+        dialogue.secrets.finishedWritten()
     }
 }
 
-func noteProgress(_ ssl: OpaquePointer?, _ event: Int32, _ value: Int32) {
+func infoCallback(_ ssl: OpaquePointer?, _ event: Int32, _ value: Int32) {
     guard event & SSL_CB_ALERT != 0, let connection = unsafe connection(of: ssl) else { return }
     let code = UInt8(truncatingIfNeeded: value)
     // These end nothing, or one direction only; below TLS 1.3 a warning ends nothing either.
@@ -240,17 +241,17 @@ func noteProgress(_ ssl: OpaquePointer?, _ event: Int32, _ value: Int32) {
 
 /// One SSL_CTX and what its callbacks need. Never changes once made; connections keep the one that they began with.
 @safe
-final class ContextMaterial: @unchecked Sendable {
+final class ContextSnapshot: @unchecked Sendable {
     let configuration: TLSConfiguration
     let handle: OpaquePointer
     let identities: ServerNameTable<TLSIdentity>
     /// The server's ALPN names, the most wanted first.
-    let wantedProtocols: [[UInt8]]
+    let preferredProtocols: [[UInt8]]
     let sessions: ClientSessionCache
     let keyLog: KeyLogWriter?
     private let resumptionDigest: [UInt8]
 
-    init(_ configuration: TLSConfiguration, replacing old: ContextMaterial?) throws(TLSFailure) {
+    init(_ configuration: TLSConfiguration, replacing old: ContextSnapshot?) throws(TLSFailure) {
         let trust = try TrustStore(configuration)
         let shown = configuration.role == .client ? configuration.identities.first : nil
         let certificate = shown.map { unsafe CertificateFields.derBytes(of: $0.certificate) } ?? []
@@ -259,7 +260,7 @@ final class ContextMaterial: @unchecked Sendable {
         self.keyLog = try configuration.keyLog.map { keyLog throws(TLSFailure) in try KeyLogWriter(keyLog) }
         unsafe self.handle = try Self.makeHandle(configuration, trust: trust, sessionContext: digest)
         self.configuration = configuration
-        self.wantedProtocols = configuration.applicationProtocols.map { Array($0.utf8) }
+        self.preferredProtocols = configuration.applicationProtocols.map { Array($0.utf8) }
         self.identities = Self.table(of: configuration.identities)
         self.resumptionDigest = digest
         self.sessions = continued?.sessions ?? ClientSessionCache(limit: configuration.clientSessionLimit)
@@ -290,7 +291,7 @@ final class ContextMaterial: @unchecked Sendable {
     func identities(for name: String) -> [TLSIdentity] {
         var chosen: [TLSIdentity] = []
         for identity in self.identities.values(for: name)
-        where !chosen.contains(where: { $0.keyKind == identity.keyKind }) {
+        where !chosen.contains(where: { $0.keyType == identity.keyType }) {
             chosen.append(identity)
         }
         return chosen
@@ -307,26 +308,26 @@ final class ContextMaterial: @unchecked Sendable {
 
 /// What many connections of one role have in common: certificates, trust, sessions. May be used from any thread.
 public final class TLSContext: Sendable {
-    private let current: Mutex<ContextMaterial>
+    private let current: Mutex<ContextSnapshot>
 
     /// Reads everything that the configuration names.
     /// - Throws: `.configuration` or what reading certificates throws; the failure names the file at fault.
     public init(_ configuration: TLSConfiguration) throws(TLSFailure) {
-        self.current = Mutex(try ContextMaterial(configuration, replacing: nil))
+        self.current = Mutex(try ContextSnapshot(configuration, replacing: nil))
     }
 
     /// Replaces everything at once, files read anew. Handshakes that begin later use the new material; connections that
     /// exist are not touched. Tickets given out earlier are honoured unless what is asked of peers changed.
     /// - Throws: as `init`; the old material then stays in use.
     public func reload(_ configuration: TLSConfiguration) throws(TLSFailure) {
-        let material = try ContextMaterial(configuration, replacing: self.material)
+        let material = try ContextSnapshot(configuration, replacing: self.snapshot)
         self.current.withLock { $0 = material }
     }
 
-    public var configuration: TLSConfiguration { self.material.configuration }
+    public var configuration: TLSConfiguration { self.snapshot.configuration }
 
     /// Sessions that a client keeps now.
-    public var keptSessions: Int { self.material.sessions.count }
+    public var cachedSessionCount: Int { self.snapshot.sessions.count }
 
-    var material: ContextMaterial { self.current.withLock { $0 } }
+    var snapshot: ContextSnapshot { self.current.withLock { $0 } }
 }

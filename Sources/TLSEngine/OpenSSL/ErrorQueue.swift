@@ -9,7 +9,7 @@ enum ErrorQueue {
     }
 
     /// Whether the oldest error says that what came is no TLS record.
-    static var saysNotTLS: Bool { sluice_error_is_no_tls() == 1 }
+    static var indicatesNotTLS: Bool { sluice_error_is_no_tls() == 1 }
 
     /// Takes all errors off the queue, oldest first, as text.
     static func takeReasons() -> [String] {

@@ -3,7 +3,7 @@ import COpenSSL
 /// Bytes between the caller and OpenSSL.
 extension SecureConnection {
     /// One event from `input`; and how many bytes of it are left.
-    func step(_ input: UnsafeRawBufferPointer, _ plaintext: inout MutableRawSpan) -> (SecureEvent?, left: Int) {
+    func process(_ input: UnsafeRawBufferPointer, _ plaintext: inout MutableRawSpan) -> (SecureEvent?, left: Int) {
         if let records = self.records { return unsafe self.advance(records, input, &plaintext) }
         unsafe self.channel.pointee.input = input
         let event = self.advance(&plaintext)
@@ -17,10 +17,10 @@ extension SecureConnection {
 
     private func advance(_ plaintext: inout MutableRawSpan) -> SecureEvent? {
         switch self.phase {
-        case .handshaking(let dialogue): return dialogue.question == .none ? self.handshake(dialogue) : nil
+        case .handshaking(let dialogue): return dialogue.pendingDecision == .none ? self.handshake(dialogue) : nil
         case .open: return unsafe plaintext.withUnsafeMutableBytes { unsafe self.decrypt(into: $0) }
         case .inputClosed: return nil
-        case .failed: return self.tellFailure()
+        case .failed: return self.reportFailure()
         }
     }
 
@@ -31,10 +31,12 @@ extension SecureConnection {
         var count = 0
         ErrorQueue.clear()
         let result = unsafe SSL_read_ex(self.ssl, start, plaintext.count, &count)
-        guard self.messagesInSuccession <= EstablishedRecords.overheadLimit else { return self.refuseMessages() }
+        guard self.consecutiveHandshakeMessages <= CompactRecordLayer.nonDataRecordLimit else {
+            return self.refuseMessages()
+        }
         self.flushOutput()
         if result == 1 {
-            self.messagesInSuccession = 0
+            self.consecutiveHandshakeMessages = 0
             return .plaintext(count: count)
         }
         switch unsafe SSL_get_error(self.ssl, result) {
@@ -45,23 +47,23 @@ extension SecureConnection {
             return .inputClosed
         default:
             self.fail(.record, "a record cannot be read")
-            return self.tellFailure()
+            return self.reportFailure()
         }
     }
 
-    /// Counts a message behind the handshake: a key update, a ticket. OpenSSL sets no limit to them, works all off within
-    /// one call, and makes new keys for each; so it sees no more input once they are too many.
-    func noteMessageReceived() {
-        self.messagesInSuccession += 1
-        guard self.messagesInSuccession > EstablishedRecords.overheadLimit else { return }
-        unsafe self.channel.pointee.inputHeld = true
+    /// Counts a message behind the handshake: a key update, a ticket. OpenSSL sets no limit to them, works all off
+    /// within one call, and makes new keys for each; so it sees no more input once they are too many.
+    func handshakeMessageReceived() {
+        self.consecutiveHandshakeMessages += 1
+        guard self.consecutiveHandshakeMessages > CompactRecordLayer.nonDataRecordLimit else { return }
+        unsafe self.channel.pointee.isInputPaused = true
     }
 
     private func refuseMessages() -> SecureEvent? {
-        unsafe self.channel.pointee.inputHeld = false
-        self.provokeAlert()
-        self.fail(TLSFailure(.record, reasons: [RecordViolation.nothingButOverhead.words], alert: self.alert))
-        return self.tellFailure()
+        unsafe self.channel.pointee.isInputPaused = false
+        self.sendUnexpectedMessageAlert()
+        self.fail(TLSFailure(.record, reasons: [RecordViolation.tooManyNonDataRecords.explanation], alert: self.alert))
+        return self.reportFailure()
     }
 
     /// - Returns: `false` if it must be tried again after more input, or failed.
@@ -75,7 +77,7 @@ extension SecureConnection {
         ErrorQueue.clear()
         let result = unsafe SSL_write_ex(self.ssl, plaintext.baseAddress, plaintext.count, &count)
         if result == 1 {
-            self.messagesInSuccession = 0
+            self.consecutiveHandshakeMessages = 0
             return true
         }
         // A message of the peer's that arrived in part (a key update or ticket over two records) must be completed
@@ -89,12 +91,12 @@ extension SecureConnection {
     /// Sends what had to wait, and close_notify if that is wanted and nothing waits any more.
     func flushOutput() {
         guard self.isHandshakeCompleted else { return }
-        if !self.held.isEmpty {
+        if !self.queuedPlaintext.isEmpty {
             // Moved out, because a failure on the way drops what is held.
             var bytes: [UInt8] = []
-            swap(&bytes, &self.held)
+            swap(&bytes, &self.queuedPlaintext)
             guard unsafe bytes.withUnsafeBytes({ unsafe self.encrypt($0) }) else {
-                if self.failure == nil { self.held = bytes }
+                if self.failure == nil { self.queuedPlaintext = bytes }
                 return
             }
         }
@@ -110,7 +112,7 @@ extension SecureConnection {
         ErrorQueue.clear()
     }
 
-    func tellFailure() -> SecureEvent? {
+    func reportFailure() -> SecureEvent? {
         guard case .failed(let failure, told: false) = self.phase else { return nil }
         self.phase = .failed(failure, told: true)
         return .failed(failure)
@@ -123,7 +125,7 @@ extension SecureConnection {
         if self.alert?.origin == .peer {
             cause = .peerAlert
         } else {
-            cause = self.dialogue?.refusal ?? kind
+            cause = self.callbackState?.rejectionKind ?? kind
         }
         var words = reasons.isEmpty ? [what] : reasons
         switch cause {
@@ -139,8 +141,8 @@ extension SecureConnection {
         guard self.failure == nil else { return }
         self.phase = .failed(failure, told: false)
         self.records = nil
-        self.held = []
-        self.aside = []
+        self.queuedPlaintext = []
+        self.deferredInput = []
     }
 }
 
@@ -148,29 +150,29 @@ extension SecureConnection {
 /// which would hold 14 KiB for as long as the connection lives.
 extension SecureConnection {
     /// Whether records are taken over after the handshake, if it comes to TLS 1.3.
-    static func mayTakeOver(_ configuration: TLSConfiguration) -> Bool {
+    static func usesCompactRecords(_ configuration: TLSConfiguration) -> Bool {
         configuration.recordLayer == .compact && configuration.role == .server && configuration.maximumVersion == .tls13
     }
 
     /// Whether OpenSSL's own connection is still there.
-    package var holdsLibraryState: Bool { unsafe self.ssl != nil }
+    package var holdsOpenSSLConnection: Bool { unsafe self.ssl != nil }
 
     /// Takes the records over right behind the handshake, or leaves everything as it is where something stands against
     /// it: another version or cipher suite, or input that OpenSSL has read already.
-    func takeRecordsOver(_ dialogue: HandshakeCallbackState, _ facts: TLSMetadata) {
-        guard Self.mayTakeOver(self.material.configuration) else { return }
+    func switchToCompactRecords(_ dialogue: HandshakeCallbackState, _ facts: TLSMetadata) {
+        guard Self.usesCompactRecords(self.snapshot.configuration) else { return }
         unsafe SSL_set_msg_callback(self.ssl, nil)
         guard facts.version == .tls13, unsafe SSL_has_pending(self.ssl) == 0,
             let suite = RecordSuite(rawValue: facts.cipherIdentifier),
             let records = dialogue.secrets.makeRecords(suite)
         else { return }
         self.records = records
-        self.releaseLibraryState()
+        self.freeOpenSSLConnection()
     }
 
     /// Gives back what OpenSSL holds for the connection. Its session stays good to resume, unless the connection
     /// failed.
-    func releaseLibraryState() {
+    func freeOpenSSLConnection() {
         guard let ssl = unsafe self.ssl else { return }
         // From here on no callback may find this object.
         unsafe SSL_set_ex_data(ssl, 0, nil)
@@ -183,9 +185,9 @@ extension SecureConnection {
 
     /// One event of records that were taken over.
     func advance(
-        _ records: EstablishedRecords, _ input: UnsafeRawBufferPointer, _ plaintext: inout MutableRawSpan
+        _ records: CompactRecordLayer, _ input: UnsafeRawBufferPointer, _ plaintext: inout MutableRawSpan
     ) -> (SecureEvent?, left: Int) {
-        guard case .open = self.phase else { return (self.tellFailure(), 0) }
+        guard case .open = self.phase else { return (self.reportFailure(), 0) }
         var position = 0
         let bytes = unsafe RawSpan(_unsafeBytes: input)
         guard let event = records.nextEvent(bytes, at: &position, plaintext: &plaintext) else {
@@ -202,15 +204,15 @@ extension SecureConnection {
         case .failed(.engine): self.fail(.engine, "a record cannot be decrypted")
         case .failed(.peer(let violation)): self.accuse(violation, records)
         }
-        return (self.tellFailure(), 0)
+        return (self.reportFailure(), 0)
     }
 
     /// Says what the peer did wrong, unless we have said that nothing more comes.
-    private func accuse(_ violation: RecordViolation, _ records: EstablishedRecords) {
+    private func accuse(_ violation: RecordViolation, _ records: CompactRecordLayer) {
         ErrorQueue.clear()
         if case .open = self.outputState, records.writeAlert(violation.alert, to: self.output) {
             self.alert = TLSAlert(code: violation.alert, origin: .ours)
         }
-        self.fail(TLSFailure(.record, reasons: [violation.words], alert: self.alert))
+        self.fail(TLSFailure(.record, reasons: [violation.explanation], alert: self.alert))
     }
 }

@@ -7,7 +7,7 @@ import COpenSSL
 /// connection that shares the buffer. An idle connection owns no buffer.
 ///
 /// OpenSSL does the handshake and protects the records. With `TLSRecordLayer.compact` a server gives OpenSSL's own
-/// connection up behind the handshake of TLS 1.3, and protects its records here (`EstablishedRecords`).
+/// connection up behind the handshake of TLS 1.3, and protects its records here (`CompactRecordLayer`).
 @safe
 public final class SecureConnection {
     enum Phase {
@@ -26,28 +26,28 @@ public final class SecureConnection {
 
     /// Ciphertext kept aside while the caller takes its time; beyond this the connection fails. A caller that stops
     /// reading from the transport while it is asked never comes near.
-    static let asideLimit = 1 << 20
+    static let deferredInputLimit = 1 << 20
 
-    let material: ContextMaterial
+    let snapshot: ContextSnapshot
     /// OpenSSL's own connection; `nil` once `records` go on without it.
     var ssl: OpaquePointer?
-    let channel: UnsafeMutablePointer<CiphertextChannel>
+    let channel: UnsafeMutablePointer<CiphertextBIO>
     let serverName: String?
     let resumptionKey: String?
 
     /// With `TLSRecordLayer.compact`: records behind the handshake of TLS 1.3, for which `ssl` was given up.
-    var records: EstablishedRecords?
+    var records: CompactRecordLayer?
 
     var phase = Phase.handshaking(HandshakeCallbackState())
     var outputState = Output.open
     /// Handshake messages that OpenSSL took behind the handshake since data last came or left.
-    var messagesInSuccession = 0
+    var consecutiveHandshakeMessages = 0
     /// The alert that ended the connection.
     var alert: TLSAlert?
     /// Ciphertext that came while the caller was asked.
-    var aside: [UInt8] = []
+    var deferredInput: [UInt8] = []
     /// Plaintext that cannot be encrypted yet.
-    var held: [UInt8] = []
+    var queuedPlaintext: [UInt8] = []
 
     /// Makes a connection in its context's role.
     ///
@@ -63,19 +63,19 @@ public final class SecureConnection {
         _ context: TLSContext, serverName: String? = nil, resumptionKey: String? = nil,
         output: CiphertextBuffer = CiphertextBuffer()
     ) throws(TLSFailure) {
-        let material = context.material
+        let material = context.snapshot
         let client = material.configuration.role == .client
-        let name = client ? try ConnectionName.checked(serverName, in: material.configuration) : nil
+        let name = client ? try ReferenceIdentity.validated(serverName, in: material.configuration) : nil
         ErrorQueue.clear()
         guard let ssl = unsafe SSL_new(material.handle) else { throw ErrorQueue.failure(.engine, "no TLS connection") }
-        let channel = UnsafeMutablePointer<CiphertextChannel>.allocate(capacity: 1)
-        unsafe channel.initialize(to: CiphertextChannel(output: output))
-        self.material = material
+        let channel = UnsafeMutablePointer<CiphertextBIO>.allocate(capacity: 1)
+        unsafe channel.initialize(to: CiphertextBIO(output: output))
+        self.snapshot = material
         unsafe self.ssl = ssl
         unsafe self.channel = channel
         self.serverName = name?.text
         self.resumptionKey = client ? resumptionKey : nil
-        guard let bio = unsafe CiphertextChannel.makeBIO(for: channel) else {
+        guard let bio = unsafe CiphertextBIO.makeBIO(for: channel) else {
             throw ErrorQueue.failure(.engine, "no TLS connection")
         }
         unsafe SSL_set_bio(ssl, bio, bio)
@@ -86,13 +86,13 @@ public final class SecureConnection {
             self.offerSession()
         } else {
             unsafe SSL_set_accept_state(ssl)
-            if self.decidesLate { unsafe sluice_withhold_tickets(ssl) }
+            if self.delegatesClientVerification { unsafe sluice_withhold_tickets(ssl) }
         }
-        unsafe SSL_set_msg_callback(ssl, noteMessage)
+        unsafe SSL_set_msg_callback(ssl, messageCallback)
     }
 
     deinit {
-        self.releaseLibraryState()
+        self.freeOpenSSLConnection()
         unsafe self.channel.deinitialize(count: 1)
         unsafe self.channel.deallocate()
     }
@@ -113,14 +113,14 @@ public final class SecureConnection {
 
     /// Plaintext that waits for the handshake (or for the rest of a message that the peer began) before it can be
     /// encrypted. Grows without refusal: who writes early watches it.
-    public var heldPlaintext: Int { self.held.count }
+    public var pendingPlaintext: Int { self.queuedPlaintext.count }
 
-    var dialogue: HandshakeCallbackState? {
+    var callbackState: HandshakeCallbackState? {
         if case .handshaking(let dialogue) = self.phase { dialogue } else { nil }
     }
 
-    var waitsForAnswer: Bool {
-        self.dialogue.map { $0.question != .none } ?? false
+    var isAwaitingDecision: Bool {
+        self.callbackState.map { $0.pendingDecision != .none } ?? false
     }
 
     var failure: TLSFailure? {
@@ -136,7 +136,7 @@ public final class SecureConnection {
 
     /// Client: puts the ClientHello into `output`. Without it the first `nextEvent` does so. Nothing on a server.
     public func start() {
-        guard case .handshaking = self.phase, self.material.configuration.role == .client else { return }
+        guard case .handshaking = self.phase, self.snapshot.configuration.role == .client else { return }
         var nothing = MutableRawSpan()
         var position = 0
         // With no input no event can come of it but a failure, which `nextEvent` tells again.
@@ -159,24 +159,24 @@ public final class SecureConnection {
     ) -> SecureEvent? {
         let start = max(0, min(position, ciphertext.byteCount))
         let fresh = ciphertext.extracting(start..<ciphertext.byteCount)
-        let waits = self.waitsForAnswer
-        if self.aside.isEmpty, !waits {
-            let (event, left) = unsafe fresh.withUnsafeBytes { unsafe self.step($0, &plaintext) }
+        let waits = self.isAwaitingDecision
+        if self.deferredInput.isEmpty, !waits {
+            let (event, left) = unsafe fresh.withUnsafeBytes { unsafe self.process($0, &plaintext) }
             position = ciphertext.byteCount - left
             return event
         }
         position = ciphertext.byteCount
-        if fresh.byteCount > Self.asideLimit - self.aside.count {
+        if fresh.byteCount > Self.deferredInputLimit - self.deferredInput.count {
             self.fail(TLSFailure(.excessiveInput, reasons: ["too much came while a decision was awaited"]))
         } else {
-            unsafe fresh.withUnsafeBytes { unsafe self.aside.append(contentsOf: $0) }
+            unsafe fresh.withUnsafeBytes { unsafe self.deferredInput.append(contentsOf: $0) }
             if waits { return nil }
         }
         // Moved out, so that a callback may look at this object while OpenSSL reads from it.
         var bytes: [UInt8] = []
-        swap(&bytes, &self.aside)
-        let (event, left) = unsafe bytes.withUnsafeBytes { unsafe self.step($0, &plaintext) }
-        if left > 0 { self.aside = Array(bytes.suffix(left)) }
+        swap(&bytes, &self.deferredInput)
+        let (event, left) = unsafe bytes.withUnsafeBytes { unsafe self.process($0, &plaintext) }
+        if left > 0 { self.deferredInput = Array(bytes.suffix(left)) }
         return event
     }
 
@@ -189,11 +189,13 @@ public final class SecureConnection {
             throw TLSFailure(.outputClosed, reasons: ["written after the output was closed"])
         }
         guard plaintext.byteCount > 0 else { return }
-        if self.isHandshakeCompleted, self.held.isEmpty, unsafe plaintext.withUnsafeBytes({ unsafe self.encrypt($0) }) {
+        if self.isHandshakeCompleted, self.queuedPlaintext.isEmpty,
+            unsafe plaintext.withUnsafeBytes({ unsafe self.encrypt($0) })
+        {
             return
         }
         if let failure = self.failure { throw failure }
-        unsafe plaintext.withUnsafeBytes { unsafe self.held.append(contentsOf: $0) }
+        unsafe plaintext.withUnsafeBytes { unsafe self.queuedPlaintext.append(contentsOf: $0) }
     }
 
     /// Says close_notify behind everything written: we send no more. Input goes on (RFC 8446 §6.1). During the
@@ -221,18 +223,18 @@ public final class SecureConnection {
     /// Answers `.verificationRequested`; the handshake goes on with the next call of `nextEvent`. Ignored when nothing
     /// was asked.
     public func resolveVerification(_ decision: VerificationDecision) {
-        guard let dialogue = self.dialogue, dialogue.question == .verification else { return }
-        dialogue.question = .none
+        guard let dialogue = self.callbackState, dialogue.pendingDecision == .verification else { return }
+        dialogue.pendingDecision = .none
         dialogue.decision = decision
-        unsafe self.channel.pointee.inputHeld = false
+        unsafe self.channel.pointee.isInputPaused = false
     }
 
     /// Answers `.clientCertificateRequested`, with `nil` to show no certificate; the handshake goes on with the next
     /// call of `nextEvent`. Ignored when nothing was asked.
     public func provideClientCertificate(_ identity: TLSIdentity?) {
-        guard let dialogue = self.dialogue, dialogue.question == .clientCertificate else { return }
-        dialogue.question = .none
-        dialogue.chosenIdentity = identity.map { .given($0) } ?? .without
+        guard let dialogue = self.callbackState, dialogue.pendingDecision == .clientCertificate else { return }
+        dialogue.pendingDecision = .none
+        dialogue.selectedIdentity = identity.map { .identity($0) } ?? .noCertificate
     }
 }
 
@@ -243,18 +245,19 @@ extension SecureConnection {
     /// OpenSSL can suspend a client's verification but not a server's. So a server goes on provisionally, and OpenSSL
     /// sees no further input: the handshake cannot proceed past the next record, no application data passes in either
     /// direction, and no ticket is issued, before the caller has answered.
-    var decidesLate: Bool {
-        let configuration = self.material.configuration
-        return configuration.role == .server && configuration.asksForDecision && configuration.peerVerification != .none
+    var delegatesClientVerification: Bool {
+        let configuration = self.snapshot.configuration
+        return configuration.role == .server && configuration.delegatesVerification
+            && configuration.peerVerification != .none
     }
 
     func handshake(_ dialogue: HandshakeCallbackState) -> SecureEvent? {
-        if self.decidesLate, dialogue.decision == .reject { return self.refuseClient(dialogue) }
+        if self.delegatesClientVerification, dialogue.decision == .reject { return self.refuseClient(dialogue) }
         ErrorQueue.clear()
         let result = unsafe SSL_do_handshake(self.ssl)
         if let request = dialogue.request {
             dialogue.request = nil
-            dialogue.question = .verification
+            dialogue.pendingDecision = .verification
             return .verificationRequested(request)
         }
         if result == 1 { return self.completeHandshake(dialogue) }
@@ -262,30 +265,30 @@ extension SecureConnection {
         case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE:
             return nil
         case SSL_ERROR_WANT_X509_LOOKUP:
-            dialogue.question = .clientCertificate
+            dialogue.pendingDecision = .clientCertificate
             return .clientCertificateRequested(issuers: self.acceptedIssuers())
         case SSL_ERROR_ZERO_RETURN:
             self.fail(.closedDuringHandshake, "the peer closed during the handshake")
         default:
-            self.fail(ErrorQueue.saysNotTLS ? .notTLS : .handshake, "the handshake failed")
+            self.fail(ErrorQueue.indicatesNotTLS ? .notTLS : .handshake, "the handshake failed")
         }
-        return self.tellFailure()
+        return self.reportFailure()
     }
 
     private func completeHandshake(_ dialogue: HandshakeCallbackState) -> SecureEvent? {
-        guard let facts = self.facts() else {
+        guard let facts = self.metadata() else {
             self.fail(.engine, "the handshake has no facts")
-            return self.tellFailure()
+            return self.reportFailure()
         }
-        if self.decidesLate, dialogue.decision == .accept { self.issueWithheldTickets(facts.version) }
-        self.takeRecordsOver(dialogue, facts)
+        if self.delegatesClientVerification, dialogue.decision == .accept { self.issueWithheldTickets(facts.version) }
+        self.switchToCompactRecords(dialogue, facts)
         self.phase = .open
         self.flushOutput()
         return .handshakeCompleted(facts)
     }
 
     private func issueWithheldTickets(_ version: TLSVersion) {
-        guard version == .tls13, self.material.configuration.resumption != .off else { return }
+        guard version == .tls13, self.snapshot.configuration.resumption != .off else { return }
         unsafe SSL_new_session_ticket(self.ssl)
         unsafe SSL_do_handshake(self.ssl)
         ErrorQueue.clear()
@@ -301,9 +304,9 @@ extension SecureConnection {
         } else {
             self.refuseSignature()
         }
-        dialogue.refusal = .rejected
+        dialogue.rejectionKind = .rejected
         self.fail(.rejected, "rejected")
-        return self.tellFailure()
+        return self.reportFailure()
     }
 
     private func write(record: [UInt8]) {
@@ -318,11 +321,11 @@ extension SecureConnection {
     private func refuseSignature() {
         unsafe sluice_refuse_signatures(self.ssl)
         unsafe SSL_do_handshake(self.ssl)
-        if self.alert == nil { self.provokeAlert() }
+        if self.alert == nil { self.sendUnexpectedMessageAlert() }
     }
 
     /// Has OpenSSL send unexpected_message, by showing it a record that no peer may send.
-    func provokeAlert() {
+    func sendUnexpectedMessageAlert() {
         let impossible: [UInt8] = [0x16, 0x03, 0x03, 0xFF, 0xFF]
         unsafe impossible.withUnsafeBytes { bytes in
             unsafe self.channel.pointee.input = bytes
@@ -342,8 +345,8 @@ extension SecureConnection {
     }
 
     func offerSession() {
-        guard let key = self.resumptionKey, self.material.configuration.resumption != .off else { return }
-        unsafe self.material.sessions.session(for: key)?.offer(on: self.ssl)
+        guard let key = self.resumptionKey, self.snapshot.configuration.resumption != .off else { return }
+        unsafe self.snapshot.sessions.session(for: key)?.offer(on: self.ssl)
     }
 }
 
@@ -351,26 +354,26 @@ extension SecureConnection {
 extension SecureConnection {
     /// Verifies the peer's chain, or begins to wait for the caller's decision over it.
     /// - Returns: whether the handshake goes on.
-    func judgePeer(_ store: OpaquePointer) -> Bool {
-        guard let dialogue = self.dialogue else { return false }
+    func verifyPeer(_ store: OpaquePointer) -> Bool {
+        guard let dialogue = self.callbackState else { return false }
         if let decision = dialogue.decision { return unsafe self.apply(decision, dialogue, store) }
         let verdict = unsafe self.verdict(store)
-        let configuration = self.material.configuration
+        let configuration = self.snapshot.configuration
         // OpenSSL would keep the verified chain for as long as the connection lives; nobody asks for it.
         defer { unsafe X509_STORE_CTX_set0_verified_chain(store, nil) }
-        guard configuration.asksForDecision else {
+        guard configuration.delegatesVerification else {
             if verdict.isValid { return true }
             let pinned = verdict.code == X509_V_ERR_APPLICATION_VERIFICATION
-            dialogue.refusal = pinned ? .pinMismatch : .verification(verdict)
+            dialogue.rejectionKind = pinned ? .pinMismatch : .verification(verdict)
             return false
         }
         let chain = unsafe Self.derChain(X509_STORE_CTX_get0_untrusted(store))
         dialogue.request = VerificationRequest(
-            peerChain: chain, verdict: verdict, serverName: self.serverName ?? self.requestedName)
+            peerChain: chain, result: verdict, serverName: self.serverName ?? self.requestedName)
         // Until the caller answers, provisionally: the server's input is held, the client is suspended.
         unsafe X509_STORE_CTX_set_error(store, X509_V_OK)
         if configuration.role == .server {
-            unsafe self.channel.pointee.inputHeld = true
+            unsafe self.channel.pointee.isInputPaused = true
         } else {
             unsafe sluice_suspend_verification(self.ssl)
         }
@@ -385,14 +388,14 @@ extension SecureConnection {
             unsafe X509_STORE_CTX_set_error(store, X509_V_OK)
             return true
         case .reject:
-            dialogue.refusal = .rejected
+            dialogue.rejectionKind = .rejected
             unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_CERT_REJECTED)
             return false
         }
     }
 
     private func verdict(_ store: OpaquePointer) -> VerificationResult {
-        let configuration = self.material.configuration
+        let configuration = self.snapshot.configuration
         if configuration.peerVerification != .none {
             let valid = unsafe X509_verify_cert(store) == 1
             let code = unsafe X509_STORE_CTX_get_error(store)
@@ -430,34 +433,34 @@ extension SecureConnection {
     /// Server: shows the identities for the name that was asked for; the default ones are in place already. Client:
     /// shows what the caller gave, or begins to wait for it.
     /// - Returns: 1 to go on, 0 to fail, -1 to be asked again.
-    func chooseIdentity() -> Int32 {
-        if self.material.configuration.role == .server { return self.showRequestedIdentity() ? 1 : 0 }
-        switch self.dialogue?.chosenIdentity ?? .without {
+    func provideIdentity() -> Int32 {
+        if self.snapshot.configuration.role == .server { return self.showRequestedIdentity() ? 1 : 0 }
+        switch self.callbackState?.selectedIdentity ?? .noCertificate {
         case .undecided: return -1
-        case .without: return 1
-        case .given(let identity): return unsafe identity.install(on: self.ssl) ? 1 : 0
+        case .noCertificate: return 1
+        case .identity(let identity): return unsafe identity.install(on: self.ssl) ? 1 : 0
         }
     }
 
     private func showRequestedIdentity() -> Bool {
         guard let name = self.requestedName else { return true }
-        let wanted = self.material.identities(for: name)
-        guard let first = wanted.first, first !== self.material.configuration.identities.first else { return true }
+        let wanted = self.snapshot.identities(for: name)
+        guard let first = wanted.first, first !== self.snapshot.configuration.identities.first else { return true }
         unsafe SSL_certs_clear(self.ssl)
         return wanted.allSatisfy { unsafe $0.install(on: self.ssl) }
     }
 
     /// Takes over the reference to a session that the server lets us resume.
-    func keep(_ session: OpaquePointer) -> Bool {
+    func store(_ session: OpaquePointer) -> Bool {
         guard let key = self.resumptionKey else { return false }
-        self.material.sessions.store(unsafe CachedSession(owning: session), for: key)
+        self.snapshot.sessions.store(unsafe CachedSession(owning: session), for: key)
         return true
     }
 }
 
 /// What the handshake agreed on, read from OpenSSL.
 extension SecureConnection {
-    func facts() -> TLSMetadata? {
+    func metadata() -> TLSMetadata? {
         guard let version = TLSVersion(rawValue: UInt16(truncatingIfNeeded: unsafe SSL_version(self.ssl))),
             let cipher = unsafe SSL_get_current_cipher(self.ssl)
         else { return nil }
@@ -504,19 +507,19 @@ extension SecureConnection {
 /// What passes between the caller and a handshake; gone when the handshake is over.
 final class HandshakeCallbackState {
     /// What the caller was asked and has not answered.
-    enum Question {
+    enum PendingDecision {
         case none
         case verification
         case clientCertificate
     }
 
-    var question = Question.none
+    var pendingDecision = PendingDecision.none
     /// Put here in the middle of OpenSSL's work, asked when that returns.
     var request: VerificationRequest?
     var decision: VerificationDecision?
-    var chosenIdentity = SelectedIdentity.undecided
+    var selectedIdentity = SelectedIdentity.undecided
     /// Why the peer was refused, to tell it better than OpenSSL's "certificate verify failed" does.
-    var refusal: TLSFailure.Kind?
+    var rejectionKind: TLSFailure.Kind?
     /// Server: what its records will need.
     var secrets = TrafficSecrets()
 }

@@ -19,29 +19,29 @@ public final class TLSIdentity: @unchecked Sendable {
     ///   - password: for an encrypted key.
     /// - Throws: `.unreadableMaterial`, `.wrongPassword`, or `.keyMismatch` if the key is not the certificate's.
     public convenience init(certificates: [UInt8], key: [UInt8], password: String? = nil) throws(TLSFailure) {
-        try self.init(MaterialReader(bytes: certificates), MaterialReader(bytes: key), password: password)
+        try self.init(CredentialReader(bytes: certificates), CredentialReader(bytes: key), password: password)
     }
 
     /// The same from two files, which may be one and the same; failures name the file at fault.
     public convenience init(
         certificateFile: String, keyFile: String, password: String? = nil
     ) throws(TLSFailure) {
-        try self.init(MaterialReader(file: certificateFile), MaterialReader(file: keyFile), password: password)
+        try self.init(CredentialReader(file: certificateFile), CredentialReader(file: keyFile), password: password)
     }
 
     /// Reads a PKCS#12 container with a certificate, its chain and its key.
     /// - Throws: `.unreadableMaterial`, `.wrongPassword`, or `.keyMismatch`.
     public convenience init(pkcs12: [UInt8], password: String? = nil) throws(TLSFailure) {
-        try self.init(keyStore: MaterialReader(bytes: pkcs12), password: password)
+        try self.init(keyStore: CredentialReader(bytes: pkcs12), password: password)
     }
 
     /// The same from a file.
     public convenience init(pkcs12File: String, password: String? = nil) throws(TLSFailure) {
-        try self.init(keyStore: MaterialReader(file: pkcs12File), password: password)
+        try self.init(keyStore: CredentialReader(file: pkcs12File), password: password)
     }
 
     private convenience init(
-        _ certificates: borrowing MaterialReader, _ key: borrowing MaterialReader, password: String?
+        _ certificates: borrowing CredentialReader, _ key: borrowing CredentialReader, password: String?
     ) throws(TLSFailure) {
         guard let stack = unsafe sluice_x509_stack() else { throw ErrorQueue.failure(.engine, "no memory") }
         var complete = false
@@ -51,7 +51,7 @@ public final class TLSIdentity: @unchecked Sendable {
             if unsafe sluice_x509_push(stack, certificate) == 0 { unsafe X509_free(certificate) }
         }
         guard let first = unsafe sluice_x509_shift(stack) else {
-            throw certificates.failure(.unreadableMaterial, "holds no certificate")
+            throw certificates.failure(.unreadableCredentials, "holds no certificate")
         }
         let found: OpaquePointer
         do throws(TLSFailure) {
@@ -64,7 +64,7 @@ public final class TLSIdentity: @unchecked Sendable {
         unsafe try self.init(owning: first, chain: stack, key: found, file: key.file ?? certificates.file)
     }
 
-    private convenience init(keyStore: borrowing MaterialReader, password: String?) throws(TLSFailure) {
+    private convenience init(keyStore: borrowing CredentialReader, password: String?) throws(TLSFailure) {
         let store = unsafe try keyStore.keyStore()
         defer { unsafe PKCS12_free(store) }
         let fits =
@@ -81,7 +81,7 @@ public final class TLSIdentity: @unchecked Sendable {
             unsafe EVP_PKEY_free(key)
             unsafe X509_free(certificate)
             unsafe sluice_x509_stack_free(stack)
-            throw keyStore.failure(.unreadableMaterial, "holds no certificate with its key")
+            throw keyStore.failure(.unreadableCredentials, "holds no certificate with its key")
         }
         unsafe try self.init(owning: certificate, chain: stack, key: key, file: keyStore.file)
     }
@@ -111,7 +111,7 @@ public final class TLSIdentity: @unchecked Sendable {
 
     /// The same certificate, chain and key, chosen by other names than those in the certificate.
     /// - Parameter names: DNS names; `*.` before one stands for any one label.
-    public func answering(to names: [String]) -> TLSIdentity {
+    public func withServerNames(_ names: [String]) -> TLSIdentity {
         TLSIdentity(self, serverNames: names)
     }
 
@@ -122,7 +122,7 @@ public final class TLSIdentity: @unchecked Sendable {
     }
 
     /// RSA, EC and the like: a server may show one certificate of each kind.
-    var keyKind: Int32 { unsafe EVP_PKEY_get_base_id(self.key) }
+    var keyType: Int32 { unsafe EVP_PKEY_get_base_id(self.key) }
 
     /// Puts the identity on a connection, beside those of other key kinds.
     func install(on ssl: OpaquePointer?) -> Bool {
@@ -138,6 +138,6 @@ public final class TLSIdentity: @unchecked Sendable {
 enum SelectedIdentity {
     /// The caller was not asked or has not answered.
     case undecided
-    case without
-    case given(TLSIdentity)
+    case noCertificate
+    case identity(TLSIdentity)
 }

@@ -12,7 +12,7 @@ final class TrustStore {
         ErrorQueue.clear()
         guard let handle = unsafe X509_STORE_new() else { throw ErrorQueue.failure(.engine, "no memory") }
         unsafe self.handle = handle
-        var marks: [UInt8] = Array("\(configuration.peerVerification) \(configuration.asksForDecision)".utf8)
+        var marks: [UInt8] = Array("\(configuration.peerVerification) \(configuration.delegatesVerification)".utf8)
         marks.append(
             contentsOf: "\(configuration.checksServerName) \(configuration.pins.map(\.description).sorted())".utf8)
         if configuration.needsRoots {
@@ -30,7 +30,7 @@ final class TrustStore {
     private func addRoots(_ trust: TrustAnchors, marks: inout [UInt8]) throws(TLSFailure) {
         if trust.includesSystem, unsafe !SystemRoots.add(to: self.handle) {
             throw TLSFailure(
-                .unreadableMaterial, reasons: ["this system has no trusted roots in any of the usual places"])
+                .unreadableCredentials, reasons: ["this system has no trusted roots in any of the usual places"])
         }
         for source in trust.extra {
             let reader = try source.reader()
@@ -58,10 +58,10 @@ extension TLSConfiguration {
 }
 
 extension CertificateSource {
-    func reader() throws(TLSFailure) -> MaterialReader {
+    func reader() throws(TLSFailure) -> CredentialReader {
         switch self {
-        case .pem(let bytes), .der(let bytes): try MaterialReader(bytes: bytes)
-        case .file(let path): try MaterialReader(file: path)
+        case .pem(let bytes), .der(let bytes): try CredentialReader(bytes: bytes)
+        case .file(let path): try CredentialReader(file: path)
         }
     }
 }

@@ -126,13 +126,13 @@ package enum RecordViolation: Error, Equatable, Sendable {
     /// More behind a KeyUpdate in its record, though it is still under the old key (RFC 8446 §5.1).
     case messageAcrossKeyChange
     /// Records without data, one after the other, more than anybody needs.
-    case nothingButOverhead
+    case tooManyNonDataRecords
 
     /// The AlertDescription that tells the peer (RFC 8446 §6).
     package var alert: UInt8 {
         switch self {
         case .unexpectedRecord, .noContentType, .unexpectedContent, .emptyMessage, .notOneAlert, .interruptedMessage,
-            .unexpectedMessage, .messageAcrossKeyChange, .nothingButOverhead:
+            .unexpectedMessage, .messageAcrossKeyChange, .tooManyNonDataRecords:
             10
         case .badRecordMAC: 20
         case .recordTooLong: 22
@@ -141,7 +141,7 @@ package enum RecordViolation: Error, Equatable, Sendable {
         }
     }
 
-    var words: String {
+    var explanation: String {
         switch self {
         case .unexpectedRecord(let type): "a record of type \(type) came unprotected after the handshake"
         case .recordTooLong: "a record is longer than its 2^14 bytes of content allow"
@@ -155,18 +155,18 @@ package enum RecordViolation: Error, Equatable, Sendable {
         case .malformedKeyUpdate: "a key update is not one byte long"
         case .invalidKeyUpdateRequest(let value): "a key update asks for \(value), neither 0 nor 1"
         case .messageAcrossKeyChange: "a key update is not the last of its record"
-        case .nothingButOverhead: "too many records came that hold no data"
+        case .tooManyNonDataRecords: "too many records came that hold no data"
         }
     }
 }
 
 /// Handshake messages of a client whose handshake is over. Only KeyUpdate is possible, since we ask for nothing
 /// (RFC 8446 §4.6); it may come in parts, but must end its record.
-struct KeyUpdateReader: Equatable {
+struct KeyUpdateParser: Equatable {
     enum Request: Equatable {
         case none
         /// We are to change our key too, before we send more data.
-        case answer
+        case updateRequested
     }
 
     private static let messageType: UInt8 = 24
@@ -175,7 +175,7 @@ struct KeyUpdateReader: Equatable {
     private var count = 0
 
     /// Whether part of a message came, between which and the rest nothing else may come.
-    var isAmidMessage: Bool { self.count > 0 }
+    var isInsideMessage: Bool { self.count > 0 }
 
     /// Takes the content of one record.
     /// - Returns: `nil` while the message is incomplete.
@@ -206,7 +206,7 @@ struct KeyUpdateReader: Equatable {
     private static func request(_ byte: UInt8) throws(RecordViolation) -> Request {
         switch byte {
         case 0: .none
-        case 1: .answer
+        case 1: .updateRequested
         default: throw .invalidKeyUpdateRequest(byte)
         }
     }

@@ -214,7 +214,7 @@ final class LineReader {
     func lineAtHand() -> String? {
         while true {
             let bytes = self.bytes
-            let mark = bytes.span.bytes.firstLineMark(from: self.scanned)
+            let mark = bytes.span.bytes.firstLineBreakCandidate(from: self.scanned)
             guard mark < self.bytes.count, let length = self.lineEnd(at: mark) else {
                 self.scanned = mark
                 return nil

@@ -223,7 +223,7 @@ struct DiskRecord: Codable {
         let facts = ResponseMetadata(
             url: self.url, mimeType: self.mimeType, expectedContentLength: self.expectedContentLength,
             textEncodingName: self.textEncodingName,
-            suggestedFilename: SuggestedFilename.fit(self.suggestedFilename) ?? SuggestedFilename.unknown)
+            suggestedFilename: SuggestedFilename.sanitized(self.suggestedFilename) ?? SuggestedFilename.unknown)
         let response = self.status.map {
             HTTPURLResponse(facts, statusCode: $0, httpVersion: self.httpVersion, fields: self.fields ?? [:])
         }

@@ -284,7 +284,7 @@ extension CachedURLResponse {
     ) {
         let exchange = CachedExchange(
             requestTime: entry.requestTime.seconds, responseTime: entry.responseTime.seconds,
-            selection: entry.selection.values)
+            selection: entry.varyKey.values)
         self.init(
             response: response, data: data, userInfo: userInfo, storagePolicy: storagePolicy, exchange: exchange)
     }
@@ -302,7 +302,7 @@ extension CachedURLResponse {
         guard let exchange, let response = self.response as? HTTPURLResponse else { return nil }
         return CacheEntry(
             status: response.statusCode, fields: response.httpFields,
-            selection: VarySelection(values: exchange.selection),
+            varyKey: VaryKey(values: exchange.selection),
             requestTime: HTTPDate(seconds: exchange.requestTime),
             responseTime: HTTPDate(seconds: exchange.responseTime))
     }
@@ -312,12 +312,12 @@ extension NSURLRequest.CachePolicy {
     /// The policy by its meaning.
     package var meaning: HTTPSemantics.CachePolicy {
         switch self {
-        case .useProtocolCachePolicy: .protocolDecides
-        case .reloadIgnoringLocalCacheData: .reload
-        case .reloadIgnoringLocalAndRemoteCacheData: .reloadEverywhere
-        case .returnCacheDataElseLoad: .storedElseLoad
-        case .returnCacheDataDontLoad: .storedOnly
-        case .reloadRevalidatingCacheData: .revalidate
+        case .useProtocolCachePolicy: .useProtocolCachePolicy
+        case .reloadIgnoringLocalCacheData: .reloadIgnoringLocalCacheData
+        case .reloadIgnoringLocalAndRemoteCacheData: .reloadIgnoringLocalAndRemoteCacheData
+        case .returnCacheDataElseLoad: .returnCacheDataElseLoad
+        case .returnCacheDataDontLoad: .returnCacheDataDontLoad
+        case .reloadRevalidatingCacheData: .reloadRevalidatingCacheData
         }
     }
 }
@@ -343,7 +343,7 @@ extension CachedExchange {
     init(storing response: URLResponse, for request: URLRequest, at time: Date) {
         let seconds = HTTPDate(time).seconds
         let fields = (response as? HTTPURLResponse)?.httpFields ?? [:]
-        let selection = VarySelection(response: fields, request: HTTPFields(request.allHTTPHeaderFields)).values ?? [:]
+        let selection = VaryKey(response: fields, request: HTTPFields(request.allHTTPHeaderFields)).values ?? [:]
         self.init(
             requestTime: seconds, responseTime: seconds, selection: selection.filter { $0.value != nil })
     }

@@ -209,7 +209,7 @@ package enum ContentDecodingFailure: Error, Equatable, Sendable {
         switch failure {
         case .corrupt(let reason): self = .corrupt(reason: reason)
         case .dictionaryRequired: self = .corrupt(reason: "a preset dictionary that nobody agreed on")
-        case .limitPassed: self = .corrupt(reason: "too long")
+        case .limitExceeded: self = .corrupt(reason: "too long")
         case .outOfMemory: self = .outOfMemory
         }
     }

@@ -205,7 +205,7 @@ extension StreamConnection {
     private func secured(_ result: Result<Void, TaskFailure>) {
         guard case .failure(let failure) = result else { return }
         // Asked for twice: it is secure.
-        if case .usage = failure { return }
+        if case .usageError = failure { return }
         self.fail(self.life.error(failure))
     }
 

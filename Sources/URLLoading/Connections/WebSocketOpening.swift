@@ -50,7 +50,7 @@ final class WebSocketOpening: @unchecked Sendable {
             return LoadFailure.error(
                 .unsupportedURL, url: url, text: "WebSockets are opened by URLs with the scheme ws or wss.")
         }
-        guard let url, HTTPTransport.Origin(url) != nil else {
+        guard let url, HTTPTransport.ServerEndpoint(url) != nil else {
             return LoadFailure.error(.badURL, url: url, text: "The URL has no host, or a port that does not exist.")
         }
         guard request.httpMethod == "GET", TaskBody(request).isNone else {
@@ -74,7 +74,7 @@ final class WebSocketOpening: @unchecked Sendable {
 
     private func dressed(_ cookies: [HTTPCookie]?) -> Judgement {
         if let flaw = Self.flaw(of: self.request) ?? self.core.refusal(of: self.request) { return .failed(flaw) }
-        guard let url = self.request.url, let origin = HTTPTransport.Origin(url) else { return .refused }
+        guard let url = self.request.url, let origin = HTTPTransport.ServerEndpoint(url) else { return .refused }
         let fields = self.fields(url, cookies)
         do throws(URLError) {
             let socket = self.core.configuration.unixSocketPath.map { ConnectTarget.address(.unix(path: $0)) }
@@ -193,7 +193,7 @@ extension WebSocketOpening {
         _ response: HTTPURLResponse, _ lines: [HeaderField], _ answer: @escaping @Sendable (Judgement) -> Void
     ) -> Bool {
         let wanted = lines.filter { $0.isNamed("www-authenticate") }.map(\.value)
-        let challenges = Challenge.asked(wanted)
+        let challenges = Challenge.answerable(in: wanted)
         guard !challenges.isEmpty else { return false }
         if let authorization = self.authorization {
             if challenges.contains(where: authorization.answersAgain) {

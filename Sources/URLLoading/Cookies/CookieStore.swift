@@ -28,7 +28,7 @@ struct CookieStore: Sendable {
 
     /// Those for a request, in the order in which they are written; they count as used.
     mutating func take(for request: CookieRequest, now: Date) -> [HTTPCookie] {
-        self.jar.take(for: request, now: HTTPDate(now)).map { self.object($0) }
+        self.jar.retrieve(for: request, now: HTTPDate(now)).map { self.object($0) }
     }
 
     /// Keeps what the program itself made.

@@ -73,7 +73,7 @@ extension HTTPCookie {
     /// for the storage to say. Those without a name are left out.
     public class func cookies(withResponseHeaderFields headerFields: [String: String], for URL: URL) -> [HTTPCookie] {
         let fields = headerFields.filter { $0.key.isSameFieldName(as: "Set-Cookie") }
-        return fields.sorted { $0.key < $1.key }.flatMap { SetCookieField.joined($0.value) }.compactMap {
+        return fields.sorted { $0.key < $1.key }.flatMap { SetCookieField.parseJoined($0.value) }.compactMap {
             self.cookie($0, from: URL, dialect: .foundation)
         }
     }
@@ -91,7 +91,7 @@ extension HTTPCookie {
         return HTTPCookie(
             CookieAttributes(
                 name: set.name, value: set.value, domain: domain ?? CookieDomain.canonical(host),
-                path: set.path ?? CookiePath.standard(for: url.path(percentEncoded: true)),
+                path: set.path ?? CookiePath.defaultPath(for: url.path(percentEncoded: true)),
                 hasStandardPath: set.path == nil, expires: set.expires?.date, isSecure: set.isSecure,
                 isHTTPOnly: set.isHTTPOnly,
                 sameSite: set.sameSite, comment: field.attribute("Comment")?.value,

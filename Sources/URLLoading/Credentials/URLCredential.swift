@@ -158,11 +158,11 @@ public final class ServerTrust: Sendable {
     }
 
     /// Whether the chain leads to a trusted root, is valid today, and is for the host; pins count too where they are set.
-    public var isTrusted: Bool { self.request.verdict.isValid }
+    public var isTrusted: Bool { self.request.result.isValid }
 
     /// The verdict as an error.
     /// - Throws: a `URLError` with the code that the load would fail with; its description tells what is wrong.
-    public func evaluate() throws { try Self.require(self.request.verdict) }
+    public func evaluate() throws { try Self.require(self.request.result) }
 
     /// Whether the chain leads to one of these roots, is valid today, and is for the host. Pins do not count, nor does
     /// what the session made of the chain.
@@ -176,10 +176,10 @@ public final class ServerTrust: Sendable {
     ///   or of which there are none.
     public func evaluate(anchors: [Data], andSystemRoots: Bool = false) throws {
         guard andSystemRoots || !anchors.isEmpty else {
-            throw TLSFailure(.unreadableMaterial, reasons: ["there are no anchors to verify by: give at least one"])
+            throw TLSFailure(.unreadableCredentials, reasons: ["there are no anchors to verify by: give at least one"])
         }
         let sources = anchors.map { CertificateSource.pem([UInt8]($0)) }
-        try Self.require(self.request.verdict(by: andSystemRoots ? .systemAnd(sources) : .only(sources)))
+        try Self.require(self.request.evaluate(against: andSystemRoots ? .systemAnd(sources) : .only(sources)))
     }
 
     private static func require(_ verdict: VerificationResult) throws {

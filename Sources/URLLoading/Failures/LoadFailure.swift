@@ -127,7 +127,7 @@ enum LoadFailure {
         case .pinMismatch, .rejected: .serverCertificateUntrusted
         case .peerAlert:
             self.asksForCertificate(failure.alert) ? .clientCertificateRequired : self.alerted(failure.alert)
-        case .unreadableMaterial, .wrongPassword, .keyMismatch: .clientCertificateRejected
+        case .unreadableCredentials, .wrongPassword, .keyMismatch: .clientCertificateRejected
         case .handshake, .notTLS, .record, .closedDuringHandshake, .excessiveInput, .configuration, .outputClosed,
             .engine:
             .secureConnectionFailed
@@ -212,7 +212,7 @@ extension LoadFailure {
             self.error(
                 .networkConnectionLost, url: url, cause: POSIXError(.ESHUTDOWN),
                 text: "This direction of the connection was closed.")
-        case .usage(let text): self.error(.unknown, url: url, cause: POSIXError(.EINVAL), text: text)
+        case .usageError(let text): self.error(.unknown, url: url, cause: POSIXError(.EINVAL), text: text)
         case .ended, .closed:
             self.error(
                 .networkConnectionLost, url: url, cause: POSIXError(.ENOTCONN), text: "The connection is closed.")

@@ -17,7 +17,7 @@ extension HTTPLoad {
     func consultCache() {
         let policy = self.cachePolicy.meaning
         guard let cache = self.core.configuration.urlCache, self.method == .get || self.method == .head,
-            policy != .reload, policy != .reloadEverywhere
+            policy != .reloadIgnoringLocalCacheData, policy != .reloadIgnoringLocalAndRemoteCacheData
         else { return self.go(on: nil) }
         let key = self.request.asGET
         if !cache.mayHave(key) { return self.go(on: nil) }
@@ -29,7 +29,7 @@ extension HTTPLoad {
         let policy = self.cachePolicy.meaning
         if let stored, stored.entry == nil {
             // It did not come over HTTP, or from a cache of the program's own: nothing is known of its age.
-            if policy == .storedElseLoad || policy == .storedOnly { return self.give(stored) }
+            if policy == .returnCacheDataElseLoad || policy == .returnCacheDataDontLoad { return self.give(stored) }
         }
         let decision = CacheDecision.decide(
             policy, method: self.method, fields: self.fields(toMatch: stored), entry: stored?.entry,
@@ -109,10 +109,10 @@ extension HTTPLoad {
     }
 
     private func forgetStale(_ response: HTTPURLResponse, _ cache: URLCache) {
-        guard CacheInvalidation.forgetsTarget(method: self.method, status: response.statusCode),
+        guard CacheInvalidation.invalidatesTarget(method: self.method, status: response.statusCode),
             let url = self.request.url, let origin = HTTPSemantics.Origin(url)
         else { return }
-        let references = CacheInvalidation.references(
+        let references = CacheInvalidation.invalidatedReferences(
             method: self.method, status: response.statusCode, fields: response.httpFields)
         let targets = references.compactMap { URL(string: $0, relativeTo: url)?.absoluteURL }
             .filter { HTTPSemantics.Origin($0) == origin }
@@ -167,7 +167,7 @@ struct CacheWriter {
         let fields = response.httpFields
         guard (200...299).contains(response.statusCode),
             let method = HTTPRequest.Method(request.httpMethod ?? "GET"),
-            Storability.judge(
+            Storability.evaluate(
                 method: method, requestFields: sent, status: response.statusCode, fields: fields) == .storable
         else { return nil }
         self.limit = max(cache.memoryCapacity, cache.diskCapacity) / 20
@@ -204,7 +204,7 @@ struct CacheWriter {
         return chosen.with(
             CachedExchange(
                 requestTime: self.entry.requestTime.seconds, responseTime: self.entry.responseTime.seconds,
-                selection: VarySelection(response: fields, request: self.sent).values))
+                selection: VaryKey(response: fields, request: self.sent).values))
     }
 
     /// What came over TLS stays out of files.

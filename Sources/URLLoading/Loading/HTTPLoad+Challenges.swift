@@ -34,7 +34,7 @@ extension HTTPLoad {
     /// - Returns: whether the response is taken care of.
     func authenticate(_ response: HTTPURLResponse, _ head: HTTPTransport.ResponseHead) -> Bool {
         let lines = head.fields.filter { $0.isNamed("www-authenticate") }.map(\.value)
-        let challenges = Challenge.asked(lines)
+        let challenges = Challenge.answerable(in: lines)
         guard !challenges.isEmpty else { return false }
         if let authorization = self.authorization {
             if challenges.contains(where: authorization.answersAgain) {
@@ -201,7 +201,7 @@ final class Authorization {
     func answersAgain(_ challenge: Challenge) -> Bool {
         guard case .digest(var session) = self.method, let digest = DigestChallenge(challenge) else { return false }
         defer { self.method = .digest(session) }
-        return session.challenged(again: digest) == .answerAgain
+        return session.rechallenged(by: digest) == .retry
     }
 
     /// What the next request's content must be hashed with; `nil` where it need not be.

@@ -18,7 +18,7 @@ final class HTTPLoad: Loader, @unchecked Sendable {
     /// Counts what was begun, so that an answer that comes late is known as such.
     private var step = 0
     /// Where the request goes.
-    private var origin: HTTPTransport.Origin?
+    private var origin: HTTPTransport.ServerEndpoint?
 
     var redirects = 0
     /// What was sent with the attempt, if anything.
@@ -60,7 +60,7 @@ final class HTTPLoad: Loader, @unchecked Sendable {
     // MARK: Loader
 
     func start() {
-        self.origin = self.request.url.flatMap { HTTPTransport.Origin($0) }
+        self.origin = self.request.url.flatMap { HTTPTransport.ServerEndpoint($0) }
         guard self.origin != nil else {
             return self.fail(.badURL, "The URL has no host, or a port that does not exist.")
         }
@@ -230,7 +230,7 @@ final class HTTPLoad: Loader, @unchecked Sendable {
         return RequestHead(method: method, target: target, fields: fields)
     }
 
-    private func secureOrder(_ origin: HTTPTransport.Origin) -> Result<SecureSetup, URLError> {
+    private func secureOrder(_ origin: HTTPTransport.ServerEndpoint) -> Result<SecureSetup, URLError> {
         switch self.core.secureContext() {
         case .success(let context):
             var secure = SecureSetup(context: context)
@@ -348,9 +348,9 @@ extension HTTPLoad {
     /// - Returns: whether the response is taken care of.
     private func resume(_ response: HTTPURLResponse, _ fields: HTTPFields) -> Bool {
         guard let resumption = self.transfer.resumption, !self.beginsAgain else { return false }
-        switch resumption.resumption.judge(status: response.statusCode, fields: fields) {
-        case .notTheContent, .startAgain: return false
-        case .goOn(let total):
+        switch resumption.resumption.evaluate(status: response.statusCode, fields: fields) {
+        case .otherResponse, .restart: return false
+        case .append(let total):
             guard self.transfer.resumeFile(response, total: total) else { return self.beginAgain() }
             self.isGiven = true
             if self.decoder == nil, let end = self.end { self.complete(end) }
@@ -360,7 +360,7 @@ extension HTTPLoad {
             }
             self.moveOn()
             self.finish()
-        case .askAnew: return self.beginAgain()
+        case .requestWhole: return self.beginAgain()
         }
         return true
     }

@@ -14,11 +14,11 @@ enum RedirectStep {
     ///   - url: of that request.
     ///   - count: redirects that were followed before.
     init(_ response: HTTPURLResponse, fields: HTTPFields, of request: URLRequest, at url: URL, count: Int) {
-        switch RedirectReference(status: response.statusCode, fields: fields) {
+        switch RedirectLocation(status: response.statusCode, fields: fields) {
         case .none: self = .none
         case .malformed: self = .refuse(.redirectToNonExistentLocation, "The redirect names no single place.")
         case .reference(let reference):
-            let text = RedirectReference.inheritingFragment(reference, from: url.fragment(percentEncoded: true))
+            let text = RedirectLocation.inheritingFragment(reference, from: url.fragment(percentEncoded: true))
             guard let target = URL(string: text, relativeTo: url)?.absoluteURL, let from = Origin(url),
                 let origin = Origin(target)
             else {
@@ -34,7 +34,9 @@ enum RedirectStep {
     ) -> RedirectStep {
         let method = HTTPRequest.Method(request.httpMethod ?? "GET") ?? .get
         let fields = HTTPFields(request.allHTTPHeaderFields)
-        switch RedirectRule.next(status: status, method: method, fields: fields, from: from, to: origin, count: count) {
+        switch RedirectPolicy.decide(
+            status: status, method: method, fields: fields, from: from, to: origin, count: count)
+        {
         case .refuse(.tooMany): return .refuse(.httpTooManyRedirects, "too many HTTP redirects")
         case .refuse(.scheme): return .refuse(.unsupportedURL, "The redirect leads out of HTTP.")
         case .follow(let redirected):

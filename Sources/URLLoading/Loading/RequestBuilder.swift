@@ -150,12 +150,12 @@ extension HTTPSemantics.Origin {
     }
 }
 
-extension HTTPTransport.Origin {
+extension HTTPTransport.ServerEndpoint {
     /// Where a request for `url` goes to; `ws` stands for `http`, and `wss` for `https`.
     /// - Returns: `nil` for a URL that is not of HTTP, and for one without a host or with a port that does not exist.
     init?(_ url: URL) {
         guard let host = url.serverName else { return nil }
-        let scheme: HTTPTransport.Origin.Scheme
+        let scheme: HTTPTransport.ServerEndpoint.Scheme
         switch url.scheme?.withLoweredLetters {
         case "http", "ws": scheme = .http
         case "https", "wss": scheme = .https

@@ -162,7 +162,7 @@ enum ResponseArchive {
             expectedContentLength: max(-1, coder.decodeInt64(forKey: "expectedContentLength")),
             textEncodingName: self.text("textEncodingName", in: coder),
             // An archive may have been tampered with: of a path, only the last part is a name.
-            suggestedFilename: name.split(separator: "/").last.flatMap { SuggestedFilename.fit(String($0)) }
+            suggestedFilename: name.split(separator: "/").last.flatMap { SuggestedFilename.sanitized(String($0)) }
                 ?? SuggestedFilename.unknown)
     }
 

@@ -130,8 +130,8 @@ extension TLSConfiguration {
         if let authorities = configuration.certificateAuthorities {
             result.trust = .only([.pem([UInt8](authorities))])
         }
-        result.asksForDecision = true
-        result.asksForClientCertificate = true
+        result.delegatesVerification = true
+        result.delegatesClientCertificate = true
         return result
     }
 }
@@ -274,7 +274,7 @@ extension SessionCore {
             case .useCredential where told.credential?.trust != nil: answer(.accept, nil)
             // A credential that is no trust says nothing about the server.
             case .useCredential, .performDefaultHandling:
-                request.verdict.isValid ? answer(.accept, nil) : answer(.reject, refusal)
+                request.result.isValid ? answer(.accept, nil) : answer(.reject, refusal)
             case .cancelAuthenticationChallenge: answer(.reject, LoadFailure.error(.cancelled, url: url))
             case .rejectProtectionSpace: answer(.reject, refusal)
             }
@@ -282,12 +282,12 @@ extension SessionCore {
     }
 
     private static func refusal(_ trust: ServerTrust, _ request: VerificationRequest, _ url: URL) -> URLError {
-        let isValid = request.verdict.isValid
+        let isValid = request.result.isValid
         return LoadFailure.error(
-            isValid ? .serverCertificateUntrusted : ServerTrust.failure(request.verdict.code), url: url,
-            cause: isValid ? nil : TLSFailure(.verification(request.verdict), reasons: [request.verdict.description]),
+            isValid ? .serverCertificateUntrusted : ServerTrust.failure(request.result.code), url: url,
+            cause: isValid ? nil : TLSFailure(.verification(request.result), reasons: [request.result.description]),
             text: "The certificate of the server is not trusted: "
-                + (isValid ? "the delegate rejected it." : "\(request.verdict)."),
+                + (isValid ? "the delegate rejected it." : "\(request.result)."),
             more: [NSURLErrorFailingURLPeerTrustErrorKey: trust])
     }
 
@@ -368,7 +368,7 @@ extension SessionCore {
         guard let first = task.facts.withLock({ $0.originalRequest?.url }).flatMap({ HTTPSemantics.Origin($0) }),
             let origin = request.url.flatMap({ HTTPSemantics.Origin($0) })
         else { return false }
-        return RedirectRule.isSameOrigin(first, origin)
+        return RedirectPolicy.isSameOrigin(first, origin)
     }
 
     /// Whether a redirect is followed, and by which request; it is where nobody is asked.

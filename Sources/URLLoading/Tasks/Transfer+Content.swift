@@ -221,7 +221,7 @@ extension Transfer {
 ///
 /// Each is told and answered like a response of its own: until then what comes waits, and no more is pulled.
 final class PartsSplitting {
-    private var splitter: MultipartSplitter
+    private var splitter: MultipartParser
     private let response: URLResponse
     /// The first answer is about the whole.
     private var isAnswered = false
@@ -231,7 +231,7 @@ final class PartsSplitting {
     init?(_ response: URLResponse) {
         guard let http = response as? HTTPURLResponse, http.mimeType == "multipart/x-mixed-replace",
             let type = http.value(forHTTPHeaderField: "Content-Type").flatMap({ ContentType($0) }),
-            let boundary = type.parameter("boundary"), let splitter = MultipartSplitter(boundary: boundary)
+            let boundary = type.parameter("boundary"), let splitter = MultipartParser(boundary: boundary)
         else { return nil }
         self.splitter = splitter
         self.response = response
@@ -253,7 +253,7 @@ final class PartsSplitting {
 
     func ended(_ transfer: Transfer) {
         self.isAtEnd = true
-        self.splitter.ended()
+        self.splitter.inputEnded()
         _ = self.give(transfer)
     }
 

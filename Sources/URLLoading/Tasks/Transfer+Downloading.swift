@@ -55,7 +55,7 @@ extension Transfer {
     private func validator(_ response: URLResponse) -> ResumeValidator? {
         guard let response = response as? HTTPURLResponse,
             let method = HTTPRequest.Method(self.task.currentRequest?.httpMethod ?? "GET"),
-            Resumption.isPossible(
+            RangeResumption.isPossible(
                 method: method, status: response.statusCode, fields: response.httpFields, now: HTTPDate(Date()))
         else { return nil }
         return ResumeValidator(response.httpFields, now: HTTPDate(Date()))
@@ -225,12 +225,12 @@ final class DownloadSink: @unchecked Sendable {
 /// A download that goes on: what the program gave, understood.
 struct DownloadResumption {
     let data: ResumeData
-    let resumption: Resumption
+    let resumption: RangeResumption
 
     /// - Returns: `nil` for data that cannot be read.
     init?(_ data: Data) {
         guard let data = ResumeData(data),
-            let resumption = Resumption(offset: data.bytesReceived, validator: data.validator)
+            let resumption = RangeResumption(offset: data.bytesReceived, validator: data.validator)
         else { return nil }
         self.data = data
         self.resumption = resumption

@@ -47,7 +47,7 @@ public enum ClosePayload {
     /// - Parameters:
     ///   - code: `nil` for an empty payload. One that may not be sent becomes 1000.
     ///   - reason: cut at a character to at most 123 bytes; left out where it is not UTF-8, or without a code.
-    public static func bytes(_ code: CloseCode?, reason: [UInt8]) -> [UInt8] {
+    public static func encode(_ code: CloseCode?, reason: [UInt8]) -> [UInt8] {
         guard let code, code != .noStatusReceived else { return [] }
         let number = code.isAllowedOnWire ? code.rawValue : CloseCode.normalClosure.rawValue
         return [UInt8(number >> 8), UInt8(truncatingIfNeeded: number)] + Self.cut(reason)
@@ -64,7 +64,7 @@ public enum ClosePayload {
     }
 
     /// Reads a peer's Close frame.
-    static func read(_ payload: [UInt8]) throws(PeerViolation) -> (code: CloseCode?, reason: [UInt8]) {
+    static func decode(_ payload: [UInt8]) throws(PeerViolation) -> (code: CloseCode?, reason: [UInt8]) {
         guard !payload.isEmpty else { return (nil, []) }
         guard payload.count >= 2 else { throw PeerViolation(.invalidCloseFrame) }
         let code = CloseCode(rawValue: UInt16(payload[0]) << 8 | UInt16(payload[1]))

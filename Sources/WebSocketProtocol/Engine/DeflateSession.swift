@@ -7,7 +7,7 @@ final class DeflateSession {
     /// What a sync flush ends with and the sender left out (§7.2.1).
     private static let tail: [UInt8] = [0x00, 0x00, 0xFF, 0xFF]
 
-    let share: DeflateContext
+    let context: DeflateContext
     private let policy: DeflatePolicy
     private let keepsInflater: Bool
     private let keepsDeflater: Bool
@@ -19,13 +19,13 @@ final class DeflateSession {
     private var deflater: Deflater?
 
     init(_ parameters: PermessageDeflateParameters, policy: DeflatePolicy, role: Role, share: DeflateContext) {
-        self.share = share
+        self.context = share
         self.policy = policy
         let isServer = role == .server
         self.keepsInflater = !(isServer ? parameters.clientNoContextTakeover : parameters.serverNoContextTakeover)
         self.keepsDeflater =
             !(isServer ? parameters.serverNoContextTakeover : parameters.clientNoContextTakeover)
-            && policy.keepsOwnContext
+            && policy.ownContextTakeover
         self.inflaterBits = isServer ? parameters.clientWindowBits : parameters.serverWindowBits
         let granted = isServer ? parameters.serverWindowBits : parameters.clientWindowBits
         self.deflaterBits = min(granted, policy.ownWindowBits)
@@ -34,7 +34,7 @@ final class DeflateSession {
     // MARK: Inflating
 
     /// Inflates into the share's output from offset `written` on, and advances `used` and `written`.
-    func inflate(_ input: RawSpan, used: inout Int, written: inout Int) -> InflateEnd {
+    func inflate(_ input: RawSpan, used: inout Int, written: inout Int) -> InflateStatus {
         while true {
             let before = used
             let progress = self.step(input, &used, &written)
@@ -58,7 +58,7 @@ final class DeflateSession {
     /// senders forget an empty block that §7.2.1 wants, but nothing is missing.
     /// - Parameter tailGiven: bytes of the tail given before; 0 again when the message is complete.
     /// - Returns: `.needsInput` when the message is complete; a tail that completes nothing shows data cut short.
-    func finishMessage(tailGiven: inout Int, written: inout Int) -> InflateEnd {
+    func finishMessage(tailGiven: inout Int, written: inout Int) -> InflateStatus {
         if !self.isAtStart || tailGiven > 0 {
             let stop = Self.tail.withRawSpan { self.inflate($0, used: &tailGiven, written: &written) }
             guard stop == .needsInput else { return stop }
@@ -69,17 +69,18 @@ final class DeflateSession {
         self.isAtStart = true
         if !self.keepsInflater, let inflater = self.inflater {
             self.inflater = nil
-            self.share.pool.giveBack(inflater)
+            self.context.pool.recycle(inflater)
         }
         return .needsInput
     }
 
     /// - Returns: `nil` for corrupt data, or where there is no memory for an inflater.
     private func step(_ input: RawSpan, _ used: inout Int, _ written: inout Int) -> InflateProgress? {
-        guard let inflater = self.inflater ?? self.share.pool.takeInflater(format: .raw, windowBits: self.inflaterBits)
+        guard
+            let inflater = self.inflater ?? self.context.pool.takeInflater(format: .raw, windowBits: self.inflaterBits)
         else { return nil }
         self.inflater = inflater
-        return self.share.output.withMutableRawSpan { output in
+        return self.context.output.withMutableRawSpan { output in
             do throws(InflateFailure) {
                 return try inflater.inflate(input, consumed: &used, into: &output, written: &written)
             } catch {
@@ -91,7 +92,7 @@ final class DeflateSession {
     // MARK: Deflating
 
     /// Whether a message that begins with so many bytes is worth compressing.
-    func isWorthIt(count: Int, isWhole: Bool) -> Bool {
+    func shouldCompress(count: Int, isWhole: Bool) -> Bool {
         !isWhole || count >= self.policy.minimumSize
     }
 
@@ -100,24 +101,24 @@ final class DeflateSession {
     func deflate(_ payload: RawSpan, endsMessage: Bool) -> Bool {
         let settings = DeflaterSettings(
             format: .raw, windowBits: self.deflaterBits, level: self.policy.level, memoryLevel: self.policy.memoryLevel)
-        guard let deflater = self.deflater ?? self.share.pool.takeDeflater(settings) else { return false }
+        guard let deflater = self.deflater ?? self.context.pool.takeDeflater(settings) else { return false }
         self.deflater = deflater
-        self.share.compressed.removeAll(keepingCapacity: true)
-        deflater.deflate(payload, flush: endsMessage ? .sync : .none, appendingTo: &self.share.compressed)
+        self.context.compressed.removeAll(keepingCapacity: true)
+        deflater.deflate(payload, flush: endsMessage ? .sync : .none, appendingTo: &self.context.compressed)
         guard endsMessage else { return true }
-        if self.share.compressed.count >= 4 { self.share.compressed.removeLast(4) }
+        if self.context.compressed.count >= 4 { self.context.compressed.removeLast(4) }
         // An empty block, for an empty message (§7.2.3.6).
-        if self.share.compressed.isEmpty { self.share.compressed.append(0) }
+        if self.context.compressed.isEmpty { self.context.compressed.append(0) }
         if !self.keepsDeflater {
             self.deflater = nil
-            self.share.pool.giveBack(deflater)
+            self.context.pool.recycle(deflater)
         }
         return true
     }
 
     deinit {
-        if let inflater = self.inflater { self.share.pool.giveBack(inflater) }
-        if let deflater = self.deflater { self.share.pool.giveBack(deflater) }
+        if let inflater = self.inflater { self.context.pool.recycle(inflater) }
+        if let deflater = self.deflater { self.context.pool.recycle(deflater) }
     }
 }
 

@@ -6,7 +6,7 @@ import ByteKernels
 ///
 /// - Source: RFC 6455 §5 to §8, RFC 7692.
 public struct WebSocketEngine: ~Copyable {
-    enum Course: Equatable {
+    enum State: Equatable {
         case open
         /// A rule was broken behind bytes that were still good: those went out first.
         case failing(PeerViolation.Rule)
@@ -18,19 +18,19 @@ public struct WebSocketEngine: ~Copyable {
     /// Longest message in bytes after inflation; `Int.max` for no limit.
     private(set) var messageLimit: Int
     /// Payload of the current data frame still to come.
-    var frameLeft = 0
+    var frameRemaining = 0
     /// Payload of the message so far.
     var messageLength = 0
     /// Made when permessage-deflate was agreed.
     var deflate: DeflateSession?
     private var maskingKey: UInt32 = 0
     /// Payload of the current frame that was unmasked and not used yet, as the inflater had no room.
-    var unmaskedAhead: UInt32 = 0
+    var unmaskedCount: UInt32 = 0
     /// Where in the key the payload goes on that is still masked, 0 to 3.
-    var phase: UInt8 = 0
+    var maskingPhase: UInt8 = 0
     /// Ours; the peer has the other.
     public let role: Role
-    private(set) var course = Course.open
+    private(set) var state = State.open
     var inFrame = false
     var frameIsFinal = false
     /// The kind of the unfinished message; `nil` between messages.
@@ -39,9 +39,9 @@ public struct WebSocketEngine: ~Copyable {
     private var validator = UTF8Validator()
     private var messageIsCompressed = false
     /// Of the four bytes that end a compressed message for the inflater (RFC 7692 §7.2.2), those given already.
-    var tailGiven: UInt8 = 0
+    var tailConsumed: UInt8 = 0
     /// Whether the byte at the position was used already, and stays only so that we are asked again.
-    var holdsByteBack = false
+    var retainsLastByte = false
     /// Whether the message that is being sent is compressed.
     var sendsCompressed = false
 
@@ -53,20 +53,20 @@ public struct WebSocketEngine: ~Copyable {
     }
 
     /// Changes the limit for what comes from now on, the rest of a message that has begun included.
-    package mutating func limitMessages(to maximumMessageSize: Int?) {
+    package mutating func setMaximumMessageSize(_ maximumMessageSize: Int?) {
         self.messageLimit = max(maximumMessageSize ?? .max, 0)
     }
 
     /// Compresses and inflates from now on as agreed in the opening handshake.
     package mutating func startDeflate(
-        _ parameters: PermessageDeflateParameters, policy: DeflatePolicy, share: DeflateContext
+        _ parameters: PermessageDeflateParameters, policy: DeflatePolicy, context: DeflateContext
     ) {
-        self.deflate = DeflateSession(parameters, policy: policy, role: self.role, share: share)
+        self.deflate = DeflateSession(parameters, policy: policy, role: self.role, share: context)
     }
 
     /// Whether what was received so far ends with a whole message.
     package var isBetweenMessages: Bool {
-        self.course == .open && !self.inFrame && self.messageKind == nil
+        self.state == .open && !self.inFrame && self.messageKind == nil
     }
 
     /// Decodes the next event from `buffer` at `position` on.
@@ -74,26 +74,27 @@ public struct WebSocketEngine: ~Copyable {
     /// The events do not depend on how the bytes were cut, but for the cuts of data within a frame: good bytes in front
     /// of a bad one are passed on before the violation. Where `position` reaches the end of `buffer`, nothing is held
     /// that could be had without further bytes.
-    /// - Parameter position: moved past what was used. Bytes from there on must come again, as they are then, in front of
+    /// - Parameter position: moved past what was used. Bytes from there on must come again, as they are then, in front
+    ///   of
     ///   what follows.
     /// - Returns: `nil` when more bytes are needed, or after a violation or a Close.
     public mutating func nextEvent(_ buffer: inout MutableRawSpan, at position: inout Int) -> WebSocketEvent? {
-        guard self.course == .open else { return self.lastEvent() }
+        guard self.state == .open else { return self.lastEvent() }
         let start = position
         do throws(PeerViolation) {
             let event = try self.decode(&buffer, at: &position)
             // The violation is still to be asked for, so the bytes must come again.
-            if self.course != .open, case .data = event { position = start }
+            if self.state != .open, case .data = event { position = start }
             return event
         } catch {
-            self.course = .over
+            self.state = .over
             return .violation(error)
         }
     }
 
     private mutating func lastEvent() -> WebSocketEvent? {
-        guard case .failing(let rule) = self.course else { return nil }
-        self.course = .over
+        guard case .failing(let rule) = self.state else { return nil }
+        self.state = .over
         return .violation(PeerViolation(rule))
     }
 
@@ -126,8 +127,8 @@ public struct WebSocketEngine: ~Copyable {
         case .ping: return .ping(payload)
         case .pong: return .pong(payload)
         case .close:
-            let (code, reason) = try ClosePayload.read(payload)
-            self.course = .over
+            let (code, reason) = try ClosePayload.decode(payload)
+            self.state = .over
             return .close(code, reason: reason)
         case .continuation, .text, .binary: return nil
         }
@@ -154,23 +155,24 @@ public struct WebSocketEngine: ~Copyable {
         }
         self.inFrame = true
         self.frameIsFinal = header.isFinal
-        self.frameLeft = header.payloadLength
+        self.frameRemaining = header.payloadLength
         self.maskingKey = header.maskingKey ?? 0
-        self.phase = 0
+        self.maskingPhase = 0
     }
 
     private mutating func plainData(
         _ buffer: inout MutableRawSpan, at position: inout Int
     ) throws(PeerViolation) -> WebSocketEvent? {
-        let count = min(self.frameLeft, buffer.byteCount - position)
-        guard count > 0 || self.frameLeft == 0 else { return nil }
+        let count = min(self.frameRemaining, buffer.byteCount - position)
+        guard count > 0 || self.frameRemaining == 0 else { return nil }
         let range = position..<(position + count)
         self.mask(&buffer, range)
         position += count
-        self.frameLeft -= count
+        self.frameRemaining -= count
         self.messageLength += count
         return .data(
-            try self.chunk(.received(range), buffer.bytes.extracting(range), endsFrame: self.frameLeft == 0, fault: nil)
+            try self.chunk(
+                .received(range), buffer.bytes.extracting(range), endsFrame: self.frameRemaining == 0, fault: nil)
         )
     }
 
@@ -178,7 +180,8 @@ public struct WebSocketEngine: ~Copyable {
     mutating func mask(_ buffer: inout MutableRawSpan, _ range: Range<Int>) {
         guard self.role == .server, !range.isEmpty else { return }
         var payload = buffer._mutatingExtracting(range)
-        self.phase = UInt8(truncatingIfNeeded: applyMask(&payload, key: self.maskingKey, phase: Int(self.phase)))
+        self.maskingPhase = UInt8(
+            truncatingIfNeeded: applyMask(&payload, key: self.maskingKey, phase: Int(self.maskingPhase)))
     }
 
     /// - Parameter fault: what is wrong behind `bytes`.
@@ -211,7 +214,7 @@ public struct WebSocketEngine: ~Copyable {
         _ chunk: DataChunk, to count: Int, _ rule: PeerViolation.Rule
     ) throws(PeerViolation) -> DataChunk {
         guard count > 0 else { throw PeerViolation(rule) }
-        self.course = .failing(rule)
+        self.state = .failing(rule)
         var good = chunk
         good.endsFrame = false
         good.endsMessage = false
@@ -230,7 +233,7 @@ extension WebSocketEngine {
     /// - Parameter position: moved past the message.
     /// - Returns: `nil`, with nothing changed, where anything else stands at `position`.
     package mutating func nextWholeMessage(_ buffer: inout MutableRawSpan, at position: inout Int) -> WholeMessage? {
-        guard !self.inFrame, self.messageKind == nil, self.deflate == nil, self.course == .open else { return nil }
+        guard !self.inFrame, self.messageKind == nil, self.deflate == nil, self.state == .open else { return nil }
         let sender: Role = self.role == .server ? .client : .server
         guard let frame = PlainFrame(buffer.bytes, at: position, from: sender, limit: self.messageLimit) else {
             return nil
@@ -248,49 +251,49 @@ extension WebSocketEngine {
 }
 
 extension WebSocketEngine {
-    /// Inflates what is here of the current frame into the scratch. What there is no room for comes again, unmasked: each
-    /// byte is looked at once, however often what inflates to much is offered.
+    /// Inflates what is here of the current frame into the scratch. What there is no room for comes again, unmasked:
+    /// each byte is looked at once, however often what inflates to much is offered.
     /// - Returns: `nil` when the input gave nothing (yet).
     mutating func inflateNext(
         _ buffer: inout MutableRawSpan, at position: inout Int
     ) throws(PeerViolation) -> WebSocketEvent? {
         guard let deflate = self.deflate else { throw PeerViolation(.reservedBits) }
-        let start = position + (self.holdsByteBack ? 1 : 0)
-        let count = min(self.frameLeft, buffer.byteCount - start, Self.mostInflatedAtOnce)
-        guard count > 0 || count == 0 && (self.frameLeft == 0 || self.holdsByteBack) else { return nil }
+        let start = position + (self.retainsLastByte ? 1 : 0)
+        let count = min(self.frameRemaining, buffer.byteCount - start, Self.mostInflatedAtOnce)
+        guard count > 0 || count == 0 && (self.frameRemaining == 0 || self.retainsLastByte) else { return nil }
         let range = start..<(start + count)
-        self.mask(&buffer, (start + min(Int(self.unmaskedAhead), count))..<range.upperBound)
+        self.mask(&buffer, (start + min(Int(self.unmaskedCount), count))..<range.upperBound)
         var used = 0
         var written = 0
         var stop = deflate.inflate(buffer.bytes.extracting(range), used: &used, written: &written)
-        self.unmaskedAhead = UInt32(truncatingIfNeeded: count - used)
-        self.frameLeft -= used
-        if stop == .needsInput, self.frameLeft == 0, self.frameIsFinal {
-            var given = Int(self.tailGiven)
+        self.unmaskedCount = UInt32(truncatingIfNeeded: count - used)
+        self.frameRemaining -= used
+        if stop == .needsInput, self.frameRemaining == 0, self.frameIsFinal {
+            var given = Int(self.tailConsumed)
             stop = deflate.finishMessage(tailGiven: &given, written: &written)
-            self.tailGiven = UInt8(truncatingIfNeeded: given)
+            self.tailConsumed = UInt8(truncatingIfNeeded: given)
         }
         self.move(&position, to: start + used, of: buffer.byteCount, stop)
-        return try self.inflated(written, deflate.share, stop)
+        return try self.inflated(written, deflate.context, stop)
     }
 
     /// Bytes of input, so that they can be counted in four bytes; a buffer never holds so many.
     private static let mostInflatedAtOnce = 1 << 30
 
     /// Where more is to come out, but nothing is left over to be offered again, one byte stays behind for it.
-    private mutating func move(_ position: inout Int, to end: Int, of count: Int, _ stop: InflateEnd) {
-        self.holdsByteBack = stop == .outputFull && end == count && end > position
-        position = self.holdsByteBack ? end - 1 : end
+    private mutating func move(_ position: inout Int, to end: Int, of count: Int, _ stop: InflateStatus) {
+        self.retainsLastByte = stop == .outputFull && end == count && end > position
+        position = self.retainsLastByte ? end - 1 : end
     }
 
     private mutating func inflated(
-        _ written: Int, _ share: DeflateContext, _ stop: InflateEnd
+        _ written: Int, _ share: DeflateContext, _ stop: InflateStatus
     ) throws(PeerViolation) -> WebSocketEvent? {
         let room = self.messageLimit - self.messageLength
         let count = min(written, room)
         let fault: PeerViolation.Rule? =
             written > room ? .messageTooLong : stop == .corrupt ? .invalidCompressedData : nil
-        let endsFrame = stop == .needsInput && self.frameLeft == 0 && fault == nil
+        let endsFrame = stop == .needsInput && self.frameRemaining == 0 && fault == nil
         self.messageLength += count
         guard count > 0 || endsFrame || fault != nil else { return nil }
         let result = share.output.withRawSpan { bytes -> Result<DataChunk, PeerViolation> in
@@ -330,7 +333,7 @@ extension WebSocketEngine {
     package mutating func compress(startsMessage: Bool, endsMessage: Bool, _ payload: RawSpan) -> DeflateContext? {
         guard let deflate = self.deflate else { return nil }
         if startsMessage {
-            self.sendsCompressed = deflate.isWorthIt(count: payload.byteCount, isWhole: endsMessage)
+            self.sendsCompressed = deflate.shouldCompress(count: payload.byteCount, isWhole: endsMessage)
         }
         guard self.sendsCompressed else { return nil }
         guard deflate.deflate(payload, endsMessage: endsMessage) else {
@@ -338,7 +341,7 @@ extension WebSocketEngine {
             self.sendsCompressed = false
             return nil
         }
-        return deflate.share
+        return deflate.context
     }
 }
 
@@ -354,8 +357,8 @@ public enum WebSocketEvent: Equatable, Sendable {
     case violation(PeerViolation)
 }
 
-/// A data message that came in one frame and stands whole in the buffer that was lent, unmasked in place; if text, it is
-/// UTF-8.
+/// A data message that came in one frame and stands whole in the buffer that was lent, unmasked in place; if text, it
+/// is UTF-8.
 package struct WholeMessage: Equatable, Sendable {
     package let kind: MessageKind
     package let payload: Range<Int>
@@ -410,7 +413,7 @@ public struct DataChunk: Equatable, Sendable {
 }
 
 /// Why inflating stopped.
-enum InflateEnd: Equatable {
+enum InflateStatus: Equatable {
     /// Everything that the input gives was written.
     case needsInput
     /// There may be more to come, even without further input.
@@ -438,14 +441,14 @@ public struct PendingPings: Sendable {
     public init() {}
 
     /// - Returns: whether there was room: a peer that answers none is not asked without end.
-    public mutating func sent(_ number: UInt64, payload: [UInt8]) -> Bool {
+    public mutating func pingSent(_ number: UInt64, payload: [UInt8]) -> Bool {
         guard self.waiting.count < Self.limit else { return false }
         self.waiting.append(Entry(number: number, payload: payload))
         return true
     }
 
     /// - Returns: the pings that this Pong answers, the earliest first.
-    public mutating func received(_ payload: [UInt8]) -> [UInt64] {
+    public mutating func pongReceived(_ payload: [UInt8]) -> [UInt64] {
         guard let index = self.waiting.firstIndex(where: { $0.payload == payload }) else { return [] }
         let answered = self.waiting[...index].map(\.number)
         self.waiting.removeFirst(index + 1)

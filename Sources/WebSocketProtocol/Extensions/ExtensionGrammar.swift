@@ -4,8 +4,8 @@ public enum ExtensionGrammar {
     ///
     /// - Returns: the extensions in order of preference; empty elements of the list are skipped (RFC 9110 §5.6.1.2).
     /// - Throws: where the grammar is left, which includes a field that holds no extension at all.
-    public static func parse(_ values: [String]) throws(ExtensionSyntaxViolation) -> [NamedExtension] {
-        var extensions: [NamedExtension] = []
+    public static func parse(_ values: [String]) throws(ExtensionSyntaxViolation) -> [WebSocketExtension] {
+        var extensions: [WebSocketExtension] = []
         for value in values {
             var scanner = FieldValueScanner(value)
             guard let found = self.list(&scanner), !found.isEmpty else {
@@ -17,8 +17,8 @@ public enum ExtensionGrammar {
     }
 
     /// extension-list = 1#extension
-    private static func list(_ scanner: inout FieldValueScanner) -> [NamedExtension]? {
-        var extensions: [NamedExtension] = []
+    private static func list(_ scanner: inout FieldValueScanner) -> [WebSocketExtension]? {
+        var extensions: [WebSocketExtension] = []
         while true {
             scanner.skipWhitespace()
             if scanner.isAtEnd { return extensions }
@@ -30,7 +30,7 @@ public enum ExtensionGrammar {
     }
 
     /// extension = extension-token *( ";" extension-param )
-    private static func element(_ scanner: inout FieldValueScanner) -> NamedExtension? {
+    private static func element(_ scanner: inout FieldValueScanner) -> WebSocketExtension? {
         guard let name = scanner.token() else { return nil }
         var parameters: [ExtensionParameter] = []
         scanner.skipWhitespace()
@@ -40,7 +40,7 @@ public enum ExtensionGrammar {
             parameters.append(parameter)
             scanner.skipWhitespace()
         }
-        return NamedExtension(name, parameters)
+        return WebSocketExtension(name, parameters)
     }
 
     /// extension-param = token [ "=" (token | quoted-string) ]
@@ -69,7 +69,7 @@ public struct ExtensionParameter: Equatable, Sendable {
 }
 
 /// An extension with its parameters: one element of `Sec-WebSocket-Extensions` (RFC 6455 §9.1).
-public struct NamedExtension: Equatable, Sendable {
+public struct WebSocketExtension: Equatable, Sendable {
     /// The registered name, such as `permessage-deflate`.
     public let name: String
     /// In the order written, repetitions included.

@@ -23,8 +23,8 @@ public struct PermessageDeflateOffer: Equatable, Sendable {
     ///
     /// - Returns: `nil` where a server must decline: another extension, an unknown or repeated parameter, a value
     ///   where none belongs or the other way round, a window outside 8 to 15 (RFC 7692 §7.1).
-    public init?(_ named: NamedExtension) {
-        guard let read = DeflateParameterReading(named) else { return nil }
+    public init?(_ named: WebSocketExtension) {
+        guard let read = ParsedDeflateParameters(named) else { return nil }
         self.serverNoContextTakeover = read.serverNoContextTakeover
         self.clientNoContextTakeover = read.clientNoContextTakeover
         switch read.serverMaxWindowBits {
@@ -40,24 +40,24 @@ public struct PermessageDeflateOffer: Equatable, Sendable {
     }
 
     /// The offer as an element of the header field.
-    public var named: NamedExtension {
+    public var extensionElement: WebSocketExtension {
         var parameters: [ExtensionParameter] = []
         if self.serverNoContextTakeover {
-            parameters.append(ExtensionParameter(DeflateParameterReading.serverNoTakeover))
+            parameters.append(ExtensionParameter(ParsedDeflateParameters.serverNoTakeover))
         }
         if self.clientNoContextTakeover {
-            parameters.append(ExtensionParameter(DeflateParameterReading.clientNoTakeover))
+            parameters.append(ExtensionParameter(ParsedDeflateParameters.clientNoTakeover))
         }
         if let bits = self.serverMaxWindowBits {
-            parameters.append(ExtensionParameter(DeflateParameterReading.serverWindow, String(bits)))
+            parameters.append(ExtensionParameter(ParsedDeflateParameters.serverWindow, String(bits)))
         }
         switch self.clientWindow {
         case .notLimitable: break
-        case .limitable: parameters.append(ExtensionParameter(DeflateParameterReading.clientWindow))
+        case .limitable: parameters.append(ExtensionParameter(ParsedDeflateParameters.clientWindow))
         case .limited(let bits):
-            parameters.append(ExtensionParameter(DeflateParameterReading.clientWindow, String(bits)))
+            parameters.append(ExtensionParameter(ParsedDeflateParameters.clientWindow, String(bits)))
         }
-        return NamedExtension(DeflateParameterReading.extensionName, parameters)
+        return WebSocketExtension(ParsedDeflateParameters.extensionName, parameters)
     }
 }
 
@@ -94,8 +94,8 @@ public struct PermessageDeflateParameters: Equatable, Sendable {
     /// - Returns: `nil` where a client must fail the connection: another extension, an unknown or repeated parameter,
     ///   a value that is missing, superfluous or outside 8 to 15. Whether it answers an offer is a second question,
     ///   see `answers(_:)`.
-    public init?(_ named: NamedExtension) {
-        guard let read = DeflateParameterReading(named), read.serverMaxWindowBits != .withoutValue,
+    public init?(_ named: WebSocketExtension) {
+        guard let read = ParsedDeflateParameters(named), read.serverMaxWindowBits != .withoutValue,
             read.clientMaxWindowBits != .withoutValue
         else { return nil }
         self.init(
@@ -105,7 +105,7 @@ public struct PermessageDeflateParameters: Equatable, Sendable {
             clientMaxWindowBits: Self.bits(read.clientMaxWindowBits))
     }
 
-    private static func bits(_ window: DeflateParameterReading.Window) -> Int? {
+    private static func bits(_ window: ParsedDeflateParameters.Window) -> Int? {
         if case .bits(let bits) = window { bits } else { nil }
     }
 
@@ -115,7 +115,7 @@ public struct PermessageDeflateParameters: Equatable, Sendable {
     /// client's window must have been offered. The server may always limit itself and always ask for
     /// `client_no_context_takeover`.
     /// - Source: RFC 7692 §7.1.1 and §7.1.2.
-    public func answers(_ offer: PermessageDeflateOffer) -> Bool {
+    public func satisfies(_ offer: PermessageDeflateOffer) -> Bool {
         if offer.serverNoContextTakeover, !self.serverNoContextTakeover { return false }
         if let largest = offer.serverMaxWindowBits {
             guard let granted = self.serverMaxWindowBits, granted <= largest else { return false }
@@ -129,7 +129,7 @@ public struct PermessageDeflateParameters: Equatable, Sendable {
 
     /// These parameters with what the client has bound itself to by `offer`, which the response need not repeat
     /// (RFC 7692 §7.1.1.2 and §7.1.2.2).
-    public func bindingClient(to offer: PermessageDeflateOffer) -> PermessageDeflateParameters {
+    public func applyingClientLimits(of offer: PermessageDeflateOffer) -> PermessageDeflateParameters {
         var bound = self
         bound.clientNoContextTakeover = self.clientNoContextTakeover || offer.clientNoContextTakeover
         if case .limited(let largest) = offer.clientWindow {
@@ -139,27 +139,27 @@ public struct PermessageDeflateParameters: Equatable, Sendable {
     }
 
     /// The response as an element of the header field.
-    public var named: NamedExtension {
+    public var extensionElement: WebSocketExtension {
         var parameters: [ExtensionParameter] = []
         if self.serverNoContextTakeover {
-            parameters.append(ExtensionParameter(DeflateParameterReading.serverNoTakeover))
+            parameters.append(ExtensionParameter(ParsedDeflateParameters.serverNoTakeover))
         }
         if self.clientNoContextTakeover {
-            parameters.append(ExtensionParameter(DeflateParameterReading.clientNoTakeover))
+            parameters.append(ExtensionParameter(ParsedDeflateParameters.clientNoTakeover))
         }
         if let bits = self.serverMaxWindowBits {
-            parameters.append(ExtensionParameter(DeflateParameterReading.serverWindow, String(bits)))
+            parameters.append(ExtensionParameter(ParsedDeflateParameters.serverWindow, String(bits)))
         }
         if let bits = self.clientMaxWindowBits {
-            parameters.append(ExtensionParameter(DeflateParameterReading.clientWindow, String(bits)))
+            parameters.append(ExtensionParameter(ParsedDeflateParameters.clientWindow, String(bits)))
         }
-        return NamedExtension(DeflateParameterReading.extensionName, parameters)
+        return WebSocketExtension(ParsedDeflateParameters.extensionName, parameters)
     }
 }
 
 /// The parameters of permessage-deflate as they stand in an offer or a response, each at most once and well-formed by
 /// itself.
-struct DeflateParameterReading {
+struct ParsedDeflateParameters {
     static let extensionName = "permessage-deflate"
     static let serverNoTakeover = "server_no_context_takeover"
     static let clientNoTakeover = "client_no_context_takeover"
@@ -179,7 +179,7 @@ struct DeflateParameterReading {
 
     /// - Returns: `nil` for another extension, and for a parameter that is unknown, repeated or has an impossible
     ///   value.
-    init?(_ named: NamedExtension) {
+    init?(_ named: WebSocketExtension) {
         guard named.name == Self.extensionName else { return nil }
         for parameter in named.parameters {
             switch parameter.name {
@@ -223,16 +223,16 @@ public enum ClientWindowOffer: Equatable, Sendable {
 public struct DeflatePolicy: Equatable, Sendable {
     /// Whether our messages may refer to earlier ones: smaller, but up to 256 KiB stay with the connection. Default:
     /// yes.
-    public var keepsOwnContext: Bool
+    public var ownContextTakeover: Bool
     /// Whether the peer's messages may refer to earlier ones: smaller, but up to 40 KiB stay with the connection.
     /// Default: yes.
-    public var letsPeerKeepContext: Bool
+    public var peerContextTakeover: Bool
     /// Largest window for our messages, as a power of two, 8 to 15 (default). 8 costs as much as 9.
     public var ownWindowBits: Int
     /// Largest window that the peer may use, as a power of two, 8 to 15 (default).
     public var peerWindowBits: Int
     /// Whether to go without compression rather than with a peer that does not grant `peerWindowBits`. Default: no.
-    public var insistsOnPeerWindow: Bool
+    public var requiresPeerWindow: Bool
     /// 1 (fastest) to 9 (smallest), 6 by default; 0 stores without compressing.
     public var level: Int
     /// Memory for the search beside the window, 1 to 9 (default 8): 2 to the power of this plus 9, in bytes.
@@ -241,15 +241,15 @@ public struct DeflatePolicy: Equatable, Sendable {
     public var minimumSize: Int
 
     public init(
-        keepsOwnContext: Bool = true, letsPeerKeepContext: Bool = true, ownWindowBits: Int = 15,
+        ownContextTakeover: Bool = true, peerContextTakeover: Bool = true, ownWindowBits: Int = 15,
         peerWindowBits: Int = 15,
-        insistsOnPeerWindow: Bool = false, level: Int = 6, memoryLevel: Int = 8, minimumSize: Int = 64
+        requiresPeerWindow: Bool = false, level: Int = 6, memoryLevel: Int = 8, minimumSize: Int = 64
     ) {
-        self.keepsOwnContext = keepsOwnContext
-        self.letsPeerKeepContext = letsPeerKeepContext
+        self.ownContextTakeover = ownContextTakeover
+        self.peerContextTakeover = peerContextTakeover
         self.ownWindowBits = min(max(ownWindowBits, 8), 15)
         self.peerWindowBits = min(max(peerWindowBits, 8), 15)
-        self.insistsOnPeerWindow = insistsOnPeerWindow
+        self.requiresPeerWindow = requiresPeerWindow
         self.level = min(max(level, 0), 9)
         self.memoryLevel = min(max(memoryLevel, 1), 9)
         self.minimumSize = max(minimumSize, 0)
@@ -263,10 +263,10 @@ extension DeflatePolicy {
     /// limit theirs.
     public var offers: [PermessageDeflateOffer] {
         let wanted = PermessageDeflateOffer(
-            serverNoContextTakeover: !self.letsPeerKeepContext, clientNoContextTakeover: !self.keepsOwnContext,
+            serverNoContextTakeover: !self.peerContextTakeover, clientNoContextTakeover: !self.ownContextTakeover,
             serverMaxWindowBits: self.peerWindowBits < 15 ? self.peerWindowBits : nil,
             clientWindow: self.ownWindowBits < 15 ? .limited(self.ownWindowBits) : .limitable)
-        guard wanted.serverMaxWindowBits != nil, !self.insistsOnPeerWindow else { return [wanted] }
+        guard wanted.serverMaxWindowBits != nil, !self.requiresPeerWindow else { return [wanted] }
         var fallback = wanted
         fallback.serverMaxWindowBits = nil
         return [wanted, fallback]
@@ -279,7 +279,7 @@ extension DeflatePolicy {
     /// - Parameter offered: all extensions of the request; other extensions are passed over, and so are offers that
     ///   are not well-formed (RFC 7692 §7.1).
     /// - Returns: `nil` to go without compression.
-    public func choose(among offered: [NamedExtension]) -> PermessageDeflateParameters? {
+    public func choose(among offered: [WebSocketExtension]) -> PermessageDeflateParameters? {
         for named in offered {
             if let offer = PermessageDeflateOffer(named), let accepted = self.accept(offer) { return accepted }
         }
@@ -293,8 +293,8 @@ extension DeflatePolicy {
     /// - Returns: `nil` only for an offer that lets us not limit the client's window, when we insist on that.
     public func accept(_ offer: PermessageDeflateOffer) -> PermessageDeflateParameters? {
         var accepted = PermessageDeflateParameters(
-            serverNoContextTakeover: offer.serverNoContextTakeover || !self.keepsOwnContext,
-            clientNoContextTakeover: offer.clientNoContextTakeover || !self.letsPeerKeepContext)
+            serverNoContextTakeover: offer.serverNoContextTakeover || !self.ownContextTakeover,
+            clientNoContextTakeover: offer.clientNoContextTakeover || !self.peerContextTakeover)
         if let largest = offer.serverMaxWindowBits {
             accepted.serverMaxWindowBits = min(largest, self.ownWindowBits)
         } else if self.ownWindowBits < 15 {
@@ -302,7 +302,7 @@ extension DeflatePolicy {
         }
         switch offer.clientWindow {
         case .notLimitable:
-            if self.insistsOnPeerWindow, self.peerWindowBits < 15 { return nil }
+            if self.requiresPeerWindow, self.peerWindowBits < 15 { return nil }
         case .limitable:
             accepted.clientMaxWindowBits = self.peerWindowBits < 15 ? self.peerWindowBits : nil
         case .limited(let largest):

@@ -32,8 +32,8 @@ package struct FrameForwarder {
     }
 
     /// Whether what was taken so far ends with a whole message, and nothing was wrong.
-    var isAtRest: Bool {
-        self.scanner.isAtRest && self.violation == nil
+    var isBetweenMessages: Bool {
+        self.scanner.isBetweenMessages && self.violation == nil
     }
 
     /// Takes all data frames, and parts of them, at `position` in `buffer`, up to the next control frame and at most
@@ -125,7 +125,7 @@ extension FrameForwarder {
     /// - Parameter position: moved to the end of `buffer`.
     /// - Returns: `nil`, with nothing changed, where it is anything else.
     package mutating func nextWholeMessage(_ buffer: inout MutableRawSpan, at position: inout Int) -> FrameRun? {
-        guard self.isAtRest,
+        guard self.isBetweenMessages,
             let frame = PlainFrame(
                 buffer.bytes, at: position, from: self.scanner.sender, limit: self.scanner.messageLimit),
             frame.payload.upperBound == buffer.byteCount

@@ -175,7 +175,7 @@ extension Role {
 
     /// The head of a frame where it fits eight bytes: unmasked, so of a server, with at most 65535 bytes of payload. Else
     /// `nil`.
-    package func shortHead(_ opcode: Opcode, isFinal: Bool, isCompressed: Bool, payloadCount: Int) -> LeadingBytes? {
+    package func shortHeader(_ opcode: Opcode, isFinal: Bool, isCompressed: Bool, payloadCount: Int) -> LeadingBytes? {
         guard self == .server, payloadCount <= 0xFFFF else { return nil }
         let first = UInt64((isFinal ? 0x80 : 0) | (isCompressed ? 0x40 : 0) | opcode.rawValue)
         let length = UInt64(truncatingIfNeeded: payloadCount)

@@ -14,7 +14,7 @@ package struct FrameScanner: Sendable {
     let messageLimit: Int
 
     /// Payload of the current data frame still to come.
-    private var frameLeft = 0
+    private var frameRemaining = 0
     private var inFrame = false
     private var isOver = false
     private var inMessage = false
@@ -38,7 +38,7 @@ package struct FrameScanner: Sendable {
     package var isInsideMessage: Bool { self.inMessage }
 
     /// Whether all that was scanned so far ends with a whole message, and more may come.
-    var isAtRest: Bool { !self.inFrame && !self.inMessage && !self.isOver }
+    var isBetweenMessages: Bool { !self.inFrame && !self.inMessage && !self.isOver }
 
     /// Finds the next piece in `bytes` at `position` on.
     ///
@@ -78,7 +78,7 @@ package struct FrameScanner: Sendable {
         self.messageLength += header.payloadLength
         self.frame.opcode = header.opcode
         self.frame.isFinal = header.isFinal
-        self.frameLeft = header.payloadLength
+        self.frameRemaining = header.payloadLength
         self.inMessage = !header.isFinal
         self.inFrame = true
     }
@@ -90,12 +90,12 @@ package struct FrameScanner: Sendable {
 
     /// - Parameter start: where the frame's header stands; the position itself behind a frame's first piece.
     private mutating func piece(_ bytes: RawSpan, from start: Int, at position: inout Int) -> FramePiece {
-        let count = min(self.frameLeft, bytes.byteCount - position)
+        let count = min(self.frameRemaining, bytes.byteCount - position)
         var piece = self.frame
         piece.headerSize = position - start
         position += count
-        self.frameLeft -= count
-        self.inFrame = self.frameLeft > 0
+        self.frameRemaining -= count
+        self.inFrame = self.frameRemaining > 0
         piece.range = start..<position
         piece.endsFrame = !self.inFrame
         return piece
@@ -111,7 +111,7 @@ package struct FrameScanner: Sendable {
         case .ping: return .ping(payload, range)
         case .pong: return .pong(payload, range)
         case .close:
-            let (code, reason) = try ClosePayload.read(payload)
+            let (code, reason) = try ClosePayload.decode(payload)
             self.isOver = true
             return .close(code, reason: reason, range)
         case .continuation, .text, .binary: return nil

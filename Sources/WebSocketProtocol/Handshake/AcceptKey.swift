@@ -1,7 +1,7 @@
 /// The proof that a server understood the opening handshake (RFC 6455 §1.3).
 public enum AcceptKey {
     /// The value of `Sec-WebSocket-Accept` that answers a `Sec-WebSocket-Key`.
-    public static func answering(_ key: String) -> String {
+    public static func value(for key: String) -> String {
         var value: [UInt8] = []
         value.reserveCapacity(28)
         self.append(answering: key, to: &value)

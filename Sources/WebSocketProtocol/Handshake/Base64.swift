@@ -35,7 +35,7 @@ package enum Base64 {
     }
 
     /// - Returns: how many bytes `text` stands for; `nil` when it is not Base64 with all its padding.
-    package static func decodedCount(_ text: String) -> Int? {
+    package static func decodedByteCount(_ text: String) -> Int? {
         let bytes = text.utf8.span
         guard bytes.count % 4 == 0 else { return nil }
         var end = bytes.count

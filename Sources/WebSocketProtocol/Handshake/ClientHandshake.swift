@@ -68,7 +68,7 @@ extension ClientHandshake {
             HTTPField("Sec-WebSocket-Protocol", subprotocols.joined(separator: ", ")).append(to: &request)
         }
         if !self.offers.isEmpty {
-            let list = self.offers.map(\.named.rendered).joined(separator: ", ")
+            let list = self.offers.map(\.extensionElement.rendered).joined(separator: ", ")
             HTTPField("Sec-WebSocket-Extensions", list).append(to: &request)
         }
         for field in own where !field.name.matchesIgnoringCase("Host") { field.append(to: &request) }
@@ -110,7 +110,7 @@ extension ClientHandshake {
         guard response.fields.list("Upgrade", contains: "websocket") else { throw .missingUpgrade }
         guard response.fields.list("Connection", contains: "upgrade") else { throw .missingConnectionUpgrade }
         let accepts = response.fields.values("Sec-WebSocket-Accept")
-        guard accepts == [AcceptKey.answering(key)] else { throw .wrongAccept }
+        guard accepts == [AcceptKey.value(for: key)] else { throw .wrongAccept }
     }
 
     private func subprotocol(_ response: ResponseHead) throws(ResponseViolation) -> String? {
@@ -126,14 +126,14 @@ extension ClientHandshake {
         let values = response.fields.values("Sec-WebSocket-Extensions")
         guard let accepted = try? ExtensionGrammar.parse(values) else { throw .malformedExtensions }
         guard let first = accepted.first else { return nil }
-        for named in accepted where self.offers.isEmpty || named.name != DeflateParameterReading.extensionName {
+        for named in accepted where self.offers.isEmpty || named.name != ParsedDeflateParameters.extensionName {
             throw .extensionNotOffered(named.name)
         }
         guard accepted.count == 1 else { throw .repeatedExtension(first.name) }
         guard let parameters = PermessageDeflateParameters(first),
-            let offer = self.offers.first(where: { parameters.answers($0) })
+            let offer = self.offers.first(where: { parameters.satisfies($0) })
         else { throw .illegalExtensionParameters(first.rendered) }
-        return parameters.bindingClient(to: offer)
+        return parameters.applyingClientLimits(of: offer)
     }
 }
 

@@ -29,7 +29,7 @@ public struct HTTPFields: Equatable, Sendable {
     }
 
     /// The first field of that name, and whether it is the only one: all that a field wants which may come once.
-    package func only(_ name: String) -> FieldOccurrence {
+    package func single(_ name: String) -> FieldOccurrence {
         guard let index = self.next(name, from: 0) else { return FieldOccurrence(first: nil, isRepeated: false) }
         return FieldOccurrence(first: self.all[index].value, isRepeated: self.next(name, from: index + 1) != nil)
     }

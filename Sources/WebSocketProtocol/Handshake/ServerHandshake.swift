@@ -22,14 +22,14 @@ public enum ServerHandshake {
         try self.checkUpgrade(head)
         try self.checkHasNoBody(head)
         let key = try self.key(head)
-        guard !head.fields.only("Origin").isRepeated else { throw .malformed("There is more than one Origin field.") }
+        guard !head.fields.single("Origin").isRepeated else { throw .malformed("There is more than one Origin field.") }
         return OpeningRequest(
             head: head, resourceName: resource.name, host: resource.authority ?? host, key: key,
             subprotocols: try self.subprotocols(head), extensions: try self.extensions(head))
     }
 
     private static func host(_ head: RequestHead) throws(HandshakeRefusal) -> String {
-        let field = head.fields.only("Host")
+        let field = head.fields.single("Host")
         guard let host = field.first else { throw .malformed("The Host field is missing.") }
         guard field.occursOnce else { throw .malformed("There is more than one Host field.") }
         guard Authority.isWellFormed(host) else { throw .malformed("The Host field does not name a host.") }
@@ -48,7 +48,7 @@ public enum ServerHandshake {
         guard head.version >= .http11 else {
             throw .upgradeRequired("HTTP/1.0 cannot be upgraded; use HTTP/1.1, also in proxies in between.")
         }
-        let version = head.fields.only("Sec-WebSocket-Version")
+        let version = head.fields.single("Sec-WebSocket-Version")
         guard !version.isRepeated else {
             throw .malformed("There is more than one Sec-WebSocket-Version field.")
         }
@@ -66,14 +66,14 @@ public enum ServerHandshake {
     }
 
     private static func key(_ head: RequestHead) throws(HandshakeRefusal) -> String {
-        let field = head.fields.only("Sec-WebSocket-Key")
+        let field = head.fields.single("Sec-WebSocket-Key")
         guard let key = field.first else {
             throw .malformed("The Sec-WebSocket-Key field is missing.")
         }
         guard field.occursOnce else {
             throw .malformed("There is more than one Sec-WebSocket-Key field.")
         }
-        guard Base64.decodedCount(key) == 16 else {
+        guard Base64.decodedByteCount(key) == 16 else {
             throw .malformed("Sec-WebSocket-Key must be 16 bytes in Base64, 24 characters in all.")
         }
         return key
@@ -88,7 +88,7 @@ public enum ServerHandshake {
         return offered
     }
 
-    private static func extensions(_ head: RequestHead) throws(HandshakeRefusal) -> [NamedExtension] {
+    private static func extensions(_ head: RequestHead) throws(HandshakeRefusal) -> [WebSocketExtension] {
         do {
             return try ExtensionGrammar.parse(head.fields.values("Sec-WebSocket-Extensions"))
         } catch {
@@ -110,11 +110,11 @@ public struct OpeningRequest: Equatable, Sendable {
     /// In the client's order of preference.
     public let subprotocols: [String]
     /// All extensions offered, in the client's order of preference.
-    public let extensions: [NamedExtension]
+    public let extensions: [WebSocketExtension]
 
     init(
         head: RequestHead, resourceName: String, host: String, key: String, subprotocols: [String],
-        extensions: [NamedExtension]
+        extensions: [WebSocketExtension]
     ) {
         self.head = head
         self.resourceName = resourceName
@@ -170,7 +170,9 @@ extension OpeningRequest {
         AcceptKey.append(answering: self.key, to: &response)
         response.append(contentsOf: "\r\n".utf8)
         if let chosen { HTTPField("Sec-WebSocket-Protocol", chosen).append(to: &response) }
-        if let deflate { HTTPField("Sec-WebSocket-Extensions", deflate.named.rendered).append(to: &response) }
+        if let deflate {
+            HTTPField("Sec-WebSocket-Extensions", deflate.extensionElement.rendered).append(to: &response)
+        }
         for field in fields where field.isWellFormed && !ReservedFields.inResponse(field.name) {
             field.append(to: &response)
         }

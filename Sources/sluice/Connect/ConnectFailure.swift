@@ -135,7 +135,7 @@ extension ConnectFailure {
         case .notTLS: return "maybe there is no TLS: try \(url.scheme == .wss ? "ws" : "tcp")://"
         // RFC 8446 §6.2: handshake_failure is also the answer of TLS 1.2 to a missing certificate.
         case .peerAlert where failure.concernsCertificates || failure.alert?.code == 40: return identity
-        case .peerAlert, .handshake, .record, .closedDuringHandshake, .excessiveInput, .unreadableMaterial,
+        case .peerAlert, .handshake, .record, .closedDuringHandshake, .excessiveInput, .unreadableCredentials,
             .wrongPassword, .keyMismatch, .configuration, .outputClosed, .engine:
             return "look at the server with: openssl s_client -connect HOST:PORT"
         }

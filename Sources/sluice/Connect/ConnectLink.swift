@@ -103,7 +103,7 @@ final class StreamLink: ConnectLink {
     }
 
     func ping(_ payload: String) async throws(TaskFailure) -> Duration {
-        throw .usage("there are no Pings on a stream")
+        throw .usageError("there are no Pings on a stream")
     }
 
     func end(code: UInt16, reason: String) {

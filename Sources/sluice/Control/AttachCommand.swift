@@ -212,7 +212,7 @@ final class AttachedLink: ConnectLink {
             let answer = try await self.place.session.send(request, for: PingAnswer.self)
             return .milliseconds(answer.rttMs)
         } catch {
-            throw .usage(error.text)
+            throw .usageError(error.text)
         }
     }
 

@@ -52,7 +52,7 @@ struct Service {
         case .stop:
             phase.isStopping = true
             self.watchdog.tell("STOPPING=1\nSTATUS=draining")
-            self.log.note(self.gateway.drainNote)
+            self.log.log(self.gateway.drainDescription)
             self.control?.phase = .draining
             if phase.isReloading {
                 self.add(.reloadTooSlow, after: Self.reloadPatience)
@@ -110,13 +110,13 @@ struct Service {
     /// A file with a problem changes nothing: the service goes on with what it has.
     private func reload() async {
         guard case .file(let path, _) = self.source else {
-            return self.log.note("nothing to reload: no file")
+            return self.log.log("nothing to reload: no file")
         }
         self.watchdog.tell(ServiceSupervisor.reloading)
         switch await self.configuration.reload() {
-        case .success: self.log.note("reloaded \(path)")
+        case .success: self.log.log("reloaded \(path)")
         case .failure(let refusal):
-            self.log.note("not reloaded, still running with the former configuration: \(refusal)", level: .error)
+            self.log.log("not reloaded, still running with the former configuration: \(refusal)", level: .error)
         }
     }
 }
@@ -209,14 +209,14 @@ struct GatewayStart {
         let server = try ControlServer(
             settings, gateway: gateway, configuration: configuration, log: log, version: Version.text)
         if !settings.isLocal, settings.tls == nil {
-            log.note("control plane without TLS: whoever is on the way can read its tokens", level: .warning)
+            log.log("control plane without TLS: whoever is on the way can read its tokens", level: .warning)
         }
         do throws(GatewayPlanError) {
             return (server, try await server.start())
         } catch {
             await server.stop()
             guard !settings.isExplicit else { throw error }
-            log.note("without a control plane: \(error.description); give control.address another one", level: .warning)
+            log.log("without a control plane: \(error.description); give control.address another one", level: .warning)
             return (nil, nil)
         }
     }
@@ -339,7 +339,7 @@ struct Watchdog: Sendable {
 
     init(log: TunnelLog) {
         self.notifier = ServiceNotifier(complain: { error in
-            log.note("the service manager does not take notifications: \(error)", level: .warning)
+            log.log("the service manager does not take notifications: \(error)", level: .warning)
         })
     }
 
@@ -365,7 +365,7 @@ struct Watchdog: Sendable {
             for loop in loops {
                 await withCheckedContinuation { answer in loop.execute { answer.resume() } }
             }
-            self.notifier.feedWatchdog()
+            self.notifier.notifyWatchdog()
             try? await Task.sleep(for: max(limit / 2, Self.shortestPause))
         }
     }

@@ -49,9 +49,9 @@ func run(_ located: LocatedConfiguration, source: ConfigurationSource) async thr
 
 private func note(_ limits: (before: Int, now: Int), for configuration: GatewayConfiguration, log: TunnelLog) {
     let before = limits.before == limits.now ? "" : ", raised from \(limits.before)"
-    log.note("descriptors: at most \(limits.now)\(before)", level: .info)
+    log.log("descriptors: at most \(limits.now)\(before)", level: .info)
     if let shortage = configuration.descriptorShortage(DescriptorReserve.process.budget) {
-        log.note(shortage, level: .warning)
+        log.log(shortage, level: .warning)
     }
 }
 

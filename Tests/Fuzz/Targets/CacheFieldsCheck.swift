@@ -18,7 +18,7 @@ enum CacheFieldsCheck {
     }
 
     private static func check(_ status: Int, _ request: HTTPFields, _ response: HTTPFields) throws(FuzzFault) {
-        let verdict = Storability.judge(method: .get, requestFields: request, status: status, fields: response)
+        let verdict = Storability.evaluate(method: .get, requestFields: request, status: status, fields: response)
         let later = self.now.advanced(by: 100)
         let entry = CacheEntry(
             status: status, fields: response, requestFields: request, requestTime: self.now, responseTime: later)
@@ -27,15 +27,19 @@ enum CacheFieldsCheck {
         try FuzzFault.expect(ages == ages.sorted(), "it becomes younger: \(ages)")
         let fresh = [0, 1, 100, 1_000_000].map { entry.isFresh(at: later.advanced(by: $0)) }
         try FuzzFault.expect(fresh == fresh.sorted { $0 && !$1 }, "it becomes fresh again: \(fresh)")
-        for policy: CachePolicy in [.protocolDecides, .storedElseLoad, .storedOnly, .revalidate] {
+        for policy: CachePolicy in [
+            .useProtocolCachePolicy, .returnCacheDataElseLoad, .returnCacheDataDontLoad, .reloadRevalidatingCacheData,
+        ] {
             let decision = CacheDecision.decide(policy, method: .get, fields: request, entry: entry, now: later)
-            if case .useStored = decision, policy == .protocolDecides, verdict == .storable {
+            if case .useStored = decision, policy == .useProtocolCachePolicy, verdict == .storable {
                 try FuzzFault.expect(!CacheControl(request).noCache, "used though the request forbade it")
             }
-            if policy == .revalidate { try FuzzFault.expect(decision != .useStored, "used without asking") }
+            if policy == .reloadRevalidatingCacheData {
+                try FuzzFault.expect(decision != .useStored, "used without asking")
+            }
         }
         _ = entry.freshened(by: response, requestTime: later, responseTime: later.advanced(by: 1))
-        _ = entry.mayAnswerFailure(at: later)
-        _ = CacheInvalidation.references(method: .post, status: 200, fields: response)
+        _ = entry.mayServeStaleOnError(at: later)
+        _ = CacheInvalidation.invalidatedReferences(method: .post, status: 200, fields: response)
     }
 }

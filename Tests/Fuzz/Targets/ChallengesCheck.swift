@@ -27,6 +27,6 @@ enum ChallengesCheck {
             try FuzzFault.expect(!breaks, "an answer of several lines")
             session.received(authenticationLines: lines)
         }
-        _ = session.challenged(again: digest)
+        _ = session.rechallenged(by: digest)
     }
 }

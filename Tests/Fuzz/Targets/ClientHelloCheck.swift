@@ -17,7 +17,7 @@ enum ClientHelloCheck {
 
     private static func finding(
         _ bytes: [UInt8], _ split: InputSplit, limit: Int
-    ) throws(FuzzFault) -> ClientHelloSniffer.Finding {
+    ) throws(FuzzFault) -> ClientHelloSniffer.Detection {
         var sniffer = ClientHelloSniffer(limit: limit)
         let findings = bytes.withRawSpan { span in
             split.ends.map { sniffer.examine(span.extracting(0..<$0)) }

@@ -9,7 +9,7 @@ enum CookiesCheck {
     static func run(_ bytes: [UInt8]) throws(FuzzFault) {
         var jar = CookieJar(limits: self.limits)
         let text = String(decoding: bytes, as: UTF8.self)
-        _ = SetCookieField.joined(text)
+        _ = SetCookieField.parseJoined(text)
         for (index, line) in text.split(separator: "\n").prefix(64).enumerated() {
             guard let field = SetCookieField(String(line)) else { continue }
             let isSecure = index.isMultiple(of: 3)

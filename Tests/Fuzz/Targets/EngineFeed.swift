@@ -15,7 +15,7 @@ final class EngineFeed {
     init(_ setting: FrameSetting) {
         self.engine = WebSocketEngine(role: setting.receiver, maximumMessageSize: setting.limit)
         if let deflate = setting.deflate {
-            self.engine.startDeflate(deflate, policy: DeflatePolicy(), share: self.share)
+            self.engine.startDeflate(deflate, policy: DeflatePolicy(), context: self.share)
         }
     }
 

@@ -5,14 +5,14 @@ enum ExtensionsCheck {
     private static let policies = [
         DeflatePolicy(),
         DeflatePolicy(
-            keepsOwnContext: false, letsPeerKeepContext: false, ownWindowBits: 9, peerWindowBits: 10,
-            insistsOnPeerWindow: true),
+            ownContextTakeover: false, peerContextTakeover: false, ownWindowBits: 9, peerWindowBits: 10,
+            requiresPeerWindow: true),
     ]
 
     static func run(_ bytes: [UInt8]) throws(FuzzFault) {
         let text = String(decoding: bytes, as: UTF8.self)
         let values = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
-        let read: [NamedExtension]
+        let read: [WebSocketExtension]
         do throws(ExtensionSyntaxViolation) {
             read = try ExtensionGrammar.parse(values)
         } catch {
@@ -25,8 +25,8 @@ enum ExtensionsCheck {
         for policy in self.policies { try self.expectAnAnswer(to: read, by: policy) }
     }
 
-    private static func expect(_ values: [String], toRead expected: [NamedExtension]) throws(FuzzFault) {
-        let again: [NamedExtension]
+    private static func expect(_ values: [String], toRead expected: [WebSocketExtension]) throws(FuzzFault) {
+        let again: [WebSocketExtension]
         do throws(ExtensionSyntaxViolation) {
             again = try ExtensionGrammar.parse(values)
         } catch {
@@ -36,10 +36,11 @@ enum ExtensionsCheck {
     }
 
     /// What we accept answers one of the offers, and the client reads it as we meant it.
-    private static func expectAnAnswer(to read: [NamedExtension], by policy: DeflatePolicy) throws(FuzzFault) {
+    private static func expectAnAnswer(to read: [WebSocketExtension], by policy: DeflatePolicy) throws(FuzzFault) {
         guard let accepted = policy.choose(among: read) else { return }
         let offers = read.compactMap(PermessageDeflateOffer.init)
-        try FuzzFault.expect(offers.contains(where: accepted.answers), "\(accepted) answers none of \(offers)")
-        try FuzzFault.expect(PermessageDeflateParameters(accepted.named) == accepted, "\(accepted) reads otherwise")
+        try FuzzFault.expect(offers.contains(where: accepted.satisfies), "\(accepted) answers none of \(offers)")
+        try FuzzFault.expect(
+            PermessageDeflateParameters(accepted.extensionElement) == accepted, "\(accepted) reads otherwise")
     }
 }

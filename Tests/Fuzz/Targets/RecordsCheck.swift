@@ -27,7 +27,7 @@ enum RecordsCheck {
         guard let reading = RecordWire.key(suite, .opening), let writing = RecordWire.key(suite, .sealing) else {
             throw FuzzFault("no key")
         }
-        let records = EstablishedRecords(reading: reading, writing: writing)
+        let records = CompactRecordLayer(reading: reading, writing: writing)
         var seen = Seen()
         for piece in split.pieces(of: wire) where seen.end == nil {
             try self.feed(piece, records, room, &seen)
@@ -38,7 +38,7 @@ enum RecordsCheck {
     }
 
     private static func feed(
-        _ piece: [UInt8], _ records: EstablishedRecords, _ room: Int, _ seen: inout Seen
+        _ piece: [UInt8], _ records: CompactRecordLayer, _ room: Int, _ seen: inout Seen
     ) throws(FuzzFault) {
         var plaintext = [UInt8](repeating: 0, count: room)
         var position = 0

@@ -34,7 +34,7 @@ final class ResponseFeed: ExchangeConsumer, @unchecked Sendable {
         let channel = EmbeddedChannel(loop: loop)
         channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 80), promise: nil)
         let pool = ConnectionPool(settings: PoolSettings(), on: loop)
-        var order = ExchangeRequest(Origin(.http, host: "fuzz.test"))
+        var order = ExchangeRequest(ServerEndpoint(.http, host: "fuzz.test"))
         order.idleTimeout = nil
         let exchange = pool.exchange(order, consumer: self)
         exchange.pull(.max)

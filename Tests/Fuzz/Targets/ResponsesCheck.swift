@@ -8,7 +8,7 @@ enum ResponsesCheck {
     private static let nonce = Array("the sample nonce".utf8)
     private static let handshake = ClientHandshake(
         authority: "server.example.com", target: "/chat", subprotocols: ["chat", "superchat"],
-        offers: DeflatePolicy(peerWindowBits: 10, insistsOnPeerWindow: true).offers)
+        offers: DeflatePolicy(peerWindowBits: 10, requiresPeerWindow: true).offers)
 
     static func run(_ bytes: [UInt8]) throws(FuzzFault) {
         let found = try InputSplit.expectSame(bytes, "responses") { split throws(FuzzFault) in
@@ -36,7 +36,7 @@ enum ResponsesCheck {
             let isOurs = acceptance.subprotocol.map(self.handshake.subprotocols.contains) ?? true
             try FuzzFault.expect(isOurs, "took a subprotocol that was not offered")
             guard let agreed = acceptance.deflate else { return }
-            try FuzzFault.expect(self.handshake.offers.contains(where: agreed.answers), "took \(agreed)")
+            try FuzzFault.expect(self.handshake.offers.contains(where: agreed.satisfies), "took \(agreed)")
         }
     }
 }

@@ -15,13 +15,13 @@ struct HandshakeLineTests {
         #expect(line.arrived(3, limit: 2, at: self.instant(0)) == false)
         #expect(line.arrived(4, limit: 2, at: self.instant(0)) == false)
         #expect(line.takeNext(limit: 2, at: self.instant(0)) == nil)
-        line.left(2)
+        line.removed(2)
         #expect(line.takeNext(limit: 2, at: self.instant(1)) == 3)
         #expect(line.takeNext(limit: 2, at: self.instant(1)) == nil)
-        line.left(1)
-        line.left(3)
+        line.removed(1)
+        line.removed(3)
         #expect(line.takeNext(limit: 2, at: self.instant(1)) == 4)
-        line.left(4)
+        line.removed(4)
         #expect(line.isEmpty)
     }
 
@@ -29,7 +29,7 @@ struct HandshakeLineTests {
         var line = HandshakeQueueSettings()
         _ = line.arrived(1, limit: 1, at: self.instant(0))
         _ = line.arrived(2, limit: 1, at: self.instant(0))
-        line.left(1)
+        line.removed(1)
         #expect(line.arrived(3, limit: 1, at: self.instant(0)) == false)
         #expect(line.takeNext(limit: 1, at: self.instant(0)) == 2)
     }
@@ -37,9 +37,9 @@ struct HandshakeLineTests {
     @Test func whoGaveUpWaitingIsPassedOver() {
         var line = HandshakeQueueSettings()
         for identifier: UInt64 in 1...4 { _ = line.arrived(identifier, limit: 1, at: self.instant(0)) }
-        line.left(3)
-        line.left(2)
-        line.left(1)
+        line.removed(3)
+        line.removed(2)
+        line.removed(1)
         #expect(line.takeNext(limit: 1, at: self.instant(0)) == 4)
     }
 
@@ -52,7 +52,7 @@ struct HandshakeLineTests {
         #expect(line.nextDeadline == self.instant(2))
         #expect(line.overdue(at: self.instant(1)) == nil)
         #expect(line.overdue(at: self.instant(2)) == 1)
-        line.left(1)
+        line.removed(1)
         #expect(line.takeNext(limit: 1, at: self.instant(2)) == 2)
         #expect(line.nextDeadline == nil)
     }

@@ -38,7 +38,7 @@ struct ChatRoomTests {
     private func expectFlood(
         _ peer: RawWebSocketPeer, _ count: Int = Self.floodCount, sourceLocation: SourceLocation = #_sourceLocation
     ) {
-        let bytes = peer.early + peer.peer.received
+        let bytes = peer.leftover + peer.peer.received
         #expect(bytes.count == Self.floodBytes(count), sourceLocation: sourceLocation)
         guard bytes.count >= Self.floodBytes(count) else { return }
         let wrong = (0..<count).first { number in
@@ -51,7 +51,7 @@ struct ChatRoomTests {
     }
 
     private func hears(_ peer: RawWebSocketPeer, _ bytes: Int) -> Bool {
-        peer.peer.received.count + peer.early.count >= bytes
+        peer.peer.received.count + peer.leftover.count >= bytes
     }
 
     @Test func reachEveryoneElseOnAllLoopsInOrder() throws {

@@ -13,7 +13,7 @@ struct AddedLatencyTests {
 
     @Test func whatLeavesAtOnceIsCountedAtOnce() {
         let latency = AddedLatency()
-        latency.left(Self.at(0), at: Self.at(7))
+        latency.forwarded(Self.at(0), at: Self.at(7))
         #expect(latency.distribution.count == 1)
         #expect(latency.distribution.sum == 7)
     }
@@ -21,7 +21,7 @@ struct AddedLatencyTests {
     @Test func whatWaitsIsCountedWhenItsLastByteHasLeft() {
         let latency = AddedLatency()
         let (end, other) = (End(), End())
-        latency.waits(end, Self.at(0), until: 1000, at: Self.at(1))
+        latency.startWaiting(end, Self.at(0), until: 1000, at: Self.at(1))
         #expect(latency.progressed(end, sent: 999, at: Self.at(10)))
         // What another connection sent says nothing of this one.
         #expect(!latency.progressed(other, sent: .max, at: Self.at(10)))
@@ -34,10 +34,10 @@ struct AddedLatencyTests {
         let latency = AddedLatency()
         let end = End()
         for number in 0..<AddedLatency.pendingLimit {
-            latency.waits(end, Self.at(Int64(number)), until: 1000, at: Self.at(Int64(number)))
+            latency.startWaiting(end, Self.at(Int64(number)), until: 1000, at: Self.at(Int64(number)))
         }
         #expect(latency.distribution.count == 0)
-        latency.waits(end, Self.at(100), until: 1000, at: Self.at(100))
+        latency.startWaiting(end, Self.at(100), until: 1000, at: Self.at(100))
         #expect(latency.distribution.count == 1)
         #expect(latency.distribution.sum == 100)
     }
@@ -45,7 +45,7 @@ struct AddedLatencyTests {
     @Test func whatNeverLeftIsForgottenWithItsTunnel() {
         let latency = AddedLatency()
         let end = End()
-        latency.waits(end, Self.at(0), until: 1, at: Self.at(0))
+        latency.startWaiting(end, Self.at(0), until: 1, at: Self.at(0))
         latency.forget(end)
         #expect(!latency.progressed(end, sent: .max, at: Self.at(1)))
         #expect(latency.distribution.count == 0)

@@ -9,7 +9,7 @@ struct GatewayFiguresTests {
         for route in routes {
             var sums = TrafficMetrics()
             sums.connections = 1
-            figures.sums[route] = sums
+            figures.traffic[route] = sums
             for stage in [TaskStage.open, .closing] {
                 let group = GatewayMetrics.Group(route: route, kind: .stream, isAccepted: true, stage: stage)
                 figures.live[group] = 2
@@ -21,17 +21,17 @@ struct GatewayFiguresTests {
     @Test func asManyRoutesAsAreToldApartStayAsTheyAre() {
         let routes = (1...GatewayMetrics.routeLimit).map { "r\($0)" }
         let bounded = self.figures(routes: routes).bounded(preferring: [])
-        #expect(Set(bounded.sums.keys) == Set(routes))
+        #expect(Set(bounded.traffic.keys) == Set(routes))
     }
 
     @Test func whatIsBeyondCountsTogetherAndIsNotLost() {
         let routes = (1...1000).map { "r\($0)" }
         let bounded = self.figures(routes: routes).bounded(preferring: ["r1000", "r999", "gone"])
-        #expect(bounded.sums.count == GatewayMetrics.routeLimit + 1)
-        #expect(bounded.sums["r1000"]?.connections == 1)
-        #expect(bounded.sums["r999"]?.connections == 1)
-        #expect(bounded.sums["other"]?.connections == UInt64(1000 - GatewayMetrics.routeLimit))
-        #expect(bounded.sums.values.reduce(0) { $0 + $1.connections } == 1000)
+        #expect(bounded.traffic.count == GatewayMetrics.routeLimit + 1)
+        #expect(bounded.traffic["r1000"]?.connections == 1)
+        #expect(bounded.traffic["r999"]?.connections == 1)
+        #expect(bounded.traffic["other"]?.connections == UInt64(1000 - GatewayMetrics.routeLimit))
+        #expect(bounded.traffic.values.reduce(0) { $0 + $1.connections } == 1000)
         #expect(bounded.live.values.reduce(0, +) == 4000)
         #expect(Set(bounded.live.keys.map(\.route)).count == GatewayMetrics.routeLimit + 1)
     }

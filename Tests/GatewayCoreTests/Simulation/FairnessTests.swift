@@ -65,7 +65,7 @@ struct FairnessTests {
     /// A message of 1 MiB of zeros.
     private static let bomb: [UInt8] = {
         var engine = WebSocketEngine(role: .client, maximumMessageSize: nil)
-        engine.startDeflate(PermessageDeflateParameters(), policy: DeflatePolicy(level: 9), share: DeflateContext())
+        engine.startDeflate(PermessageDeflateParameters(), policy: DeflatePolicy(level: 9), context: DeflateContext())
         let zeros = [UInt8](repeating: 0, count: 1 << 20)
         let share = zeros.withRawSpan { engine.compress(startsMessage: true, endsMessage: true, $0) }
         return share?.withCompressed { Self.masked(0xC2, [UInt8]($0)) } ?? []
@@ -135,7 +135,7 @@ struct FairnessTests {
         if ["/frames", "/inflated", ""].contains(attack.target) {
             #expect(scene.run { web.accepted.first?.received.suffix(4) == Array("\r\n\r\n".utf8)[...] })
             let upstream = try #require(web.accepted.first)
-            upstream.send(RawWebSocketPeer.answer(to: upstream.takeReceived(), accept: AcceptKey.answering))
+            upstream.send(RawWebSocketPeer.response(to: upstream.takeReceived(), accept: AcceptKey.value))
         }
         if !attack.isStream { #expect(scene.run { client.received.suffix(4) == Array("\r\n\r\n".utf8)[...] }) }
         scene.settle()

@@ -39,7 +39,7 @@ struct FrameRelayTests {
         let client = try scene.webSocketClient(1004, path)
         #expect(scene.run { listener.accepted.first?.received.suffix(4) == Array("\r\n\r\n".utf8)[...] })
         let upstream = RawWebSocketPeer(try #require(listener.accepted.first), isClient: false)
-        upstream.peer.send(RawWebSocketPeer.answer(to: upstream.peer.takeReceived(), accept: AcceptKey.answering))
+        upstream.peer.send(RawWebSocketPeer.response(to: upstream.peer.takeReceived(), accept: AcceptKey.value))
         #expect(scene.head(client)?.hasPrefix("HTTP/1.1 101 ") == true)
         scene.settle()
         return Ends(scene: scene, client: client, upstream: upstream)
@@ -136,7 +136,7 @@ struct FrameRelayTests {
             from.peer.send(Array(bytes[start..<start + 4_000]))
             ends.scene.network.run(for: .seconds(4))
         }
-        #expect(to.frames.isEmpty && to.peer.failure == nil && to.peer.received.count == 36_000 - to.early.count)
+        #expect(to.frames.isEmpty && to.peer.failure == nil && to.peer.received.count == 36_000 - to.leftover.count)
         #expect(from.frames.map(\.opcode) == [9, 9, 9])
         from.peer.send(Array(bytes[36_000...]))
         ends.scene.settle()
@@ -372,7 +372,7 @@ struct FrameRelayTests {
         self.drain(ends)
         if clientCloses { ends.client.send(8, [0x03, 0xE8]) }
         #expect(ends.scene.run(atMost: .seconds(11)) { ends.client.peer.failure == .reset })
-        #expect(ends.client.peer.received.count == first.count - ends.client.early.count)
+        #expect(ends.client.peer.received.count == first.count - ends.client.leftover.count)
         #expect(ends.scene.run(atMost: .seconds(11)) { ends.scene.gateway.liveCount == 0 })
     }
 

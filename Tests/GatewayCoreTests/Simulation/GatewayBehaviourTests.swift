@@ -40,7 +40,7 @@ struct GatewayBehaviourTests {
         let client = try scene.client(port)
         #expect(scene.run { listener.accepted.first?.received.suffix(4) == Array("\r\n\r\n".utf8)[...] })
         let upstream = RawWebSocketPeer(try #require(listener.accepted.first), isClient: false)
-        upstream.peer.send(RawWebSocketPeer.answer(to: upstream.peer.takeReceived(), accept: AcceptKey.answering))
+        upstream.peer.send(RawWebSocketPeer.response(to: upstream.peer.takeReceived(), accept: AcceptKey.value))
         scene.settle()
         return (client, upstream)
     }
@@ -125,7 +125,7 @@ struct GatewayBehaviourTests {
             })
         for peer in listener.accepted {
             let upstream = RawWebSocketPeer(peer, isClient: false)
-            let answer = RawWebSocketPeer.answer(to: peer.takeReceived(), accept: AcceptKey.answering)
+            let answer = RawWebSocketPeer.response(to: peer.takeReceived(), accept: AcceptKey.value)
             peer.send(answer + upstream.encoded(2, Array("early".utf8)) + upstream.encoded(2, Array("bird".utf8)))
         }
         #expect(scene.run { raw.received == Array("earlybird".utf8) })
@@ -237,7 +237,7 @@ struct GatewayBehaviourTests {
         let client = try scene.webSocketClient(1004, "/web")
         #expect(scene.run { listener.accepted.first?.received.suffix(4) == Array("\r\n\r\n".utf8)[...] })
         let upstream = RawWebSocketPeer(listener.accepted[0], isClient: false)
-        upstream.peer.send(RawWebSocketPeer.answer(to: upstream.peer.takeReceived(), accept: AcceptKey.answering))
+        upstream.peer.send(RawWebSocketPeer.response(to: upstream.peer.takeReceived(), accept: AcceptKey.value))
         #expect(scene.head(client) != nil)
         client.send(1, "question")
         client.send(8, [0x03, 0xE8])
@@ -257,7 +257,7 @@ struct GatewayBehaviourTests {
         let client = try scene.webSocketClient(1004, "/pinged")
         #expect(scene.run { listener.accepted.first?.received.suffix(4) == Array("\r\n\r\n".utf8)[...] })
         let upstream = RawWebSocketPeer(listener.accepted[0], isClient: false)
-        upstream.peer.send(RawWebSocketPeer.answer(to: upstream.peer.takeReceived(), accept: AcceptKey.answering))
+        upstream.peer.send(RawWebSocketPeer.response(to: upstream.peer.takeReceived(), accept: AcceptKey.value))
         #expect(scene.head(client) != nil)
         client.send(8, [0x03, 0xE8])
         #expect(scene.run { upstream.close != nil })
@@ -362,7 +362,7 @@ struct GatewayBehaviourTests {
         scene.gateway.drain(DrainSettings()) {}
         #expect(scene.run { client.close != nil })
         _ = scene.network.run(for: .seconds(3))
-        let held = scene.gateway.parts[0].mostQueuedBytes(onRoute: "to-stream")
+        let held = scene.gateway.parts[0].largestQueue(onRoute: "to-stream")
         #expect(held > 0 && held < 2 * 64 * 1024 + 4096)
         scene.finish()
     }
@@ -394,7 +394,7 @@ struct GatewayBehaviourTests {
             let clients = [try scene.webSocketClient(1004, "/stream"), try scene.webSocketClient(1004, "/web")]
             scene.settle()
             for peer in web.accepted.suffix(2) {
-                peer.send(RawWebSocketPeer.answer(to: peer.takeReceived(), accept: AcceptKey.answering))
+                peer.send(RawWebSocketPeer.response(to: peer.takeReceived(), accept: AcceptKey.value))
             }
             scene.settle()
             #expect(scene.gateway.liveCount == 4)

@@ -13,7 +13,7 @@ extension GatewayLoad {
     func judgeQueues() {
         for (route, high) in LoadConfiguration.watermarks {
             for part in self.gateway.parts {
-                let held = part.mostQueuedBytes(onRoute: route)
+                let held = part.largestQueue(onRoute: route)
                 guard held > 2 * (high + max(high, 4096)) + Self.slack else { continue }
                 self.complaints.append("a connection on \(route) holds \(held) bytes")
             }

@@ -59,7 +59,7 @@ final class GatewayScene {
         _ = self.run { peer.peer.received.count >= 4 && Self.headEnd(peer.peer.received) != nil }
         guard let end = Self.headEnd(peer.peer.received) else { return nil }
         let all = peer.peer.takeReceived()
-        peer.early = Array(all[end...])
+        peer.leftover = Array(all[end...])
         return String(decoding: all[..<end], as: UTF8.self)
     }
 

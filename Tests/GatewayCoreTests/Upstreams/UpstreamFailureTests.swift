@@ -17,19 +17,19 @@ struct UpstreamFailureTests {
 
     @Test(arguments: [401, 403, 404, 429, 503] as [UInt16])
     func passesOnWhatIsForTheClient(_ status: UInt16) {
-        #expect(UpstreamFailure.status(status).passesAnswerOn)
+        #expect(UpstreamFailure.status(status).forwardsResponse)
         #expect(UpstreamFailure.status(status).countsAgainstEndpoint == (status == 503))
     }
 
     @Test func keepsTheRestToItself() {
         for failure in [UpstreamFailure.status(500), .status(200), .unreachable, .connectTimeout, .tls, .certificate] {
-            #expect(!failure.passesAnswerOn)
+            #expect(!failure.forwardsResponse)
             #expect(failure.countsAgainstEndpoint)
         }
     }
 
     @Test func whatWeLackOurselvesDoesNotSpeakAgainstTheEndpoint() {
-        #expect(!UpstreamFailure.ownResources.countsAgainstEndpoint && UpstreamFailure.ownResources.mayPass)
+        #expect(!UpstreamFailure.ownResources.countsAgainstEndpoint && UpstreamFailure.ownResources.isRetryable)
         #expect(UpstreamFailure.ownResources.party == .gateway && UpstreamFailure.unreachable.party == .upstream)
     }
 }

@@ -9,7 +9,7 @@ struct CacheDecisionTests {
     private func decide(
         _ stored: HTTPFields?, request: HTTPFields = [:], method: HTTPRequest.Method = .get, after seconds: Int64
     ) -> CacheDecision {
-        self.decide(.protocolDecides, stored, request: request, method: method, after: seconds)
+        self.decide(.useProtocolCachePolicy, stored, request: request, method: method, after: seconds)
     }
 
     private func decide(
@@ -89,27 +89,27 @@ struct CacheDecisionTests {
         ] as [HTTPFields])
     func leavesConditionsOfTheProgramToTheServer(_ request: HTTPFields) {
         #expect(self.decide(Self.tagged, request: request, after: 0) == .load([:]))
-        #expect(self.decide(.storedElseLoad, Self.tagged, request: request, after: 0) == .load([:]))
+        #expect(self.decide(.returnCacheDataElseLoad, Self.tagged, request: request, after: 0) == .load([:]))
     }
 
     @Test func usesNothingThatVaries() {
         let stored: HTTPFields = [.cacheControl: "max-age=60", .vary: "accept"]
         #expect(self.decide(stored, request: [.accept: "a"], after: 0) == .useStored)
         #expect(self.decide(stored, request: [.accept: "b"], after: 0) == .load([:]))
-        #expect(self.decide(.storedOnly, stored, request: [.accept: "b"], after: 0) == .unavailable)
+        #expect(self.decide(.returnCacheDataDontLoad, stored, request: [.accept: "b"], after: 0) == .unavailable)
     }
 
     @Test func obeysEachPolicy() {
-        #expect(self.decide(.reload, Self.tagged, after: 0) == .load([:]))
+        #expect(self.decide(.reloadIgnoringLocalCacheData, Self.tagged, after: 0) == .load([:]))
         #expect(
-            self.decide(.reloadEverywhere, Self.tagged, after: 0)
+            self.decide(.reloadIgnoringLocalAndRemoteCacheData, Self.tagged, after: 0)
                 == .load([.cacheControl: "no-cache", .init("Pragma")!: "no-cache"]))
-        #expect(self.decide(.storedElseLoad, Self.tagged, after: 1_000_000) == .useStored)
-        #expect(self.decide(.storedElseLoad, nil, after: 0) == .load([:]))
-        #expect(self.decide(.storedOnly, Self.tagged, after: 1_000_000) == .useStored)
-        #expect(self.decide(.storedOnly, nil, after: 0) == .unavailable)
-        #expect(self.decide(.revalidate, Self.tagged, after: 0) == Self.asking)
-        #expect(self.decide(.revalidate, [.cacheControl: "max-age=60"], after: 0) == .load([:]))
-        #expect(self.decide(.revalidate, nil, after: 0) == .load([:]))
+        #expect(self.decide(.returnCacheDataElseLoad, Self.tagged, after: 1_000_000) == .useStored)
+        #expect(self.decide(.returnCacheDataElseLoad, nil, after: 0) == .load([:]))
+        #expect(self.decide(.returnCacheDataDontLoad, Self.tagged, after: 1_000_000) == .useStored)
+        #expect(self.decide(.returnCacheDataDontLoad, nil, after: 0) == .unavailable)
+        #expect(self.decide(.reloadRevalidatingCacheData, Self.tagged, after: 0) == Self.asking)
+        #expect(self.decide(.reloadRevalidatingCacheData, [.cacheControl: "max-age=60"], after: 0) == .load([:]))
+        #expect(self.decide(.reloadRevalidatingCacheData, nil, after: 0) == .load([:]))
     }
 }

@@ -63,11 +63,11 @@ struct CacheEntryTests {
 
     @Test func answersAFailureOnlyWhereItMay() {
         let entry = Self.entry([.cacheControl: "max-age=60, stale-if-error=100"])
-        #expect(entry.mayAnswerFailure(at: Self.sent.advanced(by: 160)))
-        #expect(!entry.mayAnswerFailure(at: Self.sent.advanced(by: 161)))
-        #expect(!Self.entry([.cacheControl: "max-age=60"]).mayAnswerFailure(at: Self.sent))
+        #expect(entry.mayServeStaleOnError(at: Self.sent.advanced(by: 160)))
+        #expect(!entry.mayServeStaleOnError(at: Self.sent.advanced(by: 161)))
+        #expect(!Self.entry([.cacheControl: "max-age=60"]).mayServeStaleOnError(at: Self.sent))
         let strict = Self.entry([.cacheControl: "max-age=60, stale-if-error=100, must-revalidate"])
-        #expect(!strict.mayAnswerFailure(at: Self.sent))
+        #expect(!strict.mayServeStaleOnError(at: Self.sent))
     }
 
     @Test func keepsNoFieldOfTheConnection() {

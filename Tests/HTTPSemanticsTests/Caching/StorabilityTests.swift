@@ -7,7 +7,7 @@ struct StorabilityTests {
     private func judge(
         _ fields: HTTPFields, status: Int = 200, method: HTTPRequest.Method = .get, request: HTTPFields = [:]
     ) -> Storability {
-        Storability.judge(method: method, requestFields: request, status: status, fields: fields)
+        Storability.evaluate(method: method, requestFields: request, status: status, fields: fields)
     }
 
     @Test func answersToGetOnly() {

@@ -82,16 +82,16 @@ struct ValidationTests {
 
     @Test func forgetsAfterAnUnsafeMethodThatSucceeded() {
         for method in [HTTPRequest.Method.post, .put, .delete, .patch] {
-            #expect(CacheInvalidation.forgetsTarget(method: method, status: 200))
-            #expect(CacheInvalidation.forgetsTarget(method: method, status: 303))
-            #expect(!CacheInvalidation.forgetsTarget(method: method, status: 404))
-            #expect(!CacheInvalidation.forgetsTarget(method: method, status: 500))
+            #expect(CacheInvalidation.invalidatesTarget(method: method, status: 200))
+            #expect(CacheInvalidation.invalidatesTarget(method: method, status: 303))
+            #expect(!CacheInvalidation.invalidatesTarget(method: method, status: 404))
+            #expect(!CacheInvalidation.invalidatesTarget(method: method, status: 500))
         }
         for method in [HTTPRequest.Method.get, .head, .options, .trace] {
-            #expect(!CacheInvalidation.forgetsTarget(method: method, status: 200))
+            #expect(!CacheInvalidation.invalidatesTarget(method: method, status: 200))
         }
         let fields: HTTPFields = [.location: "/a", .contentLocation: "/b"]
-        #expect(CacheInvalidation.references(method: .post, status: 201, fields: fields) == ["/a", "/b"])
-        #expect(CacheInvalidation.references(method: .get, status: 200, fields: fields) == [])
+        #expect(CacheInvalidation.invalidatedReferences(method: .post, status: 201, fields: fields) == ["/a", "/b"])
+        #expect(CacheInvalidation.invalidatedReferences(method: .get, status: 200, fields: fields) == [])
     }
 }

@@ -5,11 +5,11 @@ import Testing
 @Suite("Vary, RFC 9111 §4.1")
 struct VaryTests {
     private func matches(_ vary: String, _ first: HTTPFields, _ second: HTTPFields) -> Bool {
-        VarySelection(response: [.vary: vary], request: first).matches(second)
+        VaryKey(response: [.vary: vary], request: first).matches(second)
     }
 
     @Test func anyRequestWithoutIt() {
-        #expect(VarySelection(response: [:], request: [.accept: "a"]).matches([.accept: "b"]))
+        #expect(VaryKey(response: [:], request: [.accept: "a"]).matches([.accept: "b"]))
     }
 
     @Test func onlyRequestsThatSayTheSame() {
@@ -33,8 +33,8 @@ struct VaryTests {
     }
 
     @Test func comesBackFromWhatWasWritten() {
-        let selection = VarySelection(response: [.vary: "accept, cookie"], request: [.accept: "a"])
+        let selection = VaryKey(response: [.vary: "accept, cookie"], request: [.accept: "a"])
         #expect(selection.values == ["accept": "a", "cookie": nil])
-        #expect(VarySelection(values: selection.values) == selection)
+        #expect(VaryKey(values: selection.values) == selection)
     }
 }

@@ -115,14 +115,14 @@ struct DigestTests {
         var session = try self.session("Digest realm=a, nonce=n, qop=auth")
         _ = session.fieldValue(for: DigestRequest(method: "GET", target: "/"), clientNonce: "c")
         let stale = try #require(self.challenge("Digest realm=a, nonce=m, qop=auth, stale=TRUE"))
-        #expect(session.challenged(again: stale) == .answerAgain)
+        #expect(session.rechallenged(by: stale) == .retry)
         let value = session.fieldValue(for: DigestRequest(method: "GET", target: "/"), clientNonce: "c")
         #expect(self.parameter("nonce", of: value) == "m")
         #expect(self.parameter("nc", of: value) == "00000001")
         let wrong = try #require(self.challenge("Digest realm=a, nonce=o, qop=auth"))
-        #expect(session.challenged(again: wrong) == .wrongCredential)
+        #expect(session.rechallenged(by: wrong) == .wrongCredentials)
         let other = try #require(self.challenge("Digest realm=b, nonce=o, qop=auth, stale=true"))
-        #expect(session.challenged(again: other) == .wrongCredential)
+        #expect(session.rechallenged(by: other) == .wrongCredentials)
     }
 
     @Test func keepsTheSecretOfASession() throws {

@@ -35,7 +35,7 @@ struct CookieMatchingTests {
         ("*", "/"),
     ])
     func theStandardPathIsTheFolder(_ path: String, _ standard: String) {
-        #expect(CookiePath.standard(for: path) == standard)
+        #expect(CookiePath.defaultPath(for: path) == standard)
     }
 
     @Test(arguments: [

@@ -4,7 +4,7 @@ import Testing
 @Suite("Several cookies in one text")
 struct JoinedCookiesTests {
     private func pairs(_ text: String) -> [String] {
-        SetCookieField.joined(text).map { "\($0.name)=\($0.value)" }
+        SetCookieField.parseJoined(text).map { "\($0.name)=\($0.value)" }
     }
 
     @Test(arguments: [
@@ -20,20 +20,20 @@ struct JoinedCookiesTests {
     }
 
     @Test func keepTheirOwnAttributes() {
-        let cookies = SetCookieField.joined("a=b; secure, c=d; expires=Wed, 01 Jan 2020 12:30:00 GMT; httponly")
+        let cookies = SetCookieField.parseJoined("a=b; secure, c=d; expires=Wed, 01 Jan 2020 12:30:00 GMT; httponly")
         #expect(cookies.map { $0.attribute("secure") != nil } == [true, false])
         #expect(cookies.last?.attribute("Expires")?.value == "Wed, 01 Jan 2020 12:30:00 GMT")
         #expect(cookies.last?.attribute("HttpOnly") != nil)
     }
 
     @Test func keepASentenceWhole() {
-        let cookie = SetCookieField.joined("n=v; Comment=real value, tok@en=second; CommentURL=https://a/b").first
+        let cookie = SetCookieField.parseJoined("n=v; Comment=real value, tok@en=second; CommentURL=https://a/b").first
         #expect(cookie?.attribute("comment")?.value == "real value, tok@en=second")
         #expect(cookie?.attribute("commenturl")?.value == "https://a/b")
     }
 
     @Test func endAtTheLimit() {
         let text = (0..<1000).map { "a\($0)=b" }.joined(separator: ",")
-        #expect(SetCookieField.joined(text).count == SetCookieField.joinedLimit)
+        #expect(SetCookieField.parseJoined(text).count == SetCookieField.joinedLimit)
     }
 }

@@ -37,20 +37,20 @@ struct FilenameTests {
 
     @Test func areCutInTheMiddle() {
         let long = String(repeating: "\u{E4}", count: 200) + ".tar"
-        let cut = SuggestedFilename.fit(long)
+        let cut = SuggestedFilename.sanitized(long)
         #expect(cut?.utf8.count == 254)
         #expect(cut?.hasSuffix("\u{E4}.tar") == true)
         let endless = String(repeating: "a", count: 300) + "." + String(repeating: "b", count: 300)
-        #expect(SuggestedFilename.fit(endless) == String(repeating: "a", count: 255))
+        #expect(SuggestedFilename.sanitized(endless) == String(repeating: "a", count: 255))
     }
 
     /// One character may be longer than a name: a letter under hundreds of accents.
     @Test func areNeverCutToNothing() {
         let accents = "e" + String(repeating: "\u{301}", count: 300)
-        #expect(SuggestedFilename.fit(accents)?.utf8.count == 255)
-        let cut = SuggestedFilename.fit(accents + ".tar")
+        #expect(SuggestedFilename.sanitized(accents)?.utf8.count == 255)
+        let cut = SuggestedFilename.sanitized(accents + ".tar")
         #expect(cut?.hasSuffix(".tar") == true && cut?.utf8.count == 255)
-        #expect(SuggestedFilename.fit("a" + accents)?.hasPrefix("a") == true)
+        #expect(SuggestedFilename.sanitized("a" + accents)?.hasPrefix("a") == true)
     }
 
     @Test(arguments: ["\u{3000}", "\u{A0}", "\u{200B}\u{FEFF}", "\u{AD}", "\u{2028}", "\u{E0001}", "%E3%80%80", " "])

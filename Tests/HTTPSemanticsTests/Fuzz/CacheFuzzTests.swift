@@ -32,21 +32,21 @@ struct CacheFuzzTests {
                 status: 200, fields: stored, requestFields: request, requestTime: sent,
                 responseTime: sent.advanced(by: text.number(-100...100)))
             let now = start.advanced(by: text.number(-2_000_000...2_000_000))
-            #expect((0...CacheControl.longest * 300).contains(entry.lifetime), "seed \(seed)")
+            #expect((0...CacheControl.maximumSeconds * 300).contains(entry.lifetime), "seed \(seed)")
             #expect(entry.age(at: now) >= 0, "seed \(seed)")
             for policy in CachePolicy.allCases {
                 let decision = CacheDecision.decide(policy, method: .get, fields: request, entry: entry, now: now)
                 decisions[policy, default: []].insert("\(decision)".prefix { $0 != "(" }.description)
-                let storable = Storability.judge(method: .get, requestFields: request, status: 200, fields: stored)
+                let storable = Storability.evaluate(method: .get, requestFields: request, status: 200, fields: stored)
                 if decision == .useStored {
                     #expect(storable != .refused(.varies), "seed \(seed)")
                 }
             }
             if let fresh = entry.freshened(by: self.fields(&text), requestTime: now, responseTime: now) {
-                #expect(fresh.responseTime == now && fresh.selection == entry.selection, "seed \(seed)")
+                #expect(fresh.responseTime == now && fresh.varyKey == entry.varyKey, "seed \(seed)")
             }
         }
-        #expect(decisions[.protocolDecides] == ["useStored", "validate", "load", "unavailable"])
-        #expect(decisions[.storedOnly] == ["useStored", "unavailable"])
+        #expect(decisions[.useProtocolCachePolicy] == ["useStored", "validate", "load", "unavailable"])
+        #expect(decisions[.returnCacheDataDontLoad] == ["useStored", "unavailable"])
     }
 }

@@ -44,13 +44,13 @@ struct CookieFuzzTests {
             let host = ["example.com", "a.example.com", "1.2.3.4", "::1", "b.org"][Int(seed % 5)]
             let request = CookieRequest(host: host, path: text.next(), isSecure: seed % 2 == 0)
             let now = self.now.advanced(by: Int64(seed))
-            for field in SetCookieField.joined(text.next()) {
+            for field in SetCookieField.parseJoined(text.next()) {
                 #expect(field.attributes.count <= SetCookieField.attributeCountLimit, "seed \(seed)")
                 let outcome = jar.store(SetCookie(field, now: now), from: request, now: now)
                 stored += outcome == .stored ? 1 : 0
             }
             #expect(jar.count <= 60 && jar.count == jar.cookies.count, "seed \(seed)")
-            let taken = jar.take(for: request, now: now)
+            let taken = jar.retrieve(for: request, now: now)
             #expect(taken.count <= 40, "seed \(seed)")
             let field = CookieField.rendered(taken) ?? ""
             #expect(!field.utf8.contains { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }, "seed \(seed)")

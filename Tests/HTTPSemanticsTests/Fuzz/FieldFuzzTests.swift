@@ -45,7 +45,7 @@ struct FieldFuzzTests {
         }
         #expect(!value.utf8.contains { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }, "\(seed)")
         session.received(authenticationLines: [challenge.parameters.first?.value ?? ""])
-        _ = session.challenged(again: digest)
+        _ = session.rechallenged(by: digest)
         return true
     }
 
@@ -96,7 +96,7 @@ struct FieldFuzzTests {
     @Test func givesReferencesOfVisibleLetters() {
         let pieces = ["http", ":", "//", "h", "/", "%", "%41", "?", "#", " ", "\u{E4}", "<", "[", "\"", "\\"]
         let references = self.each(pieces) { line, seed in
-            guard case .reference(let reference) = RedirectReference(status: 302, fields: [.location: line]) else {
+            guard case .reference(let reference) = RedirectLocation(status: 302, fields: [.location: line]) else {
                 return false
             }
             #expect(reference.utf8.allSatisfy { (0x21...0x7E).contains($0) }, "\(seed)")

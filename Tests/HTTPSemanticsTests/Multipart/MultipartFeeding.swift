@@ -6,20 +6,20 @@ enum MultipartFeeding {
     static func events(
         _ bytes: [UInt8], boundary: String, cuts: [Range<Int>]? = nil, ends: Bool = true
     ) -> [MultipartEvent] {
-        guard var splitter = MultipartSplitter(boundary: boundary) else { return [] }
+        guard var splitter = MultipartParser(boundary: boundary) else { return [] }
         var events: [MultipartEvent] = []
         for cut in cuts ?? [bytes.indices] {
             splitter.bytesReceived(bytes[cut])
             self.drain(&splitter, into: &events)
         }
         if ends {
-            splitter.ended()
+            splitter.inputEnded()
             self.drain(&splitter, into: &events)
         }
         return events
     }
 
-    private static func drain(_ splitter: inout MultipartSplitter, into events: inout [MultipartEvent]) {
+    private static func drain(_ splitter: inout MultipartParser, into events: inout [MultipartEvent]) {
         while let event = splitter.nextEvent() {
             if case .content(let more) = event, case .content(let before)? = events.last {
                 events[events.count - 1] = .content(before + more)

@@ -83,7 +83,7 @@ struct MultipartTests {
     }
 
     @Test func giveContentAsSoonAsItIsThere() throws {
-        var splitter = try #require(MultipartSplitter(boundary: "b"))
+        var splitter = try #require(MultipartParser(boundary: "b"))
         splitter.bytesReceived(self.text("--b\r\n\r\nfirst"))
         #expect(splitter.nextEvent() == .partBegan([:]))
         #expect(splitter.nextEvent() == .content(self.text("first")))
@@ -94,7 +94,7 @@ struct MultipartTests {
     }
 
     @Test func haveHeadsOfBoundedSize() {
-        let wide = "--b\r\nA: " + String(repeating: "x", count: MultipartSplitter.headLimit)
+        let wide = "--b\r\nA: " + String(repeating: "x", count: MultipartParser.headLimit)
         #expect(MultipartFeeding.events(self.text(wide), boundary: "b", ends: false) == [.violation(.headTooLarge)])
         let long = "--b\r\n" + String(repeating: "A:1\r\n", count: 200)
         #expect(MultipartFeeding.events(self.text(long), boundary: "b", ends: false) == [.violation(.headTooLarge)])
@@ -103,8 +103,8 @@ struct MultipartTests {
     }
 
     @Test func needABoundary() {
-        #expect(MultipartSplitter(boundary: "") == nil)
-        #expect(MultipartSplitter(boundary: String(repeating: "b", count: 257)) == nil)
+        #expect(MultipartParser(boundary: "") == nil)
+        #expect(MultipartParser(boundary: String(repeating: "b", count: 257)) == nil)
     }
 
     @Test func areTheSameInAnySplit() {

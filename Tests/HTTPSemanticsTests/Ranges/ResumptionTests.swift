@@ -46,7 +46,7 @@ struct ResumptionTests {
     @Test func isPossibleOnlyWhereTheServerPlaysAlong() {
         let good: HTTPFields = [.eTag: "\"x\"", .acceptRanges: "bytes"]
         let possible = { (method: HTTPRequest.Method, status: Int, fields: HTTPFields) in
-            Resumption.isPossible(method: method, status: status, fields: fields, now: self.now)
+            RangeResumption.isPossible(method: method, status: status, fields: fields, now: self.now)
         }
         #expect(possible(.get, 200, good) && possible(.get, 206, [.eTag: "\"x\""]))
         #expect(!possible(.post, 200, good) && !possible(.get, 404, good) && !possible(.get, 200, [.eTag: "\"x\""]))
@@ -56,37 +56,37 @@ struct ResumptionTests {
     }
 
     @Test func asksForTheRestOnTheConditionThatItBelongs() throws {
-        let resumption = try #require(Resumption(offset: 500, validator: .entityTag("\"x\"")))
+        let resumption = try #require(RangeResumption(offset: 500, validator: .entityTag("\"x\"")))
         #expect(resumption.requestFields == [.range: "bytes=500-", .ifRange: "\"x\"", .acceptEncoding: "identity"])
-        #expect(Resumption(offset: 0, validator: .entityTag("\"x\"")) == nil)
-        #expect(Resumption(offset: -1, validator: .entityTag("\"x\"")) == nil)
+        #expect(RangeResumption(offset: 0, validator: .entityTag("\"x\"")) == nil)
+        #expect(RangeResumption(offset: -1, validator: .entityTag("\"x\"")) == nil)
     }
 
     @Test(
         arguments: [
-            (206, [.contentRange: "bytes 500-999/1000"], Resumption.Outcome.goOn(total: 1000)),
-            (206, [.contentRange: "bytes 500-999/*", .eTag: "\"x\""], .goOn(total: nil)),
-            (206, [.contentRange: "bytes 500-999/1000", .eTag: "\"y\""], .askAnew),
-            (206, [.contentRange: "bytes 499-999/1000"], .askAnew),
-            (206, [.contentRange: "bytes 501-999/1000"], .askAnew),
-            (206, [:], .askAnew), (206, [.contentRange: "nonsense"], .askAnew),
-            (206, [.contentRange: "bytes 500-999/1000", .contentEncoding: "gzip"], .askAnew),
-            (206, [.contentType: "multipart/byteranges; boundary=x"], .askAnew), (200, [:], .startAgain),
-            (416, [.contentRange: "bytes */500"], .complete), (416, [.contentRange: "bytes */400"], .askAnew),
-            (416, [.contentRange: "bytes */500", .eTag: "\"y\""], .askAnew), (416, [:], .askAnew),
-            (404, [:], .notTheContent),
-            (302, [:], .notTheContent), (500, [:], .notTheContent),
-        ] as [(Int, HTTPFields, Resumption.Outcome)])
-    func judgesWhatComes(_ status: Int, _ fields: HTTPFields, _ outcome: Resumption.Outcome) throws {
-        let resumption = try #require(Resumption(offset: 500, validator: .entityTag("\"x\"")))
-        #expect(resumption.judge(status: status, fields: fields) == outcome)
+            (206, [.contentRange: "bytes 500-999/1000"], RangeResumption.Outcome.append(total: 1000)),
+            (206, [.contentRange: "bytes 500-999/*", .eTag: "\"x\""], .append(total: nil)),
+            (206, [.contentRange: "bytes 500-999/1000", .eTag: "\"y\""], .requestWhole),
+            (206, [.contentRange: "bytes 499-999/1000"], .requestWhole),
+            (206, [.contentRange: "bytes 501-999/1000"], .requestWhole),
+            (206, [:], .requestWhole), (206, [.contentRange: "nonsense"], .requestWhole),
+            (206, [.contentRange: "bytes 500-999/1000", .contentEncoding: "gzip"], .requestWhole),
+            (206, [.contentType: "multipart/byteranges; boundary=x"], .requestWhole), (200, [:], .restart),
+            (416, [.contentRange: "bytes */500"], .complete), (416, [.contentRange: "bytes */400"], .requestWhole),
+            (416, [.contentRange: "bytes */500", .eTag: "\"y\""], .requestWhole), (416, [:], .requestWhole),
+            (404, [:], .otherResponse),
+            (302, [:], .otherResponse), (500, [:], .otherResponse),
+        ] as [(Int, HTTPFields, RangeResumption.Outcome)])
+    func judgesWhatComes(_ status: Int, _ fields: HTTPFields, _ outcome: RangeResumption.Outcome) throws {
+        let resumption = try #require(RangeResumption(offset: 500, validator: .entityTag("\"x\"")))
+        #expect(resumption.evaluate(status: status, fields: fields) == outcome)
     }
 
     @Test func judgesByDateWhereThatIsAllThereIs() throws {
-        let resumption = try #require(Resumption(offset: 5, validator: .lastModified(Self.older)))
+        let resumption = try #require(RangeResumption(offset: 5, validator: .lastModified(Self.older)))
         let part: HTTPFields = [.contentRange: "bytes 5-9/10", .lastModified: Self.older]
-        #expect(resumption.judge(status: 206, fields: part) == .goOn(total: 10))
+        #expect(resumption.evaluate(status: 206, fields: part) == .append(total: 10))
         let other: HTTPFields = [.contentRange: "bytes 5-9/10", .lastModified: Self.date]
-        #expect(resumption.judge(status: 206, fields: other) == .askAnew)
+        #expect(resumption.evaluate(status: 206, fields: other) == .requestWhole)
     }
 }

@@ -9,11 +9,11 @@ struct RedirectTests {
     private func next(
         _ status: Int, _ method: HTTPRequest.Method = .get, _ fields: HTTPFields = [:], from: Origin = Self.home,
         to: Origin = Self.home, count: Int = 0
-    ) -> RedirectRule.Step {
-        RedirectRule.next(status: status, method: method, fields: fields, from: from, to: to, count: count)
+    ) -> RedirectPolicy.Decision {
+        RedirectPolicy.decide(status: status, method: method, fields: fields, from: from, to: to, count: count)
     }
 
-    private func followed(_ step: RedirectRule.Step) -> RedirectedRequest? {
+    private func followed(_ step: RedirectPolicy.Decision) -> RedirectedRequest? {
         if case .follow(let request) = step { request } else { nil }
     }
 
@@ -79,11 +79,11 @@ struct RedirectTests {
 
     @Test func areSevenStatusCodes() {
         for status in [200, 201, 300, 304, 309, 400] {
-            #expect(RedirectReference(status: status, fields: [.location: "/x"]) == .none, "\(status)")
+            #expect(RedirectLocation(status: status, fields: [.location: "/x"]) == .none, "\(status)")
         }
         for status in [301, 302, 303, 305, 306, 307, 308] {
-            #expect(RedirectReference(status: status, fields: [.location: "/x"]) == .reference("/x"), "\(status)")
-            #expect(RedirectReference(status: status, fields: [:]) == .none, "\(status)")
+            #expect(RedirectLocation(status: status, fields: [.location: "/x"]) == .reference("/x"), "\(status)")
+            #expect(RedirectLocation(status: status, fields: [:]) == .none, "\(status)")
         }
     }
 
@@ -93,26 +93,26 @@ struct RedirectTests {
         ("http://[::1]/", "http://[::1]/"), ("/100%", "/100%"),
     ])
     func nameAPlace(_ location: String, _ reference: String) {
-        #expect(RedirectReference(status: 302, fields: [.location: location]) == .reference(reference))
+        #expect(RedirectLocation(status: 302, fields: [.location: location]) == .reference(reference))
     }
 
     @Test func nameOnePlaceOnly() {
         var fields = HTTPFields()
         fields[values: .location] = ["/x", "/y"]
-        #expect(RedirectReference(status: 302, fields: fields) == .malformed)
+        #expect(RedirectLocation(status: 302, fields: fields) == .malformed)
         fields[values: .location] = ["/x", "/x"]
-        #expect(RedirectReference(status: 302, fields: fields) == .reference("/x"))
+        #expect(RedirectLocation(status: 302, fields: fields) == .reference("/x"))
         fields[values: .location] = [String(repeating: "x", count: 70_000)]
-        #expect(RedirectReference(status: 302, fields: fields) == .malformed)
+        #expect(RedirectLocation(status: 302, fields: fields) == .malformed)
         fields[values: .location] = [""]
-        #expect(RedirectReference(status: 302, fields: fields) == .none)
+        #expect(RedirectLocation(status: 302, fields: fields) == .none)
     }
 
     /// RFC 9110 §10.2.2
     @Test func inheritTheFragment() {
-        #expect(RedirectReference.inheritingFragment("/People.html", from: "tim") == "/People.html#tim")
-        #expect(RedirectReference.inheritingFragment("/People.html#x", from: "tim") == "/People.html#x")
-        #expect(RedirectReference.inheritingFragment("/People.html#", from: "tim") == "/People.html#")
-        #expect(RedirectReference.inheritingFragment("/People.html", from: nil) == "/People.html")
+        #expect(RedirectLocation.inheritingFragment("/People.html", from: "tim") == "/People.html#tim")
+        #expect(RedirectLocation.inheritingFragment("/People.html#x", from: "tim") == "/People.html#x")
+        #expect(RedirectLocation.inheritingFragment("/People.html#", from: "tim") == "/People.html#")
+        #expect(RedirectLocation.inheritingFragment("/People.html", from: nil) == "/People.html")
     }
 }

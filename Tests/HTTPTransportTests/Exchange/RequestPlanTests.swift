@@ -7,7 +7,7 @@ struct RequestPlanTests {
         _ method: String = "GET", _ fields: [(String, String)] = [], body: RequestBody = .none
     ) -> ExchangeRequest {
         let head = RequestHead(method: method, target: "/x", fields: fields.map { HeaderField($0.0, $0.1) })
-        var order = ExchangeRequest(Origin(.http, host: "a.test"), head: head)
+        var order = ExchangeRequest(ServerEndpoint(.http, host: "a.test"), head: head)
         order.body = body
         return order
     }
@@ -20,7 +20,7 @@ struct RequestPlanTests {
     @Test func namesTheHostFirst() throws {
         #expect(try RequestPlan(self.order()).head.fields == [HeaderField("Host", "a.test")])
         var order = self.order()
-        order.origin = Origin(.http, host: "::1", port: 8080)
+        order.origin = ServerEndpoint(.http, host: "::1", port: 8080)
         #expect(try RequestPlan(order).head.first("host") == "[::1]:8080")
         #expect(try RequestPlan(self.order("GET", [("host", "b.test")])).head.first("host") == "b.test")
     }
@@ -59,7 +59,10 @@ struct RequestPlanTests {
     }
 
     @Test func refusesAnOriginWithoutHostPortOrSecurity() {
-        for origin in [Origin(.http, host: ""), Origin(.http, host: "a", port: 0), Origin(.https, host: "a")] {
+        for origin in [
+            ServerEndpoint(.http, host: ""), ServerEndpoint(.http, host: "a", port: 0),
+            ServerEndpoint(.https, host: "a"),
+        ] {
             var order = self.order()
             order.origin = origin
             #expect(throws: RequestError.origin) { try RequestPlan(order) }

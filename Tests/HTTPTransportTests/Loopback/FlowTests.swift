@@ -157,13 +157,13 @@ struct FlowTests {
     }
 
     @Test func tellsWhyNoConnectionCameAbout() async throws {
-        var order = ExchangeRequest(Origin(.http, host: "127.0.0.1", port: 1))
+        var order = ExchangeRequest(ServerEndpoint(.http, host: "127.0.0.1", port: 1))
         let refused = await self.pool.perform(order)
         #expect(refused.failure == .connecting(.refused))
         for failure in [ResolutionFailure.nameNotFound, .temporarilyUnavailable] {
             var settings = PoolSettings()
             settings.resolve = { _, _, answer in answer(.failure(failure)) }
-            order.origin = Origin(.http, host: "nowhere.test")
+            order.origin = ServerEndpoint(.http, host: "nowhere.test")
             let diary = await ConnectionPool(settings: settings).perform(order)
             #expect(diary.failure == .connecting(.nameResolution(failure)))
             #expect(diary.metrics?.timings.lookupEnd != nil)
@@ -174,7 +174,7 @@ struct FlowTests {
     @Test func givesUpANameThatIsNotAnswered() async throws {
         var settings = PoolSettings()
         settings.resolve = { _, _, _ in }
-        var order = ExchangeRequest(Origin(.http, host: "slow.test"))
+        var order = ExchangeRequest(ServerEndpoint(.http, host: "slow.test"))
         order.connectTimeout = .milliseconds(20)
         let diary = await ConnectionPool(settings: settings).perform(order)
         #expect(diary.failure == .connecting(.deadlinePassed(.resolving)))
@@ -228,7 +228,7 @@ struct FlowTests {
         settings.resolve = { _, _, answer in answer(.success([denied])) }
         settings.admits = { address, host in host == "named.test" || address != denied }
         for host in ["metadata.test", "169.254.169.254"] {
-            let order = ExchangeRequest(Origin(.http, host: host))
+            let order = ExchangeRequest(ServerEndpoint(.http, host: host))
             let diary = await ConnectionPool(settings: settings).perform(order)
             #expect(diary.failure == .notAdmitted)
         }
@@ -243,7 +243,7 @@ struct FlowTests {
     }
 
     @Test func refusesWhatCannotBeSent() async throws {
-        var order = ExchangeRequest(Origin(.http, host: "a.test"))
+        var order = ExchangeRequest(ServerEndpoint(.http, host: "a.test"))
         order.head.fields = [HeaderField("A", "b\r\nC: d")]
         #expect(await self.pool.perform(order).failure == .request(.fieldValue))
         order.head.fields = []

@@ -55,7 +55,7 @@ struct SecureExchangeTests {
         let root = try SecureFixture.otherRoot()
         let context = try SecureFixture.client {
             $0.trust = .only([root])
-            $0.asksForDecision = true
+            $0.delegatesVerification = true
         }
         #expect(await self.pool.perform(server.secureOrder(context), Diary(verify: .accept)).text == "ok")
         var order = server.secureOrder(context)
@@ -74,7 +74,7 @@ struct SecureExchangeTests {
     @Test func showsACertificateWhenAsked() async throws {
         let server = try await RawServer(
             [[.request, .send(Self.ok)]], tls: SecureFixture.server { $0.peerVerification = .required })
-        let context = try SecureFixture.client { $0.asksForClientCertificate = true }
+        let context = try SecureFixture.client { $0.delegatesClientCertificate = true }
         let identity = try SecureFixture.clientIdentity()
         #expect(await self.pool.perform(server.secureOrder(context), Diary(identity: identity)).text == "ok")
     }

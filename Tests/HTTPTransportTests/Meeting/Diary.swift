@@ -116,7 +116,7 @@ extension ConnectionPool {
     /// Everything asked for so far has been done on the pool's loop.
     func settle() async {
         let diary = Diary()
-        self.exchange(ExchangeRequest(Origin(.http, host: "a.test")), consumer: diary).cancel()
+        self.exchange(ExchangeRequest(ServerEndpoint(.http, host: "a.test")), consumer: diary).cancel()
         _ = await diary.whole()
     }
 }

@@ -81,6 +81,6 @@ final class RawServer: Sendable {
 
     func order(_ method: String = "GET", _ fields: [(String, String)] = []) -> ExchangeRequest {
         let head = RequestHead(method: method, target: "/", fields: fields.map { HeaderField($0.0, $0.1) })
-        return ExchangeRequest(Origin(.http, host: "127.0.0.1", port: self.port), head: head)
+        return ExchangeRequest(ServerEndpoint(.http, host: "127.0.0.1", port: self.port), head: head)
     }
 }

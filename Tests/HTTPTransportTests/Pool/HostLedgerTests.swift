@@ -19,29 +19,29 @@ struct HostLedgerTests {
 
     @Test func opensUpToTheLimitAndThenLetsWait() {
         var ledger = Ledger(limit: 2)
-        #expect((0..<3).map { _ in self.name(ledger.place(needsFresh: false)) } == ["open", "open", "wait"])
+        #expect((0..<3).map { _ in self.name(ledger.acquire(needsFresh: false)) } == ["open", "open", "wait"])
         ledger.openingFailed()
-        #expect(self.name(ledger.place(needsFresh: false)) == "open")
+        #expect(self.name(ledger.acquire(needsFresh: false)) == "open")
     }
 
     @Test func usesTheConnectionThatRestedLeast() {
         var ledger = Ledger(limit: 2)
-        _ = ledger.place(needsFresh: false)
-        _ = ledger.place(needsFresh: false)
+        _ = ledger.acquire(needsFresh: false)
+        _ = ledger.acquire(needsFresh: false)
         let (first, second) = (Connection(), Connection())
         ledger.freed(first)
         ledger.freed(second)
-        guard case .use(let used) = ledger.place(needsFresh: false) else { return #expect(Bool(false)) }
+        guard case .use(let used) = ledger.acquire(needsFresh: false) else { return #expect(Bool(false)) }
         #expect(used === second)
     }
 
     @Test func makesRoomForAFreshOne() {
         var ledger = Ledger(limit: 1)
-        _ = ledger.place(needsFresh: false)
-        #expect(self.name(ledger.place(needsFresh: true)) == "wait")
+        _ = ledger.acquire(needsFresh: false)
+        #expect(self.name(ledger.acquire(needsFresh: true)) == "wait")
         let old = Connection()
         ledger.freed(old)
-        guard case .replace(let replaced) = ledger.place(needsFresh: true) else { return #expect(Bool(false)) }
+        guard case .replace(let replaced) = ledger.acquire(needsFresh: true) else { return #expect(Bool(false)) }
         #expect(replaced === old)
         #expect(ledger.occupied == 1)
         #expect(ledger.idle.isEmpty)
@@ -49,7 +49,7 @@ struct HostLedgerTests {
 
     @Test func servesTheLineByPriorityThenArrival() {
         var ledger = Ledger(limit: 1)
-        _ = ledger.place(needsFresh: false)
+        _ = ledger.acquire(needsFresh: false)
         for (number, priority) in [(1, 0.5), (2, 0.25), (3, 0.75), (4, 0.5)] as [(UInt64, Float)] {
             ledger.line.add("\(number)", number: number, priority: priority, needsFresh: false)
         }
@@ -68,7 +68,7 @@ struct HostLedgerTests {
 
     @Test func forgetsAClosedConnectionOnce() {
         var ledger = Ledger(limit: 1)
-        _ = ledger.place(needsFresh: false)
+        _ = ledger.acquire(needsFresh: false)
         let connection = Connection()
         ledger.freed(connection)
         ledger.closed(connection)
@@ -94,7 +94,7 @@ struct HostLedgerTests {
             switch UInt64.random(in: 0..<5, using: &chance) {
             case 0:
                 let fresh = Bool.random(using: &chance)
-                let placement = ledger.place(needsFresh: fresh)
+                let placement = ledger.acquire(needsFresh: fresh)
                 number += 1
                 if case .wait = placement { ledger.line.add("", number: number, priority: 0.5, needsFresh: fresh) }
                 take(placement)

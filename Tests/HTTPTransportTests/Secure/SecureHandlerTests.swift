@@ -110,9 +110,9 @@ struct SecureHandlerTests {
     func waitsForADecision(_ decision: VerificationDecision) throws {
         let asked = Asked()
         let pair = try self.pair(
-            client: SecureFixture.client { $0.asksForDecision = true },
+            client: SecureFixture.client { $0.delegatesVerification = true },
             questions: TLSCallbacks(verify: { request, answer in
-                #expect(request.verdict.isValid)
+                #expect(request.result.isValid)
                 asked.answer.withLock { $0 = answer }
             }))
         try pair.pump()
@@ -125,7 +125,7 @@ struct SecureHandlerTests {
     }
 
     @Test func rejectsWhenNobodyDecides() throws {
-        let pair = try self.pair(client: SecureFixture.client { $0.asksForDecision = true })
+        let pair = try self.pair(client: SecureFixture.client { $0.delegatesVerification = true })
         try pair.pump()
         #expect(pair.clientLog.lines == ["rejected", "inactive"])
     }
@@ -133,7 +133,7 @@ struct SecureHandlerTests {
     @Test func waitsForAnIdentity() throws {
         let asked = Asked()
         let pair = try self.pair(
-            client: SecureFixture.client { $0.asksForClientCertificate = true },
+            client: SecureFixture.client { $0.delegatesClientCertificate = true },
             server: SecureFixture.server { $0.peerVerification = .required },
             questions: TLSCallbacks(chooseIdentity: { _, answer in asked.identity.withLock { $0 = answer } }))
         try pair.pump()

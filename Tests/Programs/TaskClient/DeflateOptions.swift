@@ -17,7 +17,7 @@ struct DeflateOptions: ParsableArguments {
     var policy: DeflatePolicy? {
         guard self.deflate else { return nil }
         return DeflatePolicy(
-            keepsOwnContext: !self.noContextTakeover, letsPeerKeepContext: !self.noContextTakeover,
+            ownContextTakeover: !self.noContextTakeover, peerContextTakeover: !self.noContextTakeover,
             ownWindowBits: self.ownWindow, peerWindowBits: self.peerWindow)
     }
 }

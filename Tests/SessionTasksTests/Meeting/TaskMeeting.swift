@@ -7,9 +7,9 @@ import Testing
 
 /// One loop with tasks on it and a program of scripted peers, on either ground.
 final class TaskMeeting {
-    typealias Kind = TransportGround.Kind
+    typealias Kind = TransportTestbed.Kind
 
-    let ground: TransportGround
+    let ground: TransportTestbed
     let loop: Loop
     let host: ScriptedHost
     let acceptor = Acceptor()
@@ -19,7 +19,7 @@ final class TaskMeeting {
     let peers: ScriptedListener
 
     init(_ kind: Kind, seed: UInt64 = 1, faults: FaultPlan = .calm) throws {
-        self.ground = TransportGround(kind, seed: seed, faults: faults)
+        self.ground = TransportTestbed(kind, seed: seed, faults: faults)
         self.loop = try self.ground.makeLoop()
         self.host = try self.ground.makeHost()
         let anywhere = SocketAddress.ipv4(address: 0x7f00_0001, port: 0)
@@ -108,10 +108,10 @@ enum TaskRole: CaseIterable {
 
 /// One ground and one role.
 struct TaskPlace: Hashable, CustomTestStringConvertible {
-    let kind: TransportGround.Kind
+    let kind: TransportTestbed.Kind
     let role: TaskRole
 
-    static let all = TransportGround.Kind.allCases.flatMap { kind in
+    static let all = TransportTestbed.Kind.allCases.flatMap { kind in
         TaskRole.allCases.map { TaskPlace(kind: kind, role: $0) }
     }
 

@@ -17,7 +17,7 @@ final class WebSocketMeeting {
     var deflate: DeflatePolicy?
     private var handshakes: [AcceptedHandshake] = []
 
-    init(_ kind: TransportGround.Kind, seed: UInt64 = 1, faults: FaultPlan = .calm) throws {
+    init(_ kind: TransportTestbed.Kind, seed: UInt64 = 1, faults: FaultPlan = .calm) throws {
         self.meeting = try TaskMeeting(kind, seed: seed, faults: faults)
         self.meeting.acceptor.onAccepted = { [unowned self] connection in
             let handshake = AcceptedHandshake { [unowned self] request in
@@ -88,7 +88,7 @@ final class WebSocketMeeting {
                         && self.meeting.peers.accepted.last?.received.suffix(4) == Array("\r\n\r\n".utf8)[...]
                 })
             let peer = try #require(self.meeting.peers.accepted.last)
-            peer.send(RawWebSocketPeer.answer(to: peer.takeReceived(), accept: AcceptKey.answering))
+            peer.send(RawWebSocketPeer.response(to: peer.takeReceived(), accept: AcceptKey.value))
             #expect(self.run { task.record.openedAt != nil })
             return (task, RawWebSocketPeer(peer, isClient: false))
         }

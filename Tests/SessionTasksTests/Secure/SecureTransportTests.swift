@@ -22,7 +22,7 @@ struct SecureTransportTests {
         var firstWords: [UInt8] = []
         var resumesServer = true
 
-        init(_ kind: TransportGround.Kind) throws {
+        init(_ kind: TransportTestbed.Kind) throws {
             self.meeting = try TaskMeeting(kind)
             let pair = try self.meeting.transportPair()
             self.lower = (pair.opened, pair.accepted)
@@ -73,7 +73,7 @@ struct SecureTransportTests {
         }
     }
 
-    private static let places = TransportGround.Kind.allCases.flatMap { kind in
+    private static let places = TransportTestbed.Kind.allCases.flatMap { kind in
         [
             Place(kind: kind, version: .tls12, records: .openSSL),
             Place(kind: kind, version: .tls13, records: .openSSL),
@@ -82,7 +82,7 @@ struct SecureTransportTests {
     }
 
     struct Place: Hashable, CustomTestStringConvertible {
-        let kind: TransportGround.Kind
+        let kind: TransportTestbed.Kind
         let version: TLSVersion
         /// The server's.
         let records: TLSRecordLayer
@@ -166,7 +166,7 @@ struct SecureTransportTests {
         let bytes = [UInt8].pattern(100_000)
         ends.firstWords = bytes
         // Takes little, and lets the rest wait every time.
-        ends.server.takes = { offered in
+        ends.server.acceptedCount = { offered in
             ends.serverEnd?.pauseReading()
             return min(offered, 777)
         }
@@ -179,7 +179,7 @@ struct SecureTransportTests {
         }
         #expect(ends.meeting.run { ends.server.events.contains(.inputClosed) })
         #expect(ends.server.received == bytes)
-        ends.server.takes = { $0 }
+        ends.server.acceptedCount = { $0 }
         ends.finish()
     }
 
@@ -207,7 +207,7 @@ struct SecureTransportTests {
     func waitsForADecisionThatTakesItsTime(_ place: Place) throws {
         let ends = try Ends(place.kind)
         let asked = Mutex<(@Sendable (VerificationDecision) -> Void)?>(nil)
-        var settings = try SecureFixture.client { $0.asksForDecision = true }
+        var settings = try SecureFixture.client { $0.delegatesVerification = true }
         settings.decide = { _, answer in asked.withLock { $0 = answer } }
         ends.firstWords = Array("hello".utf8)
         ends.start(settings, try self.server(place))
@@ -226,7 +226,7 @@ struct SecureTransportTests {
         let asked = Mutex<(@Sendable (VerificationDecision) -> Void)?>(nil)
         var settings = try self.server(place) {
             $0.peerVerification = .required
-            $0.asksForDecision = true
+            $0.delegatesVerification = true
         }
         settings.decide = { _, answer in asked.withLock { $0 = answer } }
         let identity = try SecureFixture.clientIdentity()
@@ -247,7 +247,7 @@ struct SecureTransportTests {
 
     @Test func aRejectionFailsBothEnds() throws {
         let ends = try Ends(.simulation)
-        var settings = try SecureFixture.client { $0.asksForDecision = true }
+        var settings = try SecureFixture.client { $0.delegatesVerification = true }
         settings.decide = { _, answer in answer(.reject) }
         ends.start(settings, try SecureFixture.server())
         #expect(ends.meeting.run { ends.clientFailure != nil && ends.serverFailure != nil })
@@ -259,7 +259,7 @@ struct SecureTransportTests {
     @Test func countsNoTimeInWhichADecisionIsAwaited() throws {
         let ends = try Ends(.simulation)
         let asked = Mutex<(@Sendable (VerificationDecision) -> Void)?>(nil)
-        var settings = try SecureFixture.client { $0.asksForDecision = true }
+        var settings = try SecureFixture.client { $0.delegatesVerification = true }
         settings.timeout = .seconds(3)
         settings.decide = { _, answer in asked.withLock { $0 = answer } }
         var server = try SecureFixture.server()
@@ -311,7 +311,7 @@ struct SecureTransportTests {
         let bytes = (0..<5000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
         let loop = ends.meeting.loop
         // As a WebSocket does: what is left is offered again.
-        ends.server.takes = { offered in
+        ends.server.acceptedCount = { offered in
             guard !loop.budgetIsSpent else { return 0 }
             loop.spend(offered)
             return offered
@@ -327,7 +327,7 @@ struct SecureTransportTests {
         }
         #expect(isDone && ends.server.received == bytes)
         #expect(most <= TurnBudget.share / TurnBudget.record, "\(most)")
-        ends.server.takes = { $0 }
+        ends.server.acceptedCount = { $0 }
         ends.finish()
     }
 }

@@ -12,7 +12,7 @@ struct CancelledSwiftTasksTests {
         let tasks: [StreamTask] = await withCheckedContinuation { continuation in
             loop.execute {
                 let acceptor = Acceptor()
-                guard let listener = try? SocketListener(Loopback.address, on: loop, owner: acceptor) else {
+                guard let listener = try? SocketListener(LoopbackClient.address, on: loop, owner: acceptor) else {
                     return continuation.resume(returning: [])
                 }
                 let opened = StreamTask(to: OpeningTarget(.address(listener.address)), on: loop)

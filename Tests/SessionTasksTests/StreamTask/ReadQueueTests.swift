@@ -26,7 +26,7 @@ struct ReadQueueTests {
 
     /// Runs all orders; other orders than answers are recorded by name.
     private func run(_ queue: inout ReadQueue, _ answers: Answers) {
-        while let order = queue.nextOrder() {
+        while let order = queue.nextAction() {
             switch order {
             case .answer(let completion, let result): completion(result)
             case .closeInput: answers.list.append("closeInput")

@@ -5,8 +5,8 @@ import Testing
 
 @Suite("Writes to a stream task beside its relay")
 struct RelayedWritesTests {
-    @Test(arguments: TransportGround.Kind.allCases)
-    func goOnWhenThePeerReads(_ kind: TransportGround.Kind) throws {
+    @Test(arguments: TransportTestbed.Kind.allCases)
+    func goOnWhenThePeerReads(_ kind: TransportTestbed.Kind) throws {
         let meeting = try TaskMeeting(kind)
         let (task, peer) = try meeting.opened()
         let diary = TaskDiary()

@@ -21,11 +21,11 @@ struct SendQueueTests {
     }
 
     private func run(_ queue: inout SendQueue, _ answers: Answers, sent: UInt64) {
-        while let order = queue.nextOrder(sentBytes: sent, mayWrite: true) {
+        while let order = queue.nextAction(sentBytes: sent, mayWrite: true) {
             switch order {
             case .write(let bytes, let offset):
                 answers.list.append("write \(bytes.count - offset)")
-                queue.gave(bytes.count - offset, writtenBytes: UInt64(bytes.count))
+                queue.didWrite(bytes.count - offset, writtenBytes: UInt64(bytes.count))
             case .answer(let completion, let result): completion(result)
             case .closeOutput: answers.list.append("closeOutput")
             case .reachedBarrier(let number): answers.list.append("barrier \(number)")

@@ -11,8 +11,8 @@ struct StartingTLSTests {
     private typealias Pair = (opened: StreamTask, accepted: StreamTask)
 
     /// The dialogue of STARTTLS (RFC 3207 §2), everything asked for at once by both.
-    @Test(arguments: TransportGround.Kind.allCases)
-    func securesBehindTheDialogueBeforeIt(_ kind: TransportGround.Kind) throws {
+    @Test(arguments: TransportTestbed.Kind.allCases)
+    func securesBehindTheDialogueBeforeIt(_ kind: TransportTestbed.Kind) throws {
         let meeting = try TaskMeeting(kind)
         let pair = try meeting.streamPair()
         let (client, server) = (TaskDiary(), TaskDiary())
@@ -47,8 +47,8 @@ struct StartingTLSTests {
     }
 
     /// No answer is waited for: the ClientHello comes on the heels of the last plain byte.
-    @Test(arguments: TransportGround.Kind.allCases)
-    func findsTheHandshakeBehindTheLastPlainByte(_ kind: TransportGround.Kind) throws {
+    @Test(arguments: TransportTestbed.Kind.allCases)
+    func findsTheHandshakeBehindTheLastPlainByte(_ kind: TransportTestbed.Kind) throws {
         let meeting = try TaskMeeting(kind)
         let pair = try meeting.streamPair()
         let (client, server) = (TaskDiary(), TaskDiary())
@@ -73,8 +73,8 @@ struct StartingTLSTests {
         meeting.finish()
     }
 
-    @Test(arguments: TransportGround.Kind.allCases)
-    func carriesMuchBothWaysAndEndsWithCloseNotify(_ kind: TransportGround.Kind) throws {
+    @Test(arguments: TransportTestbed.Kind.allCases)
+    func carriesMuchBothWaysAndEndsWithCloseNotify(_ kind: TransportTestbed.Kind) throws {
         let meeting = try TaskMeeting(kind)
         let pair = try self.secured(meeting)
         let (client, server) = (TaskDiary(), TaskDiary())
@@ -123,8 +123,8 @@ struct StartingTLSTests {
         meeting.finish()
     }
 
-    @Test(arguments: TransportGround.Kind.allCases)
-    func anUntrustedCertificateEndsTheTask(_ kind: TransportGround.Kind) throws {
+    @Test(arguments: TransportTestbed.Kind.allCases)
+    func anUntrustedCertificateEndsTheTask(_ kind: TransportTestbed.Kind) throws {
         let meeting = try TaskMeeting(kind)
         let pair = try meeting.streamPair()
         let diary = TaskDiary()
@@ -193,8 +193,8 @@ struct StartingTLSTests {
     }
 
     /// A server's answers that were slipped in before TLS began are not taken for those given under TLS (RFC 3207 §6).
-    @Test(arguments: TransportGround.Kind.allCases, [true, false])
-    func plainBytesBehindTheLastReadAreNoPlaintext(_ kind: TransportGround.Kind, _ arriveLater: Bool) throws {
+    @Test(arguments: TransportTestbed.Kind.allCases, [true, false])
+    func plainBytesBehindTheLastReadAreNoPlaintext(_ kind: TransportTestbed.Kind, _ arriveLater: Bool) throws {
         let meeting = try TaskMeeting(kind)
         let (task, peer) = try meeting.opened()
         let diary = TaskDiary()

@@ -68,8 +68,8 @@ struct StreamTaskTests {
         meeting.finish()
     }
 
-    @Test(arguments: TransportGround.Kind.allCases)
-    func doesWhatWasAskedBeforeTheConnectionStood(_ kind: TransportGround.Kind) throws {
+    @Test(arguments: TransportTestbed.Kind.allCases)
+    func doesWhatWasAskedBeforeTheConnectionStood(_ kind: TransportTestbed.Kind) throws {
         let meeting = try TaskMeeting(kind)
         let task = StreamTask(to: OpeningTarget(.address(meeting.peers.address)), on: meeting.loop)
         let diary = TaskDiary()
@@ -108,8 +108,8 @@ struct StreamTaskTests {
         meeting.finish()
     }
 
-    @Test(arguments: TransportGround.Kind.allCases)
-    func deadlinesPassWhileTheConnectionIsStillMissing(_ kind: TransportGround.Kind) throws {
+    @Test(arguments: TransportTestbed.Kind.allCases)
+    func deadlinesPassWhileTheConnectionIsStillMissing(_ kind: TransportTestbed.Kind) throws {
         let meeting = try TaskMeeting(kind)
         let task = StreamTask(to: OpeningTarget(.address(meeting.peers.address)), on: meeting.loop)
         let diary = TaskDiary()

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A byte stream at which somebody looks on, simulated and real")
 struct TappedStreamTests {
-    typealias Kind = TransportGround.Kind
+    typealias Kind = TransportTestbed.Kind
 
     /// What a tap was given, and what it left out.
     private final class Sight {
@@ -43,7 +43,7 @@ struct TappedStreamTests {
             (self.task, self.peer) = try self.meeting.accepted()
             let (target, far) = try self.meeting.acceptedTransport()
             self.far = far
-            self.consumer.unseenTarget = target
+            self.consumer.spliceTarget = target
             let (task, consumer) = (self.task, self.consumer)
             self.meeting.perform {
                 task.attach(consumer)
@@ -52,7 +52,7 @@ struct TappedStreamTests {
         }
 
         func reset() {
-            let (task, target) = (self.task, self.consumer.unseenTarget)
+            let (task, target) = (self.task, self.consumer.spliceTarget)
             self.meeting.perform {
                 task.reset()
                 target?.reset()
@@ -80,9 +80,9 @@ struct TappedStreamTests {
         relay.meeting.settle()
         relay.meeting.perform { relay.task.resumeReading() }
         let consumer = relay.consumer
-        #expect(relay.meeting.run { consumer.received.count + consumer.passed == bytes.count })
-        #expect(consumer.passed > 0 && sight.skipped > 0 && sight.bytes.isEmpty)
-        #expect(relay.meeting.run { relay.far.received.count == consumer.passed })
+        #expect(relay.meeting.run { consumer.received.count + consumer.splicedCount == bytes.count })
+        #expect(consumer.splicedCount > 0 && sight.skipped > 0 && sight.bytes.isEmpty)
+        #expect(relay.meeting.run { relay.far.received.count == consumer.splicedCount })
         #expect(relay.task.record.bytesReceived == UInt64(bytes.count))
         relay.finish()
     }
@@ -100,7 +100,7 @@ struct TappedStreamTests {
         relay.peer.send(bytes)
         let consumer = relay.consumer
         #expect(relay.meeting.run { consumer.received.count == bytes.count })
-        #expect(consumer.passed == 0 && sight.bytes == bytes && sight.skipped == 0 && full.skipped > 0)
+        #expect(consumer.splicedCount == 0 && sight.bytes == bytes && sight.skipped == 0 && full.skipped > 0)
         relay.finish()
     }
 

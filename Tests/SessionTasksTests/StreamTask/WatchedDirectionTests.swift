@@ -37,8 +37,8 @@ struct WatchedDirectionTests {
         meeting.finish()
     }
 
-    @Test(arguments: TransportGround.Kind.allCases)
-    func readNoFurtherAheadThanTheyMay(_ kind: TransportGround.Kind) throws {
+    @Test(arguments: TransportTestbed.Kind.allCases)
+    func readNoFurtherAheadThanTheyMay(_ kind: TransportTestbed.Kind) throws {
         let meeting = try TaskMeeting(kind)
         let (task, peer) = try meeting.opened()
         let (told, diary) = (Told(), TaskDiary())
@@ -58,8 +58,8 @@ struct WatchedDirectionTests {
         meeting.finish()
     }
 
-    @Test(arguments: TransportGround.Kind.allCases)
-    func handOnWhatTheyReadAhead(_ kind: TransportGround.Kind) throws {
+    @Test(arguments: TransportTestbed.Kind.allCases)
+    func handOnWhatTheyReadAhead(_ kind: TransportTestbed.Kind) throws {
         let meeting = try TaskMeeting(kind)
         let (task, peer) = try meeting.opened()
         let told = Told()

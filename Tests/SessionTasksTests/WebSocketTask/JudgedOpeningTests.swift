@@ -27,7 +27,7 @@ struct JudgedOpeningTests {
         let diary = WebSocketDiary()
         let task: WebSocketTask
 
-        init(_ kind: TransportGround.Kind) throws {
+        init(_ kind: TransportTestbed.Kind) throws {
             let meeting = try WebSocketMeeting(kind)
             self.meeting = meeting
             self.task = WebSocketTask(opening: nil, on: meeting.meeting.loop)
@@ -54,8 +54,8 @@ struct JudgedOpeningTests {
         }
     }
 
-    @Test(arguments: TransportGround.Kind.allCases)
-    func goOnElsewhereWithAllThatWaits(_ kind: TransportGround.Kind) throws {
+    @Test(arguments: TransportTestbed.Kind.allCases)
+    func goOnElsewhereWithAllThatWaits(_ kind: TransportTestbed.Kind) throws {
         let meeting = try Meeting(kind)
         meeting.meeting.perform {
             meeting.diary.send(meeting.task, "early")
@@ -68,7 +68,7 @@ struct JudgedOpeningTests {
         meeting.bench.answer(meeting.opening("/new"))
         let second = try meeting.asked(2)
         #expect(String(decoding: second.received, as: UTF8.self).hasPrefix("GET /new "))
-        second.send(RawWebSocketPeer.answer(to: second.takeReceived(), accept: AcceptKey.answering))
+        second.send(RawWebSocketPeer.response(to: second.takeReceived(), accept: AcceptKey.value))
         let raw = RawWebSocketPeer(second, isClient: false)
         #expect(meeting.meeting.run { raw.frames.first?.payload == Array("early".utf8) })
         raw.send(1, "hello")
@@ -78,8 +78,8 @@ struct JudgedOpeningTests {
         meeting.meeting.finish()
     }
 
-    @Test(arguments: TransportGround.Kind.allCases)
-    func keepWhatTheServerSaidWhereTheRefusalStands(_ kind: TransportGround.Kind) throws {
+    @Test(arguments: TransportTestbed.Kind.allCases)
+    func keepWhatTheServerSaidWhereTheRefusalStands(_ kind: TransportTestbed.Kind) throws {
         let meeting = try Meeting(kind)
         meeting.meeting.perform { meeting.task.open(meeting.opening("/")) }
         let peer = try meeting.asked(1)

@@ -22,8 +22,8 @@ struct OpeningHandshakeTests {
         return (task, try #require(meeting.meeting.peers.accepted.last))
     }
 
-    @Test(arguments: TransportGround.Kind.allCases)
-    func keepsWhatTheServerSaidWhenItRefused(_ kind: TransportGround.Kind) throws {
+    @Test(arguments: TransportTestbed.Kind.allCases)
+    func keepsWhatTheServerSaidWhenItRefused(_ kind: TransportTestbed.Kind) throws {
         let meeting = try WebSocketMeeting(kind)
         let diary = WebSocketDiary()
         let (task, peer) = try self.asking(meeting, diary)
@@ -39,8 +39,8 @@ struct OpeningHandshakeTests {
         meeting.finish()
     }
 
-    @Test(arguments: TransportGround.Kind.allCases)
-    func keepsTheFirst16KiBOfALongRefusal(_ kind: TransportGround.Kind) throws {
+    @Test(arguments: TransportTestbed.Kind.allCases)
+    func keepsTheFirst16KiBOfALongRefusal(_ kind: TransportTestbed.Kind) throws {
         let meeting = try WebSocketMeeting(kind)
         let diary = WebSocketDiary()
         let (task, peer) = try self.asking(meeting, diary)
@@ -66,14 +66,14 @@ struct OpeningHandshakeTests {
         meeting.finish()
     }
 
-    @Test(arguments: TransportGround.Kind.allCases)
-    func losesNoFrameThatCameWithThe101(_ kind: TransportGround.Kind) throws {
+    @Test(arguments: TransportTestbed.Kind.allCases)
+    func losesNoFrameThatCameWithThe101(_ kind: TransportTestbed.Kind) throws {
         let meeting = try WebSocketMeeting(kind)
         let diary = WebSocketDiary()
         let (task, peer) = try self.asking(meeting, diary)
         let raw = RawWebSocketPeer(peer, isClient: false)
         peer.send(
-            RawWebSocketPeer.answer(to: peer.takeReceived(), accept: AcceptKey.answering)
+            RawWebSocketPeer.response(to: peer.takeReceived(), accept: AcceptKey.value)
                 + raw.encoded(1, Array("early".utf8)) + raw.encoded(2, [1])
         )
         meeting.perform { diary.receive(task, "second") }
@@ -83,8 +83,8 @@ struct OpeningHandshakeTests {
         meeting.finish()
     }
 
-    @Test(arguments: TransportGround.Kind.allCases)
-    func losesNoFrameThatCameWithTheRequest(_ kind: TransportGround.Kind) throws {
+    @Test(arguments: TransportTestbed.Kind.allCases)
+    func losesNoFrameThatCameWithTheRequest(_ kind: TransportTestbed.Kind) throws {
         let meeting = try WebSocketMeeting(kind)
         let peer = try meeting.meeting.host.connect(to: meeting.meeting.listener.address)
         let raw = RawWebSocketPeer(peer, isClient: true)
@@ -101,7 +101,7 @@ struct OpeningHandshakeTests {
         let meeting = try WebSocketMeeting(.simulation)
         let diary = WebSocketDiary()
         let (task, peer) = try self.asking(meeting, diary)
-        let answer = RawWebSocketPeer.answer(to: peer.takeReceived(), accept: AcceptKey.answering)
+        let answer = RawWebSocketPeer.response(to: peer.takeReceived(), accept: AcceptKey.value)
         peer.send("HTTP/1.1 102 Processing\r\n\r\n")
         meeting.meeting.settle()
         peer.send(answer)

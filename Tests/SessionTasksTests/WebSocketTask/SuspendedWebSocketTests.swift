@@ -93,7 +93,7 @@ struct SuspendedWebSocketTests {
                 peers.accepted.count == 2 && peers.accepted.last?.received.suffix(4) == Array("\r\n\r\n".utf8)[...]
             })
         let peer = try #require(peers.accepted.last)
-        peer.send(RawWebSocketPeer.answer(to: peer.takeReceived(), accept: AcceptKey.answering))
+        peer.send(RawWebSocketPeer.response(to: peer.takeReceived(), accept: AcceptKey.value))
         #expect(meeting.run { diary.lines == ["s"] })
         meeting.perform { task.reset() }
         meeting.finish()

@@ -8,8 +8,8 @@ import WebSocketProtocol
 
 @Suite("A WebSocket task in both roles, RFC 6455")
 struct WebSocketTaskTests {
-    @Test(arguments: TransportGround.Kind.allCases)
-    func runsWhatWasAskedBeforeTheHandshakeInOrder(_ kind: TransportGround.Kind) throws {
+    @Test(arguments: TransportTestbed.Kind.allCases)
+    func runsWhatWasAskedBeforeTheHandshakeInOrder(_ kind: TransportTestbed.Kind) throws {
         let meeting = try WebSocketMeeting(kind)
         let client = meeting.client()
         let (asked, heard) = (WebSocketDiary(), WebSocketDiary())
@@ -39,8 +39,8 @@ struct WebSocketTaskTests {
         meeting.finish()
     }
 
-    @Test(arguments: TransportGround.Kind.allCases)
-    func aSendIsDoneAndALargeMessageComesWhole(_ kind: TransportGround.Kind) throws {
+    @Test(arguments: TransportTestbed.Kind.allCases)
+    func aSendIsDoneAndALargeMessageComesWhole(_ kind: TransportTestbed.Kind) throws {
         let meeting = try WebSocketMeeting(kind)
         meeting.options.maximumMessageSize = 4 << 20
         var options = WebSocketOptions()
@@ -109,8 +109,8 @@ struct WebSocketTaskTests {
         meeting.finish()
     }
 
-    @Test(arguments: TransportGround.Kind.allCases, [true, false])
-    func bothLearnCodeAndReason(_ kind: TransportGround.Kind, _ clientCloses: Bool) throws {
+    @Test(arguments: TransportTestbed.Kind.allCases, [true, false])
+    func bothLearnCodeAndReason(_ kind: TransportTestbed.Kind, _ clientCloses: Bool) throws {
         let meeting = try WebSocketMeeting(kind)
         let (client, server) = try meeting.pair()
         let (closing, closed) = clientCloses ? (client, server) : (server, client)
@@ -139,8 +139,8 @@ struct WebSocketTaskTests {
         meeting.finish()
     }
 
-    @Test(arguments: TransportGround.Kind.allCases)
-    func bothMayCloseAtOnce(_ kind: TransportGround.Kind) throws {
+    @Test(arguments: TransportTestbed.Kind.allCases)
+    func bothMayCloseAtOnce(_ kind: TransportTestbed.Kind) throws {
         let meeting = try WebSocketMeeting(kind)
         let (client, server) = try meeting.pair()
         let (left, right) = (WebSocketDiary(), WebSocketDiary())
@@ -411,7 +411,7 @@ struct WebSocketTaskTests {
         meeting.finish()
     }
 
-    @Test(arguments: [DeflatePolicy(), DeflatePolicy(keepsOwnContext: false, letsPeerKeepContext: false)])
+    @Test(arguments: [DeflatePolicy(), DeflatePolicy(ownContextTakeover: false, peerContextTakeover: false)])
     func compressesWhereBothAgreed(_ policy: DeflatePolicy) throws {
         let meeting = try WebSocketMeeting(.simulation)
         meeting.deflate = policy

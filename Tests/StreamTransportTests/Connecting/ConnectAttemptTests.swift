@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Opening a connection, RFC 8305")
 struct ConnectAttemptTests {
-    typealias Kind = TransportGround.Kind
+    typealias Kind = TransportTestbed.Kind
 
     private static let name = "server.example"
     private static let six = SocketAddress.ipv6(high: 0x2001_0db8_0000_0000, low: 0xff, scope: 0, port: 80)
@@ -14,7 +14,7 @@ struct ConnectAttemptTests {
 
     /// A loop that connects, on the simulated network, with a server at both addresses of a name.
     private final class Race {
-        let ground = TransportGround(.simulation)
+        let ground = TransportTestbed(.simulation)
         let network: SimulatedNetwork
         let loop: Loop
         let servers: ScriptedHost
@@ -75,7 +75,7 @@ struct ConnectAttemptTests {
 
     @Test(arguments: Kind.allCases)
     func connectsAndReadsNothingBeforeItIsTold(_ kind: Kind) throws {
-        let ground = TransportGround(kind)
+        let ground = TransportTestbed(kind)
         let loop = try ground.makeLoop()
         let host = try ground.makeHost()
         let listener = try host.listen(at: SocketPair.tcp)
@@ -104,7 +104,7 @@ struct ConnectAttemptTests {
 
     @Test(arguments: Kind.allCases)
     func connectsToANameThatMeansThisMachine(_ kind: Kind) throws {
-        let ground = TransportGround(kind)
+        let ground = TransportTestbed(kind)
         let loop = try ground.makeLoop()
         let host = try ground.makeHost()
         // Where localhost is ::1 first, nobody listens there, and 127.0.0.1 is tried next.
@@ -125,7 +125,7 @@ struct ConnectAttemptTests {
 
     @Test(arguments: Kind.allCases)
     func saysThatNobodyListens(_ kind: Kind) throws {
-        let ground = TransportGround(kind)
+        let ground = TransportTestbed(kind)
         let loop = try ground.makeLoop()
         let host = try ground.makeHost()
         let listener = try host.listen(at: SocketPair.tcp)

@@ -11,7 +11,7 @@ struct PermittedAddressTests {
     private func connect(
         to target: ConnectTarget, permits: @escaping ConnectAttempt.Permission
     ) throws -> Result<SocketConnection, TransportFailure>? {
-        let ground = TransportGround(.simulation)
+        let ground = TransportTestbed(.simulation)
         let network = try #require(ground.network)
         let loop = try ground.makeLoop()
         let host = try ground.makeHost()

@@ -11,9 +11,9 @@ import Testing
 /// Whose fault a failed attempt is decides whether an endpoint is left out, and what a client is told.
 @Suite("Endpoints that take no connection, and what we lack ourselves")
 struct UnusableEndpointTests {
-    typealias Kind = TransportGround.Kind
+    typealias Kind = TransportTestbed.Kind
 
-    private static func failure(connectingTo target: SocketAddress, on ground: TransportGround) throws
+    private static func failure(connectingTo target: SocketAddress, on ground: TransportTestbed) throws
         -> TransportFailure?
     {
         let loop = try ground.makeLoop()
@@ -31,14 +31,14 @@ struct UnusableEndpointTests {
 
     @Test(arguments: Kind.allCases)
     func aSocketThatIsNotThereIsNoSuchFile(_ kind: Kind) throws {
-        let failure = try Self.failure(connectingTo: .unix(path: Self.path()), on: TransportGround(kind))
-        #expect(failure == .noSuchFile && failure?.isOwnLack == false)
+        let failure = try Self.failure(connectingTo: .unix(path: Self.path()), on: TransportTestbed(kind))
+        #expect(failure == .noSuchFile && failure?.isLocalResourceFailure == false)
         #expect(failure?.description == "no such file")
     }
 
     @Test(arguments: Kind.allCases)
     func aSocketWithoutAListenerRefuses(_ kind: Kind) throws {
-        let ground = TransportGround(kind)
+        let ground = TransportTestbed(kind)
         let host = try ground.makeHost()
         let path = Self.path()
         defer { unlink(path) }
@@ -50,7 +50,7 @@ struct UnusableEndpointTests {
 
     @Test(arguments: Kind.allCases)
     func aFullQueueIsTheEndpointsFault(_ kind: Kind) throws {
-        let ground = TransportGround(kind)
+        let ground = TransportTestbed(kind)
         let system = try ground.makeSystem()
         let path = Self.path()
         defer { unlink(path) }
@@ -64,19 +64,19 @@ struct UnusableEndpointTests {
         }
         #expect((1..<10).contains(fillers.count))
         let failure = try Self.failure(connectingTo: .unix(path: path), on: ground)
-        #expect(failure == .unusableEndpoint(.wouldBlock) && failure?.isOwnLack == false)
+        #expect(failure == .unusableEndpoint(.wouldBlock) && failure?.isLocalResourceFailure == false)
         #expect(failure?.description == "the socket's queue of connections is full")
         for descriptor in fillers + [listening] { system.close(descriptor) }
     }
 
     @Test func aFileThatForbidsItIsTheEndpointsFault() throws {
-        let ground = TransportGround(.simulation)
+        let ground = TransportTestbed(.simulation)
         let system = try ground.makeSystem()
         var options = ListenOptions()
         options.mode = 0
         let listening = try system.listen(.unix(path: "/run/forbidden.sock"), options: options).get()
         let failure = try Self.failure(connectingTo: .unix(path: "/run/forbidden.sock"), on: ground)
-        #expect(failure == .unusableEndpoint(.accessDenied) && failure?.isOwnLack == false)
+        #expect(failure == .unusableEndpoint(.accessDenied) && failure?.isLocalResourceFailure == false)
         system.close(listening)
     }
 
@@ -84,7 +84,7 @@ struct UnusableEndpointTests {
         let path = Self.path()
         defer { unlink(path) }
         try Data().write(to: URL(fileURLWithPath: path))
-        let plain = try Self.failure(connectingTo: .unix(path: path), on: TransportGround(.sockets))
+        let plain = try Self.failure(connectingTo: .unix(path: path), on: TransportTestbed(.sockets))
         #expect(plain == .unusableEndpoint(.notSocket) && plain?.description == "the file is not a socket")
     }
 
@@ -102,22 +102,23 @@ struct UnusableEndpointTests {
             }
         }
         #expect(bound == 0)
-        let failure = try Self.failure(connectingTo: .unix(path: path), on: TransportGround(.sockets))
-        #expect(failure == .unusableEndpoint(.wrongSocketType) && failure?.isOwnLack == false)
+        let failure = try Self.failure(connectingTo: .unix(path: path), on: TransportTestbed(.sockets))
+        #expect(failure == .unusableEndpoint(.wrongSocketType) && failure?.isLocalResourceFailure == false)
         #expect(failure?.description == "the socket is not a stream socket")
     }
 
     @Test func localPortsAndDescriptorsThatAreUsedUpAreOurOwnLack() throws {
         let target = SocketAddress.ipv4(address: 0x0a02_0202, port: 80)
-        let ground = TransportGround(.simulation)
+        let ground = TransportTestbed(.simulation)
         let network = try #require(ground.network)
         network.connectScripts[target] = .noLocalPort
         let ports = try Self.failure(connectingTo: target, on: ground)
-        #expect(ports == .ownResources(.addressNotAvailable) && ports?.isOwnLack == true)
+        #expect(ports == .ownResources(.addressNotAvailable) && ports?.isLocalResourceFailure == true)
         network.connectScripts[target] = nil
         network.faults.exhaustion = 1
         let descriptors = try Self.failure(connectingTo: target, on: ground)
-        #expect(descriptors == .ownResources(.processDescriptorsExhausted) && descriptors?.isOwnLack == true)
+        #expect(
+            descriptors == .ownResources(.processDescriptorsExhausted) && descriptors?.isLocalResourceFailure == true)
     }
 
     /// The addresses that could be tried say nothing of those that could not.
@@ -125,7 +126,7 @@ struct UnusableEndpointTests {
         let (first, second) = (
             SocketAddress.ipv4(address: 0x0a02_0202, port: 80), SocketAddress.ipv4(address: 0x0a02_0203, port: 80)
         )
-        let ground = TransportGround(.simulation)
+        let ground = TransportTestbed(.simulation)
         let network = try #require(ground.network)
         network.names["server.example"] = .addresses([first, second], after: .milliseconds(1))
         network.connectScripts[first] = .noLocalPort

@@ -4,13 +4,13 @@ import Testing
 
 @Suite("What waits on a connection, either way, simulated and real")
 struct ConnectionBackpressureTests {
-    typealias Kind = TransportGround.Kind
+    typealias Kind = TransportTestbed.Kind
 
     @Test(arguments: Kind.allCases)
     func offersAgainWhatWasLeftInFrontOfWhatComesNext(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
-        consumer.takes = { offered in offered < 6 ? 0 : offered }
+        consumer.acceptedCount = { offered in offered < 6 ? 0 : offered }
         peer.send("abc")
         #expect(meeting.run { consumer.offers == [3] })
         meeting.ground.settle()
@@ -27,7 +27,7 @@ struct ConnectionBackpressureTests {
     func offersWhatWasLeftWhenReadingResumes(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
-        consumer.takes = { [unowned connection] _ in
+        consumer.acceptedCount = { [unowned connection] _ in
             connection.pauseReading()
             return 2
         }
@@ -36,7 +36,7 @@ struct ConnectionBackpressureTests {
         peer.send("gh")
         meeting.ground.settle()
         #expect(consumer.text == "ab")
-        consumer.takes = { $0 }
+        consumer.acceptedCount = { $0 }
         meeting.perform { connection.resumeReading() }
         #expect(meeting.run { consumer.text == "abcdefgh" })
         meeting.perform { connection.reset() }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Closing, handing over and reusing descriptors, simulated and real")
 struct ConnectionEndTests {
-    typealias Kind = TransportGround.Kind
+    typealias Kind = TransportTestbed.Kind
 
     @Test(arguments: Kind.allCases)
     func closesAfterEverythingIsSent(_ kind: Kind) throws {
@@ -208,7 +208,7 @@ struct ConnectionEndTests {
     func surrendersItsDescriptorWithTheUnreadBytes(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
-        consumer.takes = { [unowned connection] _ in
+        consumer.acceptedCount = { [unowned connection] _ in
             connection.pauseReading()
             return 4
         }
@@ -257,7 +257,7 @@ struct ConnectionEndTests {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
         var given: [DetachedSocket?] = []
-        consumer.takes = { [unowned connection] _ in
+        consumer.acceptedCount = { [unowned connection] _ in
             given.append(connection.surrender())
             connection.pauseReading()
             return 2
@@ -301,11 +301,11 @@ struct ConnectionEndTests {
         #expect(meeting.run { waiting.isConnected })
         meeting.ground.settle()
         let (one, two) = (first.connection, second.connection)
-        first.consumer.takes = { [unowned two] offered in
+        first.consumer.acceptedCount = { [unowned two] offered in
             swap(two)
             return offered
         }
-        second.consumer.takes = { [unowned one] offered in
+        second.consumer.acceptedCount = { [unowned one] offered in
             swap(one)
             return offered
         }

@@ -5,17 +5,17 @@ import Testing
 
 /// A loop that listens and a program of scripted peers that connect to it, on either ground.
 final class LoopMeeting {
-    let ground: TransportGround
+    let ground: TransportTestbed
     let loop: Loop
     let host: ScriptedHost
     let collector = ConnectionCollector()
     let listener: SocketListener
 
     init(
-        _ kind: TransportGround.Kind, at address: SocketAddress = .ipv4(address: 0x7f00_0001, port: 0),
+        _ kind: TransportTestbed.Kind, at address: SocketAddress = .ipv4(address: 0x7f00_0001, port: 0),
         options: ListenOptions = ListenOptions(), seed: UInt64 = 1, faults: FaultPlan = .calm
     ) throws {
-        self.ground = TransportGround(kind, seed: seed, faults: faults)
+        self.ground = TransportTestbed(kind, seed: seed, faults: faults)
         self.loop = try self.ground.makeLoop()
         self.host = try self.ground.makeHost()
         self.listener = try SocketListener(address, options: options, on: self.loop, owner: self.collector)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Bulk that passes from socket to socket unseen, simulated and real")
 struct PassingTests {
-    typealias Kind = TransportGround.Kind
+    typealias Kind = TransportTestbed.Kind
 
     /// Bytes come on the first connection, and go to the second: offered ones by the consumer, others by themselves.
     private struct Relay {
@@ -21,14 +21,14 @@ struct PassingTests {
             self.source = try self.meeting.connect()
             self.target = try self.meeting.connect()
             let (from, to) = (self.source, self.target)
-            from.consumer.unseenTarget = to.connection
-            from.consumer.takes = { $0 }
+            from.consumer.spliceTarget = to.connection
+            from.consumer.acceptedCount = { $0 }
             from.consumer.onBytes = { [unowned connection = to.connection] bytes in connection.write(bytes) }
             from.consumer.onInputClosed = { [unowned connection = to.connection] in connection.shutdownOutput() }
         }
 
         func finish() {
-            self.source.consumer.unseenTarget = nil
+            self.source.consumer.spliceTarget = nil
             let (from, to) = (self.source.connection, self.target.connection)
             self.meeting.perform {
                 from.reset()
@@ -47,8 +47,8 @@ struct PassingTests {
         #expect(relay.meeting.run(atMost: .seconds(60)) { relay.target.peer.sawEnd })
         let isIntact = relay.target.peer.received == bytes
         #expect(isIntact)
-        #expect(relay.source.consumer.passed > bytes.count / 4)
-        #expect(relay.source.consumer.passed + relay.source.consumer.received.count == bytes.count)
+        #expect(relay.source.consumer.splicedCount > bytes.count / 4)
+        #expect(relay.source.consumer.splicedCount + relay.source.consumer.received.count == bytes.count)
         #expect(relay.target.connection.writtenBytes == UInt64(bytes.count))
         #expect(relay.target.connection.sentBytes == UInt64(bytes.count))
         relay.finish()
@@ -76,12 +76,12 @@ struct PassingTests {
         let relay = try Relay(kind)
         let bytes = relay.meeting.flood
         relay.source.peer.send(bytes)
-        #expect(relay.meeting.run(atMost: .seconds(60)) { relay.source.consumer.passed > 0 })
-        relay.meeting.perform { relay.source.consumer.unseenTarget = nil }
-        let (passed, seen) = (relay.source.consumer.passed, relay.source.consumer.received.count)
+        #expect(relay.meeting.run(atMost: .seconds(60)) { relay.source.consumer.splicedCount > 0 })
+        relay.meeting.perform { relay.source.consumer.spliceTarget = nil }
+        let (passed, seen) = (relay.source.consumer.splicedCount, relay.source.consumer.received.count)
         relay.source.peer.finish()
         #expect(relay.meeting.run(atMost: .seconds(60)) { relay.target.peer.sawEnd })
-        #expect(relay.source.consumer.passed == passed)
+        #expect(relay.source.consumer.splicedCount == passed)
         #expect(relay.source.consumer.received.count == bytes.count - passed && seen < bytes.count - passed)
         let isIntact = relay.target.peer.received == bytes
         #expect(isIntact)
@@ -93,7 +93,7 @@ struct PassingTests {
         let relay = try Relay(kind)
         let bytes = relay.meeting.flood
         relay.source.peer.send(bytes)
-        #expect(relay.meeting.run(atMost: .seconds(60)) { relay.source.consumer.passed > 0 })
+        #expect(relay.meeting.run(atMost: .seconds(60)) { relay.source.consumer.splicedCount > 0 })
         relay.target.peer.reset()
         #expect(relay.meeting.run(atMost: .seconds(60)) { relay.target.consumer.end == .failed(.reset) })
         #expect(relay.source.consumer.end == nil)

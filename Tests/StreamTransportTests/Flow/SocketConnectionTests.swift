@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A connection on a loop, simulated and real")
 struct SocketConnectionTests {
-    typealias Kind = TransportGround.Kind
+    typealias Kind = TransportTestbed.Kind
 
     @Test(arguments: Kind.allCases)
     func echoesAndEndsCleanly(_ kind: Kind) throws {

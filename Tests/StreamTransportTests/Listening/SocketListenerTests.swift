@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A listener on a loop, simulated and real")
 struct SocketListenerTests {
-    typealias Kind = TransportGround.Kind
+    typealias Kind = TransportTestbed.Kind
 
     /// Whether this machine has the IPv6 loopback address; containers often lack it.
     static var hasIPv6: Bool {
@@ -79,7 +79,7 @@ struct SocketListenerTests {
 
     @Test(arguments: Kind.allCases)
     func takesOverAListeningDescriptor(_ kind: Kind) throws {
-        let ground = TransportGround(kind)
+        let ground = TransportTestbed(kind)
         let loop = try ground.makeLoop()
         let host = try ground.makeHost()
         let descriptor = try loop.system.listen(SocketPair.tcp, options: ListenOptions()).get()
@@ -133,7 +133,7 @@ struct SocketListenerTests {
         let burst = try (0..<100).map { _ in try meeting.host.connect(to: meeting.listener.address) }
         #expect(meeting.run { burst.allSatisfy { $0.isConnected } })
         var acceptedBefore: Int?
-        consumer.takes = { offered in
+        consumer.acceptedCount = { offered in
             acceptedBefore = acceptedBefore ?? meeting.collector.connections.count
             return offered
         }
@@ -142,7 +142,7 @@ struct SocketListenerTests {
         #expect(meeting.run { meeting.collector.connections.count == 101 })
         #expect(meeting.run { consumer.text == "excuse me" })
         #expect((acceptedBefore ?? .max) <= 1 + 3 * SocketListener.acceptsPerTurn)
-        consumer.takes = { $0 }
+        consumer.acceptedCount = { $0 }
         meeting.perform { for connection in meeting.collector.connections { connection.reset() } }
         meeting.finish()
     }
@@ -167,7 +167,7 @@ struct SocketListenerTests {
 
     @Test(arguments: Kind.allCases)
     func sharesOnePortAmongLoops(_ kind: Kind) throws {
-        let ground = TransportGround(kind)
+        let ground = TransportTestbed(kind)
         let loops = [try ground.makeLoop(), try ground.makeLoop()]
         let host = try ground.makeHost()
         var options = ListenOptions()

@@ -94,14 +94,14 @@ struct LoopThreadTests {
                     }
                 }
                 do {
-                    let listener = try SocketListener(Loopback.address, on: loop, owner: collector)
+                    let listener = try SocketListener(LoopbackClient.address, on: loop, owner: collector)
                     done.resume(returning: listener.address.port ?? 0)
                 } catch {
                     done.resume(throwing: error)
                 }
             }
         }
-        let client = try Loopback(port: port)
+        let client = try LoopbackClient(port: port)
         try client.send("there and back")
         client.finish()
         let heard = try client.receiveToEnd()

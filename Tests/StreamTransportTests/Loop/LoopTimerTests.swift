@@ -5,11 +5,11 @@ import Testing
 
 @Suite("Timers of a loop, simulated and real")
 struct LoopTimerTests {
-    typealias Kind = TransportGround.Kind
+    typealias Kind = TransportTestbed.Kind
 
     @Test(arguments: Kind.allCases)
     func fireInTheOrderOfTheirDeadlines(_ kind: Kind) throws {
-        let ground = TransportGround(kind)
+        let ground = TransportTestbed(kind)
         let loop = try ground.makeLoop()
         let log = TimerLog(loop)
         let timers = ["c", "a", "d", "b"].map { log.timer($0) }
@@ -30,7 +30,7 @@ struct LoopTimerTests {
     }
 
     @Test func moveLaterAndEarlier() throws {
-        let ground = TransportGround(.simulation)
+        let ground = TransportTestbed(.simulation)
         let loop = try ground.makeLoop()
         let network = try #require(ground.network)
         let log = TimerLog(loop)
@@ -49,7 +49,7 @@ struct LoopTimerTests {
     }
 
     @Test func stayQuietOnceDisarmedAndFireAgainWhenRearmed() throws {
-        let ground = TransportGround(.simulation)
+        let ground = TransportTestbed(.simulation)
         let loop = try ground.makeLoop()
         let network = try #require(ground.network)
         let log = TimerLog(loop)
@@ -75,7 +75,7 @@ struct LoopTimerTests {
     @Test func fireAsAModelSays() throws {
         for seed in UInt64(0)..<40 {
             var chance = SeededGenerator(seed: seed)
-            let ground = TransportGround(.simulation, seed: seed)
+            let ground = TransportTestbed(.simulation, seed: seed)
             let loop = try ground.makeLoop()
             let network = try #require(ground.network)
             let log = TimerLog(loop)

@@ -132,7 +132,7 @@ struct LoopUnderFaultsTests {
 
     @Test(arguments: UInt64(0)..<40)
     func tellEveryEndOnceAndLoseNoByteAndNoDescriptor(_ seed: UInt64) throws {
-        let ground = TransportGround(.simulation, seed: seed)
+        let ground = TransportTestbed(.simulation, seed: seed)
         let network = try #require(ground.network)
         let loops = [try ground.makeLoop(), try ground.makeLoop()]
         let server = EchoServer()

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The work of a turn, shared among those who have something to do in it")
 struct TurnBudgetTests {
-    typealias Kind = TransportGround.Kind
+    typealias Kind = TransportTestbed.Kind
 
     @Test func sharesGetSmallWhenTheTurnIsUsedUp() {
         var budget = TurnBudget()
@@ -29,7 +29,7 @@ struct TurnBudgetTests {
 
     /// Takes one byte for each share of the loop's work.
     private func makeCostly(_ consumer: RecordingConsumer, on loop: Loop) {
-        consumer.takes = { [unowned loop] offered in
+        consumer.acceptedCount = { [unowned loop] offered in
             var taken = 0
             while taken < offered, !loop.budgetIsSpent {
                 loop.spend(TurnBudget.share)

@@ -193,7 +193,7 @@ struct SimulatedNetworkTests {
         var faults = FaultPlan.calm
         faults.shortRead = 1
         faults.shortWrite = 1
-        let ground = TransportGround(.simulation, seed: 5, faults: faults)
+        let ground = TransportTestbed(.simulation, seed: 5, faults: faults)
         let pair = try SocketPair(ground)
         let bytes = [UInt8](repeating: 1, count: 1000)
         let taken = try (0..<20).map { _ in try pair.system.send(pair.a, bytes[...]).get() }

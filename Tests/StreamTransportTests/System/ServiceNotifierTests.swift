@@ -32,11 +32,11 @@ struct ServiceNotifierTests {
         manager.isBusy.withLock { $0 = true }
         #expect(!notifier.tell("READY=1"))
         #expect(!notifier.tell("STOPPING=1"))
-        notifier.feedWatchdog()
+        notifier.notifyWatchdog()
         #expect(manager.heard.withLock { $0 } == [])
         manager.isBusy.withLock { $0 = false }
-        notifier.feedWatchdog()
-        notifier.feedWatchdog()
+        notifier.notifyWatchdog()
+        notifier.notifyWatchdog()
         #expect(manager.heard.withLock { $0 } == ["STOPPING=1", "WATCHDOG=1", "WATCHDOG=1"])
         #expect(notifier.retry())
     }
@@ -47,8 +47,8 @@ struct ServiceNotifierTests {
         manager.isBusy.withLock { $0 = true }
         for _ in 0..<10 { notifier.tell("READY=1") }
         #expect(manager.complaints.withLock { $0 } == 1)
-        manager.pass(ServiceNotifier.complaintPause)
-        notifier.feedWatchdog()
+        manager.pass(ServiceNotifier.warningInterval)
+        notifier.notifyWatchdog()
         #expect(manager.complaints.withLock { $0 } == 2)
     }
 

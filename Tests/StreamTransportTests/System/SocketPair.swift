@@ -6,13 +6,13 @@ import Testing
 final class SocketPair {
     static let tcp = SocketAddress.ipv4(address: 0x7f00_0001, port: 0)
 
-    let ground: TransportGround
+    let ground: TransportTestbed
     let system: any System
     let a: Descriptor
     let b: Descriptor
     private var events = ReadyEvents()
 
-    init(_ ground: TransportGround, at address: SocketAddress = SocketPair.tcp) throws {
+    init(_ ground: TransportTestbed, at address: SocketAddress = SocketPair.tcp) throws {
         self.ground = ground
         let system = try ground.makeSystem()
         self.system = system

@@ -6,13 +6,13 @@ import Testing
 /// from the real one.
 @Suite("The truth about TCP sockets, simulated and real")
 struct SocketTruthTests {
-    typealias Kind = TransportGround.Kind
+    typealias Kind = TransportTestbed.Kind
 
     private let everything: Interest = [.readable, .writable, .hangUp]
 
     @Test(arguments: Kind.allCases)
     func deliversBytesInOrder(_ kind: Kind) throws {
-        let pair = try SocketPair(TransportGround(kind))
+        let pair = try SocketPair(TransportTestbed(kind))
         #expect(pair.ready(pair.b) == .writable)
         #expect(pair.receive(pair.b) == .wouldBlock)
         pair.send(pair.a, "one ")
@@ -25,7 +25,7 @@ struct SocketTruthTests {
 
     @Test(arguments: Kind.allCases)
     func givesWhatArrivedBeforeAResetThenTheErrorOnceThenTheEnd(_ kind: Kind) throws {
-        let pair = try SocketPair(TransportGround(kind))
+        let pair = try SocketPair(TransportTestbed(kind))
         pair.send(pair.a, "abc")
         pair.system.reset(pair.a)
         #expect(pair.ready(pair.b) == self.everything)
@@ -39,14 +39,14 @@ struct SocketTruthTests {
 
     @Test(arguments: Kind.allCases)
     func givesTheResetToWhoeverAsksFirst(_ kind: Kind) throws {
-        let pair = try SocketPair(TransportGround(kind))
+        let pair = try SocketPair(TransportTestbed(kind))
         pair.system.reset(pair.a)
         pair.ground.settle()
         #expect(pair.send(pair.b, "x") == .failure(.reset))
         #expect(pair.send(pair.b, "x") == .failure(.brokenPipe))
         #expect(pair.receive(pair.b) == .end)
 
-        let other = try SocketPair(TransportGround(kind))
+        let other = try SocketPair(TransportTestbed(kind))
         other.system.reset(other.a)
         other.ground.settle()
         #expect(other.system.connectError(other.b) == .reset)
@@ -58,7 +58,7 @@ struct SocketTruthTests {
 
     @Test(arguments: Kind.allCases)
     func resetsWhenClosedWithUnreadBytes(_ kind: Kind) throws {
-        let pair = try SocketPair(TransportGround(kind))
+        let pair = try SocketPair(TransportTestbed(kind))
         pair.send(pair.b, "unread")
         pair.system.close(pair.a)
         #expect(pair.ready(pair.b) == self.everything)
@@ -68,7 +68,7 @@ struct SocketTruthTests {
 
     @Test(arguments: Kind.allCases)
     func breaksThePipeOfAWriterWhosePeerClosed(_ kind: Kind) throws {
-        let pair = try SocketPair(TransportGround(kind))
+        let pair = try SocketPair(TransportTestbed(kind))
         pair.system.close(pair.a)
         #expect(pair.ready(pair.b) == [.readable, .writable])
         #expect(pair.send(pair.b, "x") == .success(1))
@@ -82,7 +82,7 @@ struct SocketTruthTests {
     /// The kernel names it `::ffff:127.0.0.1` (RFC 4291 §2.5.5.2).
     @Test(arguments: Kind.allCases)
     func namesAnIPv4PeerOfASocketForBothFamiliesAsIPv4(_ kind: Kind) throws {
-        let ground = TransportGround(kind)
+        let ground = TransportTestbed(kind)
         let system = try ground.makeSystem()
         var options = ListenOptions()
         options.dualStack = true
@@ -104,7 +104,7 @@ struct SocketTruthTests {
 
     @Test(arguments: Kind.allCases)
     func halfClosesEachDirectionOnItsOwn(_ kind: Kind) throws {
-        let pair = try SocketPair(TransportGround(kind))
+        let pair = try SocketPair(TransportTestbed(kind))
         pair.send(pair.a, "last")
         #expect(pair.system.shutdownOutput(pair.a) == nil)
         #expect(pair.ready(pair.b) == [.readable, .writable])
@@ -123,7 +123,7 @@ struct SocketTruthTests {
 
     @Test(arguments: Kind.allCases)
     func keepsTakingBytesAfterShuttingInputAlone(_ kind: Kind) throws {
-        let pair = try SocketPair(TransportGround(kind))
+        let pair = try SocketPair(TransportTestbed(kind))
         #expect(pair.system.shutdownInput(pair.a) == nil)
         #expect(pair.ready(pair.a) == [.readable, .writable])
         #expect(pair.receive(pair.a) == .end)
@@ -135,7 +135,7 @@ struct SocketTruthTests {
 
     @Test(arguments: Kind.allCases)
     func answersBytesWithAResetOnceBothDirectionsAreShut(_ kind: Kind) throws {
-        let pair = try SocketPair(TransportGround(kind))
+        let pair = try SocketPair(TransportTestbed(kind))
         _ = pair.system.shutdownOutput(pair.a)
         _ = pair.system.shutdownInput(pair.a)
         #expect(pair.ready(pair.a) == self.everything)
@@ -148,7 +148,7 @@ struct SocketTruthTests {
 
     @Test(arguments: Kind.allCases)
     func takesNoMoreThanItsBuffersHoldAndIsWritableAgainOnceRead(_ kind: Kind) throws {
-        let pair = try SocketPair(TransportGround(kind))
+        let pair = try SocketPair(TransportTestbed(kind))
         let sent = pair.fill(pair.a)
         #expect(sent > 0)
         #expect(pair.ready(pair.a) == [])
@@ -160,7 +160,7 @@ struct SocketTruthTests {
 
     @Test(arguments: Kind.allCases)
     func losesWhatDidNotArriveBeforeAReset(_ kind: Kind) throws {
-        let pair = try SocketPair(TransportGround(kind))
+        let pair = try SocketPair(TransportTestbed(kind))
         let sent = pair.fill(pair.a)
         pair.system.reset(pair.a)
         let read = pair.drain(pair.b)
@@ -170,7 +170,7 @@ struct SocketTruthTests {
 
     @Test(arguments: Kind.allCases)
     func deliversWhatWasTakenBeforeAClose(_ kind: Kind) throws {
-        let pair = try SocketPair(TransportGround(kind))
+        let pair = try SocketPair(TransportTestbed(kind))
         let sent = pair.fill(pair.a)
         pair.system.close(pair.a)
         let read = pair.drain(pair.b)
@@ -180,7 +180,7 @@ struct SocketTruthTests {
 
     @Test(arguments: Kind.allCases)
     func sendsSeveralPiecesInOneCall(_ kind: Kind) throws {
-        let pair = try SocketPair(TransportGround(kind))
+        let pair = try SocketPair(TransportTestbed(kind))
         let pieces = ["ab", "", "cde"].map { Array($0.utf8) }
         #expect(pair.system.send(pair.a, pieces: pieces, skipping: 1) == 4)
         #expect(pair.receive(pair.b) == .text("bcde"))
@@ -188,7 +188,7 @@ struct SocketTruthTests {
 
     @Test(arguments: Kind.allCases)
     func refusesWhereNobodyListens(_ kind: Kind) throws {
-        let ground = TransportGround(kind)
+        let ground = TransportTestbed(kind)
         let system = try ground.makeSystem()
         let listener = try system.listen(SocketPair.tcp, options: ListenOptions()).get()
         let address = try #require(system.localAddress(listener))
@@ -210,7 +210,7 @@ struct SocketTruthTests {
 
     @Test(arguments: Kind.allCases)
     func resetsWhoWasNotAcceptedWhenTheListenerCloses(_ kind: Kind) throws {
-        let ground = TransportGround(kind)
+        let ground = TransportTestbed(kind)
         let system = try ground.makeSystem()
         let listener = try system.listen(SocketPair.tcp, options: ListenOptions()).get()
         let descriptor = try system.connect(try #require(system.localAddress(listener))).get()
@@ -224,7 +224,7 @@ struct SocketTruthTests {
 
     @Test(arguments: Kind.allCases)
     func acceptsAConnectionThatWasResetMeanwhile(_ kind: Kind) throws {
-        let ground = TransportGround(kind)
+        let ground = TransportTestbed(kind)
         let system = try ground.makeSystem()
         let listener = try system.listen(SocketPair.tcp, options: ListenOptions()).get()
         #expect(system.accept(listener) == .failure(.wouldBlock))
@@ -240,7 +240,7 @@ struct SocketTruthTests {
 
     @Test(arguments: Kind.allCases)
     func refusesASecondListenerUnlessBothShare(_ kind: Kind) throws {
-        let system = try TransportGround(kind).makeSystem()
+        let system = try TransportTestbed(kind).makeSystem()
         let first = try system.listen(SocketPair.tcp, options: ListenOptions()).get()
         let taken = try #require(system.localAddress(first))
         #expect(system.listen(taken, options: ListenOptions()) == .failure(.addressInUse))
@@ -262,7 +262,7 @@ struct SocketTruthTests {
 
     @Test(arguments: Kind.allCases)
     func givesTheLowestFreeNumberAndForgetsTheOldWatch(_ kind: Kind) throws {
-        let pair = try SocketPair(TransportGround(kind))
+        let pair = try SocketPair(TransportTestbed(kind))
         var events = ReadyEvents()
         #expect(pair.system.watch(pair.b, for: .readable, token: 1) == nil)
         pair.send(pair.a, "x")
@@ -283,7 +283,7 @@ struct SocketTruthTests {
 
     @Test(arguments: Kind.allCases)
     func reportsHangUpWithoutBeingAsked(_ kind: Kind) throws {
-        let pair = try SocketPair(TransportGround(kind))
+        let pair = try SocketPair(TransportTestbed(kind))
         var events = ReadyEvents()
         #expect(pair.system.watch(pair.b, for: [], token: 9) == nil)
         pair.send(pair.a, "x")

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The truth about Unix sockets, simulated and real")
 struct UnixSocketTruthTests {
-    typealias Kind = TransportGround.Kind
+    typealias Kind = TransportTestbed.Kind
 
     private static func abstractAddress() -> SocketAddress {
         .unix(path: "@sluice-test-\(UUID().uuidString)")
@@ -17,7 +17,7 @@ struct UnixSocketTruthTests {
     }
 
     private func pair(_ kind: Kind) throws -> SocketPair {
-        try SocketPair(TransportGround(kind), at: Self.abstractAddress())
+        try SocketPair(TransportTestbed(kind), at: Self.abstractAddress())
     }
 
     @Test(arguments: Kind.allCases)
@@ -76,7 +76,7 @@ struct UnixSocketTruthTests {
     func refusesWithoutAListenerAndTakesOverAStaleFile(_ kind: Kind) throws {
         let path = Self.filePath()
         defer { try? FileManager.default.removeItem(atPath: path) }
-        let system = try TransportGround(kind).makeSystem()
+        let system = try TransportTestbed(kind).makeSystem()
         #expect(system.connect(.unix(path: path)) == .failure(.noSuchFile))
         #expect(system.connect(Self.abstractAddress()) == .failure(.refused))
         let listener = try system.listen(.unix(path: path), options: ListenOptions()).get()
@@ -94,7 +94,7 @@ struct UnixSocketTruthTests {
     @Test(arguments: Kind.allCases)
     func takesTheFileAway(_ kind: Kind) throws {
         let path = Self.filePath()
-        let system = try TransportGround(kind).makeSystem()
+        let system = try TransportTestbed(kind).makeSystem()
         let listener = try system.listen(.unix(path: path), options: ListenOptions()).get()
         system.removeSocketFile(path)
         #expect(system.connect(.unix(path: path)) == .failure(.noSuchFile))
@@ -112,7 +112,7 @@ struct UnixSocketTruthTests {
     func givesTheFileItsMode(_ kind: Kind) throws {
         let path = Self.filePath()
         defer { try? FileManager.default.removeItem(atPath: path) }
-        let ground = TransportGround(kind)
+        let ground = TransportTestbed(kind)
         let system = try ground.makeSystem()
         var options = ListenOptions()
         options.mode = 0o600

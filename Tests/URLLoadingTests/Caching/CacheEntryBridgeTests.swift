@@ -23,7 +23,7 @@ struct CacheEntryBridgeTests {
         let found = try #require(later.cachedResponse(for: request)?.entry)
         #expect(found.lifetime == 60 && found.isFresh(at: HTTPDate(seconds: 150)))
         #expect(!found.isFresh(at: HTTPDate(seconds: 170)) && found.entityTag == entry.entityTag)
-        #expect(found.selection.matches([.accept: "text/html"]) && !found.selection.matches([.accept: "x"]))
+        #expect(found.varyKey.matches([.accept: "text/html"]) && !found.varyKey.matches([.accept: "x"]))
         #expect(found.requestTime.seconds == 100 && found.responseTime.seconds == 101 && found.status == 200)
     }
 
@@ -37,7 +37,8 @@ struct CacheEntryBridgeTests {
             .reloadIgnoringLocalAndRemoteCacheData, .reloadRevalidatingCacheData,
         ]
         let meanings: [CachePolicy] = [
-            .protocolDecides, .reload, .storedElseLoad, .storedOnly, .reloadEverywhere, .revalidate,
+            .useProtocolCachePolicy, .reloadIgnoringLocalCacheData, .returnCacheDataElseLoad, .returnCacheDataDontLoad,
+            .reloadIgnoringLocalAndRemoteCacheData, .reloadRevalidatingCacheData,
         ]
         #expect(policies.map(\.meaning) == meanings)
     }

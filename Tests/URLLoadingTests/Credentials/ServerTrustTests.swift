@@ -9,7 +9,7 @@ struct ServerTrustTests {
     private func trust(_ code: Int32) -> ServerTrust {
         ServerTrust(
             VerificationRequest(
-                peerChain: [[1, 2], [3]], verdict: VerificationResult(code: code, text: "words", depth: 0),
+                peerChain: [[1, 2], [3]], result: VerificationResult(code: code, text: "words", depth: 0),
                 serverName: "a.org"))
     }
 
@@ -48,7 +48,7 @@ struct ServerTrustTests {
         let authority = try Certificates.authority()
         let request = VerificationRequest(
             peerChain: [[UInt8](try Certificates.serverDER())],
-            verdict: VerificationResult(code: 20, text: "words", depth: 0), serverName: "localhost")
+            result: VerificationResult(code: 20, text: "words", depth: 0), serverName: "localhost")
         let trust = ServerTrust(request)
         #expect(throws: URLError.self) { try trust.evaluate() }
         try trust.evaluate(anchors: [Data(authority.pem.utf8)])
@@ -60,7 +60,7 @@ struct ServerTrustTests {
         #expect(error?.code == .serverCertificateHasUnknownRoot)
         let elsewhere = ServerTrust(
             VerificationRequest(
-                peerChain: request.peerChain, verdict: request.verdict, serverName: "elsewhere.test"))
+                peerChain: request.peerChain, result: request.result, serverName: "elsewhere.test"))
         let refusal = #expect(throws: URLError.self) {
             try elsewhere.evaluate(anchors: [Data(authority.pem.utf8)])
         }

@@ -73,7 +73,7 @@ extension StreamTask {
     /// The good answer to an opening handshake, on a stream that stays one.
     func upgrade(_ fields: [String] = []) async throws {
         let head = try await self.head()
-        let accept = AcceptKey.answering(head.fields["Sec-WebSocket-Key"] ?? "")
+        let accept = AcceptKey.value(for: head.fields["Sec-WebSocket-Key"] ?? "")
         let lines = ["Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Accept: \(accept)"] + fields
         try await self.say("HTTP/1.1 101 Switching Protocols\r\n" + lines.map { $0 + "\r\n" }.joined() + "\r\n")
     }

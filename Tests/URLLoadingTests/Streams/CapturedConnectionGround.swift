@@ -15,7 +15,7 @@ final class CapturedConnectionGround {
         self.peer = try PeerThread(body)
         self.group = try LoopGroup(count: 1)
         let task = StreamTask(
-            to: OpeningTarget(.address(Loopback.address(port: self.peer.port))), on: self.group.loops[0])
+            to: OpeningTarget(.address(LoopbackClient.address(port: self.peer.port))), on: self.group.loops[0])
         task.resume()
         if reading > 0 { _ = try await task.read(minimum: reading, maximum: reading) }
         self.pair = try await withCheckedThrowingContinuation { continuation in

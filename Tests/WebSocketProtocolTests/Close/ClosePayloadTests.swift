@@ -4,18 +4,18 @@ import WebSocketProtocol
 @Suite("Payload of our own Close frame, RFC 6455 §5.5.1 and §7.4")
 struct ClosePayloadTests {
     @Test func writesTheCodeBigEndianAndTheReasonBehindIt() {
-        #expect(ClosePayload.bytes(.goingAway, reason: Array("bye".utf8)) == [0x03, 0xE9, 0x62, 0x79, 0x65])
-        #expect(ClosePayload.bytes(CloseCode(rawValue: 4999), reason: []) == [0x13, 0x87])
+        #expect(ClosePayload.encode(.goingAway, reason: Array("bye".utf8)) == [0x03, 0xE9, 0x62, 0x79, 0x65])
+        #expect(ClosePayload.encode(CloseCode(rawValue: 4999), reason: []) == [0x13, 0x87])
     }
 
     @Test func isEmptyWithoutACode() {
-        #expect(ClosePayload.bytes(nil, reason: Array("lost".utf8)) == [])
-        #expect(ClosePayload.bytes(.noStatusReceived, reason: []) == [])
+        #expect(ClosePayload.encode(nil, reason: Array("lost".utf8)) == [])
+        #expect(ClosePayload.encode(.noStatusReceived, reason: []) == [])
     }
 
     @Test(arguments: [0, 999, 1004, 1006, 1015, 1016, 2999, 5000, 65_535] as [UInt16])
     func neverSendsAReservedCode(_ code: UInt16) {
-        #expect(ClosePayload.bytes(CloseCode(rawValue: code), reason: []) == [0x03, 0xE8])
+        #expect(ClosePayload.encode(CloseCode(rawValue: code), reason: []) == [0x03, 0xE8])
     }
 
     @Test(arguments: [
@@ -29,11 +29,11 @@ struct ClosePayloadTests {
     ])
     func cutsALongReasonBetweenCharacters(_ reason: String, _ kept: Int) {
         let bytes = Array(reason.utf8)
-        #expect(ClosePayload.bytes(.normalClosure, reason: bytes) == [0x03, 0xE8] + bytes.prefix(kept))
+        #expect(ClosePayload.encode(.normalClosure, reason: bytes) == [0x03, 0xE8] + bytes.prefix(kept))
     }
 
     @Test(arguments: TextTests.invalid.map(\.0) + TextTests.incomplete + [[UInt8](repeating: 0x80, count: 300)])
     func leavesOutAReasonThatIsNotText(_ reason: [UInt8]) {
-        #expect(ClosePayload.bytes(.normalClosure, reason: reason) == [0x03, 0xE8])
+        #expect(ClosePayload.encode(.normalClosure, reason: reason) == [0x03, 0xE8])
     }
 }

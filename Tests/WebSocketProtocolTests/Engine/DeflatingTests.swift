@@ -48,7 +48,7 @@ struct DeflatingTests {
                 let parameters = PermessageDeflateParameters(
                     serverNoContextTakeover: !granted, clientNoContextTakeover: !granted, serverMaxWindowBits: bits,
                     clientMaxWindowBits: bits)
-                self.roundTrip(sender, parameters, DeflatePolicy(keepsOwnContext: keeps, minimumSize: 0))
+                self.roundTrip(sender, parameters, DeflatePolicy(ownContextTakeover: keeps, minimumSize: 0))
             }
         }
     }
@@ -93,7 +93,7 @@ struct DeflatingTests {
         for (granted, keeps) in [(true, true), (true, false), (false, true), (false, false)] {
             let writer = EngineSender(
                 .client, PermessageDeflateParameters(clientNoContextTakeover: !granted),
-                policy: DeflatePolicy(keepsOwnContext: keeps, minimumSize: 0), share: DeflateContext())
+                policy: DeflatePolicy(ownContextTakeover: keeps, minimumSize: 0), share: DeflateContext())
             let first = writer.message(.text, [text]).count
             let second = writer.message(.text, [text]).count
             #expect((second < first / 2) == (granted && keeps), "granted \(granted), kept \(keeps)")

@@ -20,7 +20,7 @@ final class EngineDriver {
         self.engine = WebSocketEngine(role: setting.role, maximumMessageSize: setting.maximumMessageSize)
         self.share = share
         if let deflate = setting.deflate {
-            self.engine.startDeflate(deflate, policy: setting.policy, share: share)
+            self.engine.startDeflate(deflate, policy: setting.policy, context: share)
         }
     }
 

@@ -15,7 +15,7 @@ final class EngineSender {
             next = next &* 1_664_525 &+ 1_013_904_223
             return (next, [])
         }
-        if let parameters { self.engine.startDeflate(parameters, policy: policy, share: share) }
+        if let parameters { self.engine.startDeflate(parameters, policy: policy, context: share) }
     }
 
     /// A message in as many frames as there are fragments.

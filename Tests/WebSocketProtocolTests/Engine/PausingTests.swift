@@ -83,7 +83,7 @@ struct PausingTests {
         let payload = FixedBlock.repeating(0x61, matches: 8_000)
         var bytes = WireFrame(0xC2, payload, from: .client).bytes
         var engine = WebSocketEngine(role: .server, maximumMessageSize: nil)
-        engine.startDeflate(InflatingTests.takeover, policy: DeflatePolicy(), share: DeflateContext())
+        engine.startDeflate(InflatingTests.takeover, policy: DeflatePolicy(), context: DeflateContext())
         var position = 0
         var inflated = 0
         var changes: [Int] = []

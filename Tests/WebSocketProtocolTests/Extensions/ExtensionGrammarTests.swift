@@ -4,36 +4,44 @@ import WebSocketProtocol
 
 @Suite("Extension lists, RFC 6455 §9.1")
 struct ExtensionGrammarTests {
-    static let lists: [(values: [String], extensions: [NamedExtension])] = [
-        ([], []), (["foo"], [NamedExtension("foo")]),
+    static let lists: [(values: [String], extensions: [WebSocketExtension])] = [
+        ([], []), (["foo"], [WebSocketExtension("foo")]),
         // The examples of §9.1.
-        (["foo", "bar; baz=2"], [NamedExtension("foo"), NamedExtension("bar", [ExtensionParameter("baz", "2")])]),
-        (["foo, bar; baz=2"], [NamedExtension("foo"), NamedExtension("bar", [ExtensionParameter("baz", "2")])]),
+        (
+            ["foo", "bar; baz=2"],
+            [WebSocketExtension("foo"), WebSocketExtension("bar", [ExtensionParameter("baz", "2")])]
+        ),
+        (
+            ["foo, bar; baz=2"],
+            [WebSocketExtension("foo"), WebSocketExtension("bar", [ExtensionParameter("baz", "2")])]
+        ),
         (
             ["mux; max-channels=4; flow-control, deflate-stream"],
             [
-                NamedExtension("mux", [ExtensionParameter("max-channels", "4"), ExtensionParameter("flow-control")]),
-                NamedExtension("deflate-stream"),
+                WebSocketExtension(
+                    "mux", [ExtensionParameter("max-channels", "4"), ExtensionParameter("flow-control")]),
+                WebSocketExtension("deflate-stream"),
             ]
         ),
-        (["private-extension"], [NamedExtension("private-extension")]),
+        (["private-extension"], [WebSocketExtension("private-extension")]),
         (
             [" a ;\tb = \"c\" ; d ,, e "],
             [
-                NamedExtension("a", [ExtensionParameter("b", "c"), ExtensionParameter("d")]), NamedExtension("e"),
+                WebSocketExtension("a", [ExtensionParameter("b", "c"), ExtensionParameter("d")]),
+                WebSocketExtension("e"),
             ]
         ),
-        (["a; b=\"\\c\\d\""], [NamedExtension("a", [ExtensionParameter("b", "cd")])]),
-        (["a;b;b=1"], [NamedExtension("a", [ExtensionParameter("b"), ExtensionParameter("b", "1")])]),
+        (["a; b=\"\\c\\d\""], [WebSocketExtension("a", [ExtensionParameter("b", "cd")])]),
+        (["a;b;b=1"], [WebSocketExtension("a", [ExtensionParameter("b"), ExtensionParameter("b", "1")])]),
     ]
 
     @Test(arguments: lists)
-    func readsLists(values: [String], extensions: [NamedExtension]) throws {
+    func readsLists(values: [String], extensions: [WebSocketExtension]) throws {
         #expect(try ExtensionGrammar.parse(values) == extensions)
     }
 
     @Test(arguments: lists)
-    func readsBackWhatItWrites(values: [String], extensions: [NamedExtension]) throws {
+    func readsBackWhatItWrites(values: [String], extensions: [WebSocketExtension]) throws {
         #expect(try ExtensionGrammar.parse(extensions.map(\.rendered)) == extensions)
     }
 

@@ -3,16 +3,16 @@ import WebSocketProtocol
 
 @Suite("Negotiating permessage-deflate, RFC 7692 §5 and §7.1")
 struct PermessageDeflateTests {
-    private static func named(_ text: String) throws -> NamedExtension {
+    private static func named(_ text: String) throws -> WebSocketExtension {
         try #require(try ExtensionGrammar.parse([text]).first)
     }
 
     private static func choice(_ policy: DeflatePolicy, _ value: String) throws -> String? {
-        policy.choose(among: try ExtensionGrammar.parse([value]))?.named.rendered
+        policy.choose(among: try ExtensionGrammar.parse([value]))?.extensionElement.rendered
     }
 
     static let limited = DeflatePolicy(ownWindowBits: 11, peerWindowBits: 10)
-    static let forgetful = DeflatePolicy(keepsOwnContext: false, letsPeerKeepContext: false)
+    static let forgetful = DeflatePolicy(ownContextTakeover: false, peerContextTakeover: false)
 
     static let offers: [(policy: DeflatePolicy, offer: String, response: String?)] = [
         (DeflatePolicy(), "permessage-deflate", "permessage-deflate"),
@@ -46,13 +46,13 @@ struct PermessageDeflateTests {
             forgetful, "permessage-deflate",
             "permessage-deflate; server_no_context_takeover; client_no_context_takeover"
         ),
-        (DeflatePolicy(peerWindowBits: 9, insistsOnPeerWindow: true), "permessage-deflate", nil),
+        (DeflatePolicy(peerWindowBits: 9, requiresPeerWindow: true), "permessage-deflate", nil),
         (
-            DeflatePolicy(peerWindowBits: 9, insistsOnPeerWindow: true),
+            DeflatePolicy(peerWindowBits: 9, requiresPeerWindow: true),
             "permessage-deflate, permessage-deflate; client_max_window_bits",
             "permessage-deflate; client_max_window_bits=9"
         ),
-        (DeflatePolicy(insistsOnPeerWindow: true), "permessage-deflate", "permessage-deflate"),
+        (DeflatePolicy(requiresPeerWindow: true), "permessage-deflate", "permessage-deflate"),
         (DeflatePolicy(), "x-webkit-deflate-frame, bbf-usp-protocol", nil),
         (DeflatePolicy(), "x-webkit-deflate-frame; no_context_takeover, permessage-deflate", "permessage-deflate"),
         // The first offer that can be accepted wins: §5.1 and the example in §7.1.3.
@@ -114,7 +114,7 @@ struct PermessageDeflateTests {
     func knowsWhichResponseAnswersWhichOffer(offer: String, response: String, isAnswer: Bool) throws {
         let offered = try #require(PermessageDeflateOffer(try Self.named("permessage-deflate" + offer)))
         let parameters = try #require(PermessageDeflateParameters(try Self.named("permessage-deflate" + response)))
-        #expect(parameters.answers(offered) == isAnswer)
+        #expect(parameters.satisfies(offered) == isAnswer)
     }
 
     @Test func everyAcceptedOfferIsAnswered() throws {
@@ -124,33 +124,34 @@ struct PermessageDeflateTests {
                     guard let offer = PermessageDeflateOffer(named), let accepted = policy.accept(offer) else {
                         continue
                     }
-                    #expect(accepted.answers(offer))
-                    #expect(PermessageDeflateParameters(accepted.named) == accepted)
-                    #expect(PermessageDeflateOffer(offer.named) == offer)
+                    #expect(accepted.satisfies(offer))
+                    #expect(PermessageDeflateParameters(accepted.extensionElement) == accepted)
+                    #expect(PermessageDeflateOffer(offer.extensionElement) == offer)
                 }
             }
         }
     }
 
     @Test func offersItsWishesAndThenWithoutThem() {
-        #expect(DeflatePolicy().offers.map(\.named.rendered) == ["permessage-deflate; client_max_window_bits"])
         #expect(
-            Self.limited.offers.map(\.named.rendered) == [
+            DeflatePolicy().offers.map(\.extensionElement.rendered) == ["permessage-deflate; client_max_window_bits"])
+        #expect(
+            Self.limited.offers.map(\.extensionElement.rendered) == [
                 "permessage-deflate; server_max_window_bits=10; client_max_window_bits=11",
                 "permessage-deflate; client_max_window_bits=11",
             ])
         #expect(
-            Self.forgetful.offers.map(\.named.rendered) == [
+            Self.forgetful.offers.map(\.extensionElement.rendered) == [
                 "permessage-deflate; server_no_context_takeover; client_no_context_takeover; client_max_window_bits"
             ])
-        #expect(DeflatePolicy(peerWindowBits: 9, insistsOnPeerWindow: true).offers.count == 1)
+        #expect(DeflatePolicy(peerWindowBits: 9, requiresPeerWindow: true).offers.count == 1)
     }
 
     @Test func theClientKeepsItsOwnPromisesWhateverTheResponseRepeats() {
         let offer = PermessageDeflateOffer(clientNoContextTakeover: true, clientWindow: .limited(10))
-        let silent = PermessageDeflateParameters().bindingClient(to: offer)
+        let silent = PermessageDeflateParameters().applyingClientLimits(of: offer)
         #expect(silent == PermessageDeflateParameters(clientNoContextTakeover: true, clientMaxWindowBits: 10))
-        let smaller = PermessageDeflateParameters(clientMaxWindowBits: 9).bindingClient(to: offer)
+        let smaller = PermessageDeflateParameters(clientMaxWindowBits: 9).applyingClientLimits(of: offer)
         #expect(smaller.clientWindowBits == 9)
         #expect(PermessageDeflateParameters().clientWindowBits == 15)
         #expect(PermessageDeflateParameters().serverWindowBits == 15)

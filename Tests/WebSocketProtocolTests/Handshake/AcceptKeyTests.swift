@@ -5,7 +5,7 @@ import WebSocketProtocol
 @Suite("Accept key, RFC 6455 §1.3, FIPS 180-4, RFC 4648 §10")
 struct AcceptKeyTests {
     @Test func answersTheKeyOfTheRFC() {
-        #expect(AcceptKey.answering("dGhlIHNhbXBsZSBub25jZQ==") == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
+        #expect(AcceptKey.value(for: "dGhlIHNhbXBsZSBub25jZQ==") == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
     }
 
     /// The examples of FIPS 180 and of NIST's set of short and long messages.
@@ -58,11 +58,11 @@ struct AcceptKeyTests {
     ])
     func encodesTheExamplesOfTheRFC(plain: String, encoded: String) {
         #expect(Base64.encode(Array(plain.utf8)) == encoded)
-        #expect(Base64.decodedCount(encoded) == plain.utf8.count)
+        #expect(Base64.decodedByteCount(encoded) == plain.utf8.count)
     }
 
     @Test(arguments: ["Z", "Zg", "Zg=", "Z===", "====", "Zg==Zg==", "Zm9v=", "Zm-v", "Zm9v ", "Zm9\u{E9}"])
     func countsNothingInBrokenBase64(_ text: String) {
-        #expect(Base64.decodedCount(text) == nil)
+        #expect(Base64.decodedByteCount(text) == nil)
     }
 }

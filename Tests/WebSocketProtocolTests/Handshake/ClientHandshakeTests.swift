@@ -29,7 +29,7 @@ struct ClientHandshakeTests {
             authority: "h:1", target: "/x?y", subprotocols: ["a", "b"], offers: DeflatePolicy(peerWindowBits: 10).offers
         )
         let request = try ServerHandshake.evaluate(Self.rendered(handshake)).get()
-        let acceptance = request.acceptance(subprotocols: ["b"], deflate: DeflatePolicy(letsPeerKeepContext: false))
+        let acceptance = request.acceptance(subprotocols: ["b"], deflate: DeflatePolicy(peerContextTakeover: false))
         let response = try #require(HeadFeeding.response([acceptance.response]).head)
         let agreement = try handshake.check(response, nonce: Self.nonce).get()
         #expect(agreement.subprotocol == "b")

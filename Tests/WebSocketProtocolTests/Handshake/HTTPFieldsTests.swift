@@ -15,11 +15,11 @@ struct HTTPFieldsTests {
     }
 
     @Test func tellsOneFieldOfANameFromSeveralAndNone() {
-        let repeated = Self.fields.only("ACCEPT")
+        let repeated = Self.fields.single("ACCEPT")
         #expect(repeated.first == "a, b" && repeated.isRepeated && !repeated.occursOnce)
-        let single = Self.fields.only("x")
+        let single = Self.fields.single("x")
         #expect(single.first == "1" && !single.isRepeated && single.occursOnce)
-        let absent = Self.fields.only("y")
+        let absent = Self.fields.single("y")
         #expect(absent.first == nil && !absent.isRepeated && !absent.occursOnce)
     }
 

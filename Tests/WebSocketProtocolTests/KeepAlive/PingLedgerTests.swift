@@ -12,14 +12,14 @@ struct PingLedgerTests {
     }
 
     private static func sent(_ ledger: inout PendingPings, _ number: UInt64, _ payload: [UInt8]) -> Bool {
-        ledger.sent(number, payload: payload)
+        ledger.pingSent(number, payload: payload)
     }
 
     private func expect(
         _ ledger: inout PendingPings, _ pong: [UInt8], toAnswer numbers: [UInt64],
         sourceLocation: SourceLocation = #_sourceLocation
     ) {
-        let answered = ledger.received(pong)
+        let answered = ledger.pongReceived(pong)
         #expect(answered == numbers, sourceLocation: sourceLocation)
     }
 

@@ -9,8 +9,8 @@ struct BridgeAudit {
     private enum Target {
         case endpoint(EndpointURL)
         /// `echo` and `chat`.
-        case ourselves
-        case illegible
+        case builtIn
+        case unparsable
 
         var speaksTLS: Bool? { self.value { $0.scheme.speaksTLS } }
         var speaksWebSocket: Bool? { self.value { $0.scheme.speaksWebSocket } }
@@ -18,8 +18,8 @@ struct BridgeAudit {
         private func value(_ ask: (EndpointURL) -> Bool) -> Bool? {
             switch self {
             case .endpoint(let url): ask(url)
-            case .ourselves: false
-            case .illegible: nil
+            case .builtIn: false
+            case .unparsable: nil
             }
         }
     }
@@ -28,21 +28,21 @@ struct BridgeAudit {
         self.request = request
         self.listen = (try? ListenURL(request.listen))?.kind
         if request.target == "echo" || request.target == "chat" {
-            self.target = .ourselves
+            self.target = .builtIn
         } else {
-            self.target = (try? EndpointURL(request.target)).map { .endpoint($0) } ?? .illegible
+            self.target = (try? EndpointURL(request.target)).map { .endpoint($0) } ?? .unparsable
         }
     }
 
     /// What is wrong, and the bridge as it might have been meant: for further checks, so that one mistake is told once.
     func findings() -> (problems: [ConfigurationProblem], mended: BridgeRequest) {
         var mended = self.request
-        let misplaced = BridgeOption.allCases.filter { self.has($0) && self.isMisplaced($0) }
+        let misplaced = BridgeOption.allCases.filter { self.has($0) && self.isInapplicable($0) }
         mended.options.removeAll { misplaced.contains($0.name) }
-        let problems = misplaced.map(self.misplacement)
+        let problems = misplaced.map(self.inapplicableProblem)
         let others = [
             self.missingCertificate(&mended), self.missingAuthority(&mended), self.missingIdentity(&mended),
-            self.missingName(&mended), self.contradiction(&mended), self.strangeProxyWord(&mended),
+            self.missingName(&mended), self.contradiction(&mended), self.unknownProxyWord(&mended),
         ]
         return (problems + others.compactMap(\.self), mended)
     }
@@ -53,15 +53,15 @@ struct BridgeAudit {
         _ option: BridgeOption, expected: String, found: String, remedy: String
     ) -> ConfigurationProblem {
         ConfigurationProblem(
-            origin: .option(option.typed), keyPath: .root, expected: expected, found: found, remedy: remedy)
+            origin: .option(option.argument), keyPath: .root, expected: expected, found: found, remedy: remedy)
     }
 }
 
 // MARK: Options that need a kind of listener or target
 
 extension BridgeAudit {
-    private func isMisplaced(_ option: BridgeOption) -> Bool {
-        switch option.need {
+    private func isInapplicable(_ option: BridgeOption) -> Bool {
+        switch option.requirement {
         case .nothing: false
         case .secureListener: self.listen?.speaksTLS == false
         case .secureTarget: self.target.speaksTLS == false
@@ -71,11 +71,11 @@ extension BridgeAudit {
         }
     }
 
-    private func misplacement(_ option: BridgeOption) -> ConfigurationProblem {
+    private func inapplicableProblem(_ option: BridgeOption) -> ConfigurationProblem {
         let listen = QuotedText.quoted(self.request.listen)
         let target = QuotedText.quoted(self.request.target)
         let (place, schemes, found) =
-            switch option.need {
+            switch option.requirement {
             case .nothing, .anyWebSocket: ("LISTEN or TARGET", "ws:// or wss://", "\(listen) and \(target)")
             case .secureListener: ("LISTEN", "tls:// or wss://", listen)
             case .secureTarget: ("TARGET", "tls:// or wss://", target)
@@ -84,7 +84,7 @@ extension BridgeAudit {
             }
         return self.problem(
             option, expected: "\(place) to begin with \(schemes)", found: found,
-            remedy: "begin it so, or leave out \(option.typed)")
+            remedy: "begin it so, or leave out \(option.argument)")
     }
 }
 
@@ -131,12 +131,12 @@ extension BridgeAudit {
         else { return nil }
         mended.options.removeAll { $0.name == .insecure }
         return self.problem(
-            .insecure, expected: "either \(rival.typed) or --insecure", found: "both",
+            .insecure, expected: "either \(rival.argument) or --insecure", found: "both",
             remedy: "leave out one of them")
     }
 
     /// `in` and `out` are words of the command line alone, so a configuration's list of versions would not name them.
-    private func strangeProxyWord(_ mended: inout BridgeRequest) -> ConfigurationProblem? {
+    private func unknownProxyWord(_ mended: inout BridgeRequest) -> ConfigurationProblem? {
         let known = ["in", "out", "v1", "v2"]
         let words = self.request.options.filter { $0.name == .proxyProtocol }.compactMap(\.text).flatMap {
             $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init)

@@ -63,7 +63,7 @@ package enum BridgeOption: String, Sendable, CaseIterable {
 
 extension BridgeOption {
     /// What LISTEN or TARGET must be for an option to mean anything.
-    enum Need {
+    enum Requirement {
         case nothing
         case secureListener, secureTarget
         case webSocketListener, webSocketTarget
@@ -71,7 +71,7 @@ extension BridgeOption {
         case anyWebSocket
     }
 
-    var need: Need {
+    var requirement: Requirement {
         switch self {
         case .certificate, .key, .clientCA, .clientCRL: .secureListener
         case .ca, .crl, .clientCertificate, .clientKey, .serverName, .insecure: .secureTarget
@@ -85,7 +85,7 @@ extension BridgeOption {
         }
     }
 
-    var typed: String { "--\(self.rawValue)" }
+    var argument: String { "--\(self.rawValue)" }
 }
 
 /// Writes a bridge down as the configuration document that it stands for: a listener, a route, and an upstream.
@@ -98,13 +98,13 @@ struct BridgeDocument {
 
     private static let listen = ConfigurationOrigin.option("LISTEN")
     private static let target = ConfigurationOrigin.option("TARGET")
-    private var leadsNowhere: Bool { ["echo", "chat"].contains(self.request.target) }
+    private var hasBuiltInTarget: Bool { ["echo", "chat"].contains(self.request.target) }
 
     func document() -> DocumentNode {
         var gateway = Section(Self.listen)
         gateway.add("listeners", [self.listener()])
         gateway.add("routes", [self.route()])
-        if !self.leadsNowhere { gateway.add("upstreams", [self.upstream()]) }
+        if !self.hasBuiltInTarget { gateway.add("upstreams", [self.upstream()]) }
         self.copy(.maxConnections, to: &gateway, as: "max-connections")
         self.copy(.drainTimeout, to: &gateway, as: "drain-timeout")
         self.copy(.logFormat, to: &gateway, as: "log-format")
@@ -137,7 +137,7 @@ struct BridgeDocument {
     private func route() -> DocumentNode {
         var route = Section(Self.target)
         route.add("name", "bridge", Self.listen)
-        route.add("target", self.leadsNowhere ? self.request.target : "target", Self.target)
+        route.add("target", self.hasBuiltInTarget ? self.request.target : "target", Self.target)
         if self.speaksWebSocket { route.add("path", self.path, Self.listen) }
         for option in [
             BridgeOption.framing, .halfClose, .pingInterval, .pongTimeout, .maxMessageSize, .idleTimeout,

@@ -71,7 +71,7 @@ package struct FileAudit {
     static func places(
         of tls: ServerTLSSettings, at path: ConfigurationKeyPath, in located: LocatedConfiguration
     ) -> [ConfigurationKeyPath] {
-        let isBeside = located.isWritten(path.key(ServerTLSKey.certificate))
+        let isBeside = located.isPresent(path.key(ServerTLSKey.certificate))
         return (isBeside ? [path] : [])
             + tls.certificates.indices.map { path.key(ServerTLSKey.certificates).index($0) }
     }

@@ -137,14 +137,14 @@ final class ProblemCollector {
 
     private let document: DocumentNode
     /// Notes what is asked for, where the readers run over nothing to tell that.
-    let survey: ConfigurationKeyCollector?
+    let keyCollector: ConfigurationKeyCollector?
     private var problems: [ConfigurationProblem] = []
-    private var flawed: Set<ConfigurationKeyPath> = []
+    private var invalidPaths: Set<ConfigurationKeyPath> = []
     private var omitted = 0
 
     init(document: DocumentNode, survey: ConfigurationKeyCollector? = nil) {
         self.document = document
-        self.survey = survey
+        self.keyCollector = survey
     }
 
     /// Notes a problem with the value at `path`, or with its absence.
@@ -158,7 +158,7 @@ final class ProblemCollector {
 
     func add(_ problem: ConfigurationProblem) {
         guard !self.isFull else { return self.omit(problem.keyPath) }
-        self.flawed.insert(problem.keyPath)
+        self.invalidPaths.insert(problem.keyPath)
         guard !self.isRepetition(problem) else { return }
         self.problems.append(problem)
     }
@@ -175,23 +175,23 @@ final class ProblemCollector {
     }
 
     private func omit(_ path: ConfigurationKeyPath) {
-        self.flawed.insert(path)
+        self.invalidPaths.insert(path)
         self.omitted += 1
     }
 
     /// Whether nothing is wrong at `path` or around it, so that what was read there may be believed.
-    func isSound(_ path: ConfigurationKeyPath) -> Bool {
-        path.selfAndAncestors.allSatisfy { !self.flawed.contains($0) }
+    func isValid(_ path: ConfigurationKeyPath) -> Bool {
+        path.selfAndAncestors.allSatisfy { !self.invalidPaths.contains($0) }
     }
 
     /// Whether anything stands at `path`.
-    func isWritten(_ path: ConfigurationKeyPath) -> Bool {
+    func isPresent(_ path: ConfigurationKeyPath) -> Bool {
         self.document.node(at: path) != nil
     }
 
     /// Whether anything is wrong below `path` or there.
-    func hasFlaw(within path: ConfigurationKeyPath) -> Bool {
-        self.flawed.contains { $0.steps.starts(with: path.steps) }
+    func hasProblem(within path: ConfigurationKeyPath) -> Bool {
+        self.invalidPaths.contains { $0.steps.starts(with: path.steps) }
     }
 
     /// - Throws: everything noted, by place.

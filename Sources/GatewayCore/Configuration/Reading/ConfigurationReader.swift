@@ -43,7 +43,7 @@ package struct LocatedConfiguration: Sendable {
     }
 
     /// Whether there was anything at `path`, or its value is the default.
-    package func isWritten(_ path: ConfigurationKeyPath) -> Bool {
+    package func isPresent(_ path: ConfigurationKeyPath) -> Bool {
         self.document.node(at: path) != nil
     }
 

@@ -26,7 +26,7 @@ package struct ConfigurationSchema: Sendable {
     }
 
     /// The whole configuration.
-    package static let whole = Self.learn()
+    package static let whole = Self.collect()
 
     /// The form of an entry of a list.
     package static func entry(of section: ConfigurationSection) -> Form {
@@ -54,7 +54,7 @@ package struct ConfigurationSchema: Sendable {
     }
 
     /// Runs the readers over nothing; what they ask for is noted.
-    private static func learn() -> Section {
+    private static func collect() -> Section {
         let nothing = DocumentNode(.mapping([]), origin: .option(""))
         let survey = ConfigurationKeyCollector()
         let problems = ProblemCollector(document: nothing, survey: survey)

@@ -9,7 +9,7 @@ struct SectionReader<Key: CaseIterable & RawRepresentable<String>> {
     init(_ node: DocumentNode, at path: ConfigurationKeyPath, problems: ProblemCollector) {
         self.path = path
         self.problems = problems
-        problems.survey?.section(Key.self, at: path)
+        problems.keyCollector?.section(Key.self, at: path)
         let known = Key.allCases.map(\.rawValue)
         guard case .mapping(let entries) = node.content else {
             problems.add(
@@ -39,14 +39,14 @@ struct SectionReader<Key: CaseIterable & RawRepresentable<String>> {
                 remedy: suggestion ?? "known are \(known.joined(separator: ", "))"))
     }
 
-    private var survey: ConfigurationKeyCollector? { self.problems.survey }
+    private var keyCollector: ConfigurationKeyCollector? { self.problems.keyCollector }
 
     func path(_ key: Key) -> ConfigurationKeyPath { self.path.key(key) }
 
     /// Whether the key was written, with whatever behind it.
     ///
     /// A survey finds every key, so that it comes to all that is read only where something is written.
-    func has(_ key: Key) -> Bool { self.survey != nil || self.values[key.rawValue] != nil }
+    func has(_ key: Key) -> Bool { self.keyCollector != nil || self.values[key.rawValue] != nil }
 
     func node(_ key: Key) -> DocumentNode? { self.values[key.rawValue] }
 
@@ -62,25 +62,25 @@ struct SectionReader<Key: CaseIterable & RawRepresentable<String>> {
 
     /// Says what `key` takes, for what is read only beside certain others.
     func declare<Value>(_ key: Key, as syntax: ValueSyntax<Value>) {
-        self.survey?.value(syntax.form, at: self.path(key))
+        self.keyCollector?.value(syntax.form, at: self.path(key))
     }
 
     /// The same for a mapping of names that are free.
     func declareMap<Value>(_ key: Key, as syntax: ValueSyntax<Value>) {
-        self.survey?.map(at: self.path(key))
-        self.survey?.value(syntax.form, at: self.path(key).key("*"))
+        self.keyCollector?.map(at: self.path(key))
+        self.keyCollector?.value(syntax.form, at: self.path(key).key("*"))
     }
 
     /// The same for a list.
     func declareList<Value>(_ key: Key, as syntax: ValueSyntax<Value>) {
-        self.survey?.list(at: self.path(key))
-        self.survey?.value(syntax.form, at: self.path(key).index(0))
+        self.keyCollector?.list(at: self.path(key))
+        self.keyCollector?.value(syntax.form, at: self.path(key).index(0))
     }
 
     /// The same as `value` for a key that must be written.
     /// - Parameter other: a key that may be written in its place.
     func required<Value>(_ key: Key, as syntax: ValueSyntax<Value>, unless other: Key? = nil) -> Value? {
-        if other == nil { self.survey?.require(self.path(key)) }
+        if other == nil { self.keyCollector?.require(self.path(key)) }
         if !self.has(key) {
             self.add(key, expected: "a value for \(key.rawValue)", found: "nothing", remedy: "add \(key.rawValue): …")
         }
@@ -97,7 +97,7 @@ struct SectionReader<Key: CaseIterable & RawRepresentable<String>> {
     }
 
     /// For what the word `none` switches off.
-    func readOrNone<Value>(_ key: Key, into target: inout Value?, as syntax: ValueSyntax<Value>) {
+    func readOptionalOrNone<Value>(_ key: Key, into target: inout Value?, as syntax: ValueSyntax<Value>) {
         if let value = self.value(key, as: syntax.orNone) { target = value }
     }
 
@@ -171,13 +171,13 @@ struct SectionReader<Key: CaseIterable & RawRepresentable<String>> {
 
     /// What is written; to a survey, `nothing`.
     private func node(_ key: Key, orNothing nothing: DocumentNode.Content) -> DocumentNode? {
-        guard self.survey != nil else { return self.node(key) }
+        guard self.keyCollector != nil else { return self.node(key) }
         return DocumentNode(nothing, origin: .option(""))
     }
 
     /// The entries of the list behind `key`, with their places; none when it is missing or no list.
     func elements(_ key: Key) -> [(node: DocumentNode, path: ConfigurationKeyPath)] {
-        self.survey?.list(at: self.path(key))
+        self.keyCollector?.list(at: self.path(key))
         let one = DocumentNode(.mapping([]), origin: .option(""))
         guard let node = self.node(key, orNothing: .sequence([one])) else { return [] }
         guard case .sequence(let nodes) = node.content else {

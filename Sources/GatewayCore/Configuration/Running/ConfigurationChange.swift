@@ -102,7 +102,7 @@ package enum ConfigurationSection: String, CaseIterable, Sendable {
     case upstreams
 
     /// One entry of it, in a sentence.
-    package var word: String { String(self.rawValue.dropLast()) }
+    package var singularName: String { String(self.rawValue.dropLast()) }
 
     package var path: ConfigurationKeyPath { ConfigurationKeyPath.root.key(self) }
 }

@@ -89,7 +89,7 @@ package enum ConfigurationEdit: Sendable {
         let problem = ConfigurationProblem(
             origin: written.origin, keyPath: path.key("name"),
             expected: "the name in the path, \(QuotedText.quoted(name))",
-            found: written.summary, remedy: "leave it out; a \(section.word) keeps its name")
+            found: written.summary, remedy: "leave it out; a \(section.singularName) keeps its name")
         throw .problems(ConfigurationProblems([problem]), entry: path)
     }
 }
@@ -114,8 +114,8 @@ extension ConfigurationRefusal: CustomStringConvertible {
     package var description: String {
         switch self {
         case .problems(let problems, _): problems.description
-        case .unknown(let section, let name): "there is no \(section.word) \(QuotedText.quoted(name))"
-        case .taken(let section, let name): "there is a \(section.word) \(QuotedText.quoted(name)) already"
+        case .unknown(let section, let name): "there is no \(section.singularName) \(QuotedText.quoted(name))"
+        case .taken(let section, let name): "there is a \(section.singularName) \(QuotedText.quoted(name)) already"
         case .cannotRun(let fault): fault.description
         case .changedMeanwhile: "the configuration was changed meanwhile"
         case .noFile: "there is no file"

@@ -190,7 +190,7 @@ extension ControlSettings {
     init(reading section: SectionReader<ControlKey>) {
         self.init()
         var url = self.address.map { ControlURL($0) }
-        section.readOrNone(.address, into: &url, as: .controlURL)
+        section.readOptionalOrNone(.address, into: &url, as: .controlURL)
         self.address = url?.address
         self.isExplicit = section.has(.address)
         section.read(.closedConnections, into: &self.closedConnections, as: .integer(0...100_000))
@@ -199,7 +199,7 @@ extension ControlSettings {
         section.read(
             .maxConnectionsPerClient, into: &self.maximumConnectionsPerClient, as: .integer(1...100_000))
         section.read(.maxRequests, into: &self.maximumRequests, as: .integer(1...10_000))
-        section.readOrNone(.requestRate, into: &self.requestRate, as: .rate(1...100_000))
+        section.readOptionalOrNone(.requestRate, into: &self.requestRate, as: .rate(1...100_000))
         self.readMode(section)
         self.readCallers(section)
         section.readList(.hosts, into: &self.hosts, as: .hostPattern)
@@ -273,7 +273,7 @@ extension ControlSettings {
                     "who reaches the control plane may do everything: add tokens (sluice token makes them) or clients")
         }
         let asksForCertificates = (self.tls?.clientAuthentication ?? .none) != .none
-        if section.has(.clients), !asksForCertificates, !section.problems.hasFlaw(within: section.path(.tls)) {
+        if section.has(.clients), !asksForCertificates, !section.problems.hasProblem(within: section.path(.tls)) {
             section.add(
                 .clients, expected: "no clients, as none is asked for a certificate",
                 remedy: "listen with https:// and add client-ca to tls")
@@ -304,7 +304,7 @@ extension ControlToken {
         let hash = section.required(.hash, as: .tokenHash)
         let scopes = section.scopes(.scopes)
         var expires: Int64?
-        section.readOrNone(.expires, into: &expires, as: .timestamp)
+        section.readOptionalOrNone(.expires, into: &expires, as: .timestamp)
         guard let name, let hash else { return nil }
         self.init(name: name, hash: hash, scopes: scopes, expires: expires)
     }

@@ -242,7 +242,7 @@ extension ListenerConfiguration {
         section.read(.backlog, into: &self.backlog, as: .integer(1...65_535))
         self.limits = ListenerLimits(reading: section)
         self.keepAlive = KeepAliveSettings(reading: section.section(.keepAlive))
-        section.readOrNone(
+        section.readOptionalOrNone(
             .userTimeout, into: &self.keepAlive.userTimeout, as: .duration(.seconds(1) ... .seconds(86_400)))
         let tls = section.section(.tls, keys: ServerTLSKey.self).map { ServerTLSSettings(reading: $0) }
         self.readMode(section)
@@ -255,7 +255,7 @@ extension ListenerConfiguration {
         section.declare(.mode, as: .permissions)
         guard section.has(.mode) else { return }
         guard case .unix(let path, let standard) = self.address else {
-            guard section.problems.isSound(section.path(.listen)) else { return }
+            guard section.problems.isValid(section.path(.listen)) else { return }
             section.add(.mode, expected: "no mode, as only a Unix socket has one", remedy: "leave it out")
             return
         }
@@ -317,7 +317,7 @@ extension KeepAliveSettings {
     init(reading section: SectionReader<KeepAliveKey>?) {
         self.init()
         guard let section else { return }
-        section.readOrNone(.idle, into: &self.idle, as: .duration(.probing))
+        section.readOptionalOrNone(.idle, into: &self.idle, as: .duration(.probing))
         section.read(.interval, into: &self.interval, as: .duration(.probing))
         section.read(.probes, into: &self.probes, as: .integer(1...127))
     }

@@ -103,7 +103,7 @@ extension TransferCredential {
         let name = section.required(.name, as: .name) ?? ""
         var hosts: [HostPattern] = []
         section.readList(.hosts, into: &hosts, as: .hostPattern)
-        if hosts.isEmpty, section.problems.isSound(section.path(.hosts)) {
+        if hosts.isEmpty, section.problems.isValid(section.path(.hosts)) {
             section.add(
                 .hosts, expected: "the hosts that may be given this credential",
                 remedy: "write them like hosts: [files.example]")
@@ -119,7 +119,7 @@ extension TransferCredential {
         case (let user?, let password?, nil): return .password(user: user, password)
         case (nil, nil, let token?): return .token(token)
         default:
-            let isSound = TransferCredentialKey.allCases.allSatisfy { section.problems.isSound(section.path($0)) }
+            let isSound = TransferCredentialKey.allCases.allSatisfy { section.problems.isValid(section.path($0)) }
             if isSound {
                 section.problems.add(
                     at: section.path, expected: "either a user with a password, or a token",

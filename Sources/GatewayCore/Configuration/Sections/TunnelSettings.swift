@@ -45,9 +45,10 @@ package struct BufferWatermarks: Sendable, Equatable {
     /// Most bytes taken from the sender in one read: four times `high`, at most 256 KiB. Larger than `high`, because
     /// bulk that the other side takes at once never waits, and each read costs a turn.
     ///
-    /// - Parameter framing: that of a stream whose bytes become messages, else `nil`. In `lines` each byte may end an empty
-    ///   message, whose head takes six; so much less is taken at once. In `base64` a read becomes one message, made in one
-    ///   step.
+    /// - Parameter framing: that of a stream whose bytes become messages, else `nil`. In `lines` each byte may end an
+    ///   empty
+    ///   message, whose head takes six; so much less is taken at once. In `base64` a read becomes one message, made in
+    ///   one step.
     package func readLimit(for framing: Framing?) -> Int {
         let limit = min(self.high, 64 << 10) * 4
         return switch framing {
@@ -136,14 +137,15 @@ extension TunnelSettings {
                 remedy: "choose one of them, or another framing")
         }
         section.read(.keepFragmentation, into: &self.keepsFragmentation, as: .boolean)
-        section.readOrNone(.pingInterval, into: &self.pingInterval, as: .duration(.seconds(1) ... .seconds(86_400)))
+        section.readOptionalOrNone(
+            .pingInterval, into: &self.pingInterval, as: .duration(.seconds(1) ... .seconds(86_400)))
         section.read(.pongTimeout, into: &self.pongTimeout, as: .duration(.seconds(1) ... .seconds(3600)))
-        section.readOrNone(.idleTimeout, into: &self.idleTimeout, as: .duration(.lifetime))
-        section.readOrNone(.maxAge, into: &self.maximumAge, as: .duration(.lifetime))
+        section.readOptionalOrNone(.idleTimeout, into: &self.idleTimeout, as: .duration(.lifetime))
+        section.readOptionalOrNone(.maxAge, into: &self.maximumAge, as: .duration(.lifetime))
         self.compression = CompressionPolicy.read(section)
         self.buffer = BufferWatermarks(reading: section)
         self.keepAlive = KeepAliveSettings(reading: section.section(.keepAlive))
-        section.readOrNone(
+        section.readOptionalOrNone(
             .userTimeout, into: &self.keepAlive.userTimeout, as: .duration(.seconds(1) ... .seconds(86_400)))
         self.readMessageSize(section, target: target)
     }
@@ -152,7 +154,7 @@ extension TunnelSettings {
     private mutating func readMessageSize(_ section: SectionReader<RouteKey>, target: RouteTarget?) {
         let isAssembled = target == .echo || target == .chat || self.framing == .lengthPrefixed
         guard isAssembled else {
-            section.readOrNone(.maxMessageSize, into: &self.maximumMessageSize, as: .size(1...(1 << 53)))
+            section.readOptionalOrNone(.maxMessageSize, into: &self.maximumMessageSize, as: .size(1...(1 << 53)))
             return
         }
         self.maximumMessageSize = Self.assembledMessageSize

@@ -176,7 +176,7 @@ extension UpstreamConfiguration {
         section.read(.policy, into: &self.policy, as: .choice)
         section.read(.connectTimeout, into: &self.connectTimeout, as: .duration(.attempt))
         section.read(.handshakeTimeout, into: &self.handshakeTimeout, as: .duration(.attempt))
-        section.readOrNone(.ejectFailures, into: &self.ejection.failures, as: .integer(1...1000))
+        section.readOptionalOrNone(.ejectFailures, into: &self.ejection.failures, as: .integer(1...1000))
         section.read(
             .ejectDuration, into: &self.ejection.duration, as: .duration(.milliseconds(100) ... .seconds(86_400)))
         section.readList(.subprotocols, into: &self.subprotocols, as: .subprotocol)
@@ -191,7 +191,7 @@ extension UpstreamConfiguration {
             return
         }
         let elements = section.elements(.endpoints)
-        if elements.isEmpty, section.problems.isSound(section.path(.endpoints)) {
+        if elements.isEmpty, section.problems.isValid(section.path(.endpoints)) {
             section.add(
                 .endpoints, expected: "at least one endpoint", remedy: "write it like endpoints: [tcp://127.0.0.1:5900]"
             )
@@ -202,7 +202,7 @@ extension UpstreamConfiguration {
 
 extension UpstreamEndpoint {
     init(reading node: DocumentNode, at path: ConfigurationKeyPath, problems: ProblemCollector) {
-        problems.survey?.value(ValueSyntax<EndpointURL>.endpointURL.form, at: path)
+        problems.keyCollector?.value(ValueSyntax<EndpointURL>.endpointURL.form, at: path)
         guard case .scalar(let text) = node.content else {
             let section = SectionReader<EndpointKey>(node, at: path, problems: problems)
             self.init(url: section.required(.url, as: .endpointURL) ?? .placeholder)

@@ -30,11 +30,11 @@ struct ConfigurationValidator {
     }
 
     private func validatePresence() {
-        if self.configuration.listeners.isEmpty, self.problems.isSound(Self.listeners) {
+        if self.configuration.listeners.isEmpty, self.problems.isValid(Self.listeners) {
             self.problems.add(
                 at: Self.listeners, expected: "at least one listener", remedy: "add listeners: with a name and listen")
         }
-        if self.configuration.routes.isEmpty, self.problems.isSound(Self.routes) {
+        if self.configuration.routes.isEmpty, self.problems.isValid(Self.routes) {
             self.problems.add(
                 at: Self.routes, expected: "at least one route", remedy: "add routes: with a name, a path and a target")
         }
@@ -55,8 +55,8 @@ struct ConfigurationValidator {
 
     /// Whether every name in `list` could be read, so that a name not among them is truly unknown.
     func areNamesKnown(_ count: Int, in list: ConfigurationKeyPath) -> Bool {
-        self.problems.isSound(list)
-            && (0..<count).allSatisfy { self.problems.isSound(list.index($0).key("name")) }
+        self.problems.isValid(list)
+            && (0..<count).allSatisfy { self.problems.isValid(list.index($0).key("name")) }
     }
 
     /// Notes a reference to something that is not there.
@@ -74,7 +74,7 @@ extension ConfigurationValidator {
         for (index, listener) in listeners.enumerated() {
             let path = Self.listeners.index(index)
             let listen = path.key(ListenerKey.listen)
-            if self.problems.isSound(listen), let rival = self.rival(of: listener, before: index) {
+            if self.problems.isValid(listen), let rival = self.rival(of: listener, before: index) {
                 self.problems.add(
                     at: listen, expected: "an address that no other listener has",
                     found: "\(listener.address), taken by \(Self.listeners.index(rival))",
@@ -87,11 +87,11 @@ extension ConfigurationValidator {
     /// Listeners for requests must have a route to give them to. Told last, and only when nothing is wrong with the
     /// routes.
     func validateRequests() {
-        guard !self.configuration.routes.isEmpty, !self.problems.hasFlaw(within: Self.routes) else { return }
+        guard !self.configuration.routes.isEmpty, !self.problems.hasProblem(within: Self.routes) else { return }
         for (index, listener) in self.configuration.listeners.enumerated() {
             let path = Self.listeners.index(index)
             guard listener.kind.speaksWebSocket, !listener.name.isEmpty,
-                self.problems.isSound(path.key(ListenerKey.listen))
+                self.problems.isValid(path.key(ListenerKey.listen))
             else {
                 continue
             }
@@ -107,13 +107,13 @@ extension ConfigurationValidator {
     private func rival(of listener: ListenerConfiguration, before index: Int) -> Int? {
         self.configuration.listeners.prefix(index).enumerated().first { earlier, other in
             other.address.overlaps(listener.address)
-                && self.problems.isSound(Self.listeners.index(earlier).key(ListenerKey.listen))
+                && self.problems.isValid(Self.listeners.index(earlier).key(ListenerKey.listen))
         }?.offset
     }
 
     /// The route of a raw listener.
     private func validateRoute(of listener: ListenerConfiguration, at path: ConfigurationKeyPath) {
-        guard let name = listener.route, self.problems.isSound(path) else { return }
+        guard let name = listener.route, self.problems.isValid(path) else { return }
         let routes = self.configuration.routes
         guard let route = self.configuration.route(named: name) else {
             if self.areNamesKnown(routes.count, in: Self.routes) {
@@ -135,7 +135,7 @@ extension ConfigurationValidator {
     func validateRoutes() {
         for (index, route) in self.configuration.routes.enumerated() {
             let path = Self.routes.index(index)
-            guard self.problems.isSound(path) else { continue }
+            guard self.problems.isValid(path) else { continue }
             self.validateListeners(of: route, at: path)
             self.validateReach(of: route, at: path)
             self.validateTarget(of: route, at: path)
@@ -151,7 +151,7 @@ extension ConfigurationValidator {
 
     private func validateListeners(of route: RouteConfiguration, at path: ConfigurationKeyPath) {
         let list = path.key(RouteKey.listeners)
-        guard self.problems.isSound(list), self.areNamesKnown(self.configuration.listeners.count, in: Self.listeners)
+        guard self.problems.isValid(list), self.areNamesKnown(self.configuration.listeners.count, in: Self.listeners)
         else {
             return
         }
@@ -174,14 +174,14 @@ extension ConfigurationValidator {
         guard let index = self.configuration.listeners.firstIndex(where: { $0.name == listener.name }) else {
             return false
         }
-        return self.problems.isSound(Self.listeners.index(index).key(ListenerKey.listen))
+        return self.problems.isValid(Self.listeners.index(index).key(ListenerKey.listen))
     }
 
     /// A route that no connection can take is a mistake.
     private func validateReach(of route: RouteConfiguration, at path: ConfigurationKeyPath) {
         let listeners = self.configuration.listeners
         let place = path.key(RouteKey.path)
-        guard !route.name.isEmpty, self.problems.isSound(place), self.problems.isSound(Self.listeners) else { return }
+        guard !route.name.isEmpty, self.problems.isValid(place), self.problems.isValid(Self.listeners) else { return }
         guard listeners.allSatisfy({ self.isLegible($0) && $0.route != "" }) else { return }
         let isNamed = listeners.contains { $0.route == route.name }
         if route.path == nil {
@@ -211,7 +211,7 @@ extension ConfigurationValidator {
 
     private func validateTarget(of route: RouteConfiguration, at path: ConfigurationKeyPath) {
         let place = path.key(RouteKey.target)
-        guard self.problems.isSound(place) else { return }
+        guard self.problems.isValid(place) else { return }
         switch route.target {
         case .echo, .chat: return
         case .upstream(let name):
@@ -234,7 +234,7 @@ extension ConfigurationValidator {
 
     /// Parameters in the target come from the route's path.
     private func validateParameters(of route: RouteConfiguration, at path: ConfigurationKeyPath) {
-        guard self.problems.isSound(path.key(RouteKey.path)) else { return }
+        guard self.problems.isValid(path.key(RouteKey.path)) else { return }
         let known = route.path?.parameters ?? []
         for name in self.endpoints(of: route).flatMap(\.resource.parameters) where !known.contains(name) {
             self.problems.add(
@@ -246,7 +246,7 @@ extension ConfigurationValidator {
 
     /// Options that need a target of a certain kind.
     private func validateExtras(of route: RouteConfiguration, at path: ConfigurationKeyPath) {
-        guard self.problems.isSound(path.key(RouteKey.target)) else { return }
+        guard self.problems.isValid(path.key(RouteKey.target)) else { return }
         let isBuiltIn = route.target == .echo || route.target == .chat
         if route.proxyProtocol != nil, isBuiltIn {
             self.problems.add(
@@ -286,9 +286,9 @@ extension ConfigurationValidator {
 
     private func areEndpointsSound(of upstream: UpstreamConfiguration, at path: ConfigurationKeyPath) -> Bool {
         let list = path.key(UpstreamKey.endpoints)
-        return !upstream.endpoints.isEmpty && self.problems.isSound(list)
+        return !upstream.endpoints.isEmpty && self.problems.isValid(list)
             && upstream.endpoints.indices.allSatisfy {
-                self.problems.isSound(list.index($0)) && self.problems.isSound(list.index($0).key(EndpointKey.url))
+                self.problems.isValid(list.index($0)) && self.problems.isValid(list.index($0).key(EndpointKey.url))
             }
     }
 
@@ -304,7 +304,7 @@ extension ConfigurationValidator {
 
     private func validateTLS(of upstream: UpstreamConfiguration, at path: ConfigurationKeyPath) {
         let tls = path.key(UpstreamKey.tls)
-        guard self.problems.isSound(tls) else { return }
+        guard self.problems.isValid(tls) else { return }
         let encrypted = upstream.endpoints.filter(\.url.scheme.speaksTLS)
         if encrypted.isEmpty, upstream.tls != ClientTLSSettings() {
             self.problems.add(
@@ -327,12 +327,12 @@ extension ConfigurationValidator {
     func validateHandshakes() {
         for (index, route) in self.configuration.routes.enumerated() {
             let path = Self.routes.index(index)
-            guard [path, path.key(RouteKey.headers), path.key(RouteKey.target)].allSatisfy(self.problems.isSound),
+            guard [path, path.key(RouteKey.headers), path.key(RouteKey.target)].allSatisfy(self.problems.isValid),
                 let upstream = self.configuration.upstream(of: route), upstream.speaksWebSocket
             else { continue }
             for endpoint in upstream.endpoints where endpoint.url.scheme.speaksWebSocket {
                 do throws(HandshakeUsageError) {
-                    try UpstreamRequest.standing(upstream, endpoint: endpoint.url, route: route).validate()
+                    try UpstreamRequest.base(upstream, endpoint: endpoint.url, route: route).validate()
                 } catch {
                     self.report(error, of: route, at: path)
                     break
@@ -374,7 +374,7 @@ extension ConfigurationValidator {
         of name: String, among headers: [ExtraHeader], at list: ConfigurationKeyPath
     ) -> ConfigurationKeyPath {
         let named = list.key(QuotedText.shortened(name))
-        if self.problems.isWritten(named) { return named }
+        if self.problems.isPresent(named) { return named }
         return headers.lastIndex { $0.name == name }.map { list.index($0) } ?? list
     }
 }
@@ -393,7 +393,7 @@ extension ConfigurationValidator {
         for (index, route) in self.configuration.routes.enumerated() {
             let path = Self.routes.index(index)
             guard let pattern = route.path,
-                [RouteKey.path, .host, .listeners].allSatisfy({ self.problems.isSound(path.key($0)) })
+                [RouteKey.path, .host, .listeners].allSatisfy({ self.problems.isValid(path.key($0)) })
             else { continue }
             let claim = Claim(host: route.host, shape: pattern.shape)
             let earlier = claims[claim, default: []]

@@ -54,7 +54,7 @@ package struct StreamToMessages: Sendable {
         case .base64:
             let start = offset
             offset += min(bytes.byteCount - start, self.messageLimit / 4 * 3)
-            return .made(Base64.encoded(bytes, start..<offset), .whole(.text))
+            return .replacement(Base64.encoded(bytes, start..<offset), .whole(.text))
         case .failed(let violation):
             return .violation(violation)
         }
@@ -91,7 +91,7 @@ struct LengthPrefixChunker: Equatable, Sendable {
     private var prefixCount = 0
     private var length: UInt32 = 0
     /// Bytes of the current message still to come; `nil` while its length is being read.
-    private var missing: Int?
+    private var remaining: Int?
     private var started = false
 
     init(messageLimit: Int) {
@@ -99,15 +99,15 @@ struct LengthPrefixChunker: Equatable, Sendable {
     }
 
     mutating func next(_ bytes: RawSpan, at offset: inout Int) -> FramingStep {
-        while self.missing == nil, offset < bytes.byteCount {
+        while self.remaining == nil, offset < bytes.byteCount {
             self.length = self.length << 8 | UInt32(bytes[byte: offset])
             self.prefixCount += 1
             offset += 1
             guard self.prefixCount == 4 else { continue }
             guard Int(self.length) <= self.messageLimit else { return .violation(.messageTooLong) }
-            self.missing = Int(self.length)
+            self.remaining = Int(self.length)
         }
-        guard let missing = self.missing else { return .exhausted }
+        guard let missing = self.remaining else { return .exhausted }
         let end = offset + min(missing, bytes.byteCount - offset)
         guard end > offset || missing == 0 else { return .exhausted }
         defer { offset = end }
@@ -118,7 +118,7 @@ struct LengthPrefixChunker: Equatable, Sendable {
         let ends = count == missing
         let mark = ChunkPosition(.binary, startsMessage: !self.started, endsMessage: ends)
         self.started = !ends
-        self.missing = ends ? nil : missing - count
+        self.remaining = ends ? nil : missing - count
         if ends {
             self.prefixCount = 0
             self.length = 0
@@ -182,7 +182,7 @@ struct LineChunker: Equatable, Sendable {
         let rest: [UInt8] = self.heldCarriageReturn ? [0x0D] : []
         self.sent = nil
         self.heldCarriageReturn = false
-        return .made(rest, mark)
+        return .replacement(rest, mark)
     }
 }
 

@@ -59,7 +59,7 @@ package enum FramingStep: Hashable, Sendable {
     /// Send these bytes of the input, as they are.
     case chunk(Range<Int>, ChunkPosition)
     /// Send these bytes, which the input does not hold in this form.
-    case made([UInt8], ChunkPosition)
+    case replacement([UInt8], ChunkPosition)
     /// The stream broke the framing; every later step says the same.
     case violation(FramingViolation)
 }

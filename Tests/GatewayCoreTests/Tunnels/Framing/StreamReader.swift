@@ -49,7 +49,7 @@ struct StreamReader {
         switch step {
         case .exhausted: break
         case .chunk(let range, let mark): self.append(Array(input[range]), mark)
-        case .made(let bytes, let mark): self.append(bytes, mark)
+        case .replacement(let bytes, let mark): self.append(bytes, mark)
         case .violation(let violation): self.violation = violation
         }
     }

@@ -5,11 +5,11 @@ import COpenSSL
 ///
 /// Sans IO, and without a buffer unless a record has come in part, or its content did not fit where it was to go.
 @safe
-package final class EstablishedRecords {
+package final class CompactRecordLayer {
     /// Records of data under one key, at most: far below the 2^24.5 of full length that AES-GCM bears (RFC 8446 §5.5).
     package static let recordsPerKey: UInt64 = 1 << 23
     /// Records in succession, in both directions, that carry no data: empty ones, key updates, user_canceled.
-    package static let overheadLimit = 32
+    package static let nonDataRecordLimit = 32
 
     enum Alert {
         static let closeNotify: UInt8 = 0
@@ -19,10 +19,10 @@ package final class EstablishedRecords {
     private var reading: RecordKey
     var writing: RecordKey
     let recordsPerKey: UInt64
-    private var messages = KeyUpdateReader()
+    private var messages = KeyUpdateParser()
     /// Our key must change before the next data.
-    var owesKeyUpdate = false
-    var overhead = 0
+    var needsKeyUpdate = false
+    var consecutiveNonDataRecords = 0
     /// The beginning of a record whose rest has not come.
     private var partial: [UInt8] = []
     /// Content that did not fit, from `surplusStart` on.
@@ -32,7 +32,7 @@ package final class EstablishedRecords {
     /// - Parameter recordsPerKey: how many records we write under one key; less only to see it change.
     package init(
         reading: consuming RecordKey, writing: consuming RecordKey,
-        recordsPerKey: UInt64 = EstablishedRecords.recordsPerKey
+        recordsPerKey: UInt64 = CompactRecordLayer.recordsPerKey
     ) {
         self.reading = reading
         self.writing = writing
@@ -170,17 +170,17 @@ package final class EstablishedRecords {
     }
 
     private func received(_ count: Int) throws(RecordViolation) -> RecordEvent? {
-        guard !self.messages.isAmidMessage else { throw .interruptedMessage }
+        guard !self.messages.isInsideMessage else { throw .interruptedMessage }
         guard count > 0 else {
             try self.countOverhead()
             return nil
         }
-        self.overhead = 0
+        self.consecutiveNonDataRecords = 0
         return .plaintext(count: count)
     }
 
     private func alerted(_ content: RawSpan) throws(RecordViolation) -> RecordEvent? {
-        guard !self.messages.isAmidMessage else { throw .interruptedMessage }
+        guard !self.messages.isInsideMessage else { throw .interruptedMessage }
         guard content.byteCount > 0 else { throw .emptyMessage }
         guard content.byteCount == 2 else { throw .notOneAlert }
         // The level says nothing in TLS 1.3 (RFC 8446 §6).
@@ -193,33 +193,33 @@ package final class EstablishedRecords {
         }
     }
 
-    private func message(_ content: RawSpan) throws(RecordViolation) -> KeyUpdateReader.Request? {
+    private func message(_ content: RawSpan) throws(RecordViolation) -> KeyUpdateParser.Request? {
         try self.countOverhead()
         return try self.messages.take(content)
     }
 
-    private func updateReadingKey(_ request: KeyUpdateReader.Request) -> RecordEvent? {
+    private func updateReadingKey(_ request: KeyUpdateParser.Request) -> RecordEvent? {
         guard self.reading.update() else { return .failed(.engine) }
-        if request == .answer { self.owesKeyUpdate = true }
+        if request == .updateRequested { self.needsKeyUpdate = true }
         return nil
     }
 
     private func countOverhead() throws(RecordViolation) {
-        self.overhead += 1
-        guard self.overhead <= Self.overheadLimit else { throw .nothingButOverhead }
+        self.consecutiveNonDataRecords += 1
+        guard self.consecutiveNonDataRecords <= Self.nonDataRecordLimit else { throw .tooManyNonDataRecords }
     }
 }
 
 /// What the connection sends.
-extension EstablishedRecords {
+extension CompactRecordLayer {
     /// Encrypts `plaintext` into `output`, in as few records as it fits.
     /// - Returns: whether it worked; only memory may lack.
     package func write(_ plaintext: RawSpan, to output: CiphertextBuffer) -> Bool {
-        self.overhead = 0
+        self.consecutiveNonDataRecords = 0
         var start = 0
         while start < plaintext.byteCount {
             let end = min(start + RecordSize.content, plaintext.byteCount)
-            if self.owesKeyUpdate || self.writing.sequence >= self.recordsPerKey {
+            if self.needsKeyUpdate || self.writing.sequence >= self.recordsPerKey {
                 guard self.updateWritingKey(output) else { return false }
             }
             let content = plaintext.extracting(start..<end)
@@ -241,7 +241,7 @@ extension EstablishedRecords {
 
     /// KeyUpdate is the last record under the old key, and asks for nothing in return (RFC 8446 §4.6.3).
     private func updateWritingKey(_ output: CiphertextBuffer) -> Bool {
-        self.owesKeyUpdate = false
+        self.needsKeyUpdate = false
         return self.write(.handshake, [24, 0, 0, 1, 0], output) && self.writing.update()
     }
 
@@ -414,7 +414,7 @@ struct TrafficSecrets: ~Copyable {
     private var written: UInt64?
 
     /// Takes a line of the key log, if it holds one of the two secrets.
-    mutating func noteKey(_ line: UnsafePointer<CChar>) {
+    mutating func keyLogged(_ line: UnsafePointer<CChar>) {
         if let secret = unsafe Self.secret(in: line, behind: Self.fromClient) {
             self.client = consume secret
         } else if let secret = unsafe Self.secret(in: line, behind: Self.fromServer) {
@@ -423,24 +423,24 @@ struct TrafficSecrets: ~Copyable {
     }
 
     /// Counts a record whose header was written.
-    mutating func noteRecord() {
+    mutating func recordWritten() {
         self.written? += 1
     }
 
     /// From here on records are under the application key (RFC 8446 §4.4.4).
-    mutating func noteFinished() {
+    mutating func finishedWritten() {
         self.written = 0
     }
 
     /// - Returns: `nil` if something of it is not known, or memory lacks.
-    mutating func makeRecords(_ suite: RecordSuite) -> EstablishedRecords? {
+    mutating func makeRecords(_ suite: RecordSuite) -> CompactRecordLayer? {
         let client = self.client.take()
         let server = self.server.take()
         guard let client, let server, let written = self.written,
             let reading = RecordKey.make(suite, secret: client, use: .opening),
             let writing = RecordKey.make(suite, secret: server, use: .sealing, sequence: written)
         else { return nil }
-        return EstablishedRecords(reading: reading, writing: writing)
+        return CompactRecordLayer(reading: reading, writing: writing)
     }
 
     /// The secret in a line "LABEL random secret", both in hexadecimal; `nil` if the label is another.

@@ -1,18 +1,18 @@
 import HTTPTypes
 
 /// Going on with a download that broke off: a part is asked for, and what comes is judged (RFC 9110 §14).
-package struct Resumption: Equatable, Sendable {
+package struct RangeResumption: Equatable, Sendable {
     package enum Outcome: Equatable, Sendable {
         /// The content follows what was had; `total` is that of the whole, where it is known.
-        case goOn(total: Int64?)
+        case append(total: Int64?)
         /// The content is the whole, from its first byte: what was had is of no use.
-        case startAgain
+        case restart
         /// All was there already.
         case complete
         /// Ask again without a range: the server gave a part that does not fit, or none.
-        case askAnew
+        case requestWhole
         /// Another result than the content: an error, or a redirect.
-        case notTheContent
+        case otherResponse
     }
 
     /// Bytes that were had, at least 1.
@@ -45,12 +45,12 @@ package struct Resumption: Equatable, Sendable {
         [.range: "bytes=\(self.offset)-", .ifRange: self.validator.fieldValue, .acceptEncoding: "identity"]
     }
 
-    package func judge(status: Int, fields: HTTPFields) -> Outcome {
+    package func evaluate(status: Int, fields: HTTPFields) -> Outcome {
         switch status {
         case 206: return self.judgePart(fields)
-        case 200...299: return .startAgain
+        case 200...299: return .restart
         case 416: return self.judgeUnsatisfiable(fields)
-        default: return .notTheContent
+        default: return .otherResponse
         }
     }
 
@@ -59,14 +59,14 @@ package struct Resumption: Equatable, Sendable {
         guard lines.count == 1, let line = lines.first, let range = ContentRange(line), let bytes = range.bytes,
             bytes.lowerBound == self.offset, self.validator.isCompatible(with: fields),
             ContentCoding.list(fields)?.isEmpty == true
-        else { return .askAnew }
-        return .goOn(total: range.total)
+        else { return .requestWhole }
+        return .append(total: range.total)
     }
 
     private func judgeUnsatisfiable(_ fields: HTTPFields) -> Outcome {
         let range = fields[values: .contentRange].first.flatMap { ContentRange($0) }
         // The end of the whole is where we are: there was nothing left to give.
-        guard range?.total == self.offset, self.validator.isCompatible(with: fields) else { return .askAnew }
+        guard range?.total == self.offset, self.validator.isCompatible(with: fields) else { return .requestWhole }
         return .complete
     }
 }

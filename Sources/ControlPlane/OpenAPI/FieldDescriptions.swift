@@ -3,25 +3,25 @@ import SessionTasks
 
 /// What the types of members do not say: words, ranges, formats.
 enum FieldDescriptions {
-    static func words<Choice: CaseIterable & RawRepresentable<String>>(_ type: Choice.Type) -> DocumentValue {
+    static func words<Choice: CaseIterable & RawRepresentable<String>>(_ type: Choice.Type) -> OrderedJSON {
         ["enum": .strings(type.allCases.map(\.rawValue))]
     }
 
-    static let time: DocumentValue = ["format": "date-time"]
-    static let milliseconds: DocumentValue = ["minimum": 0, "description": "milliseconds"]
+    static let time: OrderedJSON = ["format": "date-time"]
+    static let milliseconds: OrderedJSON = ["minimum": 0, "description": "milliseconds"]
 
-    static func range(_ low: Int, _ high: Int, _ description: String? = nil) -> DocumentValue {
-        var note: DocumentValue = ["minimum": .integer(low), "maximum": .integer(high)]
+    static func range(_ low: Int, _ high: Int, _ description: String? = nil) -> OrderedJSON {
+        var note: OrderedJSON = ["minimum": .integer(low), "maximum": .integer(high)]
         if let description { note["description"] = .string(description) }
         return note
     }
 
-    static func text(_ description: String) -> DocumentValue { ["description": .string(description)] }
+    static func text(_ description: String) -> OrderedJSON { ["description": .string(description)] }
 
-    static let all: [String: DocumentValue] = Self.connections.merging(Self.requests) { first, _ in first }
+    static let all: [String: OrderedJSON] = Self.connections.merging(Self.requests) { first, _ in first }
         .merging(Self.others) { first, _ in first }
 
-    private static let connections: [String: DocumentValue] = [
+    private static let connections: [String: OrderedJSON] = [
         "Connection.kind": Self.words(ConnectionKind.self),
         "Connection.direction": ["enum": ["accepted", "opened"]],
         "Connection.state": Self.words(TaskStage.self),
@@ -36,7 +36,7 @@ enum FieldDescriptions {
         "ConnectionPage.next": Self.text("Path and query of the next page; missing on the last."),
     ]
 
-    private static let requests: [String: DocumentValue] = [
+    private static let requests: [String: OrderedJSON] = [
         "OpenRequest.url": ["format": "uri", "description": "ws://, wss://, tcp://, tls:// or unix://"],
         "OpenRequest.maximumMessageSizeBytes": Self.range(1, 268_435_456, "Default: 1 MiB"),
         "OpenRequest.maximumMessageSize": Self.range(1, 268_435_456, "Another name of maximumMessageSizeBytes"),
@@ -63,7 +63,7 @@ enum FieldDescriptions {
             "The filters of the list by their names; several values are a list, labels may be an object."),
     ]
 
-    private static let others: [String: DocumentValue] = [
+    private static let others: [String: OrderedJSON] = [
         "Received.sizeBytes": Self.text("Of the payload."), "SendAnswer.sizeBytes": Self.text("Of the payload."),
         "TapRecord.number": Self.text("Those that are missing were left out."), "TapRecord.at": Self.time,
         "TapRecord.way": ["enum": ["received", "sent"]],

@@ -65,16 +65,16 @@ extension LoopTaskMetrics {
         self.taps(at: record).allSatisfy(\.isFull)
     }
 
-    func passedUnseen(_ record: TaskRecord) {
-        for tap in self.taps(at: record) { tap.passedUnseen() }
+    func recordUntapped(_ record: TaskRecord) {
+        for tap in self.taps(at: record) { tap.skipPiece() }
     }
 
-    func passed(
+    func recordPiece(
         _ record: TaskRecord, _ way: TapPiece.Way, _ content: TapPiece.Content, _ bytes: RawSpan,
         startsMessage: Bool = true, endsMessage: Bool = true
     ) {
         for tap in self.taps(at: record) {
-            tap.passed(way, content, bytes, startsMessage: startsMessage, endsMessage: endsMessage)
+            tap.addPiece(way, content, bytes, startsMessage: startsMessage, endsMessage: endsMessage)
         }
     }
 }

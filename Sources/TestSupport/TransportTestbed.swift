@@ -5,7 +5,7 @@ import StreamTransport
 ///
 /// Loops and scripted hosts made here take their turns on the test's thread, inside `run`; nothing happens in between.
 /// Close the ground with `close` at the end of a test, to have the simulated program's mistakes counted.
-package final class TransportGround {
+package final class TransportTestbed {
     package enum Kind: Hashable, Sendable, CaseIterable {
         case sockets
         case simulation

@@ -5,7 +5,7 @@ import StreamTransport
 import URLLoading
 
 /// Makes an order of what a client asks for, or says what is wrong with it.
-struct TransferRequestReading {
+struct TransferRequestParser {
     /// What the loader and the connection set by themselves.
     private static let reserved: Set<String> = [
         "connection", "content-length", "expect", "host", "keep-alive", "proxy-authorization", "proxy-connection", "te",
@@ -18,11 +18,12 @@ struct TransferRequestReading {
     let settings: TransferSettings
     let targets: TransferTargets
 
-    func order() throws(ControlProblem) -> TransferPlan {
+    func parse() throws(ControlProblem) -> TransferPlan {
         var request = URLRequest(url: try self.url())
         request.httpShouldHandleCookies = false
         try self.readHeaders(into: &request)
-        if let idle = try ClientRequestReading.time(self.wanted.idleTimeoutMs, "/idleTimeoutMs", in: 1...Self.longest) {
+        if let idle = try OpenRequestParser.duration(self.wanted.idleTimeoutMs, "/idleTimeoutMs", in: 1...Self.longest)
+        {
             request.timeoutInterval = Double(idle.wholeMicroseconds) / 1_000_000
         }
         var order = TransferPlan(
@@ -42,10 +43,10 @@ struct TransferRequestReading {
             let scheme = url.scheme?.lowercased(), ["http", "https"].contains(scheme), url.host?.isEmpty == false,
             url.port.map({ (1...65_535).contains($0) }) ?? true
         else {
-            throw .invalid("/url", "url is to be http://HOST… or https://HOST….")
+            throw .invalid("/url", "url must be http://HOST… or https://HOST….")
         }
         guard url.user == nil, url.password == nil else {
-            throw .invalid("/url", "url is to name no user; name a credential of the configuration.")
+            throw .invalid("/url", "url must not contain credentials; name a credential of the configuration.")
         }
         if let refusal = self.targets.refusal(of: url) { throw refusal.at(pointer: "/url") }
         return url
@@ -54,18 +55,18 @@ struct TransferRequestReading {
     private func readHeaders(into request: inout URLRequest) throws(ControlProblem) {
         let headers = self.wanted.headers ?? [:]
         guard headers.count <= Self.headerLimit else {
-            throw .invalid("/headers", "headers is to have at most \(Self.headerLimit) members.")
+            throw .invalid("/headers", "headers must have at most \(Self.headerLimit) members.")
         }
         for (name, value) in headers.sorted(by: { $0.key < $1.key }) {
             let pointer = "/headers/" + name.prefix(64).replacing("~", with: "~0").replacing("/", with: "~1")
             guard Self.isToken(name) else {
-                throw .invalid(pointer, "The name of a header is to be a token (RFC 9110).")
+                throw .invalid(pointer, "The name of a header must be a token (RFC 9110).")
             }
             guard !Self.reserved.contains(name.lowercased()) else {
                 throw .invalid(pointer, "\(name) is set by the gateway itself; leave it out.")
             }
             guard value.utf8.allSatisfy({ $0 == 0x09 || $0 >= 0x20 && $0 != 0x7F }) else {
-                throw .invalid(pointer, "The value of a header is to have no control characters.")
+                throw .invalid(pointer, "The value of a header must have no control characters.")
             }
             request.setValue(value, forHTTPHeaderField: name)
         }
@@ -86,7 +87,7 @@ struct TransferRequestReading {
         if case .none = body { hasBody = false }
         let method = self.wanted.method ?? (hasBody ? "PUT" : "GET")
         guard Self.isToken(method), method.utf8.count <= 32, !["CONNECT", "TRACE"].contains(method.uppercased()) else {
-            throw .invalid("/method", "method is to be a token like GET; CONNECT and TRACE are not made.")
+            throw .invalid("/method", "method must be a token like GET; CONNECT and TRACE are not made.")
         }
         guard !hasBody || !["GET", "HEAD"].contains(method) else {
             throw .invalid("/method", "\(method) has no body; leave out the body, or the method.")
@@ -107,14 +108,14 @@ struct TransferRequestReading {
         if let text = self.wanted.body { return .data(try self.bounded(Data(text.utf8), "/body")) }
         if let text = self.wanted.data {
             guard let data = Data(base64Encoded: text) else {
-                throw .invalid("/data", "data is to be base64 (RFC 4648 §4).")
+                throw .invalid("/data", "data must be base64 (RFC 4648 §4).")
             }
             return .data(try self.bounded(data, "/data"))
         }
         if let path = self.wanted.file {
             let place = try TransferFile(path, below: self.settings.directories, at: "/file")
-            do throws(FileRefusal) {
-                return .file(try place.opened(), path: path)
+            do throws(FileError) {
+                return .file(try place.openForReading(), path: path)
             } catch {
                 throw error.problem(path, at: "/file")
             }
@@ -149,8 +150,8 @@ struct TransferRequestReading {
                 "/destination", "What is sent from a file or a stream has its answer in memory; leave it out.")
         }
         let place = try TransferFile(path, below: self.settings.directories, at: "/destination")
-        do throws(FileRefusal) {
-            try place.checkFree(overwrites: order.overwrites)
+        do throws(FileError) {
+            try place.checkWritable(overwrites: order.overwrites)
         } catch {
             throw error.problem(path, at: "/destination")
         }
@@ -160,29 +161,29 @@ struct TransferRequestReading {
     private func readTerms(into order: inout TransferPlan) throws(ControlProblem) {
         order.credential = try self.credential(order.request)
         order.followsRedirects = self.wanted.followRedirects ?? true
-        order.trustsAnyone = self.wanted.insecure ?? false
+        order.isInsecure = self.wanted.insecure ?? false
         if let pem = self.wanted.authorities {
             // Told now rather than by a handshake that fails.
-            _ = try TLSRequestReading(TLSRequest(authorities: pem), speaksWebSocket: false, pointer: "/authorities")
+            _ = try TLSRequestParser(TLSRequest(authorities: pem), speaksWebSocket: false, pointer: "/authorities")
                 .context()
             order.authorities = Array(pem.utf8)
         }
         order.timeout =
-            try ClientRequestReading.time(self.wanted.timeoutMs, "/timeoutMs", in: 1...Self.longest) ?? order.timeout
-        order.startsAtOnce = self.wanted.start ?? true
+            try OpenRequestParser.duration(self.wanted.timeoutMs, "/timeoutMs", in: 1...Self.longest) ?? order.timeout
+        order.startsImmediately = self.wanted.start ?? true
         if order.isStreamed, self.wanted.start != nil {
             throw .invalid("/start", "A streamed transfer begins with its body; leave it out.")
         }
         if let limit = self.wanted.maximumBodyBytes {
             guard (0...self.settings.maximumBody).contains(limit) else {
                 throw .invalid(
-                    "/maximumBodyBytes", "maximumBodyBytes is to be from 0 to \(self.settings.maximumBody).")
+                    "/maximumBodyBytes", "maximumBodyBytes must be from 0 to \(self.settings.maximumBody).")
             }
             order.bodyLimit = limit
         }
-        order.description = try ClientRequestReading.description(self.wanted.description)
-        order.priority = try ClientRequestReading.priority(self.wanted.priority) ?? order.priority
-        order.labels = try ClientRequestReading.labels(self.wanted.labels)
+        order.description = try OpenRequestParser.description(self.wanted.description)
+        order.priority = try OpenRequestParser.priority(self.wanted.priority) ?? order.priority
+        order.labels = try OpenRequestParser.labels(self.wanted.labels)
     }
 
     private func credential(_ request: URLRequest) throws(ControlProblem) -> TransferCredential? {
@@ -217,13 +218,13 @@ struct TransferPlan: Sendable {
     var overwrites = false
     var credential: TransferCredential?
     var followsRedirects = true
-    var trustsAnyone = false
+    var isInsecure = false
     /// Trusted in place of the system's roots: PEM.
     var authorities: [UInt8]?
     var timeout = Duration.seconds(7 * 86_400)
     var bodyLimit: Int
     var memoryLimit: Int
-    var startsAtOnce = true
+    var startsImmediately = true
     var description: String?
     var priority: Float = 0.5
     var labels: [String: String] = [:]
@@ -244,12 +245,12 @@ struct TransferPlan: Sendable {
     }
 
     /// Bytes of the body that are held in memory.
-    var heldBytes: Int {
+    var bodyBytesInMemory: Int {
         if case .data(let data) = self.body { data.count } else { 0 }
     }
 
     /// Whether nothing about its connections keeps others from using them.
-    var isPlain: Bool { self.credential == nil && !self.trustsAnyone && self.authorities == nil }
+    var canShareSession: Bool { self.credential == nil && !self.isInsecure && self.authorities == nil }
 }
 
 /// What was received, on its way to its place: complete or not there at all for whoever looks at the directory.
@@ -277,7 +278,7 @@ final class TransferOutput: Sendable {
     }
 
     /// Copies; takes as long as the disk does.
-    func copy(_ source: OpenFile) throws(FileRefusal) {
+    func copy(_ source: OpenFile) throws(FileError) {
         let target = try OpenFile(
             openat(
                 self.folder.descriptor, self.draftName, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, Self.mode)
@@ -292,13 +293,13 @@ final class TransferOutput: Sendable {
     }
 
     /// Gives the draft its name.
-    func publish(overwrites: Bool) throws(FileRefusal) {
+    func publish(overwrites: Bool) throws(FileError) {
         let folder = self.folder.descriptor
         let isDone =
             overwrites
             ? renameat(folder, self.draftName, folder, self.name) == 0
             : linkat(folder, self.draftName, folder, self.name, 0) == 0
-        guard isDone else { throw FileRefusal(errno) }
+        guard isDone else { throw FileError(errno) }
         if !overwrites { self.discard() }
     }
 

@@ -7,7 +7,7 @@ final class LoopListener: SocketListenerOwner {
     private let gateway: LoopGateway
     /// A gateway at its limit pauses and resumes all the time; its log tells of it once in a while.
     private static let logInterval = Duration.seconds(10)
-    private var mayLogFrom = MonotonicInstant(nanoseconds: .min)
+    private var nextLogTime = MonotonicInstant(nanoseconds: .min)
 
     init(_ plan: ListenerPlan, gateway: LoopGateway) {
         self.plan = plan
@@ -20,8 +20,8 @@ final class LoopListener: SocketListenerOwner {
 
     func acceptingPaused(by listener: SocketListener, _ error: SystemError) {
         self.gateway.shared.counters.acceptingPaused()
-        guard self.gateway.loop.now >= self.mayLogFrom else { return }
-        self.mayLogFrom = self.gateway.loop.now.advanced(by: Self.logInterval)
+        guard self.gateway.loop.now >= self.nextLogTime else { return }
+        self.nextLogTime = self.gateway.loop.now.advanced(by: Self.logInterval)
         self.gateway.shared.log.acceptingPaused(self.plan.configuration.name, error)
     }
 

@@ -2,7 +2,7 @@ import StreamTransport
 
 /// A blocking client on real sockets, for tests of whole programs that run on their own threads. Each call waits at
 /// most until the deadline of the whole exchange.
-package final class Loopback {
+package final class LoopbackClient {
     package static let address = SocketAddress.ipv4(address: 0x7f00_0001, port: 0)
 
     package enum Failure: Error, Equatable {

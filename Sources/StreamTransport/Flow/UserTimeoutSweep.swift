@@ -20,7 +20,7 @@ final class UserTimeoutSweep {
     private let timer = LoopTimer()
 
     func add(_ connection: SocketConnection, pause: Duration) {
-        connection.activePlace = Int32(clamping: self.active.count)
+        connection.sweepIndex = Int32(clamping: self.active.count)
         self.active.append(connection)
         guard self.active.count == 1 || pause < self.pause else { return }
         self.pause = pause
@@ -29,12 +29,12 @@ final class UserTimeoutSweep {
     }
 
     func remove(_ connection: SocketConnection) {
-        let place = Int(connection.activePlace)
+        let place = Int(connection.sweepIndex)
         guard self.active.indices.contains(place), let last = self.active.popLast() else { return }
-        connection.activePlace = -1
+        connection.sweepIndex = -1
         if last !== connection {
             self.active[place] = last
-            last.activePlace = Int32(clamping: place)
+            last.sweepIndex = Int32(clamping: place)
         } else if self.active.isEmpty {
             connection.loop.disarm(self.timer)
         }
@@ -48,7 +48,7 @@ extension UserTimeoutSweep: TimerTarget {
             left -= 1
             let connection = self.active[self.next]
             // Another takes the place of one that is found at rest.
-            if !connection.lookForRest() { self.next += 1 }
+            if !connection.checkIdleOutput() { self.next += 1 }
         }
         guard let loop = self.active.first?.loop else { return }
         let isDone = self.next >= self.active.count
@@ -90,43 +90,43 @@ extension SocketConnection {
     /// Counts bytes that the kernel took.
     func countSent(_ count: Int) {
         self.sent &+= UInt64(count)
-        if self.rest.rawValue >= OutputActivity.quiet.rawValue { self.endRest() }
+        if self.outputActivity.rawValue >= OutputActivity.quiet.rawValue { self.endIdleOutput() }
     }
 
     /// The user timeout is in force again. Not inlined: rare.
     @inline(never)
-    func endRest() {
-        let wasResting = self.rest == .resting
-        self.rest = .busy
-        guard wasResting, let terms = self.restTerms else { return }
+    func endIdleOutput() {
+        let wasResting = self.outputActivity == .resting
+        self.outputActivity = .busy
+        guard wasResting, let terms = self.userTimeoutState else { return }
         self.loop.system.setUserTimeout(terms.userTimeout, of: self.descriptor)
-        self.watchOutput()
+        self.outputBegan()
     }
 
     /// From here on bytes may be unacknowledged.
-    func watchOutput() {
-        guard let terms = self.restTerms, self.isLive else { return }
-        self.rest = .busy
+    func outputBegan() {
+        guard let terms = self.userTimeoutState, self.isLive else { return }
+        self.outputActivity = .busy
         self.loop.restingOutputs.add(self, pause: terms.pause)
     }
 
     /// Nobody looks any more; the options are as they were asked for.
-    func stopResting() {
-        if self.rest == .resting { self.endRest() }
-        self.rest = .untouched
+    func removeFromSweep() {
+        if self.outputActivity == .resting { self.endIdleOutput() }
+        self.outputActivity = .untouched
         self.loop.restingOutputs.remove(self)
     }
 
     /// - Returns: whether the output rests from now on; the connection then is looked at no more.
-    fileprivate func lookForRest() -> Bool {
-        let wasQuiet = self.rest == .quiet
-        self.rest = .quiet
+    fileprivate func checkIdleOutput() -> Bool {
+        let wasQuiet = self.outputActivity == .quiet
+        self.outputActivity = .quiet
         guard wasQuiet, self.waiting == 0, self.loop.system.unacknowledgedBytes(of: self.descriptor) == 0 else {
             return false
         }
         self.loop.system.setUserTimeout(nil, of: self.descriptor)
         self.loop.restingOutputs.remove(self)
-        self.rest = .resting
+        self.outputActivity = .resting
         return true
     }
 }

@@ -2,7 +2,7 @@ import GatewayCore
 
 /// Refuses what a web page of somebody else makes a browser send: through a name that leads here (DNS rebinding), or
 /// across origins.
-package struct SourceRules: Sendable {
+package struct OriginPolicy: Sendable {
     private let hosts: [HostPattern]
     /// No browser reaches a Unix socket.
     private let isSocketFile: Bool

@@ -51,7 +51,7 @@ struct TransferFile: Sendable {
     private var name: String { self.steps[self.steps.count - 1] }
 
     /// The directory that the file is in.
-    private func parent() throws(FileRefusal) -> OpenFile {
+    private func parent() throws(FileError) -> OpenFile {
         var folder = try OpenFile(open(self.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC))
         for step in self.steps.dropLast() {
             folder = try OpenFile(openat(folder.descriptor, step, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC))
@@ -60,7 +60,7 @@ struct TransferFile: Sendable {
     }
 
     /// The file, to be read.
-    func opened() throws(FileRefusal) -> OpenFile {
+    func openForReading() throws(FileError) -> OpenFile {
         let folder = try self.parent()
         let file = try OpenFile(
             openat(folder.descriptor, self.name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC))
@@ -69,19 +69,19 @@ struct TransferFile: Sendable {
     }
 
     /// Looks whether a file can be put here.
-    func checkFree(overwrites: Bool) throws(FileRefusal) {
+    func checkWritable(overwrites: Bool) throws(FileError) {
         let folder = try self.parent()
-        guard faccessat(folder.descriptor, ".", W_OK, 0) == 0 else { throw FileRefusal(errno) }
+        guard faccessat(folder.descriptor, ".", W_OK, 0) == 0 else { throw FileError(errno) }
         var facts = stat()
         guard fstatat(folder.descriptor, self.name, &facts, AT_SYMLINK_NOFOLLOW) == 0 else { return }
-        guard facts.st_mode & S_IFMT == S_IFREG else { throw FileRefusal(EINVAL) }
-        if !overwrites { throw FileRefusal(EEXIST) }
+        guard facts.st_mode & S_IFMT == S_IFREG else { throw FileError(EINVAL) }
+        if !overwrites { throw FileError(EEXIST) }
     }
 
     // MARK: Putting a file here
 
     /// A file beside the place, which nobody knows by its own name yet.
-    func draft() throws(FileRefusal) -> TransferOutput {
+    func makeOutput() throws(FileError) -> TransferOutput {
         TransferOutput(try self.parent(), name: self.name)
     }
 }
@@ -91,11 +91,11 @@ final class OpenFile: Sendable {
     let descriptor: Int32
 
     /// - Parameter descriptor: what a call of the system gave; negative where it failed.
-    init(_ descriptor: Int32) throws(FileRefusal) {
-        guard descriptor >= 0 else { throw FileRefusal(errno) }
+    init(_ descriptor: Int32) throws(FileError) {
+        guard descriptor >= 0 else { throw FileError(errno) }
         guard DescriptorReserve.process.admits(descriptor) else {
             close(descriptor)
-            throw FileRefusal(EMFILE)
+            throw FileError(EMFILE)
         }
         self.descriptor = descriptor
     }
@@ -109,60 +109,60 @@ final class OpenFile: Sendable {
 
     /// In bytes.
     /// - Throws: for anything but a regular file.
-    func length() throws(FileRefusal) -> Int64 {
+    func length() throws(FileError) -> Int64 {
         var facts = stat()
-        guard fstat(self.descriptor, &facts) == 0 else { throw FileRefusal(errno) }
-        guard facts.st_mode & S_IFMT == S_IFREG else { throw FileRefusal(EINVAL) }
+        guard fstat(self.descriptor, &facts) == 0 else { throw FileError(errno) }
+        guard facts.st_mode & S_IFMT == S_IFREG else { throw FileError(EINVAL) }
         return Int64(facts.st_size)
     }
 
     /// At most `count` bytes from `offset` on; none at the end.
-    func read(_ count: Int, at offset: Int64) throws(FileRefusal) -> [UInt8] {
+    func read(_ count: Int, at offset: Int64) throws(FileError) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         while true {
             let got = pread(self.descriptor, &bytes, count, off_t(offset))
             if got >= 0 { return Array(bytes.prefix(got)) }
-            if errno != EINTR { throw FileRefusal(errno) }
+            if errno != EINTR { throw FileError(errno) }
         }
     }
 
-    func write(_ bytes: [UInt8]) throws(FileRefusal) {
+    func write(_ bytes: [UInt8]) throws(FileError) {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = Foundation.write(self.descriptor, Array(rest), rest.count)
             if count >= 0 {
                 rest = rest.dropFirst(count)
             } else if errno != EINTR {
-                throw FileRefusal(errno)
+                throw FileError(errno)
             }
         }
     }
 }
 
 /// What the system said about a file.
-struct FileRefusal: Error, Equatable, CustomStringConvertible {
-    let number: Int32
+struct FileError: Error, Equatable, CustomStringConvertible {
+    let errorNumber: Int32
 
     init(_ number: Int32) {
-        self.number = number
+        self.errorNumber = number
     }
 
     var description: String {
-        switch self.number {
+        switch self.errorNumber {
         case ENOENT: "there is no such file or directory"
         case EEXIST: "there is a file already"
         case EACCES, EPERM, EROFS: "this user may not do that"
         case ELOOP, ENOTDIR: "the path leads through a symbolic link, or through what is no directory"
         case EINVAL, EISDIR, ENXIO: "it is no regular file"
         case EMFILE: "\(SystemError.processDescriptorsExhausted)"
-        default: String(cString: strerror(self.number))
+        default: String(cString: strerror(self.errorNumber))
         }
     }
 
     /// - Parameter pointer: which member of the body named the file.
     func problem(_ path: String, at pointer: String) -> ControlProblem {
         let (status, code) =
-            switch self.number {
+            switch self.errorNumber {
             case ENOENT: (422, "no-such-file")
             case EEXIST: (409, "file-exists")
             case EACCES, EPERM, EROFS, ELOOP, ENOTDIR, EINVAL, EISDIR, ENXIO: (403, "path-not-allowed")

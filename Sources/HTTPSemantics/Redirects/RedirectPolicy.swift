@@ -1,7 +1,7 @@
 import HTTPTypes
 
 /// How a request goes on to where it was redirected (RFC 9110 §15.4), as URLSession does it.
-package enum RedirectRule {
+package enum RedirectPolicy {
     /// Redirects of one task; the next is an error.
     package static let limit = 20
 
@@ -12,7 +12,7 @@ package enum RedirectRule {
         case scheme
     }
 
-    package enum Step: Equatable, Sendable {
+    package enum Decision: Equatable, Sendable {
         case follow(RedirectedRequest)
         case refuse(Refusal)
     }
@@ -26,9 +26,9 @@ package enum RedirectRule {
     /// - Parameters:
     ///   - count: redirects that were followed before this one.
     ///   - fields: of the request, as the program set them.
-    package static func next(
+    package static func decide(
         status: Int, method: HTTPRequest.Method, fields: HTTPFields, from origin: Origin, to target: Origin, count: Int
-    ) -> Step {
+    ) -> Decision {
         guard count < self.limit else { return .refuse(.tooMany) }
         guard target.isHTTP, !target.host.isEmpty else { return .refuse(.scheme) }
         let newMethod = self.method(after: status, method)
@@ -73,7 +73,7 @@ package enum RedirectRule {
 }
 
 /// Where a response sends its request (RFC 9110 §15.4, §10.2.2).
-package enum RedirectReference: Equatable, Sendable {
+package enum RedirectLocation: Equatable, Sendable {
     /// The response is itself the result: its status redirects nothing, or it does not say where to.
     case none
     /// A reference to be resolved against the request's URL.
@@ -86,7 +86,7 @@ package enum RedirectReference: Equatable, Sendable {
 
     /// 300 and 304 are results, whatever they name.
     package init(status: Int, fields: HTTPFields) {
-        guard RedirectRule.isRedirect(status) else {
+        guard RedirectPolicy.isRedirect(status) else {
             self = .none
             return
         }

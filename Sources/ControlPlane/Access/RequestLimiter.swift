@@ -3,7 +3,7 @@ import StreamTransport
 import Synchronization
 
 /// Bounds how many requests are carried out at once, and how many each caller makes a second.
-package final class RequestBudget: Sendable {
+package final class RequestLimiter: Sendable {
     /// Callers whose rates are remembered; the one that asked least recently is forgotten.
     static let callerLimit = 1024
 
@@ -30,7 +30,7 @@ package final class RequestBudget: Sendable {
 
     /// Takes a place for a request, to be given back with `leave`.
     /// - Throws: `ControlProblem` 429 above the caller's rate, 503 where as many run as may.
-    package func enter(_ caller: String, now: MonotonicInstant) throws(ControlProblem) {
+    package func acquire(for caller: String, now: MonotonicInstant) throws(ControlProblem) {
         let (isRunning, limit, rate) = self.state.withLock { (state: inout State) -> (Bool?, Int, Int?) in
             let isAllowed = Self.isWithinRate(caller, now, &state)
             let hasPlace = isAllowed && state.running < state.limit
@@ -53,7 +53,7 @@ package final class RequestBudget: Sendable {
         }
     }
 
-    package func leave() {
+    package func release() {
         self.state.withLock { $0.running -= 1 }
     }
 

@@ -3,11 +3,11 @@ import COpenSSL
 /// One connection's two ends towards OpenSSL: it reads straight from bytes that are lent for one call, and writes to
 /// the shared output buffer. It never says end of input; only the owner knows what the transport's end means.
 @safe
-struct CiphertextChannel {
+struct CiphertextBIO {
     /// The part of the lent bytes that OpenSSL has not read yet; empty between calls.
     var input = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
     /// While closed, OpenSSL sees no input, whatever is there.
-    var inputHeld = false
+    var isInputPaused = false
     var output: CiphertextBuffer
 
     /// The BIO method of all channels, made once; its BIOs carry a pointer to a channel that outlives them.
@@ -21,7 +21,7 @@ struct CiphertextChannel {
         return unsafe method
     }()
 
-    static func makeBIO(for channel: UnsafeMutablePointer<CiphertextChannel>) -> OpaquePointer? {
+    static func makeBIO(for channel: UnsafeMutablePointer<CiphertextBIO>) -> OpaquePointer? {
         guard let method = unsafe Self.method, let bio = unsafe BIO_new(method) else { return nil }
         unsafe BIO_set_data(bio, channel)
         unsafe BIO_set_init(bio, 1)
@@ -29,8 +29,8 @@ struct CiphertextChannel {
     }
 }
 
-private func channel(of bio: OpaquePointer?) -> UnsafeMutablePointer<CiphertextChannel>? {
-    unsafe BIO_get_data(bio)?.assumingMemoryBound(to: CiphertextChannel.self)
+private func channel(of bio: OpaquePointer?) -> UnsafeMutablePointer<CiphertextBIO>? {
+    unsafe BIO_get_data(bio)?.assumingMemoryBound(to: CiphertextBIO.self)
 }
 
 private func readChannel(
@@ -39,7 +39,7 @@ private func readChannel(
     guard let channel = unsafe channel(of: bio), let target = unsafe target, let read = unsafe read else { return 0 }
     let input = unsafe channel.pointee.input
     let count = min(wanted, input.count)
-    guard count > 0, unsafe !channel.pointee.inputHeld, let source = input.baseAddress else {
+    guard count > 0, unsafe !channel.pointee.isInputPaused, let source = input.baseAddress else {
         unsafe sluice_bio_set_retry_read(bio)
         unsafe read.pointee = 0
         return 0

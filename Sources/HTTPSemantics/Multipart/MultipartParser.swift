@@ -4,7 +4,7 @@ import HTTPTypes
 ///
 /// Bytes in any split give the same parts. Line ends may lack their carriage return, as those of cameras do. At most
 /// the head of one part, or one delimiter, is kept back.
-package struct MultipartSplitter: Sendable {
+package struct MultipartParser: Sendable {
     /// Octets of the fields of one part, and fields in all.
     package static let headLimit = 16_384
     package static let fieldLimit = 128
@@ -21,7 +21,7 @@ package struct MultipartSplitter: Sendable {
         case over
     }
 
-    private let boundary: BoundaryMatch
+    private let boundary: BoundaryMatcher
     private var state = State.preamble
     private var buffer: [UInt8] = []
     /// Where in `buffer` what is not yet read begins.
@@ -34,7 +34,7 @@ package struct MultipartSplitter: Sendable {
     /// - Returns: `nil` for one that is empty or too long.
     package init?(boundary: String) {
         guard !boundary.isEmpty, boundary.utf8.count <= Self.boundaryLimit else { return nil }
-        self.boundary = BoundaryMatch(boundary: Array(boundary.utf8))
+        self.boundary = BoundaryMatcher(boundary: Array(boundary.utf8))
     }
 
     /// Takes more of the content; then ask for events until there are none.
@@ -46,7 +46,7 @@ package struct MultipartSplitter: Sendable {
     }
 
     /// Takes the end of the content; then ask for events until there are none.
-    package mutating func ended() {
+    package mutating func inputEnded() {
         self.hasEnded = true
     }
 
@@ -69,7 +69,7 @@ package struct MultipartSplitter: Sendable {
     }
 }
 
-extension MultipartSplitter {
+extension MultipartParser {
     private enum Step {
         case goOn
         case wait
@@ -138,7 +138,7 @@ extension MultipartSplitter {
     private mutating func scan() -> Step {
         if self.isAtLineStart {
             switch self.boundary.outcome(in: self.buffer, at: self.start) {
-            case .open: return .wait
+            case .partial: return .wait
             case .delimiter(let end, let isLast): return self.delimited(end, isLast: isLast)
             case .none: self.isAtLineStart = false
             }
@@ -175,11 +175,11 @@ extension MultipartSplitter {
 }
 
 /// Looks for a delimiter of parts at the beginning of a line (RFC 2046 §5.1.1).
-struct BoundaryMatch: Equatable, Sendable {
+struct BoundaryMatcher: Equatable, Sendable {
     enum Outcome: Equatable {
         case none
         /// It may become one: more bytes are needed.
-        case open
+        case partial
         /// Up to `end`, its line's end included.
         case delimiter(end: Int, isLast: Bool)
     }
@@ -207,15 +207,15 @@ struct BoundaryMatch: Equatable, Sendable {
     private static func outcome(of form: [UInt8], in bytes: [UInt8], at start: Int) -> Outcome {
         let there = bytes[start...].prefix(form.count)
         guard form.starts(with: there) else { return .none }
-        guard there.count == form.count else { return .open }
+        guard there.count == form.count else { return .partial }
         var index = there.endIndex
         if index < bytes.count, bytes[index] == UInt8(ascii: "-") {
-            guard index + 1 < bytes.count else { return .open }
+            guard index + 1 < bytes.count else { return .partial }
             return bytes[index + 1] == UInt8(ascii: "-") ? .delimiter(end: index + 2, isLast: true) : .none
         }
         while index < bytes.count, bytes[index].isBlank, index - there.endIndex < self.paddingLimit { index += 1 }
         if index < bytes.count, bytes[index] == 0x0D { index += 1 }
-        guard index < bytes.count else { return .open }
+        guard index < bytes.count else { return .partial }
         return bytes[index] == 0x0A ? .delimiter(end: index + 1, isLast: false) : .none
     }
 }

@@ -7,10 +7,10 @@ import TLSEngine
 import WebSocketProtocol
 
 /// Makes an order of what a client asks for, or says what is wrong with it.
-package struct ClientRequestReading {
+package struct OpenRequestParser {
     package static let labelLimit = 64
-    package static let labelLength = 256
-    package static let descriptionLength = 1024
+    package static let labelByteLimit = 256
+    package static let descriptionByteLimit = 1024
 
     package let request: OpenRequest
 
@@ -18,17 +18,17 @@ package struct ClientRequestReading {
         self.request = request
     }
 
-    package func order() throws(ControlProblem) -> ClientConnectionRequest {
+    package func parse() throws(ControlProblem) -> ClientConnectionRequest {
         let url = try self.url()
         var order = ClientConnectionRequest(url)
         if url.scheme.speaksWebSocket { try self.readHandshake(into: &order) } else { try self.refuseHandshake() }
         order.options = try self.options()
         order.connectTimeout =
-            try Self.time(
+            try Self.duration(
                 self.request.connectTimeoutMs, "/connectTimeoutMs", in: 1...600_000) ?? order.connectTimeout
         order.keepAlive = try self.keepAlive()
         if url.scheme.speaksTLS {
-            order.context = try TLSRequestReading(
+            order.context = try TLSRequestParser(
                 self.request.tls ?? TLSRequest(), speaksWebSocket: url.scheme.speaksWebSocket
             )
             .context()
@@ -46,7 +46,7 @@ package struct ClientRequestReading {
         do throws(ValueSyntaxError) {
             return try EndpointURL(self.request.url)
         } catch {
-            throw .invalid("/url", "url is to be \(error.expected)\(error.remedy.isEmpty ? "" : ": \(error.remedy)").")
+            throw .invalid("/url", "url must be \(error.expected)\(error.remedy.isEmpty ? "" : ": \(error.remedy)").")
         }
     }
 
@@ -92,15 +92,15 @@ package struct ClientRequestReading {
         var options = WebSocketOptions()
         options.maximumMessageSize = try self.maximumMessageSize() ?? options.maximumMessageSize
         let day = 86_400_000.0
-        let interval = try Self.time(self.request.pingIntervalMs, "/pingIntervalMs", in: 0...day)
+        let interval = try Self.duration(self.request.pingIntervalMs, "/pingIntervalMs", in: 0...day)
         options.pingInterval = interval == .zero ? nil : interval
         if let interval = options.pingInterval, interval < .milliseconds(100) {
-            throw .invalid("/pingIntervalMs", "pingIntervalMs is to be 0, or from 100 to 86400000.")
+            throw .invalid("/pingIntervalMs", "pingIntervalMs must be 0, or from 100 to 86400000.")
         }
         options.pongTimeout =
-            try Self.time(self.request.pongTimeoutMs, "/pongTimeoutMs", in: 100...day) ?? options.pongTimeout
+            try Self.duration(self.request.pongTimeoutMs, "/pongTimeoutMs", in: 100...day) ?? options.pongTimeout
         options.handshakeTimeout =
-            try Self.time(self.request.handshakeTimeoutMs, "/handshakeTimeoutMs", in: 1...600_000)
+            try Self.duration(self.request.handshakeTimeoutMs, "/handshakeTimeoutMs", in: 1...600_000)
             ?? options.handshakeTimeout
         return options
     }
@@ -114,7 +114,7 @@ package struct ClientRequestReading {
         }
         guard let size = size ?? other else { return nil }
         guard (1...(256 << 20)).contains(size) else {
-            throw .invalid("/\(name)", "\(name) is to be from 1 to 268435456.")
+            throw .invalid("/\(name)", "\(name) must be from 1 to 268435456.")
         }
         return size
     }
@@ -125,28 +125,28 @@ package struct ClientRequestReading {
         var settings = KeepAliveSettings()
         guard let wanted = self.request.keepAlive else { return settings }
         let hours = 32_400_000.0
-        settings.idle = try Self.time(wanted.idleMs, "/keepAlive/idleMs", in: 1000...hours) ?? settings.idle
+        settings.idle = try Self.duration(wanted.idleMs, "/keepAlive/idleMs", in: 1000...hours) ?? settings.idle
         settings.interval =
-            try Self.time(wanted.intervalMs, "/keepAlive/intervalMs", in: 1000...hours) ?? settings.interval
+            try Self.duration(wanted.intervalMs, "/keepAlive/intervalMs", in: 1000...hours) ?? settings.interval
         settings.userTimeout =
-            try Self.time(wanted.userTimeoutMs, "/keepAlive/userTimeoutMs", in: 1000...86_400_000)
+            try Self.duration(wanted.userTimeoutMs, "/keepAlive/userTimeoutMs", in: 1000...86_400_000)
             ?? settings.userTimeout
         if let probes = wanted.probes {
             guard (1...127).contains(probes) else {
-                throw .invalid("/keepAlive/probes", "probes is to be from 1 to 127.")
+                throw .invalid("/keepAlive/probes", "probes must be from 1 to 127.")
             }
             settings.probes = probes
         }
         return settings
     }
 
-    package static func time(
+    package static func duration(
         _ milliseconds: Double?, _ pointer: String, in range: ClosedRange<Double>
     ) throws(ControlProblem) -> Duration? {
         guard let milliseconds else { return nil }
         guard range.contains(milliseconds), let duration = Duration(milliseconds: milliseconds) else {
             throw .invalid(
-                pointer, "\(pointer.dropFirst()) is to be from \(Int(range.lowerBound)) to \(Int(range.upperBound)) ms."
+                pointer, "\(pointer.dropFirst()) must be from \(Int(range.lowerBound)) to \(Int(range.upperBound)) ms."
             )
         }
         return duration
@@ -154,28 +154,29 @@ package struct ClientRequestReading {
 
     package static func description(_ text: String?) throws(ControlProblem) -> String? {
         guard let text else { return nil }
-        guard text.utf8.count <= Self.descriptionLength else {
-            throw .invalid("/description", "description is to have at most \(Self.descriptionLength) bytes.")
+        guard text.utf8.count <= Self.descriptionByteLimit else {
+            throw .invalid("/description", "description must have at most \(Self.descriptionByteLimit) bytes.")
         }
         return text
     }
 
     package static func priority(_ value: Double?) throws(ControlProblem) -> Float? {
         guard let value else { return nil }
-        guard (0...1).contains(value) else { throw .invalid("/priority", "priority is to be from 0 to 1.") }
+        guard (0...1).contains(value) else { throw .invalid("/priority", "priority must be from 0 to 1.") }
         return Float(value)
     }
 
     package static func labels(_ labels: [String: String]?) throws(ControlProblem) -> [String: String] {
         guard let labels else { return [:] }
         guard labels.count <= Self.labelLimit else {
-            throw .invalid("/labels", "labels is to have at most \(Self.labelLimit) members.")
+            throw .invalid("/labels", "labels must have at most \(Self.labelLimit) members.")
         }
         for (name, value) in labels {
-            guard !name.isEmpty, max(name.utf8.count, value.utf8.count) <= Self.labelLength, !name.contains(":") else {
+            guard !name.isEmpty, max(name.utf8.count, value.utf8.count) <= Self.labelByteLimit, !name.contains(":")
+            else {
                 throw .invalid(
                     "/labels/\(name.prefix(64))",
-                    "A label is a name without a colon and a value, of at most \(Self.labelLength) bytes each.")
+                    "A label is a name without a colon and a value, of at most \(Self.labelByteLimit) bytes each.")
             }
         }
         return labels
@@ -183,7 +184,7 @@ package struct ClientRequestReading {
 }
 
 /// Makes an order of a tunnel that a client asks for, or says what is wrong with it.
-package struct TunnelRequestReading {
+package struct TunnelRequestParser {
     private static let year = 365 * 86_400_000.0
 
     package let request: TunnelRequest
@@ -193,7 +194,7 @@ package struct TunnelRequestReading {
     }
 
     /// - Parameter guarded: stands between each side and the addresses that it leads to.
-    package func order(
+    package func parse(
         _ guarded: (TunnelSide, inout ClientConnectionRequest) -> Void = { _, _ in }
     ) throws(ControlProblem) -> ClientTunnelRequest {
         let settings = try self.settings()
@@ -208,9 +209,9 @@ package struct TunnelRequestReading {
         -> ClientConnectionRequest
     {
         do throws(ControlProblem) {
-            return try ClientRequestReading(request).order()
+            return try OpenRequestParser(request).parse()
         } catch {
-            throw error.inside("/\(side.rawValue)")
+            throw error.nested(under: "/\(side.rawValue)")
         }
     }
 
@@ -221,7 +222,7 @@ package struct TunnelRequestReading {
         if settings.halfClose == .signal, !settings.framing.canMarkEnd {
             throw .invalid(
                 "/halfClose",
-                "halfClose is to be hold or close: an empty message is data in \(settings.framing.rawValue) framing.")
+                "halfClose must be hold or close: an empty message is data in \(settings.framing.rawValue) framing.")
         }
         settings.idleTimeout = try Self.life(self.request.idleTimeoutMs, "/idleTimeoutMs", settings.idleTimeout)
         settings.maximumAge = try Self.life(self.request.maximumAgeMs, "/maximumAgeMs", settings.maximumAge)
@@ -234,7 +235,7 @@ package struct TunnelRequestReading {
         guard let text else { return nil }
         guard let choice = Choice(rawValue: text) else {
             let known = Choice.allCases.map(\.rawValue).joined(separator: ", ")
-            throw .invalid(pointer, "\(pointer.dropFirst()) is to be one of \(known).")
+            throw .invalid(pointer, "\(pointer.dropFirst()) must be one of \(known).")
         }
         return choice
     }
@@ -245,12 +246,12 @@ package struct TunnelRequestReading {
     ) throws(ControlProblem) -> Duration? {
         guard let milliseconds else { return standard }
         guard milliseconds != 0 else { return nil }
-        return try ClientRequestReading.time(milliseconds, pointer, in: 1000...Self.year)
+        return try OpenRequestParser.duration(milliseconds, pointer, in: 1000...Self.year)
     }
 }
 
 /// Makes a TLS context of what a client asks for, or says what is wrong with it.
-struct TLSRequestReading {
+struct TLSRequestParser {
     let request: TLSRequest
     let speaksWebSocket: Bool
     /// Where the members stand in the body.
@@ -267,12 +268,12 @@ struct TLSRequestReading {
         configuration.applicationProtocols =
             self.request.applicationProtocols ?? (self.speaksWebSocket ? ["http/1.1"] : [])
         guard configuration.applicationProtocols.allSatisfy({ (1...255).contains($0.utf8.count) }) else {
-            throw .invalid("\(self.pointer)/applicationProtocols", "Each protocol is to have 1 to 255 bytes.")
+            throw .invalid("\(self.pointer)/applicationProtocols", "Each protocol must have 1 to 255 bytes.")
         }
         switch self.request.minimumVersion {
         case nil, "1.2": break
         case "1.3": configuration.minimumVersion = .tls13
-        default: throw .invalid("\(self.pointer)/minimumVersion", "minimumVersion is to be 1.2 or 1.3.")
+        default: throw .invalid("\(self.pointer)/minimumVersion", "minimumVersion must be 1.2 or 1.3.")
         }
         if let pem = self.request.authorities { configuration.trust = .only([.pem(Array(pem.utf8))]) }
         if self.request.insecure == true { configuration.peerVerification = .none }
@@ -296,7 +297,7 @@ final class TargetGuard: Sendable {
         self.url = url
     }
 
-    func stand(before order: inout ClientConnectionRequest) {
+    func install(on order: inout ClientConnectionRequest) {
         let host: String? = if case .name(let name, _) = self.url.location { name } else { nil }
         let rules = self.rules
         order.permits = { rules.allows($0, askedFor: host) }

@@ -1,9 +1,9 @@
 import ControlAPI
 
 /// A JSON value whose members keep their order.
-package indirect enum DocumentValue: Sendable, Equatable {
+package indirect enum OrderedJSON: Sendable, Equatable {
     case object([Member])
-    case array([DocumentValue])
+    case array([OrderedJSON])
     case string(String)
     case integer(Int)
     case number(Double)
@@ -11,22 +11,22 @@ package indirect enum DocumentValue: Sendable, Equatable {
 
     package struct Member: Sendable, Equatable {
         package let name: String
-        package var value: DocumentValue
+        package var value: OrderedJSON
 
-        package init(_ name: String, _ value: DocumentValue) {
+        package init(_ name: String, _ value: OrderedJSON) {
             self.name = name
             self.value = value
         }
     }
 
-    static func strings(_ texts: [String]) -> DocumentValue { .array(texts.map { .string($0) }) }
+    static func strings(_ texts: [String]) -> OrderedJSON { .array(texts.map { .string($0) }) }
 
     package func write(to text: inout JSONText) {
         switch self {
         case .object(let members):
             text.beginObject()
             for member in members {
-                text.foreignKey(member.name)
+                text.escapedKey(member.name)
                 member.value.write(to: &text)
             }
             text.endObject()
@@ -48,29 +48,29 @@ package indirect enum DocumentValue: Sendable, Equatable {
     }
 }
 
-extension DocumentValue: ExpressibleByDictionaryLiteral {
-    package init(dictionaryLiteral elements: (String, DocumentValue)...) {
+extension OrderedJSON: ExpressibleByDictionaryLiteral {
+    package init(dictionaryLiteral elements: (String, OrderedJSON)...) {
         self = .object(elements.map { Member($0.0, $0.1) })
     }
 }
 
-extension DocumentValue: ExpressibleByStringLiteral {
+extension OrderedJSON: ExpressibleByStringLiteral {
     package init(stringLiteral value: String) { self = .string(value) }
 }
 
-extension DocumentValue: ExpressibleByArrayLiteral {
-    package init(arrayLiteral elements: DocumentValue...) { self = .array(elements) }
+extension OrderedJSON: ExpressibleByArrayLiteral {
+    package init(arrayLiteral elements: OrderedJSON...) { self = .array(elements) }
 }
 
-extension DocumentValue: ExpressibleByBooleanLiteral {
+extension OrderedJSON: ExpressibleByBooleanLiteral {
     package init(booleanLiteral value: Bool) { self = .boolean(value) }
 }
 
-extension DocumentValue: ExpressibleByIntegerLiteral {
+extension OrderedJSON: ExpressibleByIntegerLiteral {
     package init(integerLiteral value: Int) { self = .integer(value) }
 }
 
-extension DocumentValue {
+extension OrderedJSON {
     init(_ value: JSONValue) {
         switch value {
         // Our own answers leave out what there is not.
@@ -79,9 +79,9 @@ extension DocumentValue {
         case .integer(let value): self = .integer(Int(value))
         case .number(let value): self = .number(value)
         case .string(let text): self = .string(text)
-        case .array(let values): self = .array(values.map { DocumentValue($0) })
+        case .array(let values): self = .array(values.map { OrderedJSON($0) })
         case .object(let members):
-            self = .object(members.sorted { $0.key < $1.key }.map { Member($0.key, DocumentValue($0.value)) })
+            self = .object(members.sorted { $0.key < $1.key }.map { Member($0.key, OrderedJSON($0.value)) })
         }
     }
 
@@ -90,12 +90,12 @@ extension DocumentValue {
     }
 
     /// Of a schema: those of which one must hold.
-    var alternatives: [DocumentValue] {
+    var alternatives: [OrderedJSON] {
         if case .array(let all)? = self["anyOf"] { all } else { [self] }
     }
 
     /// The first element of an array, or the first value of an object.
-    var first: DocumentValue? {
+    var first: OrderedJSON? {
         switch self {
         case .array(let values): values.first
         case .object(let members): members.first?.value
@@ -104,7 +104,7 @@ extension DocumentValue {
     }
 
     /// The member of an object; setting one that is not there adds it at the end, setting `nil` takes it away.
-    package subscript(_ name: String) -> DocumentValue? {
+    package subscript(_ name: String) -> OrderedJSON? {
         get {
             guard case .object(let members) = self else { return nil }
             return members.first { $0.name == name }?.value
@@ -121,7 +121,7 @@ extension DocumentValue {
     }
 
     /// The object with the members of another behind its own; of two with one name, the other's.
-    func with(_ other: DocumentValue) -> DocumentValue {
+    func with(_ other: OrderedJSON) -> OrderedJSON {
         guard case .object(let members) = other else { return self }
         return members.reduce(into: self) { $0[$1.name] = $1.value }
     }

@@ -2,7 +2,7 @@ import COpenSSL
 
 /// Reads certificates, keys and revocation lists from bytes or files, never asking a terminal for a password.
 @safe
-struct MaterialReader: ~Copyable {
+struct CredentialReader: ~Copyable {
     private let bio: OpaquePointer
     /// The file's path, for failures; `nil` when reading bytes.
     let file: String?
@@ -10,7 +10,7 @@ struct MaterialReader: ~Copyable {
     init(file: String) throws(TLSFailure) {
         ErrorQueue.clear()
         guard let bio = unsafe BIO_new_file(file, "rb") else {
-            throw ErrorQueue.failure(.unreadableMaterial, "cannot be opened", file: file)
+            throw ErrorQueue.failure(.unreadableCredentials, "cannot be opened", file: file)
         }
         unsafe self.bio = bio
         self.file = file
@@ -23,7 +23,7 @@ struct MaterialReader: ~Copyable {
         let count = bytes.isEmpty ? 0 : unsafe BIO_write(bio, bytes, Int32(clamping: bytes.count))
         guard let bio = unsafe bio, count == bytes.count else {
             unsafe BIO_free(bio)
-            throw ErrorQueue.failure(.unreadableMaterial, "cannot be held in memory")
+            throw ErrorQueue.failure(.unreadableCredentials, "cannot be held in memory")
         }
         // Going back to the start must not throw the bytes away.
         unsafe BIO_set_flags(bio, BIO_FLAGS_NONCLEAR_RST)
@@ -49,7 +49,7 @@ struct MaterialReader: ~Copyable {
             unsafe use(item)
             count += 1
         }
-        guard sluice_pem_ended() != 0 else { throw self.failure(.unreadableMaterial, "a \(what) cannot be read") }
+        guard sluice_pem_ended() != 0 else { throw self.failure(.unreadableCredentials, "a \(what) cannot be read") }
         ERR_clear_error()
         return count
     }
@@ -57,7 +57,7 @@ struct MaterialReader: ~Copyable {
     /// Calls `use` with each certificate, lent for the call.
     func eachCertificate(_ use: (OpaquePointer) -> Void) throws(TLSFailure) {
         let count = unsafe try self.eachPEM("certificate") { bio in
-            unsafe PEM_read_bio_X509(bio, nil, refusePassword, nil)
+            unsafe PEM_read_bio_X509(bio, nil, noPasswordCallback, nil)
         } use: { item in
             unsafe use(item)
             unsafe X509_free(item)
@@ -65,7 +65,7 @@ struct MaterialReader: ~Copyable {
         guard count == 0 else { return }
         try self.rewind()
         guard let item = unsafe d2i_X509_bio(self.bio, nil) else {
-            throw self.failure(.unreadableMaterial, "holds no certificate")
+            throw self.failure(.unreadableCredentials, "holds no certificate")
         }
         unsafe use(item)
         unsafe X509_free(item)
@@ -74,7 +74,7 @@ struct MaterialReader: ~Copyable {
     /// Calls `use` with each revocation list, lent for the call.
     func eachRevocationList(_ use: (OpaquePointer) -> Void) throws(TLSFailure) {
         let count = unsafe try self.eachPEM("revocation list") { bio in
-            unsafe PEM_read_bio_X509_CRL(bio, nil, refusePassword, nil)
+            unsafe PEM_read_bio_X509_CRL(bio, nil, noPasswordCallback, nil)
         } use: { item in
             unsafe use(item)
             unsafe X509_CRL_free(item)
@@ -82,7 +82,7 @@ struct MaterialReader: ~Copyable {
         guard count == 0 else { return }
         try self.rewind()
         guard let item = unsafe d2i_X509_CRL_bio(self.bio, nil) else {
-            throw self.failure(.unreadableMaterial, "holds no revocation list")
+            throw self.failure(.unreadableCredentials, "holds no revocation list")
         }
         unsafe use(item)
         unsafe X509_CRL_free(item)
@@ -92,7 +92,7 @@ struct MaterialReader: ~Copyable {
     func privateKey(password: String?) throws(TLSFailure) -> OpaquePointer {
         let attempt = PasswordAttempt(password)
         let context = unsafe Unmanaged.passUnretained(attempt).toOpaque()
-        let found = unsafe PEM_read_bio_PrivateKey(self.bio, nil, answerPassword, context)
+        let found = unsafe PEM_read_bio_PrivateKey(self.bio, nil, passwordCallback, context)
         if let found = unsafe found { return unsafe found }
         if attempt.asked {
             throw self.failure(
@@ -102,13 +102,13 @@ struct MaterialReader: ~Copyable {
         try self.rewind()
         if let found = unsafe d2i_PrivateKey_bio(self.bio, nil) { return unsafe found }
         ErrorQueue.clear()
-        throw TLSFailure(.unreadableMaterial, reasons: ["holds no private key"] + reasons, file: self.file)
+        throw TLSFailure(.unreadableCredentials, reasons: ["holds no private key"] + reasons, file: self.file)
     }
 
     /// The structure of a PKCS#12 file. The caller owns the result.
     func keyStore() throws(TLSFailure) -> OpaquePointer {
         guard let store = unsafe d2i_PKCS12_bio(self.bio, nil) else {
-            throw self.failure(.unreadableMaterial, "is not PKCS#12")
+            throw self.failure(.unreadableCredentials, "is not PKCS#12")
         }
         return unsafe store
     }
@@ -117,7 +117,7 @@ struct MaterialReader: ~Copyable {
         ErrorQueue.clear()
         // Files answer 0 and memory answers 1 when they are back at their start.
         guard unsafe BIO_ctrl(self.bio, BIO_CTRL_RESET, 0, nil) >= 0 else {
-            throw self.failure(.unreadableMaterial, "cannot be read again")
+            throw self.failure(.unreadableCredentials, "cannot be read again")
         }
     }
 }
@@ -133,7 +133,7 @@ final class PasswordAttempt {
 }
 
 /// OpenSSL's `pem_password_cb`; without one OpenSSL would ask the terminal.
-func answerPassword(
+func passwordCallback(
     _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int32, _ writing: Int32, _ context: UnsafeMutableRawPointer?
 ) -> Int32 {
     guard let context = unsafe context, let buffer = unsafe buffer else { return -1 }
@@ -144,7 +144,7 @@ func answerPassword(
     return Int32(password.count)
 }
 
-func refusePassword(
+func noPasswordCallback(
     _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int32, _ writing: Int32, _ context: UnsafeMutableRawPointer?
 ) -> Int32 {
     -1
