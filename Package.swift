@@ -87,9 +87,12 @@ let package = Package(
             ],
             swiftSettings: house),
         .target(
+            name: "GatewayConfiguration", dependencies: ["WebSocketProtocol", "Yams"], swiftSettings: house),
+        .target(
             name: "GatewayCore",
             dependencies: [
-                "SessionTasks", "StreamTransport", "WebSocketProtocol", "TLSEngine", "ByteKernels", "Yams",
+                "GatewayConfiguration", "SessionTasks", "StreamTransport", "WebSocketProtocol", "TLSEngine",
+                "ByteKernels",
                 .product(name: "DequeModule", package: "swift-collections"),
             ],
             swiftSettings: house),
@@ -100,7 +103,7 @@ let package = Package(
         .target(
             name: "ControlPlane",
             dependencies: [
-                "CLinux", "ControlAPI", "GatewayCore", "HTTPSemantics", "HTTPTransport", "SessionTasks",
+                "CLinux", "ControlAPI", "GatewayConfiguration", "GatewayCore", "HTTPSemantics", "HTTPTransport", "SessionTasks",
                 "StreamTransport", "TLSEngine", "URLLoading", "WebSocketProtocol", "ByteKernels",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -119,8 +122,8 @@ let package = Package(
         .executableTarget(
             name: "sluice",
             dependencies: [
-                "CommandLineText", "ControlAPI", "ControlClient", "ControlPlane", "GatewayCore", "HTTPSemantics",
-                "SessionTasks", "StreamTransport", "TLSEngine", "URLLoading", "WebSocketProtocol",
+                "CommandLineText", "ControlAPI", "ControlClient", "ControlPlane", "GatewayConfiguration",
+                "GatewayCore", "HTTPSemantics", "SessionTasks", "StreamTransport", "TLSEngine", "URLLoading", "WebSocketProtocol",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: house),
@@ -224,14 +227,14 @@ let package = Package(
         .testTarget(
             name: "GatewayCoreTests",
             dependencies: [
-                "GatewayCore", "SessionTasks", "StreamTransport", "SimulatedNetwork", "WebSocketProtocol", "TLSEngine",
-                "ByteKernels", "TestSupport",
+                "GatewayConfiguration", "GatewayCore", "SessionTasks", "StreamTransport", "SimulatedNetwork",
+                "WebSocketProtocol", "TLSEngine", "ByteKernels", "TestSupport",
             ],
             swiftSettings: house),
         .testTarget(
             name: "ControlPlaneTests",
             dependencies: [
-                "ControlPlane", "ControlAPI", "GatewayCore", "StreamTransport", "SessionTasks",
+                "ControlPlane", "ControlAPI", "GatewayConfiguration", "GatewayCore", "StreamTransport", "SessionTasks",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -246,8 +249,8 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
-                "GatewayCore", "StreamTransport", "WebSocketProtocol", "TLSEngine", "Deflate", "ByteKernels",
-                "HTTPSemantics", "HTTPTransport", "URLLoading",
+                "GatewayConfiguration", "GatewayCore", "StreamTransport", "WebSocketProtocol", "TLSEngine", "Deflate",
+                "ByteKernels", "HTTPSemantics", "HTTPTransport", "URLLoading",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),

@@ -100,9 +100,7 @@ package final class Inflater {
             return .corrupt(reason: reason ?? "zlib result \(result)")
         }
     }
-}
 
-extension Inflater {
     /// Inflates all of `input`, as the next piece of the stream.
     ///
     /// - Parameter limit: most bytes of output accepted; exactly as many are still fine. Never is more memory taken

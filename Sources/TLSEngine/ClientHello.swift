@@ -1,20 +1,18 @@
-/// What a client's first message says to whoever routes it before TLS begins (RFC 8446 §4.1.2).
+/// The parts of a ClientHello that are used to route a connection before TLS is terminated (RFC 8446 §4.1.2).
 public struct ClientHello: Sendable, Hashable {
-    /// The host name wanted (RFC 6066 §3); `nil` if none is named.
+    /// The host name of the SNI extension (RFC 6066 §3); `nil` without one.
     public let serverName: String?
-    /// The protocols offered by ALPN (RFC 7301 §3.1), the client's order; bytes that are not UTF-8 are replaced.
+    /// The protocols of the ALPN extension in the client's order (RFC 7301 §3.1); invalid UTF-8 is replaced by U+FFFD.
     public let applicationProtocols: [String]
 
     public init(serverName: String?, applicationProtocols: [String]) {
         self.serverName = serverName
         self.applicationProtocols = applicationProtocols
     }
-}
 
-extension ClientHello {
-    /// Reads the message's body.
-    /// - Returns: `nil` if a length does not fit, an extension of interest comes twice, or a name is none.
-    init?(reading body: inout ByteCursor) {
+    /// Parses the body of a ClientHello message.
+    /// - Returns: `nil` if a length is inconsistent, SNI or ALPN occurs twice, or the server name is malformed.
+    fileprivate init?(reading body: inout ByteCursor) {
         // legacy_version and random, then session identifier, cipher suites and compression methods.
         guard body.read(34) != nil,
             let session = body.readUInt8(), session <= 32, body.read(session) != nil,
@@ -66,39 +64,37 @@ extension ClientHello {
     }
 }
 
-/// Tells from a connection's first bytes whether they are TLS, and what the ClientHello asks for, without consuming
-/// them.
+/// Detects TLS from the first bytes of a connection and parses the ClientHello without consuming it.
 ///
-/// Shown a longer prefix each time, it looks at each byte once. The answer depends on the bytes only, not on how they
-/// were split.
+/// Call `examine(_:)` with an ever longer prefix; each byte is inspected once. The result does not depend on how the
+/// bytes were split.
 public struct ClientHelloSniffer: Sendable {
     public enum Detection: Sendable, Hashable {
-        /// Could still become anything below; show it more.
+        /// More bytes are needed.
         case incomplete
-        /// Not TLS: the first byte, or the second, says so.
+        /// The first or the second byte is not that of a TLS handshake record.
         case plain
         case clientHello(ClientHello)
-        /// Begins as TLS but holds no ClientHello that can be read within the limit. The TLS engine will say what is
-        /// wrong.
+        /// A TLS record without a valid ClientHello within the limit. The TLS engine will report what is wrong.
         case unreadable
     }
 
-    /// Largest ClientHello that is looked into, in bytes.
+    /// Largest accepted ClientHello in bytes.
     private let limit: Int
-    /// The handshake message put together so far; at most `limit` and one record.
+    /// The handshake message reassembled so far; at most `limit` plus one record.
     private var message: [UInt8] = []
-    /// Where in the prefix the next record begins.
+    /// Offset of the next record in the prefix.
     private var position = 0
     private var finding = Detection.incomplete
 
-    /// - Parameter limit: largest ClientHello looked into, in bytes; a larger one is `.unreadable`. Default: 16 KiB,
-    ///   beyond what post-quantum key shares need.
+    /// - Parameter limit: largest accepted ClientHello in bytes; a larger one is `.unreadable`. Default: 16 KiB, more
+    ///   than post-quantum key shares need.
     public init(limit: Int = 16 * 1024) {
         self.limit = max(0, limit)
     }
 
-    /// - Parameter bytes: everything received so far, from the connection's first byte on.
-    /// - Returns: the finding; once it is not `.incomplete` it stays.
+    /// - Parameter bytes: everything received so far, from the first byte of the connection on.
+    /// - Returns: the detection; final once it is not `.incomplete`.
     public mutating func examine(_ bytes: RawSpan) -> Detection {
         guard self.finding == .incomplete else { return self.finding }
         self.finding = self.look(at: bytes)
@@ -136,8 +132,8 @@ public struct ClientHelloSniffer: Sendable {
     }
 }
 
-/// Reads fields of a message in turn; a field that is not all there is `nil`.
-struct ByteCursor {
+/// Reads the fields of a message in order; a truncated field is `nil`.
+private struct ByteCursor {
     private let bytes: [UInt8]
     private var position: Int
     private let end: Int
@@ -161,13 +157,13 @@ struct ByteCursor {
         return Int(self.bytes[range.lowerBound]) << 8 | Int(self.bytes[range.lowerBound + 1])
     }
 
-    /// The next `count` bytes as a message of their own.
+    /// Reads the next `count` bytes as a nested message.
     mutating func read(_ count: Int) -> ByteCursor? {
         guard let range = self.take(count) else { return nil }
         return ByteCursor(self.bytes, range)
     }
 
-    /// What is left.
+    /// The bytes not read yet.
     var rest: ArraySlice<UInt8> { self.bytes[self.position..<self.end] }
 
     private mutating func take(_ count: Int) -> Range<Int>? {

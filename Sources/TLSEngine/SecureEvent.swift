@@ -1,36 +1,36 @@
-/// What a secure connection has to tell its owner.
+/// An event of a `SecureConnection`.
 public enum SecureEvent: Sendable, Equatable {
-    /// Both sides are keyed and the peer was accepted. Comes once.
+    /// The handshake is complete and the peer accepted. Occurs once.
     indirect case handshakeCompleted(TLSMetadata)
-    /// `count` bytes, at least 1, were put at the front of the caller's buffer.
+    /// `count` bytes, at least 1, were written to the front of the caller's buffer.
     case plaintext(count: Int)
-    /// The handshake waits for `resolveVerification`. Comes at most once, and only if the configuration asks for it.
+    /// The handshake is paused until `resolveVerification`. Occurs at most once, and only with
+    /// `TLSConfiguration.delegatesVerification`.
     indirect case verificationRequested(VerificationRequest)
-    /// The handshake waits for `provideClientCertificate`. `issuers` are the names that the server accepts, each a
+    /// The handshake is paused until `provideClientCertificate`. `issuers` are the names that the server accepts, each a
     /// DER-encoded X.501 Name; empty means any.
     case clientCertificateRequested(issuers: [[UInt8]])
-    /// The peer said close_notify: it finished sending, and nothing is missing. Comes at most once; our output stays
-    /// open.
+    /// The peer sent close_notify: all its data has arrived. Occurs at most once; our output stays open.
     case inputClosed
-    /// The connection is over; nothing follows. What is in the output buffer (an alert) is still worth sending.
+    /// The connection failed; the last event. The output buffer may hold an alert that should still be sent.
     indirect case failed(TLSFailure)
 }
 
-/// What a handshake agreed on.
+/// The parameters that a handshake negotiated.
 public struct TLSMetadata: Sendable, Hashable {
     public let version: TLSVersion
-    /// IANA name of the cipher suite, as `TLS_AES_128_GCM_SHA256`.
+    /// IANA name of the cipher suite, such as `TLS_AES_128_GCM_SHA256`.
     public let cipherName: String
-    /// IANA number of the cipher suite, as 0x1301.
+    /// IANA number of the cipher suite, such as 0x1301.
     public let cipherIdentifier: UInt16
-    /// The protocol that ALPN agreed on (RFC 7301); `nil` if there was no ALPN.
+    /// The protocol selected by ALPN (RFC 7301); `nil` without ALPN.
     public let applicationProtocol: String?
-    /// The name the client asked for (RFC 6066 §3); `nil` if it named none or an IP address.
+    /// The SNI of the ClientHello (RFC 6066 §3); `nil` without one, as for an IP address.
     public let serverName: String?
-    /// The peer's certificates as DER, its own first; empty if it gave none. A resumed session remembers only the
-    /// peer's own certificate on a server.
+    /// The peer's certificates as DER, the leaf first; empty if it presented none. On a server, a resumed session has the
+    /// leaf certificate only.
     public let peerChain: [[UInt8]]
-    /// Whether the session was resumed; the peer was then verified when the session began, not now.
+    /// Whether the session was resumed; the peer was verified when the session was established, not now.
     public let resumed: Bool
 
     public init(
@@ -47,10 +47,10 @@ public struct TLSMetadata: Sendable, Hashable {
     }
 }
 
-/// What the end of the transport's bytes means.
+/// Whether the end of the transport's input was announced by close_notify.
 public enum TransportClosure: Sendable, Hashable {
-    /// close_notify came first: everything the peer sent has arrived.
+    /// close_notify preceded the end: all data of the peer has arrived.
     case clean
-    /// No close_notify: bytes may be missing, by accident or by an attacker (RFC 8446 §6.1).
+    /// No close_notify: data may be missing, by accident or by an attack (RFC 8446 §6.1).
     case truncated
 }

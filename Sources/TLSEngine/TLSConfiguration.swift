@@ -1,4 +1,4 @@
-/// Everything that a `TLSContext` is made from.
+/// The settings of a `TLSContext`.
 public struct TLSConfiguration: Sendable {
     public enum Role: Sendable, Hashable {
         case client
@@ -10,64 +10,63 @@ public struct TLSConfiguration: Sendable {
     public var minimumVersion: TLSVersion = .tls12
     /// Default: TLS 1.3.
     public var maximumVersion: TLSVersion = .tls13
-    /// Protocols for ALPN, the most wanted first; each 1 to 255 bytes. Default: none. A server that has some refuses a
-    /// client that offers only others (no_application_protocol, RFC 7301 §3.2).
+    /// ALPN protocols in order of preference, each 1 to 255 bytes. Default: none. A server with a list refuses a client
+    /// that offers only others (no_application_protocol, RFC 7301 §3.2).
     public var applicationProtocols: [String] = []
 
-    /// Certificates with their keys. Server: at least one; the name in the ClientHello picks among them by the DNS
-    /// names they hold, and the first is the default. Client: the first is given when the server asks.
+    /// Certificates with their keys. Server: at least one; SNI selects among them by their DNS names, and the first is
+    /// the default. Client: the first is presented when the server requests a certificate.
     public var identities: [TLSIdentity] = []
-    /// Server: a client that asks for a name of no identity is refused (unrecognized_name) instead of given the default
-    /// one.
+    /// Server: refuses a client whose SNI matches no identity (unrecognized_name) instead of presenting the default
+    /// certificate.
     public var refusesUnknownServerNames = false
 
     public var peerVerification: PeerVerification
     public var trust: TrustAnchors = .system
-    /// Client: the certificate must be for the name or address of the connection. Default: true.
+    /// Client: the certificate must match the name or address of the connection. Default: true.
     public var checksServerName = true
-    /// If any, one of these keys must occur in the chain, beside everything else that is verified (RFC 7469 §2.6).
+    /// If not empty, the chain must contain one of these keys, in addition to all other checks (RFC 7469 §2.6).
     public var pins: Set<PublicKeyPin> = []
     public var revocation: RevocationChecking = .off
-    /// The connection stops at `.verificationRequested` and the caller's answer decides. Default: false.
+    /// The handshake pauses with `.verificationRequested` and the caller decides. Default: false.
     ///
-    /// A client's handshake is suspended meanwhile. A server's is held: it reads nothing behind the certificate,
-    /// completes nothing, issues no ticket; under TLS 1.3 the client may think itself connected, as it may with any
-    /// server that verifies. A rejection is told to the peer as bad_certificate; by a TLS 1.3 server as
-    /// handshake_failure, or unexpected_message if the client's signature has not arrived. A resumed session is not
-    /// asked about again.
+    /// A client's handshake is suspended by OpenSSL. A server stops reading after the certificate: the handshake does not
+    /// complete and no ticket is issued; under TLS 1.3 the client may consider itself connected, as with any server that
+    /// verifies certificates. A rejection is sent as bad_certificate; by a TLS 1.3 server as handshake_failure, or as
+    /// unexpected_message if the client's signature has not arrived. A resumed session is not verified again.
     public var delegatesVerification = false
-    /// Client: the connection stops at `.clientCertificateRequested` when the server asks for a certificate, instead of
-    /// giving the first identity. Default: false.
+    /// Client: the handshake pauses with `.clientCertificateRequested` when the server requests a certificate, instead of
+    /// presenting the first identity. Default: false.
     public var delegatesClientCertificate = false
 
-    /// Server: who protects the records of TLS 1.3 behind the handshake. Default: OpenSSL.
+    /// Server: the implementation of the TLS 1.3 record layer after the handshake. Default: OpenSSL.
     public var recordLayer = TLSRecordLayer.openSSL
 
     public var resumption: ResumptionPolicy = .tickets
-    /// How long a session may be resumed, in seconds, 1 to 604800 (RFC 8446 §4.6.1). Default: two hours.
+    /// Lifetime of a session in seconds, 1 to 604800 (RFC 8446 §4.6.1). Default: two hours.
     public var sessionLifetime = 7200
-    /// Client: sessions kept in all; the least recently stored makes room. Default: 256.
+    /// Client: most sessions cached; the oldest is evicted. Default: 256.
     public var clientSessionLimit = 256
 
-    /// Cipher suites of TLS 1.2 in OpenSSL's language, the most wanted first. Default: those with forward secrecy and
-    /// authenticated encryption, as RFC 9325 §4.2 recommends; a peer that knows only older ones needs `DEFAULT` here.
+    /// Cipher suites of TLS 1.2 as an OpenSSL cipher list, in order of preference. Default: those with forward secrecy
+    /// and authenticated encryption, as RFC 9325 §4.2 recommends; a peer with only older ones needs `DEFAULT`.
     public var cipherList = [
         "ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-RSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES256-GCM-SHA384",
         "ECDHE-RSA-AES256-GCM-SHA384", "ECDHE-ECDSA-CHACHA20-POLY1305", "ECDHE-RSA-CHACHA20-POLY1305",
     ].joined(separator: ":")
-    /// Cipher suites of TLS 1.3, IANA names joined by colons, the most wanted first. Default: all three that RFC 8446
-    /// §9.1 names, with the one that everybody must have first.
+    /// Cipher suites of TLS 1.3, IANA names joined by colons, in order of preference. Default: the three of RFC 8446
+    /// §9.1, the mandatory one first.
     public var cipherSuites = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
     /// OpenSSL's security level, 0 to 5. Default: 2, at least 112 bits: no RSA key under 2048 bits, no SHA-1 signature.
     public var securityLevel = 2
     public var keyLog: KeyLog?
 
-    /// A client that verifies the server by the system's roots and by name.
+    /// A client that verifies the server's chain with the system's roots, and its name.
     public static func client() -> TLSConfiguration {
         TLSConfiguration(role: .client, peerVerification: .required)
     }
 
-    /// A server that shows `identities` and asks clients for no certificate.
+    /// A server that presents `identities` and requests no client certificate.
     public static func server(_ identities: [TLSIdentity]) -> TLSConfiguration {
         var configuration = TLSConfiguration(role: .server, peerVerification: .none)
         configuration.identities = identities
@@ -80,7 +79,7 @@ public struct TLSConfiguration: Sendable {
     }
 }
 
-/// The versions of TLS that are spoken here; older ones are not (RFC 8996).
+/// The supported versions of TLS; older ones are deprecated (RFC 8996).
 public enum TLSVersion: UInt16, Sendable, Hashable, Comparable, CustomStringConvertible {
     /// RFC 5246.
     case tls12 = 0x0303
@@ -99,10 +98,10 @@ public enum TLSVersion: UInt16, Sendable, Hashable, Comparable, CustomStringConv
     }
 }
 
-/// The protocol name lists of ALPN (RFC 7301 §3.1).
+/// ProtocolNameList of ALPN (RFC 7301 §3.1).
 enum ApplicationProtocols {
-    /// The wire form of `names`: each after its length in one byte.
-    /// - Returns: `nil` if a name is empty or longer than 255 bytes, or all of them exceed 65535.
+    /// Encodes `names`, each after its length in one byte.
+    /// - Returns: `nil` if a name is empty or longer than 255 bytes, or the list exceeds 65535 bytes.
     static func encode(_ names: [String]) -> [UInt8]? {
         var encoded: [UInt8] = []
         for name in names {
@@ -113,8 +112,9 @@ enum ApplicationProtocols {
         return encoded.count <= 0xFFFF ? encoded : nil
     }
 
-    /// Where in the client's list the server's most wanted common name is, without its length byte.
-    /// - Returns: `nil` if the lists have nothing in common; a malformed list ends where it breaks.
+    /// Selects the first of the server's protocols that the client offers.
+    /// - Returns: the range of its name in `offered`; `nil` without a common protocol. A malformed list is read up to its
+    ///   first malformed entry.
     static func select(from offered: RawSpan, preferred: [[UInt8]]) -> Range<Int>? {
         for name in preferred {
             var offset = 0
@@ -135,22 +135,22 @@ enum ApplicationProtocols {
     }
 }
 
-/// Where certificates or revocation lists come from. Read when a context is made or reloaded, never later.
+/// The source of certificates or revocation lists; read when a context is created or reloaded.
 public enum CertificateSource: Sendable, Hashable {
     /// PEM text with any number of blocks; blocks of other kinds are skipped.
     case pem([UInt8])
     /// One DER-encoded item.
     case der([UInt8])
-    /// A file with either of the two.
+    /// Path of a file in either format.
     case file(String)
 }
 
-/// Picks values by the name a client asks for: an exact name before a wildcard of one label (RFC 9525 §6.3).
+/// Looks up values by server name: an exact match first, then a wildcard for one label (RFC 9525 §6.3).
 struct ServerNameTable<Value> {
     private var exact: [String: [Value]] = [:]
     private var wildcard: [String: [Value]] = [:]
 
-    /// Adds `value` under a DNS name or `*.name`; letters' case and a final dot do not matter.
+    /// Adds `value` for a DNS name or `*.name`; case-insensitive, a trailing dot is ignored.
     mutating func add(_ value: Value, for name: String) {
         let name = Self.normalize(name)
         if name.hasPrefix("*.") {
@@ -160,7 +160,7 @@ struct ServerNameTable<Value> {
         }
     }
 
-    /// Everything under `name`, in the order of adding; empty if nothing is.
+    /// The values for `name` in the order in which they were added.
     func values(for name: String) -> [Value] {
         let name = Self.normalize(name)
         if let values = self.exact[name] { return values }
@@ -174,14 +174,14 @@ struct ServerNameTable<Value> {
     }
 }
 
-/// Which roots a peer's chain may end in.
+/// The roots that a peer's chain may lead to.
 public enum TrustAnchors: Sendable, Hashable {
-    /// The system's roots: SSL_CERT_FILE and SSL_CERT_DIR if set, else OpenSSL's own place, else the first of the usual
-    /// places that exists.
+    /// The system's roots: SSL_CERT_FILE and SSL_CERT_DIR if set, else OpenSSL's default paths, else the first of the
+    /// usual paths that exists.
     case system
-    /// The system's roots and these as well.
+    /// The system's roots and these.
     case systemAnd([CertificateSource])
-    /// These and no others. Each may also be an intermediate or a peer's own certificate.
+    /// Only these. Each may also be an intermediate or a leaf certificate.
     case only([CertificateSource])
 
     var extra: [CertificateSource] {
@@ -199,27 +199,27 @@ public enum TrustAnchors: Sendable, Hashable {
     }
 }
 
-/// What is asked of the peer's certificate.
+/// Whether the peer must present a certificate, and whether it is verified.
 public enum PeerVerification: Sendable, Hashable {
-    /// A server asks clients for no certificate; a client takes whatever certificate the server shows. The latter gives
-    /// secrecy towards nobody in particular: only pins or the caller's own decision make it safe.
+    /// A server requests no certificate; a client accepts any certificate. The latter does not authenticate the server:
+    /// only pins or the caller's own decision make it safe.
     case none
-    /// A server asks for a certificate and verifies one that is given; a client without is welcome. On a client the
-    /// same as `required`, because a server always shows one.
+    /// A server requests a certificate and verifies it if there is one. On a client the same as `required`, because a
+    /// server always presents one.
     case optional
-    /// Without a valid certificate there is no connection.
+    /// The handshake fails without a valid certificate.
     case required
 }
 
-/// Whether certificates are looked up in revocation lists (RFC 5280 §6.3).
+/// Whether certificates are checked against revocation lists (RFC 5280 §6.3).
 ///
-/// A certificate whose issuer has no current list among the given ones fails verification: a list that is missing could
-/// have named it.
+/// A certificate whose issuer has no current list among the given ones fails verification: the missing list could
+/// contain it.
 public enum RevocationChecking: Sendable, Hashable {
     case off
-    /// Only the peer's own certificate.
+    /// Only the peer's leaf certificate.
     case peer(lists: [CertificateSource])
-    /// Every certificate of the chain but the root.
+    /// Every certificate of the chain except the root.
     case wholeChain(lists: [CertificateSource])
 
     var lists: [CertificateSource] {
@@ -230,7 +230,7 @@ public enum RevocationChecking: Sendable, Hashable {
     }
 }
 
-/// The SHA-256 of a public key as it stands in a certificate (SubjectPublicKeyInfo), as RFC 7469 §2.4 pins it.
+/// The SHA-256 digest of a certificate's SubjectPublicKeyInfo (RFC 7469 §2.4).
 public struct PublicKeyPin: Sendable, Hashable, CustomStringConvertible {
     /// 32 bytes.
     public let digest: [UInt8]
@@ -241,8 +241,8 @@ public struct PublicKeyPin: Sendable, Hashable, CustomStringConvertible {
         self.digest = digest
     }
 
-    /// Reads the base64 form, bare or after `sha256/` or as `pin-sha256="…"`.
-    /// - Returns: `nil` unless it is 44 characters of base64 for 32 bytes.
+    /// Parses base64, optionally with the prefix `sha256/` or in the form `pin-sha256="…"`.
+    /// - Returns: `nil` unless the base64 has 44 characters and stands for 32 bytes.
     public init?(_ text: String) {
         var body = Substring(text)
         for prefix in ["pin-sha256=", "sha256/"] where body.hasPrefix(prefix) { body = body.dropFirst(prefix.count) }
@@ -251,14 +251,14 @@ public struct PublicKeyPin: Sendable, Hashable, CustomStringConvertible {
         self.digest = digest
     }
 
-    /// The form `sha256/…` with base64.
+    /// `sha256/` followed by the digest in base64.
     public var description: String {
         "sha256/\(Self.encode(self.digest))"
     }
 
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
-    /// 43 digits carry 258 bits; the last two must be zero, so that a pin has one spelling.
+    /// 43 digits carry 258 bits; the last two must be zero, so that every pin has exactly one spelling.
     private static func decode(_ text: [UInt8]) -> [UInt8]? {
         guard text.count == 44, text[43] == UInt8(ascii: "=") else { return nil }
         var digest: [UInt8] = []
@@ -296,28 +296,27 @@ public struct PublicKeyPin: Sendable, Hashable, CustomStringConvertible {
 /// How sessions are resumed without a full handshake.
 public enum ResumptionPolicy: Sendable, Hashable {
     case off
-    /// Server: tickets that the client keeps (RFC 5077, RFC 8446 §4.6.1), nothing kept here. Client: tickets and
-    /// sessions are kept, as many as `TLSConfiguration.clientSessionLimit` allows.
+    /// Server: stateless tickets (RFC 5077, RFC 8446 §4.6.1). Client: caches tickets and sessions, at most
+    /// `TLSConfiguration.clientSessionLimit`.
     case tickets
-    /// Server: sessions are kept here, at most `limit`; the oldest makes room. Client: the same as `tickets`.
+    /// Server: caches at most `limit` sessions and evicts the oldest. Client: the same as `tickets`.
     case serverCache(limit: Int)
 }
 
-/// Which code protects the records of a server's TLS 1.3 connection behind its handshake. The handshake, TLS 1.2 and the
-/// client's role always belong to OpenSSL.
+/// The record layer of a server's TLS 1.3 connections after the handshake. Handshakes, TLS 1.2 and clients always use
+/// OpenSSL.
 public enum TLSRecordLayer: Sendable, Hashable {
-    /// OpenSSL's own connection, its buffers released while they are empty: 16 to 17 KiB for each idle connection.
+    /// OpenSSL's record layer, its buffers released while empty: 16 to 17 KiB for each idle connection.
     case openSSL
-    /// The record protocol of this module over OpenSSL's ciphers: 5 to 6 KiB for each idle connection. An update of
-    /// OpenSSL reaches its ciphers only. Cipher suites other than the three of RFC 8446 §9.1 stay with OpenSSL.
+    /// This module's record layer with OpenSSL's ciphers: 5 to 6 KiB for each idle connection. Updates of OpenSSL fix its
+    /// ciphers only. Cipher suites other than the three of RFC 8446 §9.1 use OpenSSL's record layer.
     case compact
 }
 
-/// Where the secrets of connections go, one NSS key log line each, so that captured traffic can be read while
-/// debugging.
+/// The destination of TLS secrets in the NSS key log format, for decrypting captured traffic while debugging.
 public enum KeyLog: Sendable {
     /// Called on the connection's thread with one line, without its newline.
     case lines(@Sendable (String) -> Void)
-    /// Lines are appended to the file at this path, which is made if it is missing.
+    /// Appends lines to the file at this path; creates it if it is missing.
     case file(String)
 }

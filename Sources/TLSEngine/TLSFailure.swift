@@ -1,23 +1,23 @@
-/// Why something of TLS failed: what kind of failure, what OpenSSL said, and which alert went over the wire.
+/// A TLS failure: its kind, OpenSSL's error texts, and the alert that was sent or received.
 public struct TLSFailure: Error, Sendable, Hashable, CustomStringConvertible {
     public enum Kind: Sendable, Hashable {
-        /// The two sides could not agree, or the peer broke a rule of the handshake.
+        /// No common parameters, or the peer violated the handshake protocol.
         case handshake
-        /// What the peer sent first is no TLS record: it speaks another protocol.
+        /// The peer's first bytes are not a TLS record: it speaks another protocol.
         case notTLS
-        /// The peer's certificate did not stand up to verification.
+        /// The verification of the peer's certificate failed.
         case verification(VerificationResult)
-        /// The chain is valid but holds none of the pinned keys.
+        /// The chain is valid but contains none of the pinned keys.
         case pinMismatch
-        /// The caller answered a verification request with `.reject`.
+        /// The caller resolved a verification request with `.reject`.
         case rejected
-        /// The peer ended it with an alert; `alert` tells which.
+        /// The peer sent a fatal alert, see `alert`.
         case peerAlert
-        /// After the handshake: a record was corrupt or came out of place.
+        /// After the handshake: a record was corrupt or unexpected.
         case record
-        /// The peer vanished or said close_notify before the handshake was over.
+        /// The peer closed the transport or sent close_notify before the handshake completed.
         case closedDuringHandshake
-        /// More bytes arrived while a decision was awaited than are kept aside.
+        /// More bytes arrived during a pending decision than are buffered.
         case excessiveInput
         /// A certificate, key, revocation list or PKCS#12 file cannot be read.
         case unreadableCredentials
@@ -25,20 +25,20 @@ public struct TLSFailure: Error, Sendable, Hashable, CustomStringConvertible {
         case wrongPassword
         /// The private key does not belong to the certificate.
         case keyMismatch
-        /// The configuration asks for something impossible.
+        /// The configuration is invalid.
         case configuration
-        /// Called after `closeOutput` or after the connection failed.
+        /// Written after `closeOutput`.
         case outputClosed
-        /// OpenSSL could not do its work: memory, randomness.
+        /// OpenSSL lacks memory or randomness.
         case engine
     }
 
     public let kind: Kind
-    /// Reasons in words, the most specific last; never empty.
+    /// Texts for a log, the most specific last; never empty.
     public let reasons: [String]
     /// The alert that ended the connection, if one was sent or received.
     public let alert: TLSAlert?
-    /// The file at fault, if the failure is about material loaded from a file.
+    /// Path of the file that could not be used, if any.
     public let file: String?
 
     public init(_ kind: Kind, reasons: [String], alert: TLSAlert? = nil, file: String? = nil) {
@@ -48,7 +48,7 @@ public struct TLSFailure: Error, Sendable, Hashable, CustomStringConvertible {
         self.file = file
     }
 
-    /// Whether certificates, names or keys do not fit: another attempt with the same peer fails for the same reason.
+    /// Whether a certificate, name or key caused the failure: another attempt with the same peer would fail again.
     public var concernsCertificates: Bool {
         switch self.kind {
         case .verification, .pinMismatch, .rejected, .unreadableCredentials, .wrongPassword, .keyMismatch: true
@@ -67,14 +67,14 @@ public struct TLSFailure: Error, Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// An alert of the TLS record protocol, and which side said it (RFC 8446 §6).
+/// A TLS alert and the side that sent it (RFC 8446 §6).
 public struct TLSAlert: Sendable, Hashable, CustomStringConvertible {
     public enum Origin: Sendable, Hashable {
         case ours
         case peer
     }
 
-    /// The AlertDescription, 0 to 255; unassigned values are possible when the peer sends them.
+    /// The AlertDescription, 0 to 255; the peer may send unassigned values.
     public let code: UInt8
     public let origin: Origin
 
@@ -83,7 +83,7 @@ public struct TLSAlert: Sendable, Hashable, CustomStringConvertible {
         self.origin = origin
     }
 
-    /// Whether its sender asks for a certificate, or objects to the one that it was shown (RFC 8446 §6.2).
+    /// Whether the sender requires a certificate or rejects the one presented (RFC 8446 §6.2).
     public var concernsCertificate: Bool {
         switch self.code {
         case 42...46, 48, 116: true
@@ -91,7 +91,7 @@ public struct TLSAlert: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The RFC's word for the code, as `bad_certificate`; `alert 99` for one without a word.
+    /// The RFC's name of the code, such as `bad_certificate`; `alert 99` for an unassigned one.
     public var name: String {
         Self.names[self.code] ?? "alert \(self.code)"
     }

@@ -1,11 +1,11 @@
-/// Everything a caller needs to decide whether a peer is to be trusted.
+/// The facts on which a caller decides whether to trust a peer.
 public struct VerificationRequest: Sendable, Hashable {
-    /// The certificates as the peer sent them, each as DER, its own first; never empty.
+    /// The certificates as the peer sent them, each as DER, the leaf first; never empty.
     public let peerChain: [[UInt8]]
-    /// What verification by the configured trust, names, revocation lists and pins found. A pin that does not match is
-    /// told as X509_V_ERR_APPLICATION_VERIFICATION.
+    /// The result of verification with the configured trust, names, revocation lists and pins. A pin mismatch is
+    /// X509_V_ERR_APPLICATION_VERIFICATION.
     public let result: VerificationResult
-    /// The name that we asked for (client) or were asked for (server).
+    /// The reference name (client) or the SNI of the ClientHello (server).
     public let serverName: String?
 
     public init(peerChain: [[UInt8]], result: VerificationResult, serverName: String?) {
@@ -15,19 +15,19 @@ public struct VerificationRequest: Sendable, Hashable {
     }
 }
 
-/// The caller's answer to a `VerificationRequest`. It overrides OpenSSL's own verdict in both directions.
+/// The caller's decision on a `VerificationRequest`. It overrides OpenSSL's result in both directions.
 public enum VerificationDecision: Sendable, Hashable {
     case accept
     case reject
 }
 
-/// What OpenSSL found when it verified the peer's certificate chain.
+/// OpenSSL's result of verifying a certificate chain.
 public struct VerificationResult: Sendable, Hashable, CustomStringConvertible {
-    /// The X509_V_ERR code; 0 when nothing is wrong.
+    /// The X509_V_ERR code; 0 if the chain is valid.
     public let code: Int32
-    /// OpenSSL's words for `code`, as "certificate has expired".
+    /// OpenSSL's text for `code`, such as "certificate has expired".
     public let text: String
-    /// Which certificate of the chain is at fault; 0 is the peer's own.
+    /// The certificate of the chain that failed; 0 is the leaf.
     public let depth: Int
 
     public init(code: Int32, text: String, depth: Int) {
@@ -36,7 +36,7 @@ public struct VerificationResult: Sendable, Hashable, CustomStringConvertible {
         self.depth = depth
     }
 
-    /// Whether the certificate is not for the name or address that was asked for (`X509_V_ERR_HOSTNAME_MISMATCH`,
+    /// Whether the certificate does not match the reference name or address (`X509_V_ERR_HOSTNAME_MISMATCH`,
     /// `X509_V_ERR_IP_ADDRESS_MISMATCH`).
     public var isNameMismatch: Bool { self.code == 62 || self.code == 64 }
 
@@ -47,11 +47,11 @@ public struct VerificationResult: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// Whom a certificate names, for deciding what its owner may do.
+/// The names in a certificate, for authorizing its owner.
 public struct CertificateNames: Sendable, Hashable {
-    /// The subject in the form of RFC 2253, the most specific first: `CN=ops,O=Example`.
+    /// The subject in the form of RFC 2253, the most specific attribute first: `CN=ops,O=Example`.
     public let subject: String
-    /// Alternative names that are DNS names, e-mail addresses or URIs, in the certificate's order.
+    /// Subject alternative names that are DNS names, e-mail addresses or URIs, in the certificate's order.
     public let alternativeNames: [String]
     public let pin: PublicKeyPin
 

@@ -1,5 +1,6 @@
 import ArgumentParser
 import CommandLineText
+import GatewayConfiguration
 import GatewayCore
 
 /// As every other error, wrong usage is one line on standard error, with the next thing to try.

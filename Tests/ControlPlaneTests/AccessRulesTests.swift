@@ -1,4 +1,5 @@
 import ControlPlane
+import GatewayConfiguration
 import GatewayCore
 import TLSEngine
 import Testing
@@ -60,7 +61,7 @@ struct AccessRulesTests {
         let pin = try #require(made)
         let shown = CertificateNames(subject: "CN=a,O=Example", alternativeNames: ["a.example"], pin: pin)
         let peer = ConnectionPeer(address: "192.0.2.1:1", certificate: shown)
-        let ownMade = GatewayCore.PublicKeyPin(digest: Self.abc)
+        let ownMade = GatewayConfiguration.PublicKeyPin(digest: Self.abc)
         let ownPin = try #require(ownMade)
         let marks: [ControlClient.Mark] = [
             .subject("CN=a,O=Example"), .alternativeName("a.example"), .pin(ownPin),

@@ -1,4 +1,5 @@
 import ControlPlane
+import GatewayConfiguration
 import GatewayCore
 import Testing
 

@@ -1,5 +1,6 @@
 import ControlAPI
 import ControlPlane
+import GatewayConfiguration
 import GatewayCore
 import Testing
 

@@ -1,7 +1,7 @@
+import GatewayConfiguration
 import GatewayCore
 
-/// Refuses what a web page of somebody else makes a browser send: through a name that leads here (DNS rebinding), or
-/// across origins.
+/// Refuses requests that foreign web pages make browsers send: by DNS rebinding, or across origins.
 package struct OriginPolicy: Sendable {
     private let hosts: [HostPattern]
     /// No browser reaches a Unix socket.
@@ -14,31 +14,29 @@ package struct OriginPolicy: Sendable {
 
     /// - Parameters:
     ///   - authority: the `Host` field.
-    ///   - fetchSite: `Sec-Fetch-Site`, with which browsers say whose page asks (W3C Fetch Metadata).
-    /// - Throws: `ControlProblem` 400 without a host, 421 for a name that is not ours, 403 for another origin.
+    ///   - fetchSite: the `Sec-Fetch-Site` field (W3C Fetch Metadata).
+    /// - Throws: `ControlProblem` 400 without a host, 421 for an unknown host name, 403 for another origin.
     package func check(authority: String?, origin: String?, fetchSite: String?) throws(ControlProblem) {
         guard !self.isSocketFile else { return }
         guard let authority, let host = Self.host(of: authority) else {
             throw ControlProblem(400, "bad-host", "The request needs one Host field with a host (RFC 9112 §3.2).")
         }
-        guard self.isOurs(host) else {
+        guard self.isKnown(host) else {
             throw ControlProblem(
                 421, "unknown-host",
-                "This is not \(host.prefix(64)); ask by address or as localhost, or add the name to control.hosts.")
+                "The host \(host.prefix(64)) is unknown; use an IP address or localhost, or add the name to control.hosts.")
         }
         if let origin {
-            guard Self.isSame(origin, authority) else {
-                throw ControlProblem(
-                    403, "cross-origin", "Requests by pages of other origins than the control plane's own are refused.")
+            guard Self.isSameOrigin(origin, authority) else {
+                throw ControlProblem(403, "cross-origin", "Cross-origin requests are refused.")
             }
         } else if let fetchSite, fetchSite != "same-origin", fetchSite != "none" {
-            throw ControlProblem(
-                403, "cross-origin", "Requests by pages of other sites are refused (Sec-Fetch-Site).")
+            throw ControlProblem(403, "cross-origin", "Cross-site requests are refused (Sec-Fetch-Site).")
         }
     }
 
-    private func isOurs(_ host: String) -> Bool {
-        // An address in digits is no name that could lead to another address tomorrow.
+    private func isKnown(_ host: String) -> Bool {
+        // An IP literal cannot be rebound by DNS.
         if host == "localhost" || Self.isAddress(host) { return true }
         return self.hosts.contains { $0.matches(host) }
     }
@@ -47,7 +45,7 @@ package struct OriginPolicy: Sendable {
         (try? ValueSyntax<AddressBlock>.addressBlock.parse(host)) != nil && !host.contains("/")
     }
 
-    /// In lower case, without brackets and port.
+    /// The host in lower case, without brackets and port.
     private static func host(of authority: String) -> String? {
         let text = authority.lowercased()
         let host: Substring
@@ -60,17 +58,17 @@ package struct OriginPolicy: Sendable {
         return host.isEmpty || host.contains("/") || host.contains("@") ? nil : String(host)
     }
 
-    /// Whether a page of `origin` is one of ours: the same host and port, whichever of the two schemes a proxy before
-    /// us may speak.
-    private static func isSame(_ origin: String, _ authority: String) -> Bool {
+    /// Whether `origin` has the host and port of `authority`. Either scheme matches, as a proxy in front may terminate TLS.
+    private static func isSameOrigin(_ origin: String, _ authority: String) -> Bool {
         let text = origin.lowercased()
         for (scheme, port) in [("http://", ":80"), ("https://", ":443")] where text.hasPrefix(scheme) {
-            return Self.without(port, text.dropFirst(scheme.count)) == Self.without(port, authority.lowercased()[...])
+            return Self.dropping(port, from: text.dropFirst(scheme.count))
+                == Self.dropping(port, from: authority.lowercased()[...])
         }
         return false
     }
 
-    private static func without(_ port: String, _ authority: Substring) -> Substring {
+    private static func dropping(_ port: String, from authority: Substring) -> Substring {
         authority.hasSuffix(port) ? authority.dropLast(port.count) : authority
     }
 }

@@ -1,3 +1,4 @@
+import GatewayConfiguration
 import GatewayCore
 import HTTPSemantics
 import HTTPTypes
@@ -218,11 +219,11 @@ package enum Scope: String, CaseIterable, Sendable {
 }
 
 extension ControlSettings {
-    /// What of other settings can be in force while the listener stays where it is: all but the place itself, and
-    /// whether it speaks TLS.
+    /// The settings in force after a reload with `next`: all of `next` except the listener's address and whether it
+    /// uses TLS, which need a restart.
     ///
-    /// Callers whom the other place would need no longer are kept for this one: that the listener is to move must not
-    /// let everybody in until it has.
+    /// If the address changes and `next` has no authentication, the callers of `self` stay: the listener, still at its
+    /// old address, must not become open to everybody.
     package func reloaded(with next: ControlSettings) -> ControlSettings {
         var settings = next
         settings.address = self.address

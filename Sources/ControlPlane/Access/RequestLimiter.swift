@@ -1,11 +1,12 @@
+import GatewayConfiguration
 import GatewayCore
 import StreamTransport
 import Synchronization
 
-/// Bounds how many requests are carried out at once, and how many each caller makes a second.
+/// Limits concurrent requests, and the request rate of each caller.
 package final class RequestLimiter: Sendable {
-    /// Callers whose rates are remembered; the one that asked least recently is forgotten.
-    static let callerLimit = 1024
+    /// Callers with a token bucket; beyond it, the least recently active one is dropped.
+    private static let callerLimit = 1024
 
     private struct State {
         var limit: Int
@@ -20,7 +21,7 @@ package final class RequestLimiter: Sendable {
         self.state = Mutex(State(limit: limit, rate: rate))
     }
 
-    /// From now on. Who was above the former rate begins anew.
+    /// Changes the limits. A new rate refills every caller's bucket.
     package func set(limit: Int, rate: Int?) {
         self.state.withLock { state in
             if state.rate != rate { state.buckets = [:] }
@@ -28,29 +29,24 @@ package final class RequestLimiter: Sendable {
         }
     }
 
-    /// Takes a place for a request, to be given back with `leave`.
-    /// - Throws: `ControlProblem` 429 above the caller's rate, 503 where as many run as may.
+    /// Admits a request; each successful call must be followed by `release()`.
+    /// - Throws: `ControlProblem` 429 above the caller's rate, 503 at the limit of concurrent requests.
     package func acquire(for caller: String, now: MonotonicInstant) throws(ControlProblem) {
-        let (isRunning, limit, rate) = self.state.withLock { (state: inout State) -> (Bool?, Int, Int?) in
-            let isAllowed = Self.isWithinRate(caller, now, &state)
-            let hasPlace = isAllowed && state.running < state.limit
-            if hasPlace { state.running += 1 }
-            return (isAllowed ? hasPlace : nil, state.limit, state.rate)
+        let problem = self.state.withLock { state -> ControlProblem? in
+            guard Self.isWithinRate(caller, now, &state) else {
+                return ControlProblem(
+                    429, "too-many-requests",
+                    "\(caller) may make \(state.rate ?? 0) requests a second; try again later.")
+            }
+            guard state.running < state.limit else {
+                return ControlProblem(
+                    503, "too-many-requests-at-once",
+                    "The limit of \(state.limit) concurrent requests is reached; try again soon.")
+            }
+            state.running += 1
+            return nil
         }
-        switch isRunning {
-        case true?: return
-        case false?:
-            throw ControlProblem(
-                503, "too-many-requests-at-once",
-                "\(limit) requests are being carried out already; try again soon."
-            )
-            .retryable(after: 1)
-        case nil:
-            throw ControlProblem(
-                429, "too-many-requests", "\(caller) may make \(rate ?? 0) requests a second; try again later."
-            )
-            .retryable(after: 1)
-        }
+        if let problem { throw problem.retryable(after: 1) }
     }
 
     package func release() {

@@ -1,4 +1,5 @@
 import ControlAPI
+import GatewayConfiguration
 import GatewayCore
 import HTTPTypes
 import Hummingbird

@@ -1,4 +1,5 @@
 import ControlAPI
+import GatewayConfiguration
 import GatewayCore
 
 /// JSON in the forms that the configuration's readers declare.

@@ -25,7 +25,7 @@ extension ConnectionsResource {
             throw ControlProblem(409, "attached", "Somebody else is attached to the connection.").retryable()
         }
         do {
-            return try await ControlUpgrade(call).webSocket(on: self.context.loop, readsItself: true) { socket in
+            return try await ControlUpgrade(call).webSocket(on: self.context.loop, receives: true) { socket in
                 switch link {
                 case .webSocket(let task): await Self.join(socket, task)
                 case .stream(let task): await Self.join(socket, task)

@@ -1,5 +1,6 @@
 import ControlAPI
 import FoundationEssentials
+import GatewayConfiguration
 import GatewayCore
 import HTTPTypes
 import Hummingbird

@@ -1,5 +1,6 @@
 import ControlAPI
 import FoundationEssentials
+import GatewayConfiguration
 import GatewayCore
 
 /// A value of each schema, as the document shows it. Models are values of their types, so that they cannot lack a member;

@@ -1,4 +1,5 @@
 import ControlAPI
+import GatewayConfiguration
 import GatewayCore
 
 /// JSON Schemas of the configuration, made of the forms that its readers declare.

@@ -1,3 +1,4 @@
+import GatewayConfiguration
 import GatewayCore
 
 /// What the OpenAPI document says of one operation, beside what the table of operations says.

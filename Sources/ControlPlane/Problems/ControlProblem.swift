@@ -1,5 +1,6 @@
 import ControlAPI
 import FoundationEssentials
+import GatewayConfiguration
 import GatewayCore
 import HTTPTypes
 import Hummingbird
@@ -231,8 +232,9 @@ extension ControlProblem {
         }
     }
 
-    static let draining = ControlProblem(503, "draining", "The gateway is ending; ask another one.").retryable(
-        after: 30)
+    static let internalError = ControlProblem(500, "internal-fault", "Internal error. See the gateway's log.")
+    static let draining = ControlProblem(503, "draining", "The gateway is draining; use another one.")
+        .retryable(after: 30)
     static func bodyTooLarge(_ limit: Int) -> ControlProblem {
         var problem = ControlProblem(
             413, "body-too-large", "The body is longer than \(limit) bytes; send less at a time.")

@@ -1,5 +1,6 @@
 import ControlAPI
 import FoundationEssentials
+import GatewayConfiguration
 import GatewayCore
 import HTTPTransport
 import HTTPTypes
@@ -10,10 +11,11 @@ import NIOCore
 import StreamTransport
 import Synchronization
 
-/// One request on its way through an operation.
+/// One authorized request, as the handler of its operation sees it.
 struct ControlCall: Sendable {
-    /// Bytes of body that are read unless the operation says otherwise.
+    /// Longest body in bytes, unless the operation sets another limit.
     static let bodyLimit = 1 << 20
+    private static let bodyTimeout = Duration.seconds(30)
 
     var request: Request
     let context: ControlRequestContext
@@ -21,16 +23,13 @@ struct ControlCall: Sendable {
     let parameters: [String: String]
     let query: Query
     let caller: Caller
-    /// Of a request that goes on by itself.
+    /// Set for a request that runs without its client waiting.
     var runningOperation: RunningOperation?
 
     // MARK: The body
 
-    /// How long a body may take.
-    static let bodyTimeout = Duration.seconds(30)
-
-    /// The whole body.
-    /// - Throws: `ControlProblem` 413 above the operation's limit, 408 when it does not come within 30 seconds.
+    /// Reads the whole body.
+    /// - Throws: `ControlProblem` 413 above the operation's limit, 408 when it takes longer than 30 seconds.
     func body() async throws -> ByteBuffer {
         let request = self.request
         let limit = self.operation.bodyLimit
@@ -43,41 +42,40 @@ struct ControlCall: Sendable {
             throw CancellationError()
         } catch {
             var problem = ControlProblem(
-                400, "malformed-body", "The body is not framed as RFC 9112 §6 has it, or ended too early.")
+                400, "malformed-body", "The body's framing violates RFC 9112 §6, or the body ended too early.")
             problem.closesConnection = true
             throw problem
         }
         guard let body else {
-            var problem = ControlProblem(408, "body-too-slow", "The body was not there within 30 s.").retryable()
+            var problem = ControlProblem(408, "body-too-slow", "The body did not arrive within 30 s.").retryable()
             problem.closesConnection = true
             throw problem
         }
         return body
     }
 
-    /// The media type without its parameters, in lower case; `nil` where none is given.
+    /// The media type without its parameters, in lower case.
     var mediaType: String? {
         self.request.headers[.contentType].map { value in
             value.prefix { $0 != ";" }.trimmingSpaces.lowercased()
         }
     }
 
-    /// Bodies are taken as they are.
-    /// - Throws: `ControlProblem` 415 for one that is compressed (RFC 9110 §8.4).
+    /// - Throws: `ControlProblem` 415 for a compressed body (RFC 9110 §8.4).
     func checkNotCompressed() throws(ControlProblem) {
         let codings = self.request.headers[values: .contentEncoding].flatMap { $0.split(separator: ",") }
         guard codings.allSatisfy({ $0.trimmingSpaces.lowercased() == "identity" }) else {
-            throw ControlProblem(415, "unsupported-coding", "The body is compressed; send it as it is.")
+            throw ControlProblem(415, "unsupported-coding", "The body is compressed; send it uncompressed.")
         }
     }
 
-    /// The body as JSON; an empty one counts as an object without members.
-    /// - Throws: `ControlProblem` with the places of what is wrong.
+    /// Decodes the JSON body; an empty body counts as an empty object.
+    /// - Throws: `ControlProblem` with pointers to the invalid members.
     func decode<Model: StrictlyRead>(_ type: Model.Type) async throws -> Model {
         try JSONBody.decode(type, from: try await self.jsonBytes())
     }
 
-    /// The body, which is to be JSON.
+    /// Reads a body that must be of type JSON.
     func jsonBytes() async throws -> [UInt8] {
         guard self.mediaType == nil || self.mediaType == "application/json" else {
             throw ControlProblem(415, "unsupported-media-type", "Send application/json.")
@@ -87,9 +85,9 @@ struct ControlCall: Sendable {
         return buffer.readBytes(length: buffer.readableBytes) ?? []
     }
 
-    // MARK: Answers
+    // MARK: Preferences
 
-    /// Seconds that the client is willing to wait (RFC 7240 §4.3), at most `limit`; `nil` if it does not say.
+    /// Seconds of the `wait` preference (RFC 7240 §4.3), at most `limit`.
     func waitPreference(limit: Int = 60) -> Int? {
         for value in self.request.headers[values: .prefer] {
             for piece in value.split(separator: ",") {
@@ -102,32 +100,24 @@ struct ControlCall: Sendable {
         return nil
     }
 
-    /// Whether the client wants no waiting at all (RFC 7240 §4.1).
+    /// Whether the client sent the `respond-async` preference (RFC 7240 §4.1).
     var prefersAsynchronous: Bool {
         self.request.headers[values: .prefer].contains { value in
             value.split(separator: ",").contains { $0.trimmingSpaces.lowercased() == "respond-async" }
         }
     }
-}
 
-extension StringProtocol {
-    /// Without spaces and tabs at its ends.
-    var trimmingSpaces: String {
-        let start = self.drop { $0 == " " || $0 == "\t" }
-        return String(start.reversed().drop { $0 == " " || $0 == "\t" }.reversed())
-    }
-}
+    // MARK: The connection
 
-extension ControlCall {
-    /// Runs `work` and cancels it when the client goes away: what nobody would read must not be taken.
+    /// Runs `work` and cancels it when the client disconnects, so that no message is received that nobody would read.
     func cancellingOnDisconnect<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) async throws
         -> Value
     {
-        let gone = try await self.clientDisconnect()
+        let disconnect = try await self.clientDisconnect()
         return try await withThrowingTaskGroup(of: Value?.self) { group in
             group.addTask { try await work() }
             group.addTask {
-                await gone.wait()
+                await disconnect.wait()
                 return nil
             }
             defer { group.cancelAll() }
@@ -136,7 +126,7 @@ extension ControlCall {
         }
     }
 
-    /// The handler that knows.
+    /// The channel handler that detects disconnects and hands the connection over.
     func upgradableWire() async throws -> UpgradableWire.Reference {
         try await self.context.channel.eventLoop.submit {
             UpgradableWire.Reference(
@@ -149,17 +139,24 @@ extension ControlCall {
     }
 }
 
-/// What every resource works with.
+extension StringProtocol {
+    /// Without spaces and tabs at both ends.
+    var trimmingSpaces: String {
+        let start = self.drop { $0 == " " || $0 == "\t" }
+        return String(start.reversed().drop { $0 == " " || $0 == "\t" }.reversed())
+    }
+}
+
+/// The dependencies shared by all resources.
 final class ControlContext: Sendable {
     let gateway: Gateway
     let configuration: RunningConfiguration
     let version: String
     let logger: Logger
     let anchor: TimeAnchor
-    /// Who may do what, and where to.
     let access: CurrentAccess
     let limiter: RequestLimiter
-    /// For WebSockets of the control plane itself: none of the gateway's loops is to carry them.
+    /// Runs the control plane's own WebSockets, which must not load the gateway's loops.
     let loop: Loop
     let requestMetrics = RequestMetrics()
     let transfers: TransferRegistry
@@ -187,10 +184,10 @@ final class ControlContext: Sendable {
         self.anchor = TimeAnchor(instant: now, milliseconds: Machine.wallClockMilliseconds())
     }
 
-    /// Where connections opened by command may lead.
+    /// Targets to which the control plane may open connections.
     var targets: TargetRules { self.access.current.targets }
 
-    /// The loops' clock, from any thread.
+    /// The loops' clock. From any thread.
     var now: MonotonicInstant { self.gateway.loops.first?.system.now() ?? self.anchor.instant }
 
     var phase: ServicePhase {
@@ -199,10 +196,9 @@ final class ControlContext: Sendable {
     }
 }
 
-/// What belongs to one request beside the request itself.
+/// Hummingbird's context of one request.
 struct ControlRequestContext: RequestContext {
     var coreContext: CoreRequestContextStorage
-    /// The connection that it came by.
     let channel: any Channel
 
     init(source: ApplicationRequestContextSource) {
@@ -211,7 +207,7 @@ struct ControlRequestContext: RequestContext {
     }
 }
 
-/// Answers a waiting caller once, whoever comes first.
+/// A continuation that several parties may resume; the first one wins.
 final class OneShotContinuation: Sendable {
     private let waiting: Mutex<CheckedContinuation<Bool, Never>?>
 
@@ -224,7 +220,7 @@ final class OneShotContinuation: Sendable {
     }
 }
 
-/// The moment in which a client goes away, to be waited for by one at a time; the wait can be cancelled.
+/// Waits for the client's disconnect. One task at a time may wait.
 final class ClientDisconnect: Sendable {
     private struct State {
         var isOver = false
@@ -237,7 +233,7 @@ final class ClientDisconnect: Sendable {
         future.whenComplete { [weak self] _ in self?.finish() }
     }
 
-    /// - Returns: whether the client is gone; `false` when the wait was cancelled.
+    /// - Returns: `true` when the client has disconnected, `false` when the wait was cancelled.
     @discardableResult
     func wait() async -> Bool {
         await withTaskCancellationHandler {
@@ -264,11 +260,11 @@ final class ClientDisconnect: Sendable {
     }
 }
 
-/// Waits with a bound.
+/// Waits with a timeout.
 enum Waiting {
-    /// Runs `work`, which must heed cancellation, and cancels it when the time is over.
-    /// - Returns: what it gave, even if that came just at the end; `nil` if it gave nothing in time.
-    /// - Throws: what `work` throws before the end.
+    /// Runs `work`, which must react to cancellation, and cancels it at the timeout.
+    /// - Returns: its result, even if it arrives during cancellation; `nil` on timeout.
+    /// - Throws: what `work` throws before the timeout.
     static func withTimeout<Value: Sendable>(
         _ limit: Duration, _ work: @escaping @Sendable () async throws -> Value
     ) async throws -> Value? {
@@ -281,37 +277,35 @@ enum Waiting {
             let first = try await group.next() ?? nil
             group.cancelAll()
             if let first { return first }
-            // Cancelled, the work may still have come to its end; what it gave must not be lost.
+            // Work that completes despite cancellation must not lose its result.
             guard case .success(let late)? = await group.nextResult() else { return nil }
             return late
         }
     }
 
-    /// Waits for somebody to call back who may never do so.
-    /// - Returns: whether that happened in time.
+    /// Waits for a callback that may never come.
+    /// - Returns: whether it came in time.
     static func forCallback(within limit: Duration, _ begin: (@escaping @Sendable () -> Void) -> Void) async -> Bool {
         await withCheckedContinuation { (continuation: CheckedContinuation<Bool, Never>) in
-            let box = OneShotContinuation(continuation)
-            begin { box.resume(returning: true) }
+            let reply = OneShotContinuation(continuation)
+            begin { reply.resume(returning: true) }
             Task {
                 try? await Task.sleep(for: limit)
-                box.resume(returning: false)
+                reply.resume(returning: false)
             }
         }
     }
-}
 
-extension Waiting {
-    /// Waits for `work`, which goes on when the time is over.
-    /// - Returns: `nil` when the time was over first.
+    /// Waits for `work`, which continues to run after the timeout.
+    /// - Returns: `nil` on timeout.
     static func forResult<Value: Sendable>(
         within limit: Duration, _ work: @escaping @Sendable () async -> Value
     ) async -> Value? {
         let running = Task { await work() }
-        let isDone = await self.forCallback(within: limit) { answer in
+        let isDone = await self.forCallback(within: limit) { done in
             Task {
                 _ = await running.value
-                answer()
+                done()
             }
         }
         return isDone ? await running.value : nil

@@ -1,3 +1,4 @@
+import GatewayConfiguration
 import GatewayCore
 import HTTPTransport
 import HummingbirdCore
@@ -8,7 +9,7 @@ import StreamTransport
 import Synchronization
 import TLSEngine
 
-/// A connection of the REST interface: HTTP/1.1, over TLS or not, over a wire that can leave HTTP behind.
+/// Sets up one connection of the REST interface: HTTP/1.1, optionally over TLS, with upgrade to WebSocket.
 struct ControlChannel: ServerChildChannel {
     struct Value: ServerChildChannelValue {
         let http: HTTP1Channel.Value
@@ -18,18 +19,18 @@ struct ControlChannel: ServerChildChannel {
     }
 
     private let http: HTTP1Channel
-    private let secure: @Sendable () -> TLSContext?
+    private let tlsContext: @Sendable () -> TLSContext?
     private let isSocketFile: Bool
     private let table: ConnectionTable
 
     /// - Parameters:
-    ///   - secure: for `https://`; asked for each connection.
-    ///   - table: of the event loop that all connections are on.
+    ///   - tlsContext: called for each connection; `nil` is plain HTTP.
+    ///   - table: confined to the event loop that runs all connections.
     init(
-        secure: @escaping @Sendable () -> TLSContext?, isSocketFile: Bool, table: ConnectionTable,
+        tlsContext: @escaping @Sendable () -> TLSContext?, isSocketFile: Bool, table: ConnectionTable,
         responder: @escaping HTTPChannelHandler.Responder
     ) {
-        self.secure = secure
+        self.tlsContext = tlsContext
         self.isSocketFile = isSocketFile
         self.table = table
         var configuration = HTTP1Channel.Configuration(
@@ -43,22 +44,22 @@ struct ControlChannel: ServerChildChannel {
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
         let address = Self.text(channel.remoteAddress)
-        // The kernel tells no address of a client that has reset the connection before it was accepted: nobody would
-        // read an answer, and the audit log could not say who asked.
+        // There is no address if the client reset the connection before accept: nobody would read a response, and the
+        // audit log could not name the client.
         guard self.isSocketFile || address != nil else {
             return channel.eventLoop.makeFailedFuture(ChannelError.eof)
         }
         let peer: ConnectionPeer
         do {
-            let place = try self.table.add(channel)
-            peer = ConnectionPeer(address: self.isSocketFile ? nil : address, place: place)
+            let slot = try self.table.add(channel)
+            peer = ConnectionPeer(address: self.isSocketFile ? nil : address, slot: slot)
             let pipeline = channel.pipeline.syncOperations
-            if let secure = self.secure() {
-                try pipeline.addHandler(SecureHandler(secure))
+            if let context = self.tlsContext() {
+                try pipeline.addHandler(SecureHandler(context))
                 try pipeline.addHandler(PeerCertificateHandler(peer))
             }
             try pipeline.addHandler(UpgradableWire(on: channel.eventLoop))
-            try pipeline.addHandler(RequestHeadTimeoutHandler(place))
+            try pipeline.addHandler(RequestHeadTimeoutHandler(slot))
         } catch {
             return channel.eventLoop.makeFailedFuture(error)
         }
@@ -84,21 +85,20 @@ struct ControlChannel: ServerChildChannel {
     }
 }
 
-/// Decides which connections the control plane keeps when more come than it has places for.
+/// Decides which connections the control plane keeps at its connection limit.
 ///
-/// A connection that waits for a request, its first or another, gives way: the one that has waited longest is closed.
-/// So connections that never ask for anything cannot keep callers out. Where every place is taken by a request that is
-/// being carried out, a few more connections are taken for probes alone.
+/// The connection that has been idle longest, before its first request or between two, is closed in favour of a new one,
+/// so that idle connections cannot lock callers out. While every slot serves a request, a few more connections are
+/// admitted for probes only.
 package struct ConnectionSlots: Sendable {
-    /// Connections beyond the limit that may ask for what needs no rights, such as `/livez`.
+    /// Connections beyond the limit that may send requests without authentication, such as `/livez`.
     package static let probeLimit = 16
 
     package enum AdmissionResult: Hashable, Sendable {
-        /// - Parameter closing: the connection that gives way.
+        /// - Parameter closing: the idle connection to close in favour of the new one.
         case admitted(closing: UInt64?)
-        /// As `taken`, for probes alone.
         case admittedForProbes(closing: UInt64?)
-        /// All connections of this client have requests under way, or all places for probes do.
+        /// All connections of this client, or all slots for probes, are serving requests.
         case refused
     }
 
@@ -106,17 +106,17 @@ package struct ConnectionSlots: Sendable {
         let client: String?
         let isForProbes: Bool
         var isServing = false
-        /// When it came, or was last answered; a higher one is younger.
-        var turn: UInt64
+        /// Sequence number of its admission or its last response; the lowest has been idle longest.
+        var idleSince: UInt64
     }
 
-    /// Connections at once, without those for probes.
+    /// Concurrent connections, without those for probes.
     package var limit: Int
-    /// Connections of one address.
+    /// Concurrent connections of one client address.
     package var clientLimit: Int
     private var entries: [UInt64: Entry] = [:]
     private var clients: [String: Int] = [:]
-    private var turn: UInt64 = 0
+    private var sequence: UInt64 = 0
 
     package init(limit: Int, clientLimit: Int) {
         self.limit = limit
@@ -125,13 +125,13 @@ package struct ConnectionSlots: Sendable {
 
     package var count: Int { self.entries.count }
 
-    /// A connection was accepted.
+    /// Admits or refuses an accepted connection.
     /// - Parameters:
-    ///   - identifier: a new one.
-    ///   - client: where it comes from; `nil` on a Unix socket, where nobody has an address.
+    ///   - identifier: unique among all connections.
+    ///   - client: the client's address; `nil` on a Unix socket.
     package mutating func admit(_ identifier: UInt64, from client: String?) -> AdmissionResult {
         if let client, self.clients[client, default: 0] >= self.clientLimit {
-            guard let oldest = self.oldestWaiting(where: { $0.client == client && !$0.isForProbes }) else {
+            guard let oldest = self.longestIdle(where: { $0.client == client && !$0.isForProbes }) else {
                 return .refused
             }
             self.replace(oldest, by: identifier, from: client)
@@ -141,34 +141,34 @@ package struct ConnectionSlots: Sendable {
             self.add(identifier, from: client, isForProbes: false)
             return .admitted(closing: nil)
         }
-        if let oldest = self.oldestWaiting(where: { !$0.isForProbes }) {
+        if let oldest = self.longestIdle(where: { !$0.isForProbes }) {
             self.replace(oldest, by: identifier, from: client)
             return .admitted(closing: oldest)
         }
-        return self.arrivedForProbes(identifier, from: client)
+        return self.admitForProbes(identifier, from: client)
     }
 
-    private mutating func arrivedForProbes(_ identifier: UInt64, from client: String?) -> AdmissionResult {
+    private mutating func admitForProbes(_ identifier: UInt64, from client: String?) -> AdmissionResult {
         if self.entries.count < self.limit + Self.probeLimit {
             self.add(identifier, from: client, isForProbes: true)
             return .admittedForProbes(closing: nil)
         }
-        guard let oldest = self.oldestWaiting(where: { $0.isForProbes }) else { return .refused }
+        guard let oldest = self.longestIdle(where: { $0.isForProbes }) else { return .refused }
         self.remove(oldest)
         self.add(identifier, from: client, isForProbes: true)
         return .admittedForProbes(closing: oldest)
     }
 
-    /// A caller with the rights for it has a request carried out on this connection.
+    /// An authorized request begins on this connection.
     package mutating func requestStarted(_ identifier: UInt64) {
         self.entries[identifier]?.isServing = true
     }
 
-    /// The request was answered; the connection waits for another.
+    /// The response is written; the connection is idle again.
     package mutating func requestFinished(_ identifier: UInt64) {
-        self.turn += 1
+        self.sequence += 1
         self.entries[identifier]?.isServing = false
-        self.entries[identifier]?.turn = self.turn
+        self.entries[identifier]?.idleSince = self.sequence
     }
 
     package mutating func remove(_ identifier: UInt64) {
@@ -178,8 +178,8 @@ package struct ConnectionSlots: Sendable {
     }
 
     private mutating func add(_ identifier: UInt64, from client: String?, isForProbes: Bool) {
-        self.turn += 1
-        self.entries[identifier] = Entry(client: client, isForProbes: isForProbes, turn: self.turn)
+        self.sequence += 1
+        self.entries[identifier] = Entry(client: client, isForProbes: isForProbes, idleSince: self.sequence)
         if let client { self.clients[client, default: 0] += 1 }
     }
 
@@ -188,14 +188,15 @@ package struct ConnectionSlots: Sendable {
         self.add(identifier, from: client, isForProbes: false)
     }
 
-    private func oldestWaiting(where fits: (Entry) -> Bool) -> UInt64? {
-        self.entries.filter { !$0.value.isServing && fits($0.value) }.min { $0.value.turn < $1.value.turn }?.key
+    private func longestIdle(where isCandidate: (Entry) -> Bool) -> UInt64? {
+        self.entries.filter { !$0.value.isServing && isCandidate($0.value) }
+            .min { $0.value.idleSince < $1.value.idleSince }?.key
     }
 }
 
-/// The place of one connection.
+/// The slot of one connection in the connection table.
 final class ConnectionSlot: Sendable {
-    /// The connection is one too many, and may ask for what needs no rights alone.
+    /// The connection exceeds the limit and may only send requests without authentication.
     let isForProbes: Bool
     private let identifier: UInt64
     private let table: ConnectionTable
@@ -215,21 +216,19 @@ final class ConnectionSlot: Sendable {
     }
 }
 
-/// The connections of the control plane, and the place of each among them. Confined to the one event loop of the
-/// server.
+/// The open connections of the control plane. Confined to the one event loop of the server.
 final class ConnectionTable: @unchecked Sendable {
     private let eventLoop: any EventLoop
     private var slots: ConnectionSlots
     private var channels: [UInt64: any Channel] = [:]
     private var last: UInt64 = 0
 
-    /// - Parameter limit: connections at once; fewer where the process has few descriptors.
     init(on eventLoop: any EventLoop, limit: Int, clientLimit: Int) {
         self.eventLoop = eventLoop
         self.slots = ConnectionSlots(limit: limit, clientLimit: clientLimit)
     }
 
-    /// Other limits from now on; nobody is closed before the next newcomer. From any thread.
+    /// Changes the limits; takes effect with the next accepted connection. From any thread.
     func set(limit: Int, clientLimit: Int) {
         self.eventLoop.execute {
             self.slots.limit = limit
@@ -237,21 +236,21 @@ final class ConnectionTable: @unchecked Sendable {
         }
     }
 
-    /// Gives an accepted connection a place, for which another may be closed.
-    /// - Throws: where there is none; the channel is then closed.
+    /// Gives an accepted connection a slot, which may close another connection.
+    /// - Throws: where there is no slot; the caller then closes the channel.
     func add(_ channel: any Channel) throws -> ConnectionSlot {
         self.eventLoop.assertInEventLoop()
         self.last += 1
         let identifier = self.last
-        let answer = self.slots.admit(identifier, from: Self.client(channel.remoteAddress))
-        switch answer {
+        let admission = self.slots.admit(identifier, from: Self.client(channel.remoteAddress))
+        switch admission {
         case .refused: throw ChannelError.connectPending
         case .admitted(let closing), .admittedForProbes(let closing):
             if let closing { self.channels.removeValue(forKey: closing)?.close(promise: nil) }
         }
         self.channels[identifier] = channel
         channel.closeFuture.assumeIsolated().whenComplete { _ in self.remove(identifier) }
-        let isForProbes = if case .admittedForProbes = answer { true } else { false }
+        let isForProbes = if case .admittedForProbes = admission { true } else { false }
         return ConnectionSlot(identifier, in: self, isForProbes: isForProbes)
     }
 
@@ -269,7 +268,7 @@ final class ConnectionTable: @unchecked Sendable {
         self.eventLoop.execute { self.slots.requestFinished(identifier) }
     }
 
-    /// An IPv4 address, or the network of an IPv6 one: whoever has one address of a /64 has them all.
+    /// An IPv4 address, or the /64 network of an IPv6 address, all of which one client usually controls.
     private static func client(_ address: NIOCore.SocketAddress?) -> String? {
         guard let text = address?.ipAddress else { return nil }
         guard case .ipv6(let high, let low, _, _)? = StreamTransport.SocketAddress(literal: text, port: 0) else {
@@ -279,8 +278,8 @@ final class ConnectionTable: @unchecked Sendable {
     }
 }
 
-/// In the pipeline of the listening channel: accepts while there are descriptors to spare, and tries again in a while
-/// where there are none. Newcomers wait in the kernel's queue.
+/// Stops accepting while the process is short of descriptors, and retries after a pause; new connections wait in the
+/// kernel's accept queue meanwhile. A handler of the listening channel.
 final class AcceptGate: ChannelDuplexHandler {
     typealias InboundIn = any Channel
     typealias InboundOut = any Channel
@@ -290,7 +289,7 @@ final class AcceptGate: ChannelDuplexHandler {
 
     private let reserve: DescriptorReserve
     private let log: TunnelLog
-    /// Owed to the channel when there is room again.
+    /// Retries the read.
     private var timer: Scheduled<Void>?
     private var hasLogged = false
 
@@ -310,7 +309,7 @@ final class AcceptGate: ChannelDuplexHandler {
         context.read()
     }
 
-    /// What accept(2) met. It must not go on: behind it the server takes any error for its end.
+    /// Handles descriptor exhaustion reported by accept(2). The error must not propagate, as the server stops at any error.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         guard let error = error as? IOError, SystemError(error.errnoCode).isExhaustion else {
             return context.fireErrorCaught(error)
@@ -319,7 +318,7 @@ final class AcceptGate: ChannelDuplexHandler {
         self.wait(context)
     }
 
-    /// Not only the next read is held back: one that is under way would meet the same error in every turn of its loop.
+    /// Switches `autoRead` off: a pending read would otherwise fail again in every turn of the event loop.
     private func wait(_ context: ChannelHandlerContext) {
         guard self.timer == nil else { return }
         if !self.hasLogged {
@@ -342,7 +341,7 @@ final class AcceptGate: ChannelDuplexHandler {
     }
 }
 
-/// Notes whose certificate the client showed in its TLS handshake.
+/// Stores the client certificate of the TLS handshake in the `ConnectionPeer`.
 final class PeerCertificateHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -354,8 +353,8 @@ final class PeerCertificateHandler: ChannelInboundHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if let facts = event as? TLSMetadata, let own = facts.peerChain.first {
-            self.peer.certificate = CertificateNames(der: own)
+        if let metadata = event as? TLSMetadata, let certificate = metadata.peerChain.first {
+            self.peer.certificate = CertificateNames(der: certificate)
         }
         context.fireUserInboundEventTriggered(event)
     }

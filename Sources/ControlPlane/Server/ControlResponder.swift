@@ -7,13 +7,13 @@ import NIOCore
 import SessionTasks
 import StreamTransport
 
-/// Takes every request: finds its operation, asks the gatekeeper, and turns what goes wrong into a problem.
+/// Handles every request: finds its operation, authorizes the caller, and turns errors into problem documents.
 struct ControlResponder: HTTPResponder {
     typealias Context = ControlRequestContext
 
     let table: OperationTable
-    let authorizer: any RequestAuthorizer
-    let audit: any AuditTrail
+    let access: CurrentAccess
+    let audit: AuditLog
     let metrics: RequestMetrics
     let limiter: RequestLimiter
     let clock: @Sendable () -> MonotonicInstant
@@ -21,10 +21,10 @@ struct ControlResponder: HTTPResponder {
     let idempotency = Idempotency()
 
     func respond(to request: Request, context: ControlRequestContext) async throws -> Response {
-        // Whoever used up the descriptors, what the reserve holds must be given back before the runtime lacks it.
+        // Returns reserved descriptors to the process before the runtime runs out of them.
         DescriptorReserve.process.isAvailable()
         let response = await self.response(to: request, context)
-        // Behind a request that offers another protocol nothing more is parsed, be the offer taken or not.
+        // The decoder stops parsing after a request with an upgrade offer, accepted or not.
         let isLast = request.offersUpgrade && response.status != .switchingProtocols
         return isLast ? response.closing(context.channel) : response
     }
@@ -36,10 +36,10 @@ struct ControlResponder: HTTPResponder {
         } catch let problem as ControlProblem {
             return problem.closesConnection ? problem.response.closing(context.channel) : problem.response
         } catch is CancellationError {
-            return ControlProblem(503, "cancelled", "The request was given up.").retryable().response
+            return ControlProblem(503, "cancelled", "The request was cancelled.").retryable().response
         } catch {
             context.logger.error("an operation failed", metadata: ["error": "\(error)"])
-            return ControlProblem(500, "internal-fault", "A fault of the gateway itself; its log says more.").response
+            return ControlProblem.internalError.response
         }
     }
 
@@ -48,13 +48,13 @@ struct ControlResponder: HTTPResponder {
         let mark = target.firstIndex(of: "?") ?? target.endIndex
         switch self.table.find(request.method, target[..<mark]) {
         case .notFound:
-            try self.authorizer.checkSource(of: request)
+            try self.access.current.authorizer.checkSource(of: request)
             throw ControlProblem(
-                404, "unknown-path", "There is nothing at this path; /openapi.json lists what there is.")
+                404, "unknown-path", "There is no resource at this path; /openapi.json lists all paths.")
         case .methodNotAllowed(let methods):
-            try self.authorizer.checkSource(of: request)
+            try self.access.current.authorizer.checkSource(of: request)
             var problem = ControlProblem(
-                405, "method-not-allowed", "This resource has \(methods.joined(separator: ", ")).")
+                405, "method-not-allowed", "This resource allows \(methods.joined(separator: ", ")).")
             problem.allowedMethods = methods
             throw problem
         case .found(let operation, let parameters):
@@ -62,45 +62,44 @@ struct ControlResponder: HTTPResponder {
             var caller = Caller.anonymous
             do {
                 try self.admit(request, to: operation, as: &caller)
-                // Probes must be answered whatever else goes on.
-                let counts = operation.scope != .none
-                if counts {
-                    let place = ConnectionPeer.current?.slot
-                    guard place?.isForProbes != true else { throw Self.crowded }
+                // Probes are exempt from the limits.
+                let isLimited = operation.scope != .none
+                if isLimited {
+                    let slot = ConnectionPeer.current?.slot
+                    guard slot?.isForProbes != true else { throw Self.tooManyConnections }
                     try self.limiter.acquire(for: caller.name, now: self.clock())
-                    place?.requestStarted()
+                    slot?.requestStarted()
                 }
-                defer { if counts { self.limiter.release() } }
-                return try await self.carryOut(
+                defer { if isLimited { self.limiter.release() } }
+                return try await self.run(
                     operation, request, context, parameters: parameters, query: query, caller: caller)
             } catch let problem as ControlProblem where operation.isWrite && !problem.isAudited {
-                self.audit.record(
-                    AuditEntry(operation, request, by: caller, status: problem.status, code: problem.code))
+                self.audit.record(operation, request, by: caller, status: problem.status, code: problem.code)
                 throw problem
             }
         }
     }
 
-    private static let crowded = {
+    private static let tooManyConnections = {
         var problem = ControlProblem(
-            503, "too-many-connections",
-            "The control plane carries out requests on as many connections as it may; try again soon."
+            503, "too-many-connections", "The limit of concurrent connections is reached; try again soon."
         )
         .retryable(after: 1)
         problem.closesConnection = true
         return problem
     }()
 
-    /// - Parameter caller: set as soon as it is known, so that the audit log names whoever is refused.
+    /// - Parameter caller: set before the scope is checked, so that the audit log names a caller that is refused.
     private func admit(
         _ request: Request, to operation: Operation, as caller: inout Caller
     ) throws(ControlProblem) {
-        try self.authorizer.checkSource(of: request)
-        caller = try self.authorizer.authenticate(request, for: operation)
-        try self.authorizer.authorize(caller, for: operation)
+        let authorizer = self.access.current.authorizer
+        try authorizer.checkSource(of: request)
+        caller = try authorizer.authenticate(request, for: operation)
+        try authorizer.authorize(caller, for: operation)
     }
 
-    private func carryOut(
+    private func run(
         _ operation: Operation, _ request: Request, _ context: ControlRequestContext, parameters: [String: String],
         query: String?, caller: Caller
     ) async throws -> Response {
@@ -108,25 +107,25 @@ struct ControlResponder: HTTPResponder {
         if let unknown = query.pairs.first(where: { !operation.parameters.contains($0.name) }) {
             throw ControlProblem(
                 400, "unknown-parameter",
-                "The parameter \(unknown.name.prefix(64)) means nothing here\(Self.known(operation))."
+                "The parameter \(unknown.name.prefix(64)) is unknown here\(Self.knownParameters(operation))."
             )
             .at(parameter: String(unknown.name.prefix(64)))
         }
-        // What is announced to be too long is refused before anything is done, even where nobody would read it.
+        // Refuses a body by its announced length, even for an operation that reads none.
         if let length = request.headers[.contentLength].flatMap({ Int($0) }), length > operation.bodyLimit {
             throw ControlProblem.bodyTooLarge(operation.bodyLimit)
         }
-        return try await self.carryOut(
+        return try await self.run(
             ControlCall(
                 request: request, context: context, operation: operation, parameters: parameters, query: query,
                 caller: caller))
     }
 
-    private static func known(_ operation: Operation) -> String {
+    private static func knownParameters(_ operation: Operation) -> String {
         operation.parameters.isEmpty ? "" : "; known are \(operation.parameters.sorted().joined(separator: ", "))"
     }
 
-    private func carryOut(_ call: ControlCall) async throws -> Response {
+    private func run(_ call: ControlCall) async throws -> Response {
         do {
             let response = try await self.idempotency.once(call) { try await self.perform($0) }
             self.metrics.recordResponse(call.operation.name, status: response.status.code)
@@ -139,10 +138,10 @@ struct ControlResponder: HTTPResponder {
 
     private func perform(_ call: ControlCall) async throws -> Response {
         guard call.operation.isWrite else { return try await call.operation.handler(call) }
-        return try await self.longRunning.run(call) { try await self.audited($0) }
+        return try await self.longRunning.run(call) { try await self.performAudited($0) }
     }
 
-    private func audited(_ call: ControlCall) async throws -> Response {
+    private func performAudited(_ call: ControlCall) async throws -> Response {
         do {
             let response = try await call.operation.handler(call)
             self.record(call, status: response.status.code, code: nil)
@@ -152,7 +151,7 @@ struct ControlResponder: HTTPResponder {
             problem.isAudited = true
             throw problem
         } catch is CancellationError {
-            // Nobody is there any more to read an answer.
+            // The client has disconnected.
             self.record(call, status: 499, code: "client-gone")
             throw CancellationError()
         } catch {
@@ -162,13 +161,13 @@ struct ControlResponder: HTTPResponder {
     }
 
     private func record(_ call: ControlCall, status: Int, code: String?) {
-        self.audit.record(AuditEntry(call.operation, call.request, by: call.caller, status: status, code: code))
+        self.audit.record(call.operation, call.request, by: call.caller, status: status, code: code)
     }
 }
 
 extension Request {
-    /// Whether the client offers to go over to another protocol (RFC 9110 §7.8), as many do with HTTP/2.
-    var offersUpgrade: Bool {
+    /// Whether the client offers a protocol upgrade (RFC 9110 §7.8), as many do for HTTP/2.
+    fileprivate var offersUpgrade: Bool {
         self.method == .connect
             || self.headers[.upgrade] != nil
                 && self.headers[values: .connection].contains { value in
@@ -178,22 +177,20 @@ extension Request {
 }
 
 extension Response {
-    /// The same head, as HEAD wants it (RFC 9110 §9.3.2).
-    var withoutBody: Response {
+    /// The response to HEAD: the same head without a body (RFC 9110 §9.3.2).
+    fileprivate var withoutBody: Response {
         var headers = self.headers
         if let length = self.body.contentLength { headers[.contentLength] = "\(length)" }
         return Response(status: self.status, headers: headers, body: ResponseBody())
     }
-}
 
-extension Response {
-    /// How long what is still on its way from the client is thrown away, so that it can read the answer before the
+    /// Time during which input is discarded after the response, so that the client reads the response before the
     /// connection is reset (RFC 9112 §9.6).
     private static let lingering = TimeAmount.seconds(2)
 
-    /// The same answer, after which the connection ends: for a request whose body nobody wants to see to its end, or
-    /// behind which nothing can come.
-    func closing(_ channel: any Channel) -> Response {
+    /// The same response, after which the connection is closed: for a request whose body is not read to its end, or that
+    /// cannot be followed by another.
+    fileprivate func closing(_ channel: any Channel) -> Response {
         var headers = self.headers
         guard headers[.connection] != "close" else { return self }
         headers[.connection] = "close"
@@ -209,9 +206,7 @@ extension Response {
                 channel.eventLoop.scheduleTask(in: Self.lingering) { channel.close(promise: nil) }
             })
     }
-}
 
-extension Response {
     static func json(_ bytes: [UInt8], status: HTTPResponse.Status = .ok, headers: HTTPFields = [:]) -> Response {
         .json(ByteBuffer(bytes: bytes), status: status, headers: headers)
     }
@@ -220,7 +215,7 @@ extension Response {
         var headers = headers
         headers[.contentType] = "application/json"
         headers[.cacheControl] = "no-store"
-        // So that a terminal shows its prompt on a line of its own, and that tools that read lines see the last one.
+        // Terminals and line-based tools expect a final line feed.
         var body = body
         body.writeInteger(UInt8(ascii: "\n"))
         return Response(status: status, headers: headers, body: ResponseBody(byteBuffer: body))
@@ -234,51 +229,29 @@ extension Response {
 }
 
 extension HTTPTypes.HTTPField.Name {
-    /// RFC 8288. The alternatives are never taken: these are tokens.
+    // All of these are valid tokens, so the alternatives are never used.
+    /// RFC 8288.
     static let link = Self("Link") ?? .location
-    /// RFC 7240.
     static let lastEventID = Self("Last-Event-ID") ?? .accept
     static let idempotencyKey = Self("Idempotency-Key") ?? .accept
+    /// RFC 7240.
     static let prefer = Self("Prefer") ?? .accept
     /// W3C Fetch Metadata §2.4.
     static let secFetchSite = Self("Sec-Fetch-Site") ?? .accept
-    /// RFC 9110 §7.2; the first one of a request is its authority.
+    /// RFC 9110 §7.2. The first Host field of a request is in `authority` instead.
     static let host = Self("Host") ?? .accept
 }
 
-/// Is told of every write, carried out or refused.
-protocol AuditTrail: Sendable {
-    func record(_ entry: AuditEntry)
-}
-
-/// One write: who, what, from where, and what came of it.
-struct AuditEntry: Sendable {
-    let operation: String
-    /// Without the query, which may hold what is said to a peer.
-    let path: String
-    let caller: Caller
-    let peer: String
-    let status: Int
-    /// Of the problem, if there was one.
-    let code: String?
-
-    init(_ operation: Operation, _ request: Request, by caller: Caller, status: Int, code: String?) {
-        self.operation = operation.name
-        self.path = String((request.head.path ?? "").prefix { $0 != "?" })
-        self.caller = caller
-        self.peer = ConnectionPeer.current?.description ?? "unknown"
-        self.status = status
-        self.code = code
-    }
-}
-
-/// Writes a line of the log for every write.
-struct LoggedAudit: AuditTrail {
+/// Logs every write request, successful or refused: caller, operation, peer and result.
+struct AuditLog: Sendable {
     let log: TunnelLog
 
-    func record(_ entry: AuditEntry) {
+    /// - Parameter code: the problem's code, if there was a problem.
+    func record(_ operation: Operation, _ request: Request, by caller: Caller, status: Int, code: String?) {
         self.log.audit(
-            operation: entry.operation, path: entry.path, caller: entry.caller.name, peer: entry.peer,
-            status: entry.status, code: entry.code)
+            operation: operation.name,
+            // Without the query, which may contain a close reason for a peer.
+            path: String((request.head.path ?? "").prefix { $0 != "?" }), caller: caller.name,
+            peer: ConnectionPeer.current?.description ?? "unknown", status: status, code: code)
     }
 }

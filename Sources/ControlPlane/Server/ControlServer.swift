@@ -1,3 +1,4 @@
+import GatewayConfiguration
 import GatewayCore
 import HTTPTypes
 import Hummingbird
@@ -12,20 +13,20 @@ import TLSEngine
 
 /// The REST interface of a gateway, on event loops of its own.
 package final class ControlServer: Sendable {
-    /// How long requests under way may still take when the server ends.
-    static let shutdownTimeout = Duration.seconds(5)
+    /// Time for pending requests to finish during shutdown.
+    private static let shutdownTimeout = Duration.seconds(5)
 
     private let context: ControlContext
     private let settings: ControlSettings
     private let log: TunnelLog
-    /// Of one loop, which all connections are on.
-    private let loops: MultiThreadedEventLoopGroup
+    /// A single event loop, which runs all HTTP connections.
+    private let eventLoops: MultiThreadedEventLoopGroup
+    /// A single loop, which runs the control plane's WebSockets.
+    private let webSocketLoops: LoopGroup
     private let table: ConnectionTable
     private let running = Mutex<(group: ServiceGroup, task: Task<Void, Never>)?>(nil)
-
-    private let ownLoops: LoopGroup
-    /// For connections that come from now on; `nil` where they speak no TLS.
-    private let secure = Mutex<TLSContext?>(nil)
+    /// For new connections; `nil` without TLS.
+    private let tlsContext = Mutex<TLSContext?>(nil)
 
     /// - Throws: `GatewayPlanError` when there are not enough descriptors or threads.
     package init(
@@ -37,40 +38,39 @@ package final class ControlServer: Sendable {
         var logger = Logger(label: "control") { _ in GatewayLogHandler(log: log) }
         logger.logLevel = .warning
         do throws(SystemError) {
-            self.ownLoops = try LoopGroup(count: 1)
+            self.webSocketLoops = try LoopGroup(count: 1)
         } catch {
             throw GatewayPlanError("control plane: \(error)")
         }
         self.context = ControlContext(
             gateway: gateway, settings: settings, configuration: configuration, version: version,
-            logger: logger, loop: self.ownLoops.loops[0])
-        self.loops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+            logger: logger, loop: self.webSocketLoops.loops[0])
+        self.eventLoops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         self.table = ConnectionTable(
-            on: self.loops.next(), limit: settings.connectionLimit(DescriptorReserve.process.budget),
+            on: self.eventLoops.next(), limit: settings.connectionLimit(DescriptorReserve.process.budget),
             clientLimit: settings.maximumConnectionsPerClient)
     }
 
-    /// What the probes answer.
+    /// The phase that the probes report.
     package var phase: ServicePhase {
         get { self.context.phase }
         set { self.context.phase = newValue }
     }
 
-    /// The description of the whole interface.
     package var openAPIDocument: OpenAPIDocument {
         OpenAPIDocument(
             OperationTable.make(self.context).operations, documents: OperationDocuments.all,
             context: self.context)
     }
 
-    /// Listens and serves until `stop`.
-    /// - Returns: where, as a URL.
-    /// - Throws: `GatewayPlanError` where the address cannot be had.
+    /// Listens and serves until `stop()`.
+    /// - Returns: the URL it listens on.
+    /// - Throws: `GatewayPlanError` if it cannot listen there.
     package func start() async throws(GatewayPlanError) -> String {
         guard let address = self.settings.address else { throw GatewayPlanError("the control plane has no address") }
-        let (places, continuation) = AsyncStream.makeStream(of: Result<String, GatewayPlanError>.self)
-        let secure = try Self.context(self.settings)
-        self.secure.withLock { $0 = secure }
+        let (outcomes, continuation) = AsyncStream.makeStream(of: Result<String, GatewayPlanError>.self)
+        let tlsContext = try Self.makeTLSContext(self.settings)
+        self.tlsContext.withLock { $0 = tlsContext }
         try self.checkFree(address)
         let log = self.log
         let application = self.application(at: address) { channel in
@@ -80,7 +80,9 @@ package final class ControlServer: Sendable {
             }.get()
             continuation.yield(.success(self.url(of: channel, address)))
         }
-        let group = ServiceGroup(configuration: self.lifeOf(application))
+        var configuration = ServiceGroupConfiguration(services: [application], logger: self.context.logger)
+        configuration.maximumGracefulShutdownDuration = Self.shutdownTimeout
+        let group = ServiceGroup(configuration: configuration)
         let task = Task {
             do {
                 try await group.run()
@@ -90,52 +92,52 @@ package final class ControlServer: Sendable {
             continuation.finish()
         }
         self.running.withLock { $0 = (group, task) }
-        for await place in places {
+        for await outcome in outcomes {
             if case .unix(let path, let mode) = address {
                 _ = self.context.gateway.loops.first?.system.setMode(mode, ofSocketFile: path)
             }
-            let url = try place.get()
+            let url = try outcome.get()
             await self.context.configuration.follow { [weak self] configuration throws(GatewayPlanError) in
                 try self?.prepare(configuration.control) ?? {}
             }
             return url
         }
-        throw GatewayPlanError("control plane at \(address): it ended at once")
+        throw GatewayPlanError("control plane at \(address): the server stopped at once")
     }
 
-    /// NIO's own text names the system call and its arguments.
+    /// Shorter than NIO's own text, which names the system call and its arguments.
     private static func reason(_ error: any Error) -> String {
         guard let error = error as? IOError else { return "\(error)" }
         let cause = SystemError(error.errnoCode)
         return cause == .addressInUse ? "another process listens here" : "\(cause)"
     }
 
-    /// The server makes its socket file in place of any that is there, that of a living process too.
+    /// Checks that no process listens on the socket file, since the HTTP server would replace it.
     private func checkFree(_ address: ControlSettings.Address) throws(GatewayPlanError) {
         guard case .unix(let path, _) = address, SocketFile.isServed(path) else { return }
         throw GatewayPlanError("control plane at \(address): another process listens here")
     }
 
-    private static func context(_ settings: ControlSettings) throws(GatewayPlanError) -> TLSContext? {
+    private static func makeTLSContext(_ settings: ControlSettings) throws(GatewayPlanError) -> TLSContext? {
         guard let tls = settings.tls else { return nil }
         var configuration = try TLSMaterial.configuration(tls)
         if configuration.applicationProtocols.isEmpty { configuration.applicationProtocols = ["http/1.1"] }
         return try TLSMaterial.context(configuration)
     }
 
-    /// Makes ready what a changed configuration says, as far as that can change while the listener stays.
-    /// - Returns: what puts it in force.
+    /// Prepares a changed configuration, as far as it can change without a restart.
+    /// - Returns: a closure that applies it.
     private func prepare(_ settings: ControlSettings) throws(GatewayPlanError) -> RunningConfiguration.Adoption {
         let former = self.context.access.current.settings
         let next = former.reloaded(with: settings)
-        let secure: TLSContext?
+        let tlsContext: TLSContext?
         do throws(GatewayPlanError) {
-            secure = try Self.context(next)
+            tlsContext = try Self.makeTLSContext(next)
         } catch {
             throw GatewayPlanError("control: \(error)")
         }
         return {
-            self.secure.withLock { $0 = secure }
+            self.tlsContext.withLock { $0 = tlsContext }
             self.table.set(
                 limit: next.connectionLimit(DescriptorReserve.process.budget),
                 clientLimit: next.maximumConnectionsPerClient)
@@ -143,20 +145,14 @@ package final class ControlServer: Sendable {
             self.context.access.replace(next)
             if next.targets != former.targets { self.context.transfers.dropSharedSession() }
             guard settings.address != next.address || (settings.tls == nil) != (next.tls == nil) else { return }
-            self.log.log("the control plane stays where it is until the next start", level: .warning)
+            self.log.log("the control plane keeps its address until the next start", level: .warning)
         }
-    }
-
-    private func lifeOf(_ application: some Service) -> ServiceGroupConfiguration {
-        var life = ServiceGroupConfiguration(services: [application], logger: self.context.logger)
-        life.maximumGracefulShutdownDuration = Self.shutdownTimeout
-        return life
     }
 
     private func application(
         at address: ControlSettings.Address, _ listening: @escaping @Sendable (any Channel) async -> Void
     ) -> Application<ControlResponder> {
-        let place: BindAddress =
+        let bindAddress: BindAddress =
             switch address {
             case .tcp(let ip, let port): .hostname("\(ip)", port: Int(port))
             case .unix(let path, _): .unixDomainSocket(path: path)
@@ -164,18 +160,18 @@ package final class ControlServer: Sendable {
         let table = self.table
         return Application(
             responder: ControlResponder(
-                table: OperationTable.make(self.context), authorizer: self.context.access,
-                audit: LoggedAudit(log: self.log), metrics: self.context.requestMetrics,
+                table: OperationTable.make(self.context), access: self.context.access,
+                audit: AuditLog(log: self.log), metrics: self.context.requestMetrics,
                 limiter: self.context.limiter,
                 clock: { [context = self.context] in context.now },
                 longRunning: LongRunningRequests(registry: self.context.operations)),
             server: HTTPServerBuilder {
                 ControlChannel(
-                    secure: { [weak self] in self?.secure.withLock { $0 } }, isSocketFile: address.isSocketFile,
+                    tlsContext: { [weak self] in self?.tlsContext.withLock { $0 } }, isSocketFile: address.isSocketFile,
                     table: table, responder: $0)
             },
-            configuration: ApplicationConfiguration(address: place),
-            onServerRunning: listening, eventLoopGroupProvider: .shared(self.loops), logger: self.context.logger)
+            configuration: ApplicationConfiguration(address: bindAddress),
+            onServerRunning: listening, eventLoopGroupProvider: .shared(self.eventLoops), logger: self.context.logger)
     }
 
     private func url(of channel: any Channel, _ address: ControlSettings.Address) -> String {
@@ -186,7 +182,7 @@ package final class ControlServer: Sendable {
         }
     }
 
-    /// Answers what is under way, and ends.
+    /// Finishes pending requests, then stops.
     package func stop() async {
         guard let running = self.running.withLock({ $0.take() }) else { return }
         self.context.gateway.eventLog?.close()
@@ -197,8 +193,8 @@ package final class ControlServer: Sendable {
         if case .unix(let path, _)? = self.settings.address {
             self.context.gateway.loops.first?.system.removeSocketFile(path)
         }
-        try? await self.loops.shutdownGracefully()
-        self.ownLoops.stop()
+        try? await self.eventLoops.shutdownGracefully()
+        self.webSocketLoops.stop()
     }
 }
 
@@ -211,15 +207,15 @@ extension ControlSettings.Address: CustomStringConvertible {
     }
 }
 
-/// Where the gateway is in its life.
+/// The phase of the gateway's life that the health probes report.
 package enum ServicePhase: String, Sendable, CaseIterable {
     case starting
     case ready
     case draining
 }
 
-/// Leads what the HTTP server logs into the gateway's own log.
-struct GatewayLogHandler: LogHandler {
+/// Writes the HTTP server's log messages into the gateway's log.
+private struct GatewayLogHandler: LogHandler {
     let log: TunnelLog
     var metadata: Logger.Metadata = [:]
     var logLevel = Logger.Level.warning
@@ -234,13 +230,9 @@ struct GatewayLogHandler: LogHandler {
     }
 
     func log(event: LogEvent) {
-        let more = (event.metadata ?? [:]).sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
-        self.log.log("control plane: \(event.message)\(more)", level: LogSettings.Level(event.level))
-    }
-}
-
-extension LogSettings.Level {
-    init(_ level: Logger.Level) {
-        self = LogSettings.Level(rawValue: level.rawValue) ?? .info
+        let metadata = (event.metadata ?? [:]).sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
+        self.log.log(
+            "control plane: \(event.message)\(metadata)",
+            level: LogSettings.Level(rawValue: event.level.rawValue) ?? .info)
     }
 }

@@ -7,7 +7,7 @@ import SessionTasks
 import StreamTransport
 import WebSocketProtocol
 
-/// Makes a WebSocket of a request's connection (RFC 6455 §4.2).
+/// Upgrades the connection of a request to a WebSocket (RFC 6455 §4.2).
 struct ControlUpgrade {
     private let call: ControlCall
 
@@ -15,15 +15,15 @@ struct ControlUpgrade {
         self.call = call
     }
 
-    /// Answers 101 and runs `use` with the open WebSocket until it returns; then the socket is closed.
+    /// Responds with 101, runs `body` with the open WebSocket, and closes the WebSocket when `body` returns.
     /// - Parameters:
-    ///   - loop: where the WebSocket lives.
-    ///   - readsItself: `use` receives; otherwise what the peer sends is thrown away.
-    /// - Throws: `ControlProblem` for a request that is no right one.
+    ///   - loop: runs the WebSocket.
+    ///   - receives: whether `body` receives messages; otherwise messages of the client are discarded.
+    /// - Throws: `ControlProblem` for an invalid opening handshake.
     func webSocket(
-        on loop: Loop, readsItself: Bool = false, _ use: @escaping @Sendable (WebSocketTask) async -> Void
+        on loop: Loop, receives: Bool = false, _ body: @escaping @Sendable (WebSocketTask) async -> Void
     ) async throws -> Response {
-        let opening = try self.opening()
+        let opening = try self.openingRequest()
         let wire = try await self.call.upgradableWire()
         let channel = self.call.context.channel
         let acceptance = opening.acceptance(subprotocols: [], deflate: nil)
@@ -39,30 +39,30 @@ struct ControlUpgrade {
                         deflate: nil, options: options))
             }
         }
-        // What HTTP still writes goes nowhere; the request ends with the connection.
+        // HTTP output is discarded from here on; the request ends with the connection.
         return Response(
             status: .switchingProtocols,
             body: ResponseBody { writer in
-                await Self.run(socket, readsItself: readsItself, use)
+                await Self.run(socket, receives: receives, body)
                 try? await channel.closeFuture.get()
                 try await writer.finish(nil)
             })
     }
 
     private static func run(
-        _ socket: WebSocketTask, readsItself: Bool, _ use: @escaping @Sendable (WebSocketTask) async -> Void
+        _ socket: WebSocketTask, receives: Bool, _ body: @escaping @Sendable (WebSocketTask) async -> Void
     ) async {
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { await use(socket) }
-            // The peer's Close ends whatever is being sent.
-            if !readsItself { group.addTask { await socket.waitUntilClosed() } }
+            group.addTask { await body(socket) }
+            // The client's Close stops the sender.
+            if !receives { group.addTask { while (try? await socket.receive()) != nil {} } }
             await group.next()
             socket.cancel(with: .normalClosure)
             group.cancelAll()
         }
     }
 
-    private func opening() throws(ControlProblem) -> OpeningRequest {
+    private func openingRequest() throws(ControlProblem) -> OpeningRequest {
         let request = self.call.request
         var fields = request.headers.map { WebSocketProtocol.HTTPField($0.name.rawName, $0.value) }
         if let authority = request.head.authority { fields.append(WebSocketProtocol.HTTPField("Host", authority)) }
@@ -77,15 +77,8 @@ struct ControlUpgrade {
 }
 
 extension ControlCall {
-    /// Whether the request asks for a WebSocket.
+    /// Whether the request offers an upgrade to WebSocket.
     var wantsWebSocket: Bool {
         self.request.headers[values: .upgrade].contains { $0.lowercased() == "websocket" }
-    }
-}
-
-extension WebSocketTask {
-    /// Returns when the connection is over, or the awaiting task is cancelled.
-    func waitUntilClosed() async {
-        while (try? await self.receive()) != nil {}
     }
 }

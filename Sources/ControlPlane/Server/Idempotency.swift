@@ -4,13 +4,13 @@ import HummingbirdCore
 import NIOCore
 import Synchronization
 
-/// Makes a POST with an Idempotency-Key happen once, however often it is sent.
+/// Performs a POST with an Idempotency-Key once, however often the client sends it.
 struct Idempotency: Sendable {
-    static let keyLimit = 255
+    private static let keyLimit = 255
 
-    let responses = StoredResponses()
+    private let responses = StoredResponses()
 
-    /// Carries `call` out by `perform`, or gives the answer it had before.
+    /// Performs `call`, or returns the stored response of its first execution.
     func once(
         _ call: ControlCall, _ perform: @Sendable (ControlCall) async throws -> Response
     ) async throws -> Response {
@@ -24,64 +24,63 @@ struct Idempotency: Sendable {
         let body = try await call.body()
         call.request.body = RequestBody(buffer: body)
         let name = "\(call.caller.name) \(key)"
-        let asked = Array("\(call.request.head.path ?? "")\n".utf8) + Array(body.readableBytesView)
-        switch self.responses.begin(name, fingerprint: Fingerprint.of(asked)) {
+        let request = Array("\(call.request.head.path ?? "")\n".utf8) + Array(body.readableBytesView)
+        switch self.responses.begin(name, fingerprint: Fingerprint.of(request)) {
         case .inProgress:
-            throw ControlProblem(409, "under-way", "The request with this key is being carried out.").retryable(
-                after: 1)
+            throw ControlProblem(409, "under-way", "A request with this Idempotency-Key is still running.")
+                .retryable(after: 1)
         case .keyReused:
-            throw ControlProblem(422, "key-reused", "This Idempotency-Key came with another request before.")
-        case .completed(let answer):
-            return Response(
-                status: answer.status, headers: answer.headers,
-                body: ResponseBody(byteBuffer: ByteBuffer(bytes: answer.body)))
-        case .new: return try await self.carryOut(call, name, perform)
+            throw ControlProblem(422, "key-reused", "This Idempotency-Key was used for another request.")
+        case .completed(let copy): return copy.response
+        case .new: return try await self.run(call, name, perform)
         }
     }
 
-    private func carryOut(
+    private func run(
         _ call: ControlCall, _ name: String, _ perform: @Sendable (ControlCall) async throws -> Response
     ) async throws -> Response {
         do {
-            let response = try await perform(call)
-            return try await self.keep(response, name)
+            return try await self.store(try await perform(call), name)
         } catch let problem as ControlProblem where problem.status < 500 && !problem.isRetryable {
-            return try await self.keep(problem.response, name)
+            return try await self.store(problem.response, name)
         } catch {
             self.responses.discard(name)
             throw error
         }
     }
 
-    private func keep(_ response: Response, _ name: String) async throws -> Response {
-        let collected = BodyCollector()
-        try await response.body.write(collected)
-        let answer = StoredResponses.ResponseCopy(
-            status: response.status, headers: response.headers, body: collected.bytes)
-        self.responses.finish(name, answer)
-        return Response(
-            status: answer.status, headers: answer.headers,
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: collected.bytes)))
+    private func store(_ response: Response, _ name: String) async throws -> Response {
+        let collector = BodyCollector()
+        try await response.body.write(collector)
+        let copy = StoredResponses.ResponseCopy(
+            status: response.status, headers: response.headers, body: collector.bytes)
+        self.responses.finish(name, copy)
+        return copy.response
     }
 }
 
-/// Answers to requests that carried an Idempotency-Key, to be given again. Bounded in number and in bytes: the oldest
-/// makes room.
-final class StoredResponses: Sendable {
-    static let limit = 1024
-    static let byteLimit = 8 << 20
+/// Responses to requests with an Idempotency-Key. Bounded in number and in bytes: the oldest one is dropped first.
+private final class StoredResponses: Sendable {
+    private static let limit = 1024
+    private static let byteLimit = 8 << 20
 
     struct ResponseCopy: Sendable {
         let status: HTTPResponse.Status
         let headers: HTTPFields
         let body: [UInt8]
+
+        var response: Response {
+            Response(
+                status: self.status, headers: self.headers,
+                body: ResponseBody(byteBuffer: ByteBuffer(bytes: self.body)))
+        }
     }
 
     enum LookupResult: Sendable {
-        /// Nobody asked before; `finish` or `giveUp` must follow.
+        /// The first request with this key; `finish` or `discard` must follow.
         case new
         case inProgress
-        /// The key came with another request.
+        /// The key belongs to another request.
         case keyReused
         case completed(ResponseCopy)
     }
@@ -89,7 +88,7 @@ final class StoredResponses: Sendable {
     private struct Entry {
         let key: String
         let fingerprint: [UInt8]
-        var answer: ResponseCopy?
+        var response: ResponseCopy?
     }
 
     private let entries = Mutex<[Entry]>([])
@@ -102,28 +101,28 @@ final class StoredResponses: Sendable {
                 return .new
             }
             guard entry.fingerprint == fingerprint else { return .keyReused }
-            return entry.answer.map { .completed($0) } ?? .inProgress
+            return entry.response.map { .completed($0) } ?? .inProgress
         }
     }
 
     private static func makeRoom(_ entries: inout [Entry]) {
-        func bytes() -> Int { entries.reduce(0) { $0 + $1.fingerprint.count + ($1.answer?.body.count ?? 0) } }
+        func bytes() -> Int { entries.reduce(0) { $0 + $1.fingerprint.count + ($1.response?.body.count ?? 0) } }
         while entries.count >= Self.limit || bytes() > Self.byteLimit {
-            guard let oldest = entries.firstIndex(where: { $0.answer != nil }) else { return }
+            guard let oldest = entries.firstIndex(where: { $0.response != nil }) else { return }
             entries.remove(at: oldest)
         }
     }
 
-    func finish(_ key: String, _ answer: ResponseCopy) {
+    func finish(_ key: String, _ response: ResponseCopy) {
         self.entries.withLock { entries in
             guard let index = entries.firstIndex(where: { $0.key == key }) else { return }
-            entries[index].answer = answer
+            entries[index].response = response
         }
     }
 
-    /// The request may be tried again: it was answered with a fault of the moment.
+    /// Forgets a request that failed temporarily, so that it can be repeated.
     func discard(_ key: String) {
-        self.entries.withLock { $0.removeAll { $0.key == key && $0.answer == nil } }
+        self.entries.withLock { $0.removeAll { $0.key == key && $0.response == nil } }
     }
 }
 
@@ -144,7 +143,7 @@ enum Fingerprint {
     }
 }
 
-/// Takes a response's body into memory.
+/// Collects a response's body in memory.
 final class BodyCollector: ResponseBodyWriter {
     private(set) var bytes: [UInt8] = []
 

@@ -4,10 +4,10 @@ import NIOCore
 import NIOHTTP1
 import NIOHTTPTypes
 
-/// Keeps the rules of RFC 9112 about requests' heads that the decoder leaves to its user, and closes the connection
-/// behind the last request.
+/// Enforces the rules of RFC 9112 for request heads that the decoder does not check, and closes the connection after the
+/// last response.
 ///
-/// It stands between the decoder and the server. What it refuses, it answers itself, in the order of the requests.
+/// It sits between the decoder and the server, and responds itself to the requests it refuses, in order.
 package final class RequestHeadHandler: ChannelDuplexHandler {
     package typealias InboundIn = HTTPServerRequestPart
     package typealias InboundOut = HTTPServerRequestPart
@@ -25,14 +25,14 @@ package final class RequestHeadHandler: ChannelDuplexHandler {
     private static let lingering = TimeAmount.seconds(2)
 
     private let ownAuthority: String?
-    /// In the order of the requests; as many as one read of the socket holds.
+    /// Pipelined requests in order; bounded by what one read of the socket holds.
     private var pending: Deque<Pending> = []
-    /// Whether what comes now belongs to a request that was taken.
+    /// Whether body parts belong to an accepted request.
     private var isInRequest = false
-    /// Whether no request is taken any more.
+    /// Whether further requests are ignored.
     private var hasLast = false
 
-    /// - Parameter ownAuthority: host and port for requests of HTTP/1.0 that name none.
+    /// - Parameter ownAuthority: host and port for HTTP/1.0 requests without a Host field.
     package init(ownAuthority: String?) {
         self.ownAuthority = ownAuthority
     }
@@ -57,7 +57,7 @@ package final class RequestHeadHandler: ChannelDuplexHandler {
         var head = head
         do throws(ControlProblem) {
             let exchange = try RequestHeadRules.check(&head, ownAuthority: self.ownAuthority)
-            self.pending.append(.taken(exchange))
+            self.pending.append(.accepted(exchange))
             self.isInRequest = true
             self.hasLast = exchange.isLast
             context.fireChannelRead(self.wrapInboundOut(.head(head)))
@@ -69,12 +69,12 @@ package final class RequestHeadHandler: ChannelDuplexHandler {
     }
 
     package func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // What follows the last request is nobody's concern, however malformed.
+        // Bytes after the last request are ignored, malformed or not.
         if self.hasLast, !self.isInRequest, error is HTTPParserError { return }
         context.fireErrorCaught(error)
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
     package func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         switch self.unwrapOutboundIn(data) {
@@ -86,14 +86,14 @@ package final class RequestHeadHandler: ChannelDuplexHandler {
         }
     }
 
-    /// Says whether the connection stays, and keeps to what a client of HTTP/1.0 understands.
+    /// Sets `Connection`, and the version for a client of HTTP/1.0.
     private func complete(_ head: inout HTTPResponseHead) {
-        guard case .taken(var exchange)? = self.pending.first, head.status.code >= 200 else { return }
+        guard case .accepted(var exchange)? = self.pending.first, head.status.code >= 200 else { return }
         let asksForClose = head.headers[canonicalForm: "Connection"].contains { $0.lowercased() == "close" }
         let hasEnd = head.headers.contains(name: "Content-Length") || !head.status.mayHaveResponseBody
         if exchange.isHTTP10, !hasEnd {
-            // Without chunks only the end of the connection is the end of the body (RFC 9112 §6.3); the encoder chunks
-            // where the answer is of HTTP/1.1.
+            // Without chunks, closing the connection ends the body (RFC 9112 §6.3). The encoder would use chunks for a
+            // response of HTTP/1.1.
             head.version = .http1_0
             exchange.isLast = true
         }
@@ -104,11 +104,11 @@ package final class RequestHeadHandler: ChannelDuplexHandler {
         } else if exchange.isHTTP10 {
             head.headers.replaceOrAdd(name: "Connection", value: "keep-alive")
         }
-        self.pending[0] = .taken(exchange)
+        self.pending[0] = .accepted(exchange)
     }
 
     private func writeEnd(_ data: NIOAny, _ promise: EventLoopPromise<Void>?, _ context: ChannelHandlerContext) {
-        guard case .taken(let exchange)? = self.pending.popFirst() else { return context.write(data, promise: promise) }
+        guard case .accepted(let exchange)? = self.pending.popFirst() else { return context.write(data, promise: promise) }
         context.writeAndFlush(data, promise: promise)
         if exchange.isLast { return self.finish(context) }
         if case .refused(let problem)? = self.pending.first { self.refuse(problem, context) }
@@ -135,14 +135,13 @@ package final class RequestHeadHandler: ChannelDuplexHandler {
     }
 }
 
-/// What RFC 9112 says of a request's head: whether the connection stays behind it, how its body is framed, and whose
-/// authority counts.
+/// The rules of RFC 9112 for a request's head: connection persistence, body framing and the effective authority.
 package enum RequestHeadRules {
-    /// What the answer must heed.
+    /// Properties of a request that its response depends on.
     package struct Exchange: Equatable, Sendable {
-        /// The client speaks HTTP/1.0: it knows no chunks.
+        /// The client speaks HTTP/1.0 and does not understand chunks.
         package let isHTTP10: Bool
-        /// The connection is closed behind the answer.
+        /// The connection is closed after the response.
         package var isLast: Bool
 
         package init(isHTTP10: Bool, isLast: Bool) {
@@ -165,7 +164,7 @@ package enum RequestHeadRules {
         if isHTTP10, !head.headers.contains(name: "Host"), let ownAuthority {
             head.headers.add(name: "Host", value: ownAuthority)
         }
-        // RFC 9110 §7.8: HTTP/1.0 has no such offers.
+        // HTTP/1.0 has no upgrades (RFC 9110 §7.8).
         if isHTTP10 { head.headers.remove(name: "Upgrade") }
         let options = head.headers[canonicalForm: "Connection"].map { $0.lowercased() }
         // RFC 9112 §9.3.
@@ -183,16 +182,16 @@ package enum RequestHeadRules {
         }
         guard codings == ["chunked"] else {
             throw ControlProblem(
-                501, "unsupported-transfer-coding", "The only transfer coding that is understood is chunked.")
+                501, "unsupported-transfer-coding", "The only supported transfer coding is chunked.")
         }
     }
 
-    /// Of a target in absolute form, the authority counts in place of `Host` (RFC 9112 §3.2.2). How many of those there
-    /// are is checked later: a request of HTTP/1.1 needs one all the same (§3.2).
+    /// The authority of a target in absolute form replaces `Host` (RFC 9112 §3.2.2). The number of Host fields is checked
+    /// later: HTTP/1.1 requires exactly one in any case (§3.2).
     private static func readTarget(_ head: inout HTTPRequestHead, isHTTP10: Bool) throws(ControlProblem) {
         guard head.method != .CONNECT, head.uri.first != "/", let mark = head.uri.firstRange(of: "://") else { return }
         guard ["http", "https"].contains(head.uri[..<mark.lowerBound].lowercased()) else {
-            throw ControlProblem(421, "unknown-scheme", "The target must be of http or https.")
+            throw ControlProblem(421, "unknown-scheme", "The target must be an http or https URL.")
         }
         let rest = head.uri[mark.upperBound...]
         let authority = rest.prefix { !"/?#".contains($0) }
@@ -205,15 +204,14 @@ package enum RequestHeadRules {
     }
 }
 
-/// Ends a connection whose request does not come: the head of the first one must be there soon after the connection,
-/// its TLS handshake included, and that of every other soon after its first byte.
+/// Closes a connection whose request head takes too long: the first one counts from accept, TLS handshake included, every
+/// other from its first byte.
 final class RequestHeadTimeoutHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
 
-    static let limit = TimeAmount.seconds(20)
+    private static let limit = TimeAmount.seconds(20)
 
-    /// Of the connection.
     let slot: ConnectionSlot?
     private var timer: Scheduled<Void>?
     /// Between a head and the end of its request.
@@ -241,12 +239,12 @@ final class RequestHeadTimeoutHandler: ChannelInboundHandler {
         context.fireChannelRead(data)
     }
 
-    func headReceived() {
+    fileprivate func headReceived() {
         self.isInRequest = true
         self.disarm()
     }
 
-    func requestReceived() {
+    fileprivate func requestReceived() {
         self.isInRequest = false
     }
 
@@ -293,14 +291,14 @@ final class ExchangeTrackingHandler: ChannelDuplexHandler, RemovableChannelHandl
     }
 }
 
-/// Says why, where HTTP itself refuses a request that it cannot read, and would with a bare 400.
+/// Adds a problem document to the bare 400 with which the HTTP server refuses a malformed request.
 final class BadRequestProblemHandler: ChannelOutboundHandler, RemovableChannelHandler {
     typealias OutboundIn = HTTPResponsePart
     typealias OutboundOut = HTTPResponsePart
 
     private static let problem = ControlProblem(
         400, "malformed-request",
-        "The request is no HTTP/1.1 (RFC 9112), or has a head of more than 32 KiB, or a field of more than 16 KiB."
+        "The request is not valid HTTP/1.1 (RFC 9112), or its head exceeds 32 KiB, or a field exceeds 16 KiB."
     )
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {

@@ -1,5 +1,6 @@
 import ControlAPI
 import Foundation
+import GatewayConfiguration
 import GatewayCore
 import HTTPTransport
 import StreamTransport

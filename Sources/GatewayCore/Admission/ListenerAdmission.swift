@@ -1,3 +1,4 @@
+import GatewayConfiguration
 import StreamTransport
 
 /// What one listener holds and admits.

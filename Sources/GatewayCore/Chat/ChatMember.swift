@@ -1,4 +1,5 @@
 import ByteKernels
+import GatewayConfiguration
 import SessionTasks
 import StreamTransport
 import WebSocketProtocol

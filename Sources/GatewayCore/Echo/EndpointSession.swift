@@ -1,3 +1,4 @@
+import GatewayConfiguration
 import SessionTasks
 import StreamTransport
 import WebSocketProtocol

@@ -1,3 +1,4 @@
+import GatewayConfiguration
 import SessionTasks
 import StreamTransport
 
@@ -69,5 +70,19 @@ extension KeepAliveSettings {
         options.keepAliveProbes = Int32(clamping: self.probes)
         options.userTimeout = self.userTimeout
         return options
+    }
+}
+
+extension TargetRules {
+    /// Whether a connection may be tried. Ask for each address that a name resolves to, when it is tried.
+    ///
+    /// - Parameter host: the requested name in lower case; `nil` where an address was requested.
+    package func allows(_ address: SocketAddress, askedFor host: String?) -> Bool {
+        switch address {
+        case .unix(let path): return self.rules.contains { $0.allows(socketPath: path) }
+        case .ipv4, .ipv6:
+            guard let ip = address.ipAddress, let port = address.port else { return false }
+            return self.rules.contains { $0.allows(ip, port: port, requestedHost: host) }
+        }
     }
 }

@@ -1,3 +1,4 @@
+import GatewayConfiguration
 import StreamTransport
 
 /// The fields that tell a WebSocket upstream who the client is: `X-Forwarded-For`, `-Proto`, `-Host`, and `Forwarded`

@@ -1,3 +1,4 @@
+import GatewayConfiguration
 import StreamTransport
 
 /// One listener on one loop.

@@ -1,4 +1,5 @@
 import ByteKernels
+import GatewayConfiguration
 import StreamTransport
 
 /// What a PROXY protocol header says about a connection (haproxy's proxy-protocol.txt, versions 1 and 2).

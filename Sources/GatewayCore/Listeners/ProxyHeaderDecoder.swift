@@ -1,4 +1,5 @@
 import ByteKernels
+import GatewayConfiguration
 import StreamTransport
 
 /// Reads the PROXY protocol header off the front of a connection, version 1 or 2, told apart by their first bytes.

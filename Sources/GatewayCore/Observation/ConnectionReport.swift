@@ -1,4 +1,5 @@
 import DequeModule
+import GatewayConfiguration
 import SessionTasks
 import StreamTransport
 import WebSocketProtocol

@@ -1,3 +1,5 @@
+import GatewayConfiguration
+
 /// Which pages may open WebSockets here (RFC 6455 §10.2).
 ///
 /// Only browsers send `Origin`, and they always do: a client without one is no page and passes. Any other client can

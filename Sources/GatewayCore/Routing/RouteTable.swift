@@ -1,3 +1,4 @@
+import GatewayConfiguration
 import WebSocketProtocol
 
 /// Finds the route of a request by its host and path.

@@ -1,3 +1,4 @@
+import GatewayConfiguration
 import TLSEngine
 
 /// Tries to make TLS of the certificates, keys and lists that a configuration names, so that a file that can be read but

@@ -1,3 +1,4 @@
+import GatewayConfiguration
 import StreamTransport
 import TLSEngine
 

@@ -1,3 +1,4 @@
+import GatewayConfiguration
 import StreamTransport
 
 /// The end of one loop's part of the gateway: connections are asked to end by a schedule, and cut at its deadline.

@@ -1,3 +1,5 @@
+import GatewayConfiguration
+
 /// The life of one tunnel: two sides, two directions, one end. Told what happens, it says what to do on each side.
 ///
 /// - A direction ends cleanly only if its source ended it: FIN, close_notify, an end mark, a regular Close. Any loss on

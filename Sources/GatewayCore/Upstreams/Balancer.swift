@@ -1,3 +1,4 @@
+import GatewayConfiguration
 import StreamTransport
 
 /// Chooses among the endpoints of an upstream, and leaves out for a while those that keep failing.

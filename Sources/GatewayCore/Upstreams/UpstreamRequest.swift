@@ -1,3 +1,4 @@
+import GatewayConfiguration
 import SessionTasks
 import StreamTransport
 import WebSocketProtocol
@@ -17,26 +18,12 @@ enum UpstreamRequest {
             offers: route.deflate?.offers ?? [], fields: Self.fields(route.configuration, asked, passport))
     }
 
-    /// What every handshake of a route towards `endpoint` has in common, before a client adds to it; parameters of the
-    /// path stand for themselves.
-    static func base(
-        _ upstream: UpstreamConfiguration, endpoint: EndpointURL, route: RouteConfiguration
-    ) -> ClientHandshake {
-        let names = endpoint.resource.parameters
-        let parameters = Dictionary(names.map { ($0, $0) }, uniquingKeysWith: { first, _ in first })
-        return ClientHandshake(
-            authority: endpoint.authority, target: endpoint.resource.resource(parameters: parameters, query: nil),
-            subprotocols: Self.subprotocols(upstream, route, nil),
-            fields: route.headers.map { HTTPField($0.name, $0.value) })
-    }
-
     /// The upstream's own list wins; else what the client offered, held to what the route allows; a client without an
     /// offer of its own (a byte stream) offers the route's.
     private static func subprotocols(
         _ upstream: UpstreamConfiguration, _ route: RouteConfiguration, _ asked: MatchedRequest?
     ) -> [String] {
-        if !upstream.subprotocols.isEmpty { return upstream.subprotocols }
-        guard let asked else { return route.subprotocols }
+        guard upstream.subprotocols.isEmpty, let asked else { return upstream.subprotocols(of: route) }
         let offered = asked.request.subprotocols
         return route.subprotocols.isEmpty ? offered : offered.filter { route.subprotocols.contains($0) }
     }

@@ -1,32 +1,32 @@
 import HTTPTypes
 
-/// The directives of `Cache-Control` that matter to a private cache, of a request or of a response (RFC 9111 §5.2, RFC 5861).
+/// The `Cache-Control` directives of a request or response that apply to a private cache (RFC 9111 §5.2, RFC 5861).
 package struct CacheControl: Equatable, Sendable {
-    /// How stale a response may be that the request still takes.
+    /// The staleness that a request accepts (`max-stale`).
     package enum Staleness: Equatable, Sendable {
         case any
-        /// Seconds beyond its freshness.
+        /// Seconds beyond the freshness lifetime.
         case upTo(Int64)
     }
 
-    /// More seconds than this are taken for this many (RFC 9111 §1.2.2).
+    /// Largest delta-seconds; greater values are clamped (RFC 9111 §1.2.2).
     package static let maximumSeconds: Int64 = 2_147_483_648
 
     package private(set) var noStore = false
-    /// Also when only for some fields: a private cache then asks about the whole.
+    /// Also set by `no-cache` with field names: the whole response is then revalidated.
     package private(set) var noCache = false
     package private(set) var onlyIfCached = false
     package private(set) var mustRevalidate = false
     package private(set) var mustUnderstand = false
     package private(set) var isPublic = false
     package private(set) var isPrivate = false
-    /// In seconds; 0 when the directive was there and could not be understood, so that the response counts as stale.
+    /// In seconds; 0 for an invalid value, so that the response is stale.
     package private(set) var maxAge: Int64?
     package private(set) var minFresh: Int64?
     package private(set) var maxStale: Staleness?
     package private(set) var staleIfError: Int64?
 
-    /// - Parameter fields: of a request or of a response. `Pragma: no-cache` counts where no Cache-Control is.
+    /// - Parameter fields: of a request or response. `Pragma: no-cache` is used if there is no Cache-Control.
     package init(_ fields: HTTPFields) {
         let elements = FieldList.elements(fields[values: .cacheControl])
         for element in elements { self.apply(element) }
@@ -48,7 +48,7 @@ package struct CacheControl: Equatable, Sendable {
         self.apply(name.loweredASCII, argument)
     }
 
-    /// Of a directive that comes twice, the first counts (RFC 9111 §4.2.1).
+    /// The first of repeated directives wins (RFC 9111 §4.2.1).
     private mutating func apply(_ name: String, _ argument: String?) {
         switch name {
         case "no-store": self.noStore = true
@@ -75,14 +75,14 @@ package struct CacheControl: Equatable, Sendable {
 
 /// An entity tag (RFC 9110 §8.8.3).
 package struct EntityTag: Equatable, Sendable {
-    /// Longer ones are none.
+    /// Longer tags are rejected.
     package static let limit = 4096
 
     package let isWeak: Bool
     /// With its quotes.
     package let opaqueTag: String
 
-    /// - Returns: `nil` for what is no entity tag. A tag without quotes, which some servers send, is taken as strong.
+    /// - Returns: `nil` for an invalid tag. A tag without quotes, which some servers send, is accepted.
     package init?(_ text: String) {
         var text = text.trimmingBlanks
         guard text.utf8.count <= Self.limit, !text.isEmpty else { return nil }
@@ -99,11 +99,11 @@ package struct EntityTag: Equatable, Sendable {
 
     package var fieldValue: String { self.isWeak ? "W/" + self.opaqueTag : self.opaqueTag }
 
-    /// Byte for byte the same (RFC 9110 §8.8.3.2).
+    /// Strong comparison (RFC 9110 §8.8.3.2).
     package func stronglyMatches(_ other: Self) -> Bool {
         !self.isWeak && !other.isWeak && self.opaqueTag == other.opaqueTag
     }
 
-    /// As good as the same.
+    /// Weak comparison (RFC 9110 §8.8.3.2).
     package func weaklyMatches(_ other: Self) -> Bool { self.opaqueTag == other.opaqueTag }
 }

@@ -1,17 +1,17 @@
 import HTTPTypes
 
-/// What a cache knows of a stored response, its content aside (RFC 9111 §3).
+/// The metadata of a stored response (RFC 9111 §3).
 package struct CacheEntry: Equatable, Sendable {
     package let status: Int
     package let fields: HTTPFields
-    /// What the request said in the fields that `Vary` names.
+    /// The values of the request fields that `Vary` nominates.
     package let varyKey: VaryKey
-    /// When the request went out and when the response came in, by the clock of this machine.
+    /// The local times at which the request was sent and the response received.
     package let requestTime: HTTPDate
     package let responseTime: HTTPDate
 
     /// - Parameters:
-    ///   - fields: of the response, hop-by-hop ones included: they are left out here.
+    ///   - fields: of the response; hop-by-hop fields are removed here.
     ///   - requestFields: as they were sent.
     package init(
         status: Int, fields: HTTPFields, requestFields: HTTPFields, requestTime: HTTPDate, responseTime: HTTPDate
@@ -22,7 +22,7 @@ package struct CacheEntry: Equatable, Sendable {
             responseTime: responseTime)
     }
 
-    /// Brings back an entry from where it was written to.
+    /// Restores a stored entry.
     package init(
         status: Int, fields: HTTPFields, varyKey: VaryKey, requestTime: HTTPDate, responseTime: HTTPDate
     ) {
@@ -38,34 +38,32 @@ package struct CacheEntry: Equatable, Sendable {
 
     package var entityTag: EntityTag? { self.fields[values: .eTag].first.flatMap { EntityTag($0) } }
 
-    /// As the server wrote it, which is how it must be sent back; `nil` where it is no date.
+    /// The field as received, which is how it must be sent back; `nil` if it is not a valid date.
     package var lastModified: String? {
         let value = self.fields[values: .lastModified].first
         return value.flatMap { HTTPDate($0, now: self.responseTime) } == nil ? nil : value
     }
 
-    /// When the response was made, or else when it came.
+    /// The `Date` field, or else the response time.
     var date: HTTPDate {
         self.fields[values: .date].first.flatMap { HTTPDate($0, now: self.responseTime) } ?? self.responseTime
     }
-}
 
-extension CacheEntry {
-    /// A guessed lifetime is never longer than this many seconds: a week.
+    /// Longest heuristic lifetime in seconds: a week.
     package static let heuristicLifetimeLimit: Int64 = 7 * 86_400
 
-    /// For how many seconds from its making the response is fresh, in a private cache (RFC 9111 §4.2.1).
+    /// The freshness lifetime in seconds, for a private cache (RFC 9111 §4.2.1).
     package var lifetime: Int64 {
         if let maxAge = self.control.maxAge { return maxAge }
         if let expires = self.fields[values: .expires].first {
-            // A date that cannot be understood, "0" above all, has passed already (§5.3).
+            // An invalid date, especially "0", is in the past (§5.3).
             guard let date = HTTPDate(expires, now: self.responseTime) else { return 0 }
             return max(0, date.seconds(since: self.date))
         }
         return self.guessedLifetime
     }
 
-    /// A tenth of the time for which it had not changed when it was sent (RFC 9111 §4.2.2).
+    /// A tenth of the time since the last modification (RFC 9111 §4.2.2).
     private var guessedLifetime: Int64 {
         guard HeuristicStatus.contains(self.status) || self.control.isPublic,
             let modified = self.lastModified.flatMap({ HTTPDate($0, now: self.responseTime) })
@@ -73,42 +71,41 @@ extension CacheEntry {
         return min(max(0, self.date.seconds(since: modified)) / 10, Self.heuristicLifetimeLimit)
     }
 
-    /// How many seconds ago the response was made or last validated (RFC 9111 §4.2.3).
+    /// Seconds since the response was generated or validated (RFC 9111 §4.2.3).
     package func age(at now: HTTPDate) -> Int64 {
         let told =
             self.fields[values: .age].first?.trimmingBlanks.clampedDecimal(limit: CacheControl.maximumSeconds) ?? 0
         let apparent = max(0, self.responseTime.seconds(since: self.date))
         let delay = max(0, self.responseTime.seconds(since: self.requestTime))
-        // The clock of this machine may have been set back since.
+        // The local clock may have been set back.
         let resident = max(0, now.seconds(since: self.responseTime))
         return max(apparent, told + delay) + resident
     }
 
     package func isFresh(at now: HTTPDate) -> Bool { self.lifetime > self.age(at: now) }
 
-    /// Whether the response may stand in, stale as it is, for one that could not be had (RFC 5861 §4).
+    /// Whether the stale response may be used if the request fails (`stale-if-error`, RFC 5861 §4).
     package func mayServeStaleOnError(at now: HTTPDate) -> Bool {
         let control = self.control
         guard !control.mustRevalidate, !control.noCache, let grace = control.staleIfError else { return false }
         return self.age(at: now) - self.lifetime <= grace
     }
-}
 
-extension CacheEntry {
-    /// Fields of a 304 that say nothing about the stored content (RFC 9111 §3.2).
+    /// Fields that a 304 does not update (RFC 9111 §3.2).
     private static let kept: Set<HTTPField.Name> = [
         .contentEncoding, .contentLength, .contentRange, .contentType, .eTag,
     ]
 
-    /// Fields of the entry and of a 304 together beyond which they are not merged.
+    /// Most fields of the entry and a 304 together that are merged.
     package static let fieldLimit = 4096
 
-    /// The entry with what a 304 told about it (RFC 9111 §4.3.4).
+    /// The entry freshened by a 304 (RFC 9111 §4.3.4).
     ///
     /// - Parameters:
     ///   - fields: of the 304.
-    ///   - requestTime: of the request that the 304 answers, as `responseTime` of the 304 itself.
-    /// - Returns: `nil` when the 304 is about another response than the one that is stored: load it anew.
+    ///   - requestTime: of the conditional request.
+    ///   - responseTime: of the 304.
+    /// - Returns: `nil` if the 304 does not match the stored response, which must then be loaded again.
     package func freshened(by fields: HTTPFields, requestTime: HTTPDate, responseTime: HTTPDate) -> Self? {
         guard self.isMeant(by: fields), self.fields.count + fields.count <= Self.fieldLimit else { return nil }
         let news = HopByHop.removed(from: fields)
@@ -116,7 +113,7 @@ extension CacheEntry {
         for name in Set(news.map(\.name)) where !Self.kept.contains(name) {
             merged[fields: name] = news[fields: name]
         }
-        // An age that the 304 does not tell is not that of long ago.
+        // Without an Age in the 304 the stored one is outdated.
         if !news.contains(.age) { merged[.age] = nil }
         return Self(
             status: self.status, fields: merged, varyKey: self.varyKey, requestTime: requestTime,
@@ -126,8 +123,8 @@ extension CacheEntry {
     private func isMeant(by fields: HTTPFields) -> Bool {
         if let line = fields[values: .eTag].first, let told = EntityTag(line) {
             guard let ours = self.entityTag else { return false }
-            // A server that compresses may weaken the tag of one answer and not of the other: the 304 itself came of a
-            // weak comparison (RFC 9110 §13.1.2).
+            // Compressing servers may weaken the tag of only one of the responses; the server compared weakly for its 304
+            // (RFC 9110 §13.1.2).
             return told.weaklyMatches(ours)
         }
         if self.entityTag == nil, let told = fields[values: .lastModified].first, let ours = self.lastModified {
@@ -137,20 +134,20 @@ extension CacheEntry {
     }
 }
 
-/// How a request is to be answered.
+/// How to answer a request.
 package enum CacheDecision: Equatable, Sendable {
-    /// From the cache, without asking.
+    /// From the cache, without validation.
     case useStored
-    /// From the cache if the server says so: these fields are put on the request.
+    /// Send a conditional request: the fields to add to it.
     case validate(HTTPFields)
-    /// From the server; these fields are put on the request, most often none.
+    /// Send the request: the fields to add to it, mostly none.
     case load(HTTPFields)
-    /// Not at all: it was to come from the cache alone, and is not there.
+    /// Fail: only a cached response is acceptable, and there is none.
     case unavailable
 
     /// - Parameters:
-    ///   - entry: what is kept for the request's target; `nil` for nothing.
-    ///   - fields: of the request, as they would be sent without a cache.
+    ///   - entry: the stored response for the request's target, if any.
+    ///   - fields: of the request, without fields added by the cache.
     package static func decide(
         _ policy: CachePolicy, method: HTTPRequest.Method, fields: HTTPFields, entry: CacheEntry?, now: HTTPDate
     ) -> Self {
@@ -179,15 +176,15 @@ package enum CacheDecision: Equatable, Sendable {
         return request.onlyIfCached ? .unavailable : self.asking(entry)
     }
 
-    /// Whether `entry` is an answer to such a request at all.
+    /// Whether `entry` matches the request.
     private static func answers(_ entry: CacheEntry, method: HTTPRequest.Method, fields: HTTPFields) -> Bool {
         guard method == .get || method == .head, entry.varyKey.matches(fields) else { return false }
-        // Who sets conditions or asks for a part wants the server's own answer.
+        // Conditional and range requests of the caller go to the server.
         let own: [HTTPField.Name] = [.range, .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange]
         return !own.contains(where: fields.contains)
     }
 
-    /// RFC 9111 §4.2 and §5.2.1: the request may ask for more than freshness, or for less.
+    /// RFC 9111 §4.2 and §5.2.1: the request may require more than freshness, or accept staleness.
     private static func isFreshEnough(_ entry: CacheEntry, for request: CacheControl, now: HTTPDate) -> Bool {
         let age = entry.age(at: now)
         if let maxAge = request.maxAge, age > maxAge { return false }
@@ -202,7 +199,7 @@ package enum CacheDecision: Equatable, Sendable {
         }
     }
 
-    /// A conditional request, or a plain one where the entry has nothing to ask by (RFC 9111 §4.3.1).
+    /// A conditional request, or a plain one if the entry has no validator (RFC 9111 §4.3.1).
     private static func asking(_ entry: CacheEntry) -> Self {
         var fields = HTTPFields()
         if let tag = entry.entityTag { fields[.ifNoneMatch] = tag.fieldValue }
@@ -211,50 +208,50 @@ package enum CacheDecision: Equatable, Sendable {
     }
 }
 
-/// What a request wants of the cache: the policies of `URLRequest`, by their meaning.
+/// The cache policies of `URLRequest`.
 package enum CachePolicy: Equatable, Sendable, CaseIterable {
-    /// What RFC 9111 says.
+    /// As RFC 9111 specifies.
     case useProtocolCachePolicy
-    /// As if nothing were kept here.
+    /// Ignores stored responses.
     case reloadIgnoringLocalCacheData
-    /// The same, and caches on the way are told so too.
+    /// Ignores stored responses, also those of intermediaries (`no-cache`).
     case reloadIgnoringLocalAndRemoteCacheData
-    /// What is kept here, however old; else from the server.
+    /// Uses the stored response whatever its age, else loads it.
     case returnCacheDataElseLoad
-    /// What is kept here, however old; else nothing.
+    /// Uses the stored response whatever its age, else fails.
     case returnCacheDataDontLoad
-    /// What is kept here once the server has said that it still holds.
+    /// Validates the stored response with the server.
     case reloadRevalidatingCacheData
 }
 
-/// What a cache forgets after a request that may have changed things (RFC 9111 §4.4).
+/// Invalidation of stored responses by unsafe requests (RFC 9111 §4.4).
 package enum CacheInvalidation {
-    /// Whether the stored answer for the request's target is to be forgotten.
+    /// Whether to remove the stored response of the request's target.
     package static func invalidatesTarget(method: HTTPRequest.Method, status: Int) -> Bool {
         !MethodTraits.isSafe(method) && (200...399).contains(status)
     }
 
-    /// References in `Location` and `Content-Location` whose stored answers are to be forgotten too, once they are
-    /// resolved, and only where they are of the target's own origin: else one site could empty another's cache.
+    /// The references in `Location` and `Content-Location` whose stored responses are to be removed too, if they resolve
+    /// to the target's own origin: otherwise one site could empty another's cache.
     package static func invalidatedReferences(method: HTTPRequest.Method, status: Int, fields: HTTPFields) -> [String] {
         guard self.invalidatesTarget(method: method, status: status) else { return [] }
         return [.location, .contentLocation].compactMap { fields[values: $0].first }
     }
 }
 
-/// Whether a response may be kept in a private cache (RFC 9111 §3).
+/// Whether a private cache may store a response (RFC 9111 §3).
 package enum Storability: Equatable, Sendable {
     case storable
     case refused(Reason)
 
     package enum Reason: Equatable, Sendable {
-        /// Only answers to GET are kept.
+        /// Not a GET, or a range request.
         case method
-        /// An interim answer, one to a condition, a part, or one that nothing says may be kept.
+        /// An interim or partial response, a 304, or a status that is not cacheable by default.
         case status
-        /// The request or the response forbade it.
+        /// `no-store` in the request or the response.
         case noStore
-        /// It is an answer to no other request.
+        /// `Vary: *`, or too many fields in `Vary`.
         case varies
     }
 
@@ -265,7 +262,7 @@ package enum Storability: Equatable, Sendable {
         guard method == .get, !requestFields.contains(.range) else { return .refused(.method) }
         let control = CacheControl(fields)
         guard !CacheControl(requestFields).noStore else { return .refused(.noStore) }
-        // Who understands the status may overlook a no-store that is there for others (RFC 9111 §5.2.2.3).
+        // must-understand overrides no-store for a cache that understands the status (RFC 9111 §5.2.2.3).
         let isUnderstood = HeuristicStatus.contains(status) && status != 206
         if control.mustUnderstand {
             guard isUnderstood else { return .refused(.status) }
@@ -281,8 +278,8 @@ package enum Storability: Equatable, Sendable {
     }
 }
 
-/// The status codes whose responses may be kept without being told for how long (RFC 9110 §15.1).
-enum HeuristicStatus {
+/// The heuristically cacheable status codes (RFC 9110 §15.1).
+private enum HeuristicStatus {
     static func contains(_ status: Int) -> Bool {
         switch status {
         case 200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501: true
@@ -291,12 +288,12 @@ enum HeuristicStatus {
     }
 }
 
-/// Which requests a stored response is an answer to, beyond their target (RFC 9111 §4.1).
+/// The secondary cache key: the values of the request fields that `Vary` nominates (RFC 9111 §4.1).
 package struct VaryKey: Equatable, Sendable {
-    /// A response that varies by more fields than this is an answer to no other request.
+    /// Most fields in `Vary`; a response with more matches no other request.
     package static let limit = 64
 
-    /// By name in lower case, what the request said; `nil` where it said nothing. `nil` as a whole for `Vary: *`.
+    /// The request's values by field name in lower case, `nil` for an absent field. `nil` as a whole for `Vary: *`.
     package let values: [String: String?]?
 
     package init(response: HTTPFields, request: HTTPFields) {
@@ -308,7 +305,7 @@ package struct VaryKey: Equatable, Sendable {
         self.values = Dictionary(names.map { ($0, Self.value($0, of: request)) }) { first, _ in first }
     }
 
-    /// Brings back what was written.
+    /// Restores a stored key.
     package init(values: [String: String?]?) {
         self.values = values
     }
@@ -318,7 +315,7 @@ package struct VaryKey: Equatable, Sendable {
         return values.allSatisfy { Self.value($0.key, of: request) == $0.value }
     }
 
-    /// All lines as one list: that their blanks differ makes no difference.
+    /// All lines combined into one list, normalized in whitespace.
     private static func value(_ name: String, of request: HTTPFields) -> String? {
         guard let name = HTTPField.Name(name) else { return nil }
         let lines = request[values: name]

@@ -1,9 +1,9 @@
 /// One challenge of `WWW-Authenticate` or `Proxy-Authenticate` (RFC 9110 §11.3).
 package struct Challenge: Equatable, Sendable {
     package struct Parameter: Equatable, Sendable {
-        /// As it came; names are told apart without regard to case.
+        /// As received; compare without regard to case.
         package let name: String
-        /// Its quotes and escapes undone.
+        /// Without quotes and escapes.
         package let value: String
 
         package init(name: String, value: String) {
@@ -12,9 +12,9 @@ package struct Challenge: Equatable, Sendable {
         }
     }
 
-    /// As it came.
+    /// As received.
     package let schemeName: String
-    /// What stands in the place of parameters, as Negotiate and NTLM have it.
+    /// The token68 that Negotiate and NTLM use instead of parameters.
     package let token68: String?
     package let parameters: [Parameter]
 
@@ -28,22 +28,20 @@ package struct Challenge: Equatable, Sendable {
 
     package var realm: String? { self.parameter("realm") }
 
-    /// The first of that name; a parameter may come only once.
+    /// The first parameter of that name; parameters must not be repeated.
     package func parameter(_ name: String) -> String? {
         self.parameters.first { $0.name.matchesIgnoringCase(name) }?.value
     }
-}
 
-extension Challenge {
-    /// Octets of one line that are read, challenges in all, and parameters of one challenge.
+    /// Longest line in bytes, most challenges in all, and most parameters of one challenge.
     package static let lineLimit = 65_536
     package static let countLimit = 32
     package static let parameterLimit = 64
 
-    /// The challenges of all the lines of one field, in their order (RFC 9110 §11.6.1).
+    /// The challenges of all lines of one field, in order (RFC 9110 §11.6.1).
     ///
-    /// Commas part both challenges and parameters, so that what follows a word decides what it is. What cannot be
-    /// understood is stepped over up to the next comma, and takes nothing with it that could be.
+    /// Commas separate both challenges and parameters, so the token after a word decides which it is. A malformed element is
+    /// skipped up to the next comma.
     package static func parse(_ lines: [String]) -> [Self] {
         var challenges: [Self] = []
         for line in lines where line.utf8.count <= self.lineLimit {
@@ -53,17 +51,15 @@ extension Challenge {
         return challenges
     }
 
-    /// Those whose scheme is among `schemes`, and that can be answered, the strongest first; of equal ones the server's
-    /// order holds, which is how it tells what it prefers (RFC 7616 §3.7).
-    ///
-    /// Whoever turns one down goes on to the next.
+    /// The answerable challenges of the given schemes, the strongest scheme first; within a scheme in the server's order of
+    /// preference (RFC 7616 §3.7). A caller that rejects one tries the next.
     package static func ranked(_ challenges: [Self], supporting schemes: Set<AuthenticationScheme>) -> [Self] {
         challenges.filter { schemes.contains($0.scheme) && $0.isAnswerable }
             .sorted { $0.scheme.strength > $1.scheme.strength }
     }
 
-    /// Those that are answered here; where there is none, those that are known by name alone, so that a credential for
-    /// them can be refused with a word.
+    /// The Basic and Digest challenges; without any, the NTLM and Negotiate challenges, so that a credential for them can be
+    /// rejected with an explanation.
     package static func answerable(in lines: [String]) -> [Self] {
         let all = self.parse(lines)
         let answered = self.ranked(all, supporting: [.basic, .digest])
@@ -79,8 +75,8 @@ extension Challenge {
     }
 }
 
-/// Reads one line of challenges from its beginning to its end.
-struct ChallengeParser {
+/// Parses one line of challenges.
+private struct ChallengeParser {
     private var scanner: FieldScanner
     private var finished: [Challenge] = []
     private var schemeName: String?
@@ -96,7 +92,7 @@ struct ChallengeParser {
             self.scanner.skipBlanks()
             if self.scanner.skip(UInt8(ascii: ",")) { continue }
             self.readElement()
-            // Whatever is left of this element means nothing.
+            // Skips the malformed rest of the element.
             self.scanner.skip(to: UInt8(ascii: ","))
         }
         self.finish()
@@ -114,7 +110,7 @@ struct ChallengeParser {
         self.readToken68()
     }
 
-    /// `name = value`, where a token and one equals sign stand, and something behind it.
+    /// Reads `name = value`; leaves the position unchanged if there is none.
     private mutating func readParameter() -> Bool {
         let start = self.scanner.position
         guard let name = self.scanner.token() else { return false }
@@ -128,7 +124,7 @@ struct ChallengeParser {
             self.add(name, value)
             return true
         }
-        // A bare value may hold what a token may not: nonces come unquoted, with slashes and equals signs.
+        // Some servers send nonces with slashes and equals signs unquoted.
         let value = self.scanner.text { !$0.isBlank && $0 != UInt8(ascii: ",") && $0 != UInt8(ascii: "\"") }
         if value.isEmpty || value.utf8.allSatisfy({ $0 == UInt8(ascii: "=") }) {
             self.scanner.rewind(to: start)
@@ -163,7 +159,7 @@ struct ChallengeParser {
     }
 }
 
-/// The schemes of authentication that are told apart here (RFC 9110 §11.1).
+/// An authentication scheme (RFC 9110 §11.1).
 package enum AuthenticationScheme: Hashable, Sendable {
     case basic
     case digest
@@ -183,7 +179,7 @@ package enum AuthenticationScheme: Hashable, Sendable {
             }
     }
 
-    /// The higher, the less it gives away.
+    /// Ranking of the schemes: a higher one discloses less of the secret.
     var strength: Int {
         switch self {
         case .negotiate: 4
@@ -195,20 +191,20 @@ package enum AuthenticationScheme: Hashable, Sendable {
     }
 }
 
-/// For which paths an answer may be sent before it is asked for.
+/// The paths of an origin for which credentials may be sent preemptively.
 package struct ProtectionScope: Equatable, Sendable {
-    /// Prefixes of paths; empty for all of the origin.
+    /// Path prefixes; empty for the whole origin.
     private let prefixes: [String]
 
-    /// All at the depth of `path` and below: RFC 7617 §2.2 for Basic.
-    /// - Parameter path: of the request that was challenged, without its query.
+    /// For Basic: the directory of `path` and everything below it (RFC 7617 §2.2).
+    /// - Parameter path: of the challenged request, without query.
     package init(basicChallengedAt path: String) {
         let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
         self.prefixes = [slash.map { String(path[...$0]) } ?? "/"]
     }
 
-    /// The prefixes that the server named; none mean all of its origin: RFC 7616 §3.3 for Digest.
-    /// - Parameter paths: of the challenge's `domain` once its references are resolved, those of this origin.
+    /// For Digest: the prefixes given by the server, or the whole origin without any (RFC 7616 §3.3).
+    /// - Parameter paths: the resolved references of the challenge's `domain` that belong to this origin.
     package init(digestDomain paths: [String]) {
         self.prefixes = paths
     }
@@ -220,10 +216,10 @@ package struct ProtectionScope: Equatable, Sendable {
     }
 }
 
-/// The answer to a Basic challenge (RFC 7617).
+/// Basic credentials (RFC 7617).
 package enum BasicCredentials {
-    /// The value of `Authorization` or `Proxy-Authorization`; the name and the password go as UTF-8.
-    /// - Returns: `nil` for what Basic cannot say: a colon in the name, control characters anywhere (§2).
+    /// The value of `Authorization` or `Proxy-Authorization`; user and password are encoded as UTF-8.
+    /// - Returns: `nil` for a colon in the user name, or a control character in either (§2).
     package static func fieldValue(user: String, password: String) -> String? {
         let isControl = { (byte: UInt8) in byte < 0x20 || byte == 0x7F }
         guard !user.utf8.contains(UInt8(ascii: ":")), !user.utf8.contains(where: isControl),

@@ -1,10 +1,10 @@
-/// The answers to one Digest challenge: counts how often a nonce has served, and takes the next (RFC 7616 §3.4).
+/// Digest credentials for one challenge: counts the uses of a nonce and adopts the next one (RFC 7616 §3.4).
 package struct DigestSession: Sendable {
-    /// What another challenge means, once one was answered.
+    /// How to handle a challenge in response to our credentials.
     package enum RetryDecision: Equatable, Sendable {
-        /// Only the nonce was too old: answer again.
+        /// Only the nonce was stale: send the credentials again.
         case retry
-        /// The name or the password is wrong.
+        /// User or password is wrong.
         case wrongCredentials
     }
 
@@ -13,7 +13,7 @@ package struct DigestSession: Sendable {
     private let password: String
     private var nonce: String
     private var useCount: UInt32 = 0
-    /// Of the `-sess` algorithms: made with the first nonces, and kept.
+    /// H(A1) of a `-sess` algorithm, derived from the first nonces.
     private var sessionSecret: String?
 
     package init(_ challenge: DigestChallenge, user: String, password: String) {
@@ -23,13 +23,13 @@ package struct DigestSession: Sendable {
         self.nonce = challenge.nonce
     }
 
-    /// How the content is to be hashed for the next answer; `nil` where it need not be.
+    /// The hasher for the content of the next request; `nil` if `auth-int` is not used.
     package var contentHasher: DigestHasher? {
         self.challenge.preferredQOP == .authInt ? self.challenge.algorithm.hasher : nil
     }
 
     /// The value of `Authorization` or `Proxy-Authorization` for one request.
-    /// - Parameter clientNonce: by chance and new for each request, at least 64 bits of it, made of visible ASCII.
+    /// - Parameter clientNonce: visible ASCII with at least 64 random bits, new for each request.
     package mutating func fieldValue(for request: DigestRequest, clientNonce: String) -> String {
         self.useCount = self.useCount == .max ? 1 : self.useCount + 1
         let algorithm = self.challenge.algorithm
@@ -65,16 +65,16 @@ package struct DigestSession: Sendable {
         return secret
     }
 
-    /// Takes what `Authentication-Info` or `Proxy-Authentication-Info` tells for the next request (RFC 7616 §3.5).
+    /// Adopts `nextnonce` of `Authentication-Info` or `Proxy-Authentication-Info` (RFC 7616 §3.5).
     package mutating func received(authenticationLines: [String]) {
-        // The parameters stand there without a scheme.
+        // The field has parameters without a scheme.
         let told = Challenge.parse(authenticationLines.map { "Digest " + $0 }).first
         guard let next = told?.parameter("nextnonce"), !next.isEmpty, next != self.nonce else { return }
         self.nonce = next
         self.useCount = 0
     }
 
-    /// Takes the challenge with which the server answered an answer.
+    /// Handles a challenge in response to our credentials.
     package mutating func rechallenged(by challenge: DigestChallenge) -> RetryDecision {
         guard challenge.isStale, challenge.realm == self.challenge.realm else { return .wrongCredentials }
         self.challenge = challenge
@@ -83,10 +83,8 @@ package struct DigestSession: Sendable {
         self.sessionSecret = nil
         return .retry
     }
-}
 
-extension DigestSession {
-    /// A2 of RFC 7616 §3.4.3, hashed.
+    /// H(A2) of RFC 7616 §3.4.3.
     static func requestHash(
         _ request: DigestRequest, protection: DigestChallenge.QualityOfProtection, algorithm: DigestAlgorithm
     ) -> String {
@@ -98,7 +96,7 @@ extension DigestSession {
         }
     }
 
-    /// `username`, in the form that holds it (RFC 7616 §3.4, §3.4.4).
+    /// The `username` parameters: hashed, quoted or extended (RFC 7616 §3.4, §3.4.4).
     static func userParts(_ user: String, for challenge: DigestChallenge) -> [String] {
         if challenge.hashesUser {
             return ["username=\"\(challenge.algorithm.hexadecimal("\(user):\(challenge.realm)"))\"", "userhash=true"]
@@ -108,7 +106,7 @@ extension DigestSession {
         return ["username*=UTF-8''" + PercentCoding.encoded(user, allowing: ExtendedValue.isAttributeCharacter)]
     }
 
-    /// A quoted string; what it cannot hold is left out.
+    /// A quoted string; control characters are dropped.
     static func quoted(_ text: String) -> String {
         var bytes: [UInt8] = [UInt8(ascii: "\"")]
         for byte in text.utf8 where !byte.isControl {
@@ -119,22 +117,22 @@ extension DigestSession {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Eight digits, as `nc` wants them.
+    /// The eight digits of `nc`.
     static func hexadecimal(_ count: UInt32) -> String {
         let digits = String(count, radix: 16)
         return String(repeating: "0", count: 8 - digits.utf8.count) + digits
     }
 }
 
-/// A challenge of the Digest scheme, understood (RFC 7616 §3.3).
+/// A parsed Digest challenge (RFC 7616 §3.3).
 package struct DigestChallenge: Equatable, Sendable {
-    /// What the answer vouches for.
+    /// `qop`: what the response hash covers.
     package enum QualityOfProtection: Equatable, Sendable {
-        /// The old form without `qop`, for servers that know no other (RFC 2069).
+        /// No `qop`, for servers that only implement RFC 2069.
         case legacy
-        /// The request's method and target.
+        /// Method and target.
         case auth
-        /// Its content too.
+        /// Method, target and content.
         case authInt
     }
 
@@ -142,18 +140,17 @@ package struct DigestChallenge: Equatable, Sendable {
     package let nonce: String
     package let opaque: String?
     package let algorithm: DigestAlgorithm
-    /// What the server accepts, never empty.
+    /// The values that the server accepts and we support; never empty.
     package let offeredQOPs: [QualityOfProtection]
-    /// Whether only the nonce was too old, so that the same name and password are to be tried again.
+    /// Whether only the nonce was stale, so that the same credentials should be sent again.
     package let isStale: Bool
-    /// Whether the name goes hashed.
+    /// Whether the user name is sent hashed.
     package let hashesUser: Bool
     package let usesUTF8: Bool
-    /// References of the paths that this is for; empty for all of the origin.
+    /// URI references of the protection space; empty for the whole origin.
     package let domain: [String]
 
-    /// - Returns: `nil` for another scheme, for one without realm or nonce, and for one that asks for what is unknown
-    ///   here.
+    /// - Returns: `nil` for another scheme, without realm or nonce, and for an unsupported algorithm or `qop`.
     package init?(_ challenge: Challenge) {
         guard challenge.scheme == .digest, let realm = challenge.realm, let nonce = challenge.parameter("nonce"),
             let algorithm = DigestAlgorithm(name: challenge.parameter("algorithm"))
@@ -182,13 +179,13 @@ package struct DigestChallenge: Equatable, Sendable {
         }
     }
 
-    /// `auth` where the server takes it: `authInt` asks for the content's hash before the first byte of it goes out.
+    /// `auth` if the server accepts it: `authInt` needs the hash of the content before its first byte is sent.
     package var preferredQOP: QualityOfProtection {
         self.offeredQOPs.contains(.auth) ? .auth : self.offeredQOPs.first ?? .legacy
     }
 }
 
-/// The hash of a Digest challenge (RFC 7616 §3.3), and whether its secret lasts for a session.
+/// The `algorithm` of a Digest challenge (RFC 7616 §3.3).
 package struct DigestAlgorithm: Equatable, Sendable {
     package enum Hash: Equatable, Sendable {
         case md5
@@ -196,13 +193,13 @@ package struct DigestAlgorithm: Equatable, Sendable {
     }
 
     package let hash: Hash
-    /// The `-sess` variant: the secret is bound to the first nonces that were exchanged.
+    /// The `-sess` variant: the secret is bound to the first nonces exchanged.
     package let isSession: Bool
-    /// As the server wrote it, which is how it goes back.
+    /// As received, which is how it is sent back.
     package let name: String
 
-    /// - Parameter name: `nil` where the challenge names none, which means MD5.
-    /// - Returns: `nil` for an algorithm that is unknown here: such a challenge must be ignored.
+    /// - Parameter name: `nil` if absent, which means MD5.
+    /// - Returns: `nil` for an unsupported algorithm: such a challenge must be ignored.
     package init?(name: String?) {
         self.name = name ?? "MD5"
         switch self.name.loweredASCII {
@@ -224,13 +221,12 @@ package struct DigestAlgorithm: Equatable, Sendable {
     }
 }
 
-/// What a Digest answer says about the request that it goes with.
+/// The parts of a request that Digest credentials cover.
 package struct DigestRequest: Equatable, Sendable {
     package let method: String
-    /// The request's target as it stands in the request line: path and query, or an authority for CONNECT.
+    /// The request target of the request line: path and query, or an authority for CONNECT.
     package let target: String
-    /// Of the content, by the challenge's algorithm, from `DigestHasher`; `nil` for a request without content, and
-    /// wherever only `auth` is wanted.
+    /// The hash of the content by `DigestHasher`; `nil` without content, and for `auth`.
     package let contentHash: String?
 
     package init(method: String, target: String, contentHash: String? = nil) {
@@ -240,7 +236,7 @@ package struct DigestRequest: Equatable, Sendable {
     }
 }
 
-/// The hash of a content that comes in pieces, for answers that protect the content too (`auth-int`).
+/// Incremental hash of the content for `auth-int`.
 package enum DigestHasher: Sendable {
     case md5(MD5)
     case sha256(SHA256)
@@ -266,7 +262,7 @@ package enum DigestHasher: Sendable {
         }
     }
 
-    /// Of all the bytes so far, in lower-case hexadecimal.
+    /// The hash of all bytes so far, in lower-case hexadecimal.
     package func finalize() -> String {
         let digest =
             switch self {

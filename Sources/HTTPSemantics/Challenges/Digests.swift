@@ -1,9 +1,9 @@
-/// Cuts bytes into the blocks of 64 that MD5 and SHA-256 work on, and puts their padding behind the last.
-struct HashBlocks: Sendable {
+/// Splits a message into the 64-byte blocks of MD5 and SHA-256, with padding.
+private struct HashBlocks: Sendable {
     private var pending: [UInt8] = []
     private var count: UInt64 = 0
 
-    /// Hands on every block that is full, as where it begins in what; what is left waits.
+    /// Calls `block` for each complete block, with the bytes and its offset; buffers the rest.
     mutating func update(_ bytes: Span<UInt8>, block: (Span<UInt8>, Int) -> Void) {
         self.count &+= UInt64(bytes.count)
         var index = 0
@@ -25,7 +25,7 @@ struct HashBlocks: Sendable {
         }
     }
 
-    /// The last block or two: a bit, zeros, and the count of bits.
+    /// Calls `block` for the last one or two blocks: a one bit, zeros, and the message length in bits.
     func finish(bigEndian: Bool, block: (Span<UInt8>, Int) -> Void) {
         var tail = self.pending
         tail.append(0x80)
@@ -39,7 +39,7 @@ struct HashBlocks: Sendable {
     }
 }
 
-/// MD5 (RFC 1321), for Digest authentication alone: it withstands nobody who wants two contents with one hash.
+/// MD5 (RFC 1321), only for Digest authentication: it is not collision-resistant.
 package struct MD5: Sendable {
     private static let constants: [UInt32] = [
         0xd76a_a478, 0xe8c7_b756, 0x2420_70db, 0xc1bd_ceee, 0xf57c_0faf, 0x4787_c62a, 0xa830_4613, 0xfd46_9501,
@@ -63,7 +63,7 @@ package struct MD5: Sendable {
         self.state = state
     }
 
-    /// The 16 bytes of the hash of all so far; more may follow.
+    /// The 16-byte digest of all bytes so far; more may follow.
     package func finalize() -> [UInt8] {
         var state = self.state
         self.blocks.finish(bigEndian: false) { state = Self.mixed(state, $0, at: $1) }
@@ -142,7 +142,7 @@ package struct SHA256: Sendable {
         self.state = state
     }
 
-    /// The 32 bytes of the hash of all so far; more may follow.
+    /// The 32-byte digest of all bytes so far; more may follow.
     package func finalize() -> [UInt8] {
         var state = self.state
         self.blocks.finish(bigEndian: true) { state = Self.mixed(state, $0, at: $1) }
@@ -150,7 +150,7 @@ package struct SHA256: Sendable {
     }
 
     private static func mixed(_ state: SIMD8<UInt32>, _ bytes: Span<UInt8>, at start: Int) -> SIMD8<UInt32> {
-        // Of the schedule's 64 words, the last 16 are all that a step needs.
+        // A step needs only the last 16 of the schedule's 64 words.
         var words = InlineArray<16, UInt32>(repeating: 0)
         for index in 0..<64 { words[index / 4] = words[index / 4] &<< 8 | UInt32(bytes[start + index]) }
         let constants = self.constants

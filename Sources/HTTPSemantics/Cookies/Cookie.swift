@@ -1,6 +1,6 @@
-/// A cookie as it is kept (RFC 6265bis §5.7).
+/// A stored cookie (RFC 6265bis §5.7).
 package struct Cookie: Equatable, Hashable, Sendable {
-    /// What makes it this cookie, whatever its value: of each there is one.
+    /// The attributes that identify a cookie: a new one with the same identity replaces it.
     package struct Identity: Equatable, Hashable, Sendable {
         package let name: String
         package let domain: String
@@ -12,17 +12,17 @@ package struct Cookie: Equatable, Hashable, Sendable {
     package let value: String
     /// In canonical form.
     package let domain: String
-    /// For `domain` itself only, not for what lies below it.
+    /// For `domain` only, not for its subdomains.
     package let isHostOnly: Bool
     package let path: String
-    /// `nil` ends with the session.
+    /// `nil` for a session cookie.
     package let expires: HTTPDate?
     package let isSecure: Bool
     package let isHTTPOnly: Bool
     package let sameSite: SameSite
-    /// Kept when a newer cookie takes its place.
+    /// A cookie that replaces this one keeps the creation time.
     package internal(set) var creation: HTTPDate
-    /// When it last went along with a request: what goes first when room is needed.
+    /// When it was last sent; decides which cookie is evicted first.
     package internal(set) var lastAccess: HTTPDate
 
     package init(
@@ -54,11 +54,11 @@ package struct Cookie: Equatable, Hashable, Sendable {
     }
 }
 
-/// The rules about the hosts that a cookie belongs to (RFC 6265bis §5.1.2, §5.1.3).
+/// Domain matching of cookies (RFC 6265bis §5.1.2, §5.1.3).
 package enum CookieDomain {
-    /// Lower case, without a leading dot and without the dot at the end that names the root.
+    /// The domain in lower case, without leading and trailing dot, and without the brackets of an IPv6 address.
     ///
-    /// Names beyond ASCII are to be given in their `xn--` form, which is how URLs hold them.
+    /// Internationalized names must be given as A-labels (`xn--`), as in URLs.
     package static func canonical(_ domain: String) -> String {
         var lowered = domain.loweredASCII
         if lowered.hasPrefix(".") { lowered.removeFirst() }
@@ -67,7 +67,7 @@ package enum CookieDomain {
         return lowered
     }
 
-    /// Whether `host` is `domain` or lies below it. Both in canonical form; nothing lies below an address.
+    /// Whether `host` is `domain` or one of its subdomains. Both in canonical form; an address has no subdomains.
     package static func matches(_ host: String, domain: String) -> Bool {
         if host == domain { return true }
         guard !domain.isEmpty, host.utf8.count > domain.utf8.count,
@@ -77,27 +77,26 @@ package enum CookieDomain {
         return boundary == UInt8(ascii: ".") && !self.isAddress(host)
     }
 
-    /// Whether `host` is an IPv4 or an IPv6 address and no name.
+    /// Whether `host` is an IPv4 or IPv6 address.
     package static func isAddress(_ host: String) -> Bool {
         var parts = 1
         var digits = 0
         for byte in host.utf8 {
             switch byte {
             case UInt8(ascii: ":"):
-                // Only an address has a colon.
+                // Only IPv6 addresses contain a colon.
                 return true
             case UInt8(ascii: ".") where digits > 0:
                 parts += 1
                 digits = 0
             case UInt8(ascii: "0")...UInt8(ascii: "9") where digits < 3: digits += 1
-            // Of a name with a colon in it there is none to be asked for.
             default: return host.utf8.contains(UInt8(ascii: ":"))
             }
         }
         return parts == 4 && digits > 0
     }
 
-    /// The domain that a site is known by: one label more than its public suffix. A host without one is its own site.
+    /// The registrable domain of `host`: its public suffix and one more label. A host without one is its own site.
     package static func site(of host: String, suffixes: PublicSuffixRule) -> String {
         let host = self.canonical(host)
         if self.isAddress(host) || suffixes.isPublicSuffix(host) { return host }
@@ -110,16 +109,16 @@ package enum CookieDomain {
         return host
     }
 
-    /// Whether two hosts are of one site: what "only from the main document's domain" asks.
+    /// Whether two hosts belong to the same site.
     package static func areSameSite(_ one: String, _ other: String, suffixes: PublicSuffixRule) -> Bool {
         self.site(of: one, suffixes: suffixes) == self.site(of: other, suffixes: suffixes)
     }
 }
 
-/// The rules about the paths that a cookie belongs to (RFC 6265bis §5.1.4).
+/// Path matching of cookies (RFC 6265bis §5.1.4).
 package enum CookiePath {
-    /// The folder of a request's path, for cookies that name no path.
-    /// - Parameter path: of the request, without its query.
+    /// The default path of cookies without a Path attribute: the directory of the request's path.
+    /// - Parameter path: of the request, without query.
     package static func defaultPath(for path: String) -> String {
         guard path.utf8.first == UInt8(ascii: "/"), let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")),
             slash != path.startIndex
@@ -127,7 +126,7 @@ package enum CookiePath {
         return String(path[..<slash])
     }
 
-    /// Whether a cookie for `cookiePath` goes along with a request for `path`.
+    /// Whether the request path `path` path-matches `cookiePath`.
     package static func matches(_ path: String, cookiePath: String) -> Bool {
         let path = path.isEmpty ? "/" : path
         guard path.utf8.starts(with: cookiePath.utf8) else { return false }
@@ -137,18 +136,18 @@ package enum CookiePath {
     }
 }
 
-/// With which requests a cookie goes along that another site caused (RFC 6265bis §5.6.7).
+/// The SameSite attribute: which cross-site requests a cookie is sent with (RFC 6265bis §5.6.7).
 package enum SameSite: String, Equatable, Sendable {
-    /// The server did not say; treated like `lax`.
+    /// Absent or unknown; treated like `lax`.
     case unspecified
-    /// With all, if the cookie is secure.
+    /// All, if the cookie is secure.
     case none
-    /// With safe ones that bring the user to the site.
+    /// Top-level navigations with a safe method.
     case lax
-    /// With none.
+    /// None.
     case strict
 
-    /// The value of the attribute, in either case; what is unknown says nothing.
+    /// Parses the attribute's value without regard to case.
     package init(attribute value: String?) {
         self =
             switch value?.loweredASCII {

@@ -1,11 +1,11 @@
-/// The store of cookies of RFC 6265bis §5.7 and §5.8: bounded, without a clock of its own, a value.
+/// The cookie store of RFC 6265bis §5.7 and §5.8, as a bounded value without a clock.
 package struct CookieJar: Sendable {
-    /// What became of a cookie that was to be kept.
+    /// The result of storing a cookie.
     package enum StoreOutcome: Equatable, Sendable {
         case stored
-        /// It took the place of an older one.
+        /// Replaced an older cookie of the same identity.
         case replaced
-        /// It had ended already: that is how servers take a cookie back. Whether there was one to remove.
+        /// Had already expired, which is how servers delete a cookie: whether there was one to delete.
         case removed(Bool)
         case refused(CookieRefusal)
     }
@@ -13,11 +13,11 @@ package struct CookieJar: Sendable {
     package let limits: CookieLimits
     package let suffixes: PublicSuffixRule
     package private(set) var count = 0
-    /// By domain; within one, the earlier stored comes first.
+    /// Cookies by domain, in the order in which they were stored.
     private(set) var cookiesByDomain: [String: [Cookie]] = [:]
 
     /// - Parameters:
-    ///   - cookies: those kept from an earlier run; only the limits are applied to them.
+    ///   - cookies: restored cookies; only the limits are applied to them.
     package init(
         _ cookies: [Cookie] = [], limits: CookieLimits = CookieLimits(), suffixes: PublicSuffixRule = .singleLabels
     ) {
@@ -26,10 +26,10 @@ package struct CookieJar: Sendable {
         for cookie in cookies { _ = self.insert(cookie, now: cookie.lastAccess) }
     }
 
-    /// All cookies, the ended ones included, in no order that means anything.
+    /// All cookies, expired ones included, in no particular order.
     package var cookies: [Cookie] { self.cookiesByDomain.values.flatMap { $0 } }
 
-    /// Judges a cookie that a server sent, and keeps it if it may be kept.
+    /// Stores a cookie received from a server, if the rules of RFC 6265bis §5.7 allow it.
     package mutating func store(_ set: SetCookie, from request: CookieRequest, now: HTTPDate) -> StoreOutcome {
         do throws(CookieRefusal) {
             let cookie = try self.validated(set, from: request, now: now)
@@ -39,7 +39,7 @@ package struct CookieJar: Sendable {
         }
     }
 
-    /// Keeps a cookie that the program itself made: it may be for any domain, and live as long as it likes.
+    /// Stores a cookie created by the program, for any domain and any lifetime.
     package mutating func insert(_ cookie: Cookie, now: HTTPDate) -> StoreOutcome {
         var cookie = cookie
         let old = self.cookiesByDomain[cookie.domain]?.firstIndex { cookie.identity == $0.identity }
@@ -59,8 +59,8 @@ package struct CookieJar: Sendable {
         return .stored
     }
 
-    /// The cookies that go along with a request, in the order in which they are written: longer paths first, then the
-    /// earlier made. They count as used now.
+    /// The cookies to send with a request, longer paths first, then the older ones. Updates their last access time.
+    /// - Source: RFC 6265bis §5.8.3.
     package mutating func retrieve(for request: CookieRequest, now: HTTPDate) -> [Cookie] {
         var found: [Cookie] = []
         guard self.count > 0 else { return found }
@@ -74,14 +74,14 @@ package struct CookieJar: Sendable {
         return Self.ordered(found)
     }
 
-    /// The same without counting as use.
+    /// As `retrieve`, without updating the last access time.
     package func peek(for request: CookieRequest, now: HTTPDate) -> [Cookie] {
         let found = Self.domains(over: request.host).flatMap { self.cookiesByDomain[$0] ?? [] }
         return Self.ordered(found.filter { request.matches($0) && !$0.isExpired(at: now) })
     }
 
-    /// Takes out all cookies that `isUnwanted`.
-    /// - Returns: those taken out.
+    /// Removes all cookies for which `isUnwanted` is true.
+    /// - Returns: the removed cookies.
     package mutating func removeAll(where isUnwanted: (Cookie) -> Bool) -> [Cookie] {
         var removed: [Cookie] = []
         for (domain, shelf) in self.cookiesByDomain {
@@ -94,11 +94,9 @@ package struct CookieJar: Sendable {
         self.count -= removed.count
         return removed
     }
-}
 
-extension CookieJar {
-    /// Room is made of what has ended, then of what is not secure, then of the rest, and of equals the one goes that
-    /// has not been used for longest.
+    /// Enforces the limits: removes expired cookies; then, within the domain, cookies that are not secure before others;
+    /// then from the whole jar. Among equals the least recently used is removed first.
     private mutating func makeRoom(in domain: String, now: HTTPDate) {
         let crowded = self.cookiesByDomain[domain]?.count ?? 0 > self.limits.perDomain
         guard crowded || self.count > self.limits.total else { return }
@@ -132,13 +130,13 @@ extension CookieJar {
     }
 
     private static func ordered(_ cookies: [Cookie]) -> [Cookie] {
-        // The sort is stable, so that among equals the earlier stored stays first.
+        // The sort is stable: among equals the order of storing is kept.
         cookies.sorted {
             ($1.path.utf8.count, $0.creation) < ($0.path.utf8.count, $1.creation)
         }
     }
 
-    /// The host and every domain that it lies below.
+    /// The host and its parent domains.
     private static func domains(over host: String) -> [String] {
         if CookieDomain.isAddress(host) { return [host] }
         var domains = [host]
@@ -157,7 +155,7 @@ extension Cookie {
 }
 
 extension CookieJar {
-    /// Applies the rules of RFC 6265bis §5.7 in their order.
+    /// Applies the rules of RFC 6265bis §5.7 in order.
     func validated(_ set: SetCookie, from request: CookieRequest, now: HTTPDate) throws(CookieRefusal) -> Cookie {
         try Self.checkSyntax(set)
         let domain = try self.domain(of: set, from: request)
@@ -183,7 +181,7 @@ extension CookieJar {
         guard set.path?.utf8.contains(where: isBroken) != true else { throw .malformed }
     }
 
-    /// - Returns: `nil` for a cookie of its host alone.
+    /// - Returns: `nil` for a host-only cookie.
     private func domain(of set: SetCookie, from request: CookieRequest) throws(CookieRefusal) -> String? {
         guard let domain = set.domain, !domain.isEmpty else { return nil }
         if CookieDomain.isAddress(domain) {
@@ -198,7 +196,7 @@ extension CookieJar {
         return domain
     }
 
-    /// What comes in the clear may neither be secure nor hide a secure cookie from its own site.
+    /// An insecure connection may neither set a secure cookie nor overlay one.
     private func checkSecurity(_ cookie: Cookie, from request: CookieRequest) throws(CookieRefusal) {
         guard !request.isSecure else { return }
         guard !cookie.isSecure else { throw .insecureConnection }
@@ -228,30 +226,30 @@ extension CookieJar {
         let isSecureName = bearer.beginsIgnoringCase("__Secure-")
         let isHostName = bearer.beginsIgnoringCase("__Host-")
         guard isSecureName || isHostName else { return }
-        // A cookie without a name must not be taken for one that has this name when it is sent back.
+        // A nameless cookie with this value would be sent back as if it had the name.
         guard !cookie.name.isEmpty, cookie.isSecure else { throw .invalidNamePrefix }
         guard !isHostName || cookie.isHostOnly && pathWasNamed && cookie.path == "/" else { throw .invalidNamePrefix }
     }
 
-    /// Whether the cookie would take the place of one that is for HTTP alone.
+    /// Whether the cookie would replace an HttpOnly one.
     private func hides(_ cookie: Cookie) -> Bool {
         self.cookiesByDomain[cookie.domain]?.contains { $0.isHTTPOnly && cookie.identity == $0.identity } ?? false
     }
 }
 
-/// What the rules of cookies ask about a request.
+/// The properties of a request that cookie rules depend on.
 package struct CookieRequest: Equatable, Sendable {
     /// In canonical form.
     package let host: String
-    /// Without the query; never empty.
+    /// Without query; never empty.
     package let path: String
-    /// Over TLS, or to this machine alone as `isSecure` was given.
+    /// Whether the caller considers the connection secure, as TLS or loopback.
     package let isSecure: Bool
-    /// Whether what caused the request is of the same site (RFC 6265bis §5.2). A request that no document caused is.
+    /// Whether the request is same-site (RFC 6265bis §5.2); true without an initiating document.
     package let isSameSite: Bool
-    /// Whether it brings the user to the site by a safe method, which lets lax cookies go along.
+    /// Whether the request is a top-level navigation with a safe method, which lax cookies are sent with.
     package let isSafeNavigation: Bool
-    /// Whether the cookies are for HTTP itself, and not for a script.
+    /// Whether HTTP uses the cookies, rather than a non-HTTP API such as a script.
     package let isForHTTP: Bool
 
     package init(
@@ -266,7 +264,7 @@ package struct CookieRequest: Equatable, Sendable {
         self.isForHTTP = isForHTTP
     }
 
-    /// Whether `cookie` goes along, its age aside (RFC 6265bis §5.8.3, step 1).
+    /// Whether `cookie` is sent with this request, expiry aside (RFC 6265bis §5.8.3, step 1).
     package func matches(_ cookie: Cookie) -> Bool {
         guard cookie.isHostOnly ? self.host == cookie.domain : CookieDomain.matches(self.host, domain: cookie.domain),
             CookiePath.matches(self.path, cookiePath: cookie.path), self.isSecure || !cookie.isSecure,
@@ -280,18 +278,18 @@ package struct CookieRequest: Equatable, Sendable {
     }
 }
 
-/// How much a jar holds. What is too much makes room by the order of RFC 6265bis §5.7.
+/// The limits of a jar; excess cookies are evicted in the order of RFC 6265bis §5.7.
 package struct CookieLimits: Equatable, Sendable {
-    /// Cookies of one domain; RFC 6265bis §6.1 asks for 50 at least.
+    /// Cookies of one domain; RFC 6265bis §6.1 demands at least 50.
     package var perDomain: Int
-    /// Cookies in all; RFC 6265bis §6.1 asks for 3000 at least.
+    /// Cookies in all; RFC 6265bis §6.1 demands at least 3000.
     package var total: Int
-    /// Seconds that a cookie of a server may live; one that asks for more gets this (RFC 6265bis §5.5).
+    /// Longest lifetime of a server's cookie in seconds; longer ones are capped (RFC 6265bis §5.5).
     package var lifetime: Int64
 
     /// - Parameters:
-    ///   - perDomain: 180, as browsers have it; at least 1.
-    ///   - total: 3300, as browsers have it; at least 1.
+    ///   - perDomain: 180, as in browsers; at least 1.
+    ///   - total: 3300, as in browsers; at least 1.
     ///   - lifetime: 400 days; at least 1 second.
     package init(perDomain: Int = 180, total: Int = 3300, lifetime: Int64 = 400 * 86_400) {
         self.perDomain = max(1, perDomain)
@@ -300,36 +298,36 @@ package struct CookieLimits: Equatable, Sendable {
     }
 }
 
-/// Why a cookie was not kept (RFC 6265bis §5.7).
+/// Why a cookie was not stored (RFC 6265bis §5.7).
 package enum CookieRefusal: Error, Equatable, Sendable {
-    /// Its name and value are empty, too long, or hold what would break the field that sends them back.
+    /// Name and value are empty, too long, or contain characters that are not allowed in the Cookie field.
     case malformed
-    /// It is meant for a domain that belongs to the public.
+    /// The domain is a public suffix.
     case publicSuffix
-    /// It is meant for a domain that the host which sent it is no part of.
+    /// The host does not belong to the cookie's domain.
     case domainMismatch
-    /// It is secure, or would take the place of a secure one, and came in the clear.
+    /// An insecure connection would set or overlay a secure cookie.
     case insecureConnection
-    /// A script meddled with what is for HTTP alone.
+    /// A non-HTTP API would set or replace an HttpOnly cookie.
     case nonHTTPAPI
-    /// It came with an answer to another site's request and may not.
+    /// A cross-site response may not set a SameSite cookie.
     case crossSite
-    /// It is to go to all sites, and is not secure.
+    /// `SameSite=None` requires `Secure`.
     case sameSiteNoneWithoutSecure
-    /// Its name begins with `__Secure-` or `__Host-` and it is not what that promises.
+    /// The name begins with `__Secure-` or `__Host-`, but the attributes do not meet its requirements.
     case invalidNamePrefix
 }
 
-/// Says which domains belong to the public, so that nobody may set cookies for them (RFC 6265bis §5.7, step 7).
+/// Decides which domains are public suffixes, for which no cookie may be set (RFC 6265bis §5.7, step 7).
 ///
-/// The house carries no list of suffixes: who has one hands it in here.
+/// The package includes no public suffix list; the caller may supply one.
 package struct PublicSuffixRule: Sendable {
-    /// Domains of one label, such as `com` and `localhost`, and nothing else.
+    /// Treats only domains of one label, such as `com` and `localhost`, as public suffixes.
     package static let singleLabels = PublicSuffixRule { !$0.utf8.contains(UInt8(ascii: ".")) }
 
     private let judge: @Sendable (String) -> Bool
 
-    /// - Parameter judge: asked with a domain in canonical form, never with an address; must not block.
+    /// - Parameter judge: called with a domain in canonical form, never with an address; must not block.
     package init(_ judge: @escaping @Sendable (String) -> Bool) {
         self.judge = judge
     }

@@ -1,29 +1,26 @@
-/// What a server asks to be kept: a `Set-Cookie` field understood, its attributes judged one by one
-/// (RFC 6265bis §5.6.1 to §5.6.7). Whether it is kept is for the jar to say.
+/// An interpreted `Set-Cookie` field (RFC 6265bis §5.6.1 to §5.6.7). `CookieJar` decides whether to store it.
 package struct SetCookie: Equatable, Sendable {
-    /// How attributes are read where readers differ.
+    /// The interpretation of attributes where implementations differ.
     package enum Dialect: Sendable {
-        /// As RFC 6265bis says: `Secure` and `HttpOnly` count whatever value they have.
+        /// RFC 6265bis: `Secure` and `HttpOnly` are set whatever value they have.
         case standard
-        /// As Foundation reads fields in a dictionary: flags count only without a value, `Discard` makes a cookie
-        /// one of the session.
+        /// Foundation's for header fields in a dictionary: flags are set only without a value, `Discard` makes a session
+        /// cookie.
         case foundation
     }
 
     package var name: String
     package var value: String
-    /// Lower case and without a leading dot; `nil` where the cookie is for its host alone.
+    /// In canonical form; `nil` for a host-only cookie.
     package var domain: String?
-    /// `nil` where the default path is to be used.
+    /// `nil` for the default path.
     package var path: String?
-    /// When it ends; `nil` with the session.
+    /// `nil` for a session cookie.
     package var expires: HTTPDate?
     package var isSecure: Bool
     package var isHTTPOnly: Bool
     package var sameSite: SameSite
 
-    /// - Parameters:
-    ///   - expires: `nil` for a cookie of the session.
     package init(
         name: String, value: String, domain: String? = nil, path: String? = nil, expires: HTTPDate? = nil,
         isSecure: Bool = false, isHTTPOnly: Bool = false, sameSite: SameSite = .unspecified
@@ -38,7 +35,7 @@ package struct SetCookie: Equatable, Sendable {
         self.sameSite = sameSite
     }
 
-    /// - Parameter now: what Max-Age counts from.
+    /// - Parameter now: the time that Max-Age is added to.
     package init(_ field: SetCookieField, dialect: Dialect = .standard, now: HTTPDate) {
         let flag = { (name: String) -> Bool in
             switch dialect {
@@ -56,7 +53,7 @@ package struct SetCookie: Equatable, Sendable {
         if dialect == .foundation, flag("Discard") { self.expires = nil }
     }
 
-    /// Max-Age goes before Expires; of each, the last that can be understood counts.
+    /// Max-Age takes precedence over Expires; of each, the last valid one is used.
     private static func expiry(_ field: SetCookieField, now: HTTPDate) -> HTTPDate? {
         var byAge: HTTPDate?
         var byDate: HTTPDate?
@@ -78,31 +75,30 @@ package struct SetCookie: Equatable, Sendable {
     }
 }
 
-/// One `Set-Cookie` field taken apart, and not yet judged (RFC 6265bis §5.6).
+/// A parsed `Set-Cookie` field with uninterpreted attributes (RFC 6265bis §5.6).
 package struct SetCookieField: Equatable, Sendable {
-    /// One attribute behind the name and the value.
     package struct Attribute: Equatable, Sendable {
-        /// As it came; attributes are told apart without regard to case.
+        /// As received; compare without regard to case.
         package let name: String
-        /// `nil` where no equals sign came.
+        /// `nil` without an equals sign.
         package let value: String?
     }
 
-    /// Octets that the name and the value may have together.
+    /// Most bytes of name and value together.
     package static let nameAndValueLimit = 4096
-    /// Octets that the value of an attribute may have; a longer one is as if it had not come.
+    /// Most bytes of an attribute's value; an attribute with a longer one is ignored.
     package static let attributeLimit = 1024
-    /// Attributes beyond this many are not read.
+    /// Most attributes; further ones are ignored.
     package static let attributeCountLimit = 64
 
-    /// Empty where there was no equals sign, or nothing before it: the RFC keeps such a cookie, Foundation does not.
+    /// Empty without an equals sign, or with nothing before it: the RFC stores such a cookie, Foundation does not.
     package let name: String
     package let value: String
-    /// In the order in which they came; those without a name are left out.
+    /// In the order received, without nameless ones.
     package let attributes: [Attribute]
 
-    /// - Returns: `nil` for a field that must be ignored: one with control characters, one too long, one that names
-    ///   nothing and has no value.
+    /// - Returns: `nil` for a field that must be ignored: with control characters, too long, or with empty name and
+    ///   value.
     package init?(_ text: String) {
         let bytes = Self.trimmed(Array(text.utf8)[...])
         guard !bytes.contains(where: \.isControl) else { return nil }
@@ -120,7 +116,7 @@ package struct SetCookieField: Equatable, Sendable {
         }
     }
 
-    /// The last attribute of that name counts (RFC 6265bis §5.7).
+    /// The last attribute of that name, which takes precedence (RFC 6265bis §5.7).
     package func attribute(_ name: String) -> Attribute? {
         self.attributes.last { $0.name.matchesIgnoringCase(name) }
     }
@@ -139,16 +135,14 @@ package struct SetCookieField: Equatable, Sendable {
         guard let last = rest.lastIndex(where: { !$0.isBlank }) else { return rest }
         return rest[...last]
     }
-}
 
-extension SetCookieField {
-    /// Cookies beyond this many in one text are not read.
+    /// Most cookies in one text; further ones are ignored.
     package static let joinedLimit = 256
 
-    /// Takes apart several cookies that were joined into one text by commas, as a dictionary of fields holds them.
+    /// Parses several cookies joined by commas, as in a dictionary of header fields.
     ///
-    /// A comma parts two cookies where a token and an equals sign follow: not that of a date, nor that of a sentence.
-    /// The joining cannot be undone for sure, so whoever has the lines apart reads them one by one instead.
+    /// A comma separates cookies if a token and an equals sign follow, unlike the comma of a date. This is a heuristic:
+    /// parse separate field lines one by one instead.
     package static func parseJoined(_ text: String) -> [Self] {
         let bytes = Array(text.utf8)
         var fields: [Self] = []
@@ -165,7 +159,7 @@ extension SetCookieField {
         return fields
     }
 
-    /// Whether a name and an equals sign stand here, which is how the next cookie begins.
+    /// Whether `bytes` begin with a name and an equals sign.
     private static func beginsCookie(_ bytes: ArraySlice<UInt8>) -> Bool {
         let rest = bytes.drop { $0.isBlank || $0 == 0x0A || $0 == 0x0D }
         let name = rest.prefix(while: \.isTokenCharacter)
@@ -187,8 +181,8 @@ package enum CookieField {
         self.rendered(cookies.map { ($0.name, $0.value) })
     }
 
-    /// The same for names with their values. Nothing in them can begin another cookie or another field: a pair that
-    /// holds a semicolon or a control character is left out.
+    /// The field's value for names with their values. A pair with a semicolon or a control character, which could inject
+    /// another cookie or field, is left out.
     package static func rendered(_ pairs: [(String, String)]) -> String? {
         var value: [UInt8] = []
         for (name, content) in pairs where !self.isBroken(name) && !self.isBroken(content) {

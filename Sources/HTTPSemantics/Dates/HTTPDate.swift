@@ -1,39 +1,39 @@
-/// A moment as HTTP tells it: whole seconds, in UTC (RFC 9110 §5.6.7).
+/// An HTTP-date: whole seconds in UTC (RFC 9110 §5.6.7).
 package struct HTTPDate: Hashable, Comparable, Sendable {
-    /// The first and the last second of the years that HTTP can write, 0001 to 9999.
+    /// The first and the last second that HTTP can represent, years 0001 to 9999.
     package static let earliest = HTTPDate(seconds: -62_135_596_800)
     package static let latest = HTTPDate(seconds: 253_402_300_799)
 
-    /// Since 1970-01-01 00:00:00 UTC, leap seconds not counted.
+    /// Unix time: seconds since 1970-01-01 00:00:00 UTC without leap seconds.
     package let seconds: Int64
 
-    /// - Parameter seconds: since 1970; brought into the range that HTTP can write.
+    /// - Parameter seconds: Unix time, clamped to `earliest` and `latest`.
     package init(seconds: Int64) {
         self.seconds = min(max(seconds, -62_135_596_800), 253_402_300_799)
     }
 
     package static func < (lhs: Self, rhs: Self) -> Bool { lhs.seconds < rhs.seconds }
 
-    /// How many seconds lie between `other` and this, negative when this is the earlier one.
+    /// Seconds from `other` to this date; negative if this is earlier.
     package func seconds(since other: Self) -> Int64 { self.seconds - other.seconds }
 
-    /// This much later, or earlier when negative; never out of range.
+    /// The date this many seconds later, clamped to the range.
     package func advanced(by seconds: Int64) -> Self {
         let (sum, overflow) = self.seconds.addingReportingOverflow(seconds)
         if overflow { return seconds < 0 ? .earliest : .latest }
         return Self(seconds: sum)
     }
 
-    /// Reads any of the three forms that a recipient must accept: IMF-fixdate, RFC 850 and asctime.
+    /// Parses any of the three formats that a recipient must accept: IMF-fixdate, RFC 850 and asctime.
     ///
-    /// Letters may be in either case and the day's name need not fit the date; all else is as the grammar wants it.
-    /// - Parameter now: settles the century of an RFC 850 date: more than 50 years ahead means the past.
+    /// Case-insensitive, and the day name need not match the date; otherwise as in the grammar.
+    /// - Parameter now: determines the century of an RFC 850 date: more than 50 years ahead is in the past.
     package init?(_ text: String, now: Self) {
         guard var reading = HTTPDateParser(text), let moment = reading.moment(now: now) else { return nil }
         self = moment
     }
 
-    /// The form that a sender must use, as in `Sun, 06 Nov 1994 08:49:37 GMT`.
+    /// IMF-fixdate, as in `Sun, 06 Nov 1994 08:49:37 GMT`.
     package var formatted: String {
         let date = CivilDate(daysSinceEpoch: self.seconds.floorDivided(by: 86_400))
         let second = Int(self.seconds - date.daysSinceEpoch * 86_400)
@@ -51,19 +51,19 @@ package struct HTTPDate: Hashable, Comparable, Sendable {
 }
 
 extension Int64 {
-    /// Divided and rounded down, below zero too.
+    /// The quotient rounded towards negative infinity.
     func floorDivided(by divisor: Self) -> Self {
         let quotient = self / divisor
         return self % divisor < 0 ? quotient - 1 : quotient
     }
 }
 
-/// The generous reading of dates in `Set-Cookie` (RFC 6265bis §5.1.1): parts in any order, between any delimiters.
+/// The lenient date format of `Set-Cookie`: parts in any order with any delimiters (RFC 6265bis §5.1.1).
 package enum CookieDate {
-    /// Longer text is no date.
+    /// Longest text in bytes.
     package static let limit = 1024
 
-    /// - Returns: `nil` when a part is missing, or when there is no such moment from the year 1601 on.
+    /// - Returns: `nil` if a part is missing, or the date is invalid or before 1601.
     package static func parse(_ text: String) -> HTTPDate? {
         guard text.utf8.count <= self.limit else { return nil }
         var time: (hour: Int, minute: Int, second: Int)?
@@ -107,7 +107,7 @@ package enum CookieDate {
         return (hour, minute, second)
     }
 
-    /// A number at the beginning of `word`, with as many digits as it may have; what is behind them does not matter.
+    /// The number at the start of `word`, if it has an allowed count of digits; the rest is ignored.
     private static func number(_ word: ArraySlice<UInt8>, digits: ClosedRange<Int>) -> Int? {
         let leading = word.prefix(while: \.isDigit)
         guard digits.contains(leading.count) else { return nil }
@@ -119,12 +119,12 @@ package enum CookieDate {
     }
 }
 
-/// Reads one of the three forms of a date from its beginning to its end (RFC 9110 §5.6.7).
-struct HTTPDateParser {
+/// Parses the three formats of HTTP-date (RFC 9110 §5.6.7).
+private struct HTTPDateParser {
     private let bytes: [UInt8]
     private var index = 0
 
-    /// Longer text is no date.
+    /// Longest text in bytes.
     private static let limit = 64
 
     init?(_ text: String) {
@@ -159,7 +159,7 @@ struct HTTPDateParser {
         else { return nil }
         let limit = now.advancedByFiftyYears
         let century = CivilDate(daysSinceEpoch: now.seconds.floorDivided(by: 86_400)).year / 100 * 100
-        // From the century after this one backwards: the first that is not more than 50 years ahead.
+        // The latest century in which the date is at most 50 years ahead.
         for year in [century + 100 + twoDigits, century + twoDigits, century - 100 + twoDigits] {
             if let moment = Self.moment(year: year, month: month, day: day, time: time), moment <= limit {
                 return moment
@@ -182,12 +182,13 @@ struct HTTPDateParser {
         }
     }
 
-    /// Blanks and `08:49:37`, in seconds of the day.
+    /// Parses blanks and `08:49:37`.
+    /// - Returns: seconds since midnight.
     private mutating func time() -> Int? {
         guard self.skipBlanks(), let hour = self.number(digits: 2...2), self.skip(UInt8(ascii: ":")),
             let minute = self.number(digits: 2...2), self.skip(UInt8(ascii: ":")),
             let second = self.number(digits: 2...2), hour <= 23, minute <= 59,
-            // 60 is a leap second, which the count of seconds does not know.
+            // 60 is a leap second, which Unix time does not count.
             second <= 60
         else { return nil }
         return hour * 3600 + minute * 60 + second
@@ -210,7 +211,7 @@ struct HTTPDateParser {
         return self.bytes[start..<self.index]
     }
 
-    /// A whole run of digits, of as many as it may have.
+    /// Parses a run of digits, if it has an allowed count.
     private mutating func number(digits: ClosedRange<Int>) -> Int? {
         let start = self.index
         var value = 0
@@ -227,7 +228,7 @@ struct HTTPDateParser {
         return true
     }
 
-    /// - Returns: whether there was any.
+    /// - Returns: whether there were any.
     @discardableResult
     private mutating func skipBlanks() -> Bool {
         let start = self.index
@@ -239,10 +240,10 @@ struct HTTPDateParser {
 }
 
 extension HTTPDate {
-    /// The same time of the same day fifty years on.
+    /// The same time of day on the same date fifty years later.
     fileprivate var advancedByFiftyYears: Self {
         let today = CivilDate(daysSinceEpoch: self.seconds.floorDivided(by: 86_400))
-        // Of a leap day, fifty years on may only have the morrow.
+        // February 29 may not exist fifty years later.
         let day =
             CivilDate(year: today.year + 50, month: today.month, day: today.day)
             ?? CivilDate(year: today.year + 50, month: 3, day: 1)
@@ -264,7 +265,7 @@ struct CivilDate: Equatable {
     /// 1 to 31.
     let day: Int
 
-    /// - Returns: `nil` for a day that the calendar does not have, and for years outside of 1 to 9999.
+    /// - Returns: `nil` for an invalid date, and for years outside 1 to 9999.
     init?(year: Int, month: Int, day: Int) {
         guard (1...9999).contains(year), (1...12).contains(month), (1...Self.days(in: month, of: year)).contains(day)
         else { return nil }
@@ -275,7 +276,7 @@ struct CivilDate: Equatable {
 
     /// - Parameter days: since 1970-01-01, within the years 1 to 9999.
     init(daysSinceEpoch days: Int64) {
-        // Years are counted from March on, so that the leap day is the last of its year; 400 years are one round.
+        // Years start in March, so that the leap day is the last of its year; the calendar repeats every 400 years.
         let shifted = days + 719_468
         let round = shifted.floorDivided(by: 146_097)
         let dayOfRound = Int(shifted - round * 146_097)
@@ -303,19 +304,19 @@ struct CivilDate: Equatable {
         return Int(days - days.floorDivided(by: 7) * 7)
     }
 
-    /// 1 to 12, by its first three letters in either case.
+    /// The month 1 to 12 with these first three letters, case-insensitive.
     static func month(_ name: some Collection<UInt8>) -> Int? {
         self.key(name).flatMap { self.monthKeys.firstIndex(of: $0) }.map { $0 + 1 }
     }
 
-    /// Whether `name` is that of a day, whole or by its first three letters, in either case.
+    /// Whether `name` is the name of a day or its first three letters, case-insensitive.
     static func isDayName(_ name: some Collection<UInt8>) -> Bool {
         guard let day = self.key(name).flatMap({ self.dayKeys.firstIndex(of: $0) }) else { return false }
         guard name.count > 3 else { return true }
         return name.elementsEqual(self.dayNames[day].utf8) { $0.loweredASCII == $1.loweredASCII }
     }
 
-    /// Three letters in one number.
+    /// The first three letters in lower case, packed into an integer.
     private static func key(_ name: some Collection<UInt8>) -> UInt32? {
         guard name.count >= 3 else { return nil }
         return name.prefix(3).reduce(0) { $0 &<< 8 | UInt32($1.loweredASCII) }

@@ -1,8 +1,8 @@
 import HTTPTypes
 
-/// The options of `Connection`, and what they mean for the time after the message (RFC 9110 §7.6.1, RFC 9112 §9.3).
+/// The options of `Connection`, and whether the connection persists (RFC 9110 §7.6.1, RFC 9112 §9.3).
 package struct ConnectionOptions: Equatable, Sendable {
-    /// In lower case, in their order.
+    /// In lower case, in the order received.
     package let names: [String]
 
     package init(_ fields: HTTPFields) {
@@ -11,33 +11,33 @@ package struct ConnectionOptions: Equatable, Sendable {
 
     package func contains(_ option: String) -> Bool { self.names.contains(option.loweredASCII) }
 
-    /// Whether the connection may serve another request.
-    /// - Parameter isHTTP10: of that version the connection ends unless it was said that it stays.
+    /// Whether the connection may be reused for another request.
+    /// - Parameter isHTTP10: whether the message is HTTP/1.0, where `keep-alive` is required.
     package func persists(isHTTP10: Bool) -> Bool {
         if self.contains("close") { return false }
         return !isHTTP10 || self.contains("keep-alive")
     }
 }
 
-/// Fields that are for one connection only (RFC 9110 §7.6.1).
+/// Hop-by-hop fields (RFC 9110 §7.6.1).
 package enum HopByHop {
     private static let names: Set<HTTPField.Name> = [
         .connection, .proxyConnection, .keepAlive, .te, .transferEncoding, .upgrade, .proxyAuthenticate,
         .proxyAuthorization, .proxyAuthenticationInfo,
     ]
 
-    /// `fields` as they may be kept or sent on: without those, and without what `Connection` names.
+    /// `fields` for storing or forwarding: without hop-by-hop fields and those that `Connection` nominates.
     package static func removed(from fields: HTTPFields) -> HTTPFields {
         let named = Set(ConnectionOptions(fields).names.compactMap { HTTPField.Name($0) })
         return HTTPFields(fields.filter { !self.names.contains($0.name) && !named.contains($0.name) })
     }
 }
 
-/// How long a server says that it keeps an idle connection: the `Keep-Alive` field.
+/// The `Keep-Alive` field of a response.
 package struct KeepAlive: Equatable, Sendable {
-    /// In seconds; at most a day is believed.
+    /// Idle timeout of the connection in seconds, at most a day.
     package let timeout: Int64?
-    /// Requests that the connection still serves.
+    /// Number of further requests on the connection.
     package let remaining: Int64?
 
     package init(_ fields: HTTPFields) {
@@ -54,7 +54,7 @@ package struct KeepAlive: Equatable, Sendable {
     }
 }
 
-/// Fields of a request that are the loader's own, so that a configuration cannot add them for all its requests.
+/// Request fields that only the loader sets; a session configuration cannot add them to its requests.
 package enum ReservedRequestFields {
     package static func contains(_ name: HTTPField.Name) -> Bool {
         switch name {
@@ -64,14 +64,13 @@ package enum ReservedRequestFields {
     }
 }
 
-/// What a method promises (RFC 9110 §9.2). Of a method unknown here the worst is thought.
+/// Properties of request methods (RFC 9110 §9.2). Unknown methods are neither safe nor idempotent.
 package enum MethodTraits {
-    /// It asks and changes nothing.
     package static func isSafe(_ method: HTTPRequest.Method) -> Bool {
         [.get, .head, .options, .trace].contains(method)
     }
 
-    /// Twice does what once does: the request may be sent again when its connection broke and no answer came.
+    /// An idempotent request may be retried when its connection fails before the response.
     package static func isIdempotent(_ method: HTTPRequest.Method) -> Bool {
         self.isSafe(method) || [.put, .delete].contains(method)
     }
@@ -79,10 +78,10 @@ package enum MethodTraits {
 
 /// `Retry-After` (RFC 9110 §10.2.3).
 package enum RetryAfter {
-    /// Longer waits are taken for this many seconds: a day.
+    /// Longest delay in seconds, a day; greater values are clamped.
     package static let limit: Int64 = 86_400
 
-    /// How many seconds to wait from `now` on, never negative; `nil` for what says neither a date nor seconds.
+    /// The delay in seconds from `now` on, never negative; `nil` for an invalid value.
     package static func seconds(_ text: String, now: HTTPDate) -> Int64? {
         let text = text.trimmingBlanks
         if let seconds = text.clampedDecimal(limit: self.limit) { return seconds }

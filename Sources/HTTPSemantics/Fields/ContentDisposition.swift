@@ -1,14 +1,14 @@
 /// `Content-Disposition` (RFC 6266).
 package struct ContentDisposition: Equatable, Sendable {
-    /// Longer text is not read.
+    /// Longest value in bytes.
     package static let limit = 8192
 
-    /// In lower case: `attachment`, `inline`, or another.
+    /// The disposition type in lower case: `attachment`, `inline`, or another.
     package let kind: String
-    /// As the server meant it; not yet fit for a disk.
+    /// As received; not yet safe for a file system, see `SuggestedFilename`.
     package let filename: String?
 
-    /// - Returns: `nil` where no kind stands at the beginning.
+    /// - Returns: `nil` without a disposition type.
     package init?(_ text: String) {
         guard text.utf8.count <= Self.limit else { return nil }
         var scanner = FieldScanner(text)
@@ -16,15 +16,15 @@ package struct ContentDisposition: Equatable, Sendable {
         guard let kind = scanner.token() else { return nil }
         self.kind = kind.loweredASCII
         let parameters = FieldParameter.list(&scanner)
-        // The extended form goes first, wherever it stands (§4.3).
+        // The extended form takes precedence, wherever it occurs (§4.3).
         let extended = parameters.first { $0.name == "filename*" }.flatMap { ExtendedValue.decoded($0.value) }
         self.filename = extended ?? parameters.first { $0.name == "filename" }?.value
     }
 }
 
-/// Values of parameters beyond ASCII, as in `filename*=UTF-8''na%C3%AFve.txt` (RFC 8187).
+/// Extended parameter values, as in `filename*=UTF-8''na%C3%AFve.txt` (RFC 8187).
 enum ExtendedValue {
-    /// - Returns: `nil` for what is no such value, and for an encoding other than UTF-8 and ISO-8859-1.
+    /// - Returns: `nil` for a malformed value, and for a charset other than UTF-8 and ISO-8859-1.
     static func decoded(_ text: String) -> String? {
         let parts = text.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, parts[2].utf8.allSatisfy({ self.isAttributeCharacter($0) || $0 == UInt8(ascii: "%") })
@@ -37,20 +37,20 @@ enum ExtendedValue {
         return String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
     }
 
-    /// `attr-char`: what stands for itself.
+    /// `attr-char`: characters that are not percent-encoded.
     static func isAttributeCharacter(_ byte: UInt8) -> Bool {
         byte.isTokenCharacter && !"*'%".utf8.contains(byte)
     }
 }
 
-/// The name under which a response may be saved.
+/// The file name for saving a response.
 package enum SuggestedFilename {
-    /// What a response without a name is called.
+    /// The name of a response without one.
     package static let unknown = "Unknown"
-    /// Octets that a name may have: what file systems take.
+    /// Longest name in bytes, the limit of common file systems.
     package static let limit = 255
 
-    /// From the response's own wish, or else from its URL.
+    /// The name in `Content-Disposition`, or else the last component of the URL's path.
     /// - Parameters:
     ///   - disposition: the value of `Content-Disposition`.
     ///   - path: of the URL, percent-encoded.
@@ -62,8 +62,8 @@ package enum SuggestedFilename {
         return self.sanitized(String(decoding: PercentCoding.decoded(last), as: UTF8.self)) ?? self.unknown
     }
 
-    /// `name` made fit for a disk: no slash, nothing that cannot be printed, no special folder, not too long.
-    /// - Returns: `nil` when nothing is left.
+    /// `name` without slashes and unprintable characters, shortened to the limit.
+    /// - Returns: `nil` for `.` and `..`, and if no visible character is left.
     package static func sanitized(_ name: String) -> String? {
         let scalars = name.unicodeScalars.compactMap { scalar -> Unicode.Scalar? in
             if scalar == "/" { return "_" }
@@ -74,7 +74,7 @@ package enum SuggestedFilename {
         return self.shortened(clean)
     }
 
-    /// Controls, and the marks that turn the direction of writing: by them a name shows another extension than it has.
+    /// Control characters, and bidirectional formatting characters, which can disguise the extension.
     private static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x00...0x1F, 0x7F...0x9F, 0x200E...0x200F, 0x202A...0x202E, 0x2066...0x2069: true
@@ -86,7 +86,7 @@ package enum SuggestedFilename {
         !scalar.properties.isWhitespace && !scalar.properties.isDefaultIgnorableCodePoint
     }
 
-    /// Cut in the middle, so that the extension stays.
+    /// Shortened before the extension.
     private static func shortened(_ name: String) -> String {
         guard name.utf8.count > self.limit else { return name }
         let dot = name.lastIndex(of: ".")
@@ -94,7 +94,7 @@ package enum SuggestedFilename {
         let tail = end.utf8.count <= 32 ? end : ""
         var head = name.dropLast(tail.count)
         while head.utf8.count + tail.utf8.count > self.limit, head.count > 1 { head.removeLast() }
-        // A letter with hundreds of accents is one character.
+        // A single character may have hundreds of combining marks.
         while head.utf8.count + tail.utf8.count > self.limit { head.unicodeScalars.removeLast() }
         return String(head) + tail
     }

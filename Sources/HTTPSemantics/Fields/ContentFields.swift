@@ -1,17 +1,17 @@
 import HTTPTypes
 
-/// A coding of content (RFC 9110 §8.4.1).
+/// A content coding (RFC 9110 §8.4.1).
 package enum ContentCoding: Equatable, Sendable {
     case gzip
     case deflate
-    /// Brotli and whatever else is not known here, in lower case.
+    /// An unsupported coding, such as Brotli, in lower case.
     case other(String)
 
-    /// Codings one upon the other beyond this many are not undone: nobody honest comes near.
+    /// Most codings applied to one content; no legitimate response has more.
     package static let limit = 4
 
-    /// The codings that were put on the content, in the order in which they were; `identity` is none.
-    /// - Returns: `nil` for more than the limit.
+    /// The codings in the order in which they were applied, without `identity`.
+    /// - Returns: `nil` beyond the limit.
     package static func list(_ fields: HTTPFields) -> [Self]? {
         let codings = FieldList.elements(fields[values: .contentEncoding]).map(\.loweredASCII)
             .filter { $0 != "identity" }
@@ -26,11 +26,11 @@ package enum ContentCoding: Equatable, Sendable {
     }
 }
 
-/// What `Content-Length` says (RFC 9110 §8.6).
+/// The `Content-Length` field (RFC 9110 §8.6).
 package enum ContentLength: Equatable, Sendable {
     case absent
     case bytes(Int64)
-    /// No number, one too large, or several that differ: the message must not be believed.
+    /// Not a number, too large, or several different values: the framing of the message cannot be trusted.
     case invalid
 
     package init(_ fields: HTTPFields) {
@@ -39,7 +39,7 @@ package enum ContentLength: Equatable, Sendable {
             self = .absent
             return
         }
-        // Equal ones in one list are one (RFC 9112 §6.3).
+        // Repeated identical values are valid (RFC 9112 §6.3).
         let parts = Set(
             lines.flatMap { $0.split(separator: ",", omittingEmptySubsequences: false) }.map(\.trimmingBlanks))
         guard parts.count == 1, let part = parts.first, part.utf8.count <= 18,
@@ -54,14 +54,14 @@ package enum ContentLength: Equatable, Sendable {
 
 /// `Content-Type` (RFC 9110 §8.3).
 package struct ContentType: Equatable, Sendable {
-    /// Longer text is not read.
+    /// Longest value in bytes.
     package static let limit = 8192
 
     /// `type/subtype` in lower case.
     package let mediaType: String
     private let parameters: [FieldParameter]
 
-    /// - Returns: `nil` where no `type/subtype` stands at the beginning.
+    /// - Returns: `nil` without a valid `type/subtype`.
     package init?(_ text: String) {
         guard text.utf8.count <= Self.limit else { return nil }
         var scanner = FieldScanner(text)
@@ -73,35 +73,34 @@ package struct ContentType: Equatable, Sendable {
         self.parameters = FieldParameter.list(&scanner)
     }
 
-    /// The first of that name, as it came.
+    /// The first parameter of that name, as received.
     package func parameter(_ name: String) -> String? {
         self.parameters.first { $0.name == name.loweredASCII }?.value
     }
 
-    /// The name of the text's encoding, in lower case.
+    /// In lower case.
     package var charset: String? { self.parameter("charset").flatMap { $0.isEmpty ? nil : $0.loweredASCII } }
 
-    /// What parts a content of several parts.
+    /// The boundary of a multipart type.
     package var boundary: String? { self.parameter("boundary").flatMap { $0.isEmpty ? nil : $0 } }
 }
 
-/// A `data:` URL (RFC 2397): the content is in the address.
+/// A `data:` URL (RFC 2397).
 package struct DataURL: Equatable, Sendable {
-    /// Octets of a URL that are read by default: 64 MiB.
+    /// Default limit for the length of the URL in bytes: 64 MiB.
     package static let limit = 64 << 20
 
-    /// In lower case; `text/plain` where none is named.
+    /// In lower case; `text/plain` by default.
     package let mediaType: String
-    /// In lower case; `nil` where none is named.
+    /// In lower case, if present.
     package let charset: String?
     package let content: [UInt8]
 
-    /// - Parameter limit: of the whole text, in octets.
-    /// - Returns: `nil` for another scheme, for a text without a comma, for a malformed type or Base64, and beyond the
-    ///   limit.
+    /// - Parameter limit: longest URL in bytes.
+    /// - Returns: `nil` for another scheme, without a comma, for a malformed type or Base64, and beyond the limit.
     package init?(_ text: String, limit: Int = Self.limit) {
         guard text.utf8.count <= limit, text.beginsIgnoringCase("data:") else { return nil }
-        // What is behind the number sign is not of the content.
+        // The fragment is not part of the content.
         let bytes = Array(text.utf8.dropFirst(5)).prefix { $0 != UInt8(ascii: "#") }
         guard let comma = bytes.firstIndex(of: UInt8(ascii: ",")) else { return nil }
         var parts = String(decoding: bytes[..<comma], as: UTF8.self)

@@ -1,22 +1,22 @@
 import HTTPTypes
 
-/// Tells the parts of `multipart/x-mixed-replace` and its like apart as they come (RFC 2046 §5.1.1).
+/// Incremental parser for `multipart/x-mixed-replace` and other multipart types (RFC 2046 §5.1.1).
 ///
-/// Bytes in any split give the same parts. Line ends may lack their carriage return, as those of cameras do. At most
-/// the head of one part, or one delimiter, is kept back.
+/// The parts do not depend on how the bytes were split. Accepts bare LF as line end, which many cameras send. Buffers at
+/// most the header fields of one part, or one delimiter.
 package struct MultipartParser: Sendable {
-    /// Octets of the fields of one part, and fields in all.
+    /// Most bytes of one part's header fields, and most fields.
     package static let headLimit = 16_384
     package static let fieldLimit = 128
-    /// Octets of a boundary; RFC 2046 has 70.
+    /// Longest boundary in bytes; RFC 2046 allows 70.
     package static let boundaryLimit = 256
 
     private enum State: Equatable {
-        /// Before the first delimiter: what is there means nothing.
+        /// Before the first delimiter; ignored.
         case preamble
         case head(HTTPFields, size: Int)
         case content
-        /// A delimiter was read; whether it is the last.
+        /// After a delimiter.
         case between(isLast: Bool)
         case over
     }
@@ -24,20 +24,20 @@ package struct MultipartParser: Sendable {
     private let boundary: BoundaryMatcher
     private var state = State.preamble
     private var buffer: [UInt8] = []
-    /// Where in `buffer` what is not yet read begins.
+    /// Offset in `buffer` of the first byte not parsed yet.
     private var start = 0
-    /// Whether that is the beginning of a line whose line end before it is no content.
+    /// Whether `start` is at the beginning of a line, and the line end before it is not content.
     private var isAtLineStart = true
     private var hasEnded = false
 
     /// - Parameter boundary: of `Content-Type`.
-    /// - Returns: `nil` for one that is empty or too long.
+    /// - Returns: `nil` if it is empty or too long.
     package init?(boundary: String) {
         guard !boundary.isEmpty, boundary.utf8.count <= Self.boundaryLimit else { return nil }
         self.boundary = BoundaryMatcher(boundary: Array(boundary.utf8))
     }
 
-    /// Takes more of the content; then ask for events until there are none.
+    /// Adds content; call `nextEvent()` afterwards until it returns `nil`.
     package mutating func bytesReceived(_ bytes: some Collection<UInt8>) {
         guard self.state != .over, !self.hasEnded else { return }
         self.buffer.removeFirst(self.start)
@@ -45,12 +45,12 @@ package struct MultipartParser: Sendable {
         self.buffer.append(contentsOf: bytes)
     }
 
-    /// Takes the end of the content; then ask for events until there are none.
+    /// Marks the end of the content; call `nextEvent()` afterwards until it returns `nil`.
     package mutating func inputEnded() {
         self.hasEnded = true
     }
 
-    /// - Returns: `nil` until more bytes come.
+    /// - Returns: `nil` if more bytes are needed.
     package mutating func nextEvent() -> MultipartEvent? {
         while true {
             let step =
@@ -67,9 +67,7 @@ package struct MultipartParser: Sendable {
             }
         }
     }
-}
 
-extension MultipartParser {
     private enum Step {
         case goOn
         case wait
@@ -89,20 +87,20 @@ extension MultipartParser {
         return event
     }
 
-    /// What is left once no more bytes come.
+    /// The remaining events at the end of input.
     private mutating func giveUp() -> MultipartEvent? {
         switch self.state {
         case .over: return nil
         case .preamble: return self.finish(.violation(.noParts))
         case .content where self.start < self.buffer.count:
-            // It began like a delimiter and became none.
+            // The beginning of a delimiter that did not follow is content.
             defer { self.start = self.buffer.count }
             return .content(Array(self.buffer[self.start...]))
         case .content, .head, .between: return self.finish(.violation(.truncated))
         }
     }
 
-    /// One line of a part's head.
+    /// Parses one line of a part's header fields.
     private mutating func readLine(_ fields: HTTPFields, size: Int) -> Step {
         let rest = self.buffer[self.start...]
         let end = rest.firstIndex(of: 0x0A)
@@ -123,7 +121,7 @@ extension MultipartParser {
         return .goOn
     }
 
-    /// A line that is no field is left out: a picture is not worse for it.
+    /// Ignores malformed lines, as the content is still usable.
     private static func adding(_ line: ArraySlice<UInt8>, to fields: HTTPFields) -> HTTPFields {
         var fields = fields
         let colon = line.firstIndex(of: UInt8(ascii: ":")) ?? line.endIndex
@@ -134,7 +132,7 @@ extension MultipartParser {
         return fields
     }
 
-    /// Looks for the next delimiter in the content, or in what comes before the first part.
+    /// Searches for the next delimiter in the content or preamble.
     private mutating func scan() -> Step {
         if self.isAtLineStart {
             switch self.boundary.outcome(in: self.buffer, at: self.start) {
@@ -174,20 +172,20 @@ extension MultipartParser {
     }
 }
 
-/// Looks for a delimiter of parts at the beginning of a line (RFC 2046 §5.1.1).
-struct BoundaryMatcher: Equatable, Sendable {
+/// Matches a delimiter at the beginning of a line (RFC 2046 §5.1.1).
+private struct BoundaryMatcher: Equatable, Sendable {
     enum Outcome: Equatable {
         case none
-        /// It may become one: more bytes are needed.
+        /// A prefix of a delimiter: more bytes are needed.
         case partial
-        /// Up to `end`, its line's end included.
+        /// A delimiter up to `end`, line end included.
         case delimiter(end: Int, isLast: Bool)
     }
 
-    /// Blanks between a delimiter and its line's end; with more it is none.
+    /// Most blanks between a delimiter and its line end.
     static let paddingLimit = 64
 
-    /// As the RFC has it; and as servers have it that write the two dashes into the parameter itself.
+    /// The RFC's form; and the form of servers that include the two dashes in the boundary parameter.
     private let forms: [[UInt8]]
 
     init(boundary: [UInt8]) {
@@ -195,7 +193,7 @@ struct BoundaryMatcher: Equatable, Sendable {
         self.forms = [dashes + boundary] + (boundary.starts(with: dashes) ? [boundary] : [])
     }
 
-    /// - Parameter start: where a line begins.
+    /// - Parameter start: offset of the beginning of a line.
     func outcome(in bytes: [UInt8], at start: Int) -> Outcome {
         for form in self.forms {
             let outcome = Self.outcome(of: form, in: bytes, at: start)
@@ -220,25 +218,25 @@ struct BoundaryMatcher: Equatable, Sendable {
     }
 }
 
-/// What a content of several parts is made of.
+/// An event of `MultipartParser`.
 package enum MultipartEvent: Equatable, Sendable {
-    /// A part begins; its fields.
+    /// A part begins, with its header fields.
     case partBegan(HTTPFields)
-    /// More of the part's content, never empty.
+    /// Content of the part, never empty.
     case content([UInt8])
     case partEnded
-    /// The last part is over; what follows means nothing. The last event.
+    /// The close delimiter was read; the rest is ignored. The last event.
     case finished
-    /// It cannot be told apart any more, or has ended too early. The last event.
+    /// The content is malformed or truncated. The last event.
     case violation(MultipartViolation)
 }
 
-/// What is wrong with a content of several parts.
+/// What is wrong with multipart content.
 package enum MultipartViolation: Error, Equatable, Sendable {
-    /// The fields of a part are larger, or more, than is accepted.
+    /// The header fields of a part exceed a limit.
     case headTooLarge
-    /// It ended within a part, and no delimiter said so: of a stream of pictures that is how most end.
+    /// The content ended without the close delimiter, as most camera streams do.
     case truncated
-    /// It ended before any part had begun.
+    /// The content ended without a delimiter.
     case noParts
 }

@@ -1,33 +1,33 @@
 import HTTPTypes
 
-/// Going on with a download that broke off: a part is asked for, and what comes is judged (RFC 9110 §14).
+/// Resumes an interrupted download with a range request (RFC 9110 §14).
 package struct RangeResumption: Equatable, Sendable {
     package enum Outcome: Equatable, Sendable {
-        /// The content follows what was had; `total` is that of the whole, where it is known.
+        /// The content continues at `offset`; `total` is the complete length, if known.
         case append(total: Int64?)
-        /// The content is the whole, from its first byte: what was had is of no use.
+        /// The content is complete from its first byte: discard the bytes received before.
         case restart
-        /// All was there already.
+        /// The download was complete already.
         case complete
-        /// Ask again without a range: the server gave a part that does not fit, or none.
+        /// Repeat the request without a range: the server's part does not match, or there is none.
         case requestWhole
-        /// Another result than the content: an error, or a redirect.
+        /// An error or a redirect instead of the content.
         case otherResponse
     }
 
-    /// Bytes that were had, at least 1.
+    /// Number of bytes received before, at least 1.
     package let offset: Int64
     package let validator: ResumeValidator
 
-    /// - Returns: `nil` where there is nothing to go on from.
+    /// - Returns: `nil` if nothing was received before.
     package init?(offset: Int64, validator: ResumeValidator) {
         guard offset > 0 else { return nil }
         self.offset = offset
         self.validator = validator
     }
 
-    /// Whether a download that gave this response can be resumed by what it gave: it is the answer to a GET, as it is
-    /// (a coded content has no offsets that mean anything after decoding), and the server takes ranges.
+    /// Whether a download with this response can be resumed: a response to GET without content coding (offsets in coded
+    /// content are meaningless after decoding) from a server that supports ranges and sent a validator.
     package static func isPossible(
         method: HTTPRequest.Method, status: Int, fields: HTTPFields, now: HTTPDate
     ) -> Bool {
@@ -39,9 +39,9 @@ package struct RangeResumption: Equatable, Sendable {
         return takesRanges && ResumeValidator(fields, now: now) != nil
     }
 
-    /// What is put on the request.
+    /// The fields to add to the request.
     package var requestFields: HTTPFields {
-        // A coding that begins in the middle cannot be undone.
+        // A part of coded content cannot be decoded.
         [.range: "bytes=\(self.offset)-", .ifRange: self.validator.fieldValue, .acceptEncoding: "identity"]
     }
 
@@ -65,19 +65,19 @@ package struct RangeResumption: Equatable, Sendable {
 
     private func judgeUnsatisfiable(_ fields: HTTPFields) -> Outcome {
         let range = fields[values: .contentRange].first.flatMap { ContentRange($0) }
-        // The end of the whole is where we are: there was nothing left to give.
+        // The complete length equals our offset: no bytes are missing.
         guard range?.total == self.offset, self.validator.isCompatible(with: fields) else { return .requestWhole }
         return .complete
     }
 }
 
-/// By what a server tells whether the rest of a content still belongs to what was had before (RFC 9110 §13.1.5).
+/// The validator for `If-Range` (RFC 9110 §13.1.5).
 package enum ResumeValidator: Equatable, Sendable {
     case entityTag(String)
     case lastModified(String)
 
-    /// The best that a response offers. Weak tags tell nothing about bytes, and so does a date less than a second
-    /// before the response was made (RFC 9110 §8.8.2.2).
+    /// The strongest validator of a response. Weak tags do not identify bytes, and neither does a modification date less
+    /// than a second before the response's Date (RFC 9110 §8.8.2.2).
     package init?(_ fields: HTTPFields, now: HTTPDate) {
         if let tag = fields[values: .eTag].first.flatMap({ EntityTag($0) }), !tag.isWeak {
             self = .entityTag(tag.fieldValue)
@@ -98,7 +98,7 @@ package enum ResumeValidator: Equatable, Sendable {
         }
     }
 
-    /// Whether what a response says does not speak against this; a response need not repeat it.
+    /// Whether the response has the same validator, or none.
     func isCompatible(with fields: HTTPFields) -> Bool {
         switch self {
         case .entityTag(let value):
@@ -113,9 +113,9 @@ package enum ResumeValidator: Equatable, Sendable {
 
 /// `Content-Range` in bytes (RFC 9110 §14.4).
 package struct ContentRange: Equatable, Sendable {
-    /// The bytes that the content holds; `nil` for a 416, where it holds none.
+    /// The range of the content; `nil` in a 416.
     package let bytes: ClosedRange<Int64>?
-    /// Of the whole; `nil` where the server does not know it.
+    /// The complete length; `nil` if the server does not know it.
     package let total: Int64?
 
     package init?(_ text: String) {

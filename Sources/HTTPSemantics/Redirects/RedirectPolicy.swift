@@ -1,14 +1,14 @@
 import HTTPTypes
 
-/// How a request goes on to where it was redirected (RFC 9110 §15.4), as URLSession does it.
+/// How a redirected request is changed (RFC 9110 §15.4), as URLSession does it.
 package enum RedirectPolicy {
-    /// Redirects of one task; the next is an error.
+    /// Most redirects of one task.
     package static let limit = 20
 
     /// Why a redirect is not followed.
     package enum Refusal: Equatable, Sendable {
         case tooMany
-        /// Only the schemes of HTTP are followed; a WebSocket handshake stays one.
+        /// The target's scheme is none of http, https, ws and wss.
         case scheme
     }
 
@@ -17,15 +17,15 @@ package enum RedirectPolicy {
         case refuse(Refusal)
     }
 
-    /// 305 and 306, which RFC 9110 has retired, are followed like 307, as Foundation's own tests expect: nobody is made
-    /// a proxy by that.
+    /// 305 and 306, deprecated by RFC 9110, are followed like 307, as Foundation's own tests expect; they do not change the
+    /// proxy.
     package static func isRedirect(_ status: Int) -> Bool {
         [301, 302, 303, 305, 306, 307, 308].contains(status)
     }
 
     /// - Parameters:
-    ///   - count: redirects that were followed before this one.
     ///   - fields: of the request, as the program set them.
+    ///   - count: number of redirects already followed.
     package static func decide(
         status: Int, method: HTTPRequest.Method, fields: HTTPFields, from origin: Origin, to target: Origin, count: Int
     ) -> Decision {
@@ -39,8 +39,7 @@ package enum RedirectPolicy {
         return .follow(RedirectedRequest(method: newMethod, fields: kept, keepsContent: keepsContent))
     }
 
-    /// 303 asks for the answer by GET, of a HEAD too; a POST becomes a GET by 301 and 302 as well, as every client has
-    /// done it.
+    /// A 303 changes every method to GET, HEAD included; 301 and 302 change POST to GET, as all clients do.
     static func method(after status: Int, _ method: HTTPRequest.Method) -> HTTPRequest.Method {
         switch status {
         case 303: .get
@@ -57,34 +56,34 @@ package enum RedirectPolicy {
         fields.removeAll { about.contains($0.name) }
     }
 
-    /// What one origin was trusted with, another does not get to see.
+    /// Removes credentials and cookies if the origin changes.
     private static func removeSecrets(from fields: inout HTTPFields, origin: Origin, target: Origin) {
         guard !Self.isSameOrigin(origin, target) else { return }
         let secrets: Set<HTTPField.Name> = [.authorization, .proxyAuthorization, .cookie, .hostName]
         fields.removeAll { secrets.contains($0.name) }
-        // A secure address is not told to who listens on the way (RFC 9110 §10.1.3).
+        // A secure URL must not be sent unencrypted (RFC 9110 §10.1.3).
         if origin.isSecure, !target.isSecure { fields.removeAll { $0.name == .referer } }
     }
 
-    /// `ws://host` and `http://host` are one place.
+    /// Unlike `==`, treats `ws` like `http` and `wss` like `https`.
     package static func isSameOrigin(_ one: Origin, _ other: Origin) -> Bool {
         one.host == other.host && one.port == other.port && one.isSecure == other.isSecure
     }
 }
 
-/// Where a response sends its request (RFC 9110 §15.4, §10.2.2).
+/// The `Location` of a redirect response (RFC 9110 §15.4, §10.2.2).
 package enum RedirectLocation: Equatable, Sendable {
-    /// The response is itself the result: its status redirects nothing, or it does not say where to.
+    /// Not a redirect: the status is none, or there is no `Location`.
     case none
-    /// A reference to be resolved against the request's URL.
+    /// A reference to resolve against the request's URL.
     case reference(String)
-    /// There are several places, or what is there is no reference: whoever added the second is not to be followed.
+    /// Several different `Location` fields, of which one may be injected, or one that is too long.
     case malformed
 
-    /// Longer references are not followed.
+    /// Longest reference in bytes.
     package static let limit = 65_536
 
-    /// 300 and 304 are results, whatever they name.
+    /// 300 and 304 are not redirects, even with a `Location`.
     package init(status: Int, fields: HTTPFields) {
         guard RedirectPolicy.isRedirect(status) else {
             self = .none
@@ -99,11 +98,11 @@ package enum RedirectLocation: Equatable, Sendable {
             self = .malformed
             return
         }
-        // Servers write names as people do: what no reference may hold is encoded, what is encoded stays.
+        // Many servers do not percent-encode. Existing escapes are kept.
         self = .reference(PercentCoding.encoded(line, allowing: Self.isAllowed))
     }
 
-    /// `reference` with the fragment of the request's URL, where it has none of its own (RFC 9110 §10.2.2).
+    /// `reference` with the fragment of the request's URL if it has none (RFC 9110 §10.2.2).
     package static func inheritingFragment(_ reference: String, from fragment: String?) -> String {
         guard let fragment, !reference.utf8.contains(UInt8(ascii: "#")) else { return reference }
         return reference + "#" + fragment
@@ -114,23 +113,22 @@ package enum RedirectLocation: Equatable, Sendable {
     }
 }
 
-/// What is left of a request when it goes on to where it was redirected.
+/// The request that follows a redirect.
 package struct RedirectedRequest: Equatable, Sendable {
     package let method: HTTPRequest.Method
-    /// Without those that may not go along. Cookies and the host are put in anew for the target.
+    /// Without fields that must not be forwarded. The loader adds cookies and Host for the target.
     package let fields: HTTPFields
-    /// Whether the content goes along: a stream must then be asked for again.
+    /// Whether the content is sent again; a body stream must then be requested again.
     package let keepsContent: Bool
 }
 
-/// Scheme, host and port: what two addresses must share for one to be trusted with the other's secrets
-/// (RFC 9110 §4.3.1).
+/// Scheme, host and port (RFC 9110 §4.3.1).
 package struct Origin: Hashable, Sendable {
     /// In lower case.
     package let scheme: String
-    /// In lower case, an IPv6 address without its brackets.
+    /// In lower case; an IPv6 address without brackets.
     package let host: String
-    /// That of the scheme where none was named; 0 where the scheme has none.
+    /// Defaults to that of the scheme; 0 for a scheme without one.
     package let port: Int
 
     package init(scheme: String, host: String, port: Int? = nil) {
@@ -141,7 +139,7 @@ package struct Origin: Hashable, Sendable {
 
     package var isSecure: Bool { self.scheme == "https" || self.scheme == "wss" }
 
-    /// `ws` stands for `http` here and `wss` for `https`: a handshake is a request like any other.
+    /// Includes `ws` and `wss`: an opening handshake is an HTTP request.
     package var isHTTP: Bool { ["http", "https", "ws", "wss"].contains(self.scheme) }
 
     private static func standardPort(of scheme: String) -> Int {

@@ -21,14 +21,14 @@ extension UInt8 {
     /// A space or a horizontal tab (OWS of RFC 9110 §5.6.3).
     var isBlank: Bool { self == UInt8(ascii: " ") || self == UInt8(ascii: "\t") }
 
-    /// A character that no field value may hold, the tab excepted.
+    /// A character that is not allowed in field values: controls except the tab.
     var isControl: Bool { self < 0x20 && self != UInt8(ascii: "\t") || self == 0x7F }
 
     var loweredASCII: UInt8 {
         UInt8(ascii: "A") <= self && self <= UInt8(ascii: "Z") ? self | 0x20 : self
     }
 
-    /// What a hexadecimal digit stands for.
+    /// The value of a hexadecimal digit.
     var hexadecimalValue: UInt8? {
         switch self {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
@@ -40,7 +40,7 @@ extension UInt8 {
 }
 
 extension StringProtocol {
-    /// Compares as HTTP compares its keywords: letters of ASCII in either case are the same, nothing else is.
+    /// ASCII case-insensitive comparison.
     func matchesIgnoringCase(_ other: some StringProtocol) -> Bool {
         self.utf8.count == other.utf8.count
             && self.utf8.elementsEqual(other.utf8) { $0.loweredASCII == $1.loweredASCII }
@@ -50,7 +50,7 @@ extension StringProtocol {
         self.utf8.prefix(start.utf8.count).elementsEqual(start.utf8) { $0.loweredASCII == $1.loweredASCII }
     }
 
-    /// Letters of ASCII in lower case; anything else stays as it is.
+    /// With ASCII letters in lower case.
     var loweredASCII: String {
         String(decoding: self.utf8.map(\.loweredASCII), as: UTF8.self)
     }
@@ -63,10 +63,10 @@ extension StringProtocol {
         return String(Substring(bytes[start...last]))
     }
 
-    /// Whether this is a token of RFC 9110 §5.6.2: never empty, never a blank.
+    /// Whether this is a `token` of RFC 9110 §5.6.2.
     var isToken: Bool { !self.isEmpty && self.utf8.allSatisfy(\.isTokenCharacter) }
 
-    /// Decimal digits and nothing else; what is more than `limit` becomes `limit`.
+    /// The value of a string of decimal digits, clamped to `limit`; `nil` for anything else.
     func clampedDecimal(limit: Int64) -> Int64? {
         guard !self.isEmpty, self.utf8.allSatisfy(\.isDigit) else { return nil }
         var value: Int64 = 0

@@ -1,8 +1,8 @@
 import HTTPTypes
 
-/// Reads the small grammars of field values: tokens, quoted strings, blanks (RFC 9110 §5.6).
+/// Scans field values: tokens, quoted strings, blanks (RFC 9110 §5.6).
 ///
-/// A reading that does not succeed leaves the position where it was, unless it says otherwise.
+/// A failed read leaves the position unchanged.
 struct FieldScanner {
     private let bytes: [UInt8]
     private(set) var position = 0
@@ -23,27 +23,27 @@ struct FieldScanner {
         while let byte = self.current, byte.isBlank { self.position += 1 }
     }
 
-    /// Steps over `byte` where it stands here.
+    /// Skips `byte` if it is next.
     mutating func skip(_ byte: UInt8) -> Bool {
         guard self.current == byte else { return false }
         self.position += 1
         return true
     }
 
-    /// The longest run of bytes that `isWanted`, perhaps empty.
+    /// Reads the longest run of bytes for which `isWanted` is true, possibly empty.
     mutating func text(while isWanted: (UInt8) -> Bool) -> String {
         let start = self.position
         while let byte = self.current, isWanted(byte) { self.position += 1 }
         return String(decoding: self.bytes[start..<self.position], as: UTF8.self)
     }
 
-    /// A token that is not empty.
+    /// Reads a token.
     mutating func token() -> String? {
         let token = self.text(while: \.isTokenCharacter)
         return token.isEmpty ? nil : token
     }
 
-    /// What a quoted string stands for, its escapes undone; `nil` where none begins here, or where it does not end.
+    /// Reads a quoted string and removes its escapes; `nil` if there is none, or it is not terminated.
     mutating func quotedString() -> String? {
         guard self.current == UInt8(ascii: "\"") else { return nil }
         var content: [UInt8] = []
@@ -64,7 +64,7 @@ struct FieldScanner {
         return nil
     }
 
-    /// Goes on to the next `separator` that is in no quoted string, or to the end.
+    /// Skips to the next `separator` outside quoted strings, or to the end.
     mutating func skip(to separator: UInt8) {
         while let byte = self.current, byte != separator {
             if byte == UInt8(ascii: "\""), self.quotedString() != nil { continue }
@@ -72,7 +72,7 @@ struct FieldScanner {
         }
     }
 
-    /// The raw text up to the next `separator` that is in no quoted string.
+    /// Reads the raw text up to the next `separator` outside quoted strings, or to the end.
     mutating func rawText(to separator: UInt8) -> String {
         let start = self.position
         self.skip(to: separator)
@@ -80,13 +80,13 @@ struct FieldScanner {
     }
 }
 
-/// The lists that field values are made of (RFC 9110 §5.6.1).
+/// Comma-separated lists in field values (RFC 9110 §5.6.1).
 enum FieldList {
-    /// Elements beyond this many are not read: no honest list comes near.
+    /// Most elements; no legitimate list has more.
     static let limit = 256
 
-    /// The elements of all the lines of one field, in order, without blanks around them; empty ones are left out.
-    /// A comma in a quoted string separates nothing.
+    /// The elements of all lines of one field, in order, trimmed and without empty ones. Commas in quoted strings do not
+    /// separate elements.
     static func elements(_ lines: [String]) -> [String] {
         var elements: [String] = []
         for line in lines {
@@ -101,19 +101,19 @@ enum FieldList {
     }
 }
 
-/// One `name=value` behind a semicolon (RFC 9110 §5.6.6).
+/// A parameter `;name=value` (RFC 9110 §5.6.6).
 struct FieldParameter: Equatable {
-    /// Parameters beyond this many are not read.
+    /// Most parameters; further ones are ignored.
     static let limit = 64
 
     /// In lower case.
     let name: String
     let value: String
 
-    /// Reads `; name=value` as often as it stands there. Names without a value are left out.
+    /// Reads all parameters; names without a value are left out.
     ///
-    /// A value that is neither token nor quoted string goes to the next semicolon; a backslash takes its meaning from
-    /// the character behind it, as in a quoted string: that is how Foundation reads Content-Disposition.
+    /// A value that is neither token nor quoted string extends to the next semicolon that is not escaped by a backslash, as
+    /// in Foundation's Content-Disposition parser.
     static func list(_ scanner: inout FieldScanner) -> [Self] {
         var parameters: [Self] = []
         while !scanner.isAtEnd, parameters.count < self.limit {
@@ -142,7 +142,7 @@ struct FieldParameter: Equatable {
 }
 
 extension HTTPField.Name {
-    /// Names that the package of HTTP types has no constant for. All are tokens.
+    // Names for which swift-http-types has no constant. All are tokens.
     static let pragma = Self.known("Pragma")
     static let keepAlive = Self.known("Keep-Alive")
     static let proxyConnection = Self.known("Proxy-Connection")

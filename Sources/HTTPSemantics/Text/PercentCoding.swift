@@ -2,7 +2,7 @@
 enum PercentCoding {
     private static let digits = Array("0123456789ABCDEF".utf8)
 
-    /// The bytes that `text` stands for. A percent sign without two hexadecimal digits behind it stands for itself.
+    /// Decodes `text`. A percent sign without two hexadecimal digits is kept.
     static func decoded(_ text: some Collection<UInt8>) -> [UInt8] {
         let text = Array(text)
         guard text.contains(UInt8(ascii: "%")) else { return text }
@@ -23,7 +23,7 @@ enum PercentCoding {
         return bytes
     }
 
-    /// `text` with every byte encoded that `isAllowed` does not let through.
+    /// Encodes every byte of `text` for which `isAllowed` is false.
     static func encoded(_ text: some StringProtocol, allowing isAllowed: (UInt8) -> Bool) -> String {
         if text.utf8.allSatisfy(isAllowed) { return String(text) }
         let bytes = text.utf8.flatMap { byte -> [UInt8] in

@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// What is read out of single certificates.
+/// Reads fields of X.509 certificates.
 enum CertificateFields {
     static func derBytes(of certificate: OpaquePointer?) -> [UInt8] {
         unsafe self.encode { unsafe i2d_X509(certificate, $0) }
@@ -14,7 +14,7 @@ enum CertificateFields {
         unsafe self.encode { unsafe i2d_X509_CRL(list, $0) }
     }
 
-    /// The pin of the certificate's public key; `nil` only if OpenSSL has no memory.
+    /// The pin of the certificate's public key; `nil` only if OpenSSL lacks memory.
     static func pin(of certificate: OpaquePointer?) -> PublicKeyPin? {
         guard let key = unsafe X509_get_X509_PUBKEY(certificate) else { return nil }
         return unsafe PublicKeyPin(digest: Self.sha256(self.encode { unsafe i2d_X509_PUBKEY(key, $0) }))
@@ -64,7 +64,7 @@ extension CertificateNames {
     static let subjectLimit = 4096
 
     /// - Parameter der: one certificate.
-    /// - Returns: `nil` for what is none, and for a subject of more than 4096 bytes.
+    /// - Returns: `nil` for an invalid certificate, and for a subject of more than 4096 bytes.
     public init?(der: [UInt8]) {
         let parsed = unsafe der.withUnsafeBufferPointer { bytes -> OpaquePointer? in
             var position = bytes.baseAddress
@@ -107,14 +107,15 @@ extension CertificateFields {
     }
 }
 
-/// A verification apart from any connection.
+// MARK: - Verification without a connection
+
 extension VerificationRequest {
-    /// What the chain is worth by other roots than the connection's own: whether it leads to one of them, is valid today,
-    /// and is a server's for the name that was asked for. Pins and revocation lists do not count.
+    /// Verifies the chain with other roots than the connection's: path, validity today, server usage and the reference
+    /// name. Pins and revocation lists are not checked.
     ///
     /// May be called at any time, from any thread.
-    /// - Throws: `.unreadableMaterial` for roots that cannot be read, where the system's are asked for and there are none,
-    ///   and for a chain that holds anything but certificates; `.configuration` for a name that no server can have.
+    /// - Throws: `.unreadableCredentials` for roots that cannot be read, for missing system roots, and for an invalid
+    ///   certificate in the chain; `.configuration` for a malformed name.
     public func evaluate(against trust: TrustAnchors) throws(TLSFailure) -> VerificationResult {
         var configuration = TLSConfiguration.client()
         configuration.trust = trust
@@ -132,7 +133,7 @@ extension VerificationRequest {
         else { throw ErrorQueue.failure(.engine, "the verification cannot begin") }
         let parameters = unsafe X509_STORE_CTX_get0_param(context)
         unsafe X509_VERIFY_PARAM_set_auth_level(parameters, Int32(configuration.securityLevel))
-        // What the caller names as a root is one, whether it signed itself or not.
+        // A configured root is trusted even if it is not self-signed.
         if !trust.extra.isEmpty { unsafe X509_VERIFY_PARAM_set_flags(parameters, UInt(X509_V_FLAG_PARTIAL_CHAIN)) }
         unsafe try name?.require(in: parameters)
         return unsafe Self.outcome(of: X509_verify_cert(context), context)
@@ -161,7 +162,7 @@ extension VerificationRequest {
         let found = unsafe X509_STORE_CTX_get_error(context)
         ErrorQueue.clear()
         guard result != 1 else { return VerificationResult(code: X509_V_OK, text: "ok", depth: 0) }
-        // A verification that could not be done has failed, whatever the code says.
+        // A verification that could not run has failed, whatever the code says.
         let code = found == X509_V_OK ? X509_V_ERR_UNSPECIFIED : found
         return VerificationResult(
             code: code, text: unsafe String(cString: X509_verify_cert_error_string(Int(code))),

@@ -1,16 +1,16 @@
 import COpenSSL
 
-/// One connection's two ends towards OpenSSL: it reads straight from bytes that are lent for one call, and writes to
-/// the shared output buffer. It never says end of input; only the owner knows what the transport's end means.
+/// The BIO of one connection: OpenSSL reads directly from the bytes that the caller lends for one call, and writes to
+/// the shared output buffer. It never signals end of input; `SecureConnection.transportClosed` interprets that.
 @safe
 struct CiphertextBIO {
-    /// The part of the lent bytes that OpenSSL has not read yet; empty between calls.
+    /// The lent bytes that OpenSSL has not read yet; empty between calls.
     var input = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
-    /// While closed, OpenSSL sees no input, whatever is there.
+    /// Hides `input` from OpenSSL.
     var isInputPaused = false
     var output: CiphertextBuffer
 
-    /// The BIO method of all channels, made once; its BIOs carry a pointer to a channel that outlives them.
+    /// The BIO method, created once. Its BIOs point to a `CiphertextBIO` that outlives them.
     nonisolated(unsafe) private static let method: OpaquePointer? = {
         guard let method = unsafe BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "ciphertext channel") else {
             return nil
@@ -61,26 +61,26 @@ private func writeChannel(
     return 1
 }
 
-/// OpenSSL flushes after each flight and fails if that fails; everything else is a question that we have no answer to.
+/// OpenSSL flushes after each flight and requires success; other commands are not supported.
 private func controlChannel(
     _ bio: OpaquePointer?, _ command: Int32, _ number: Int, _ pointer: UnsafeMutableRawPointer?
 ) -> Int {
     command == BIO_CTRL_FLUSH || command == BIO_CTRL_DUP ? 1 : 0
 }
 
-/// Where connections put what is to be sent. Several connections of one thread may share one, provided that the owner
-/// takes the bytes of each before it calls the next; so a connection that is idle owns no buffer.
+/// Ciphertext to send. Connections of one thread may share a buffer if the owner takes the bytes of each before it calls
+/// the next; an idle connection then owns no buffer.
 ///
-/// Grows without refusal: one call adds at most what its own plaintext and the answers to its own input need.
+/// Unbounded, but one call appends at most the records for its plaintext and the responses to its input.
 @safe
 public final class CiphertextBuffer {
-    /// A burst's memory beyond this is given back once it was taken.
+    /// A larger buffer is freed after its bytes are taken.
     private static let keptCapacity = 256 * 1024
     private static let firstCapacity = 18 * 1024
 
     private var storage: UnsafeMutableRawPointer?
     private var capacity = 0
-    /// Bytes that wait to be taken.
+    /// Number of bytes to send.
     public private(set) var count = 0
 
     public init() {}
@@ -89,7 +89,7 @@ public final class CiphertextBuffer {
         unsafe self.storage?.deallocate()
     }
 
-    /// Lends all waiting bytes, then drops them. What is added meanwhile waits for the next time.
+    /// Calls `body` with all bytes, then discards them. Bytes appended meanwhile are kept for the next call.
     public func take<R>(_ body: (RawSpan) -> R) -> R {
         let lent = unsafe self.storage
         let lentCapacity = self.capacity
@@ -101,14 +101,14 @@ public final class CiphertextBuffer {
         return unsafe body(RawSpan(_unsafeBytes: bytes))
     }
 
-    /// Adds a copy of `count` bytes.
+    /// Appends a copy of `count` bytes.
     func append(_ bytes: UnsafeRawPointer, count: Int) {
         guard count > 0 else { return }
         unsafe self.reserve(count).copyMemory(from: bytes, byteCount: count)
         self.count += count
     }
 
-    /// Adds `count` bytes that `write` puts where they belong, unless it answers that it could not.
+    /// Appends `count` bytes that `write` writes, unless it returns `false`.
     func extend(by count: Int, _ write: (UnsafeMutableRawPointer) -> Bool) -> Bool {
         guard unsafe write(self.reserve(count)) else { return false }
         self.count += count

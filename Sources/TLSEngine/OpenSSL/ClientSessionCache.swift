@@ -1,7 +1,7 @@
 import COpenSSL
 import Synchronization
 
-/// A client's sessions, by the caller's key. Bounded: the session stored first makes room.
+/// A client's sessions by resumption key. Bounded: the oldest session is evicted.
 final class ClientSessionCache: Sendable {
     private struct Entry {
         let key: String
@@ -10,7 +10,7 @@ final class ClientSessionCache: Sendable {
 
     private let limit: Int
     private let entries = Mutex<[Entry]>([])
-    /// TLS 1.3 servers give two tickets at a time; more of one key would only crowd out others.
+    /// TLS 1.3 servers send two tickets at a time; more for one key would only evict those of others.
     private static let limitPerKey = 2
 
     init(limit: Int) {
@@ -31,8 +31,8 @@ final class ClientSessionCache: Sendable {
         }
     }
 
-    /// The newest session for `key`. A ticket of TLS 1.3 is given out once, lest its second use tells an observer that
-    /// both connections are ours (RFC 8446 §C.4).
+    /// The newest session for `key`. A TLS 1.3 ticket is used only once, because an observer could link connections that
+    /// share one (RFC 8446 §C.4).
     func session(for key: String) -> CachedSession? {
         self.entries.withLock { entries in
             guard let index = entries.lastIndex(where: { $0.key == key }) else { return nil }
@@ -43,13 +43,12 @@ final class ClientSessionCache: Sendable {
     }
 }
 
-/// One reference to a session that OpenSSL made. Sessions are shared by threads; OpenSSL changes none that was once
-/// offered.
+/// A reference to an SSL_SESSION. Threads share sessions; OpenSSL does not modify a session once it was offered.
 @safe
 final class CachedSession: @unchecked Sendable {
     private let session: OpaquePointer
 
-    /// Takes over the caller's reference.
+    /// Takes ownership of the caller's reference.
     init(owning session: OpaquePointer) {
         unsafe self.session = session
     }
@@ -61,19 +60,19 @@ final class CachedSession: @unchecked Sendable {
     /// TLS 1.2 sessions may be resumed any number of times.
     var isReusable: Bool { unsafe sluice_is_tls13(self.session) == 0 }
 
-    /// Offers the session on a connection that has not started.
+    /// Offers the session on a connection before its handshake.
     func offer(on ssl: OpaquePointer?) {
         guard unsafe sluice_is_resumable(self.session) == 1 else { return }
         unsafe SSL_set_session(ssl, self.session)
     }
 }
 
-/// The name or address of the server that a client wants.
+/// The name or IP address that the server's certificate must match (reference identifier, RFC 9525 §6.1).
 struct ReferenceIdentity {
-    /// Without brackets and final dot.
+    /// Without brackets and trailing dot.
     let text: String
 
-    /// - Returns: `nil` if no name was given and none is needed.
+    /// - Returns: `nil` if no name is given and none is needed.
     static func validated(
         _ name: String?, in configuration: TLSConfiguration
     ) throws(TLSFailure) -> ReferenceIdentity? {
@@ -90,19 +89,19 @@ struct ReferenceIdentity {
         return ReferenceIdentity(text: String(text))
     }
 
-    /// Asks for the name by SNI, unless it is an address (RFC 6066 §3), and makes verification check it.
+    /// Sends the name as SNI, unless it is an address (RFC 6066 §3), and makes verification require it.
     func install(on ssl: OpaquePointer?, verified: Bool) throws(TLSFailure) {
         if !self.isAddress, unsafe sluice_set_server_name(ssl, self.text) != 1 { throw self.unacceptable() }
         if verified { unsafe try self.require(in: SSL_get0_param(ssl)) }
     }
 
-    /// Makes a verification check that the certificate is for the name or address.
+    /// Makes verification require a certificate for the name or address.
     func require(in parameters: OpaquePointer?) throws(TLSFailure) {
         if self.isAddress {
             guard unsafe X509_VERIFY_PARAM_set1_ip_asc(parameters, self.text) == 1 else { throw self.unacceptable() }
             return
         }
-        // RFC 9525 §6.3 and §2: a wildcard is a whole label, and names stand among the alternative names only.
+        // RFC 9525 §6.3 and §2: a wildcard is a whole label, and only subject alternative names count.
         unsafe X509_VERIFY_PARAM_set_hostflags(
             parameters, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT))
         guard unsafe X509_VERIFY_PARAM_set1_host(parameters, self.text, 0) == 1 else { throw self.unacceptable() }

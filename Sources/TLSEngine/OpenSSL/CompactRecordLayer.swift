@@ -1,14 +1,14 @@
 import COpenSSL
 
-/// The record protocol of a TLS 1.3 server behind the handshake (RFC 8446 §5): everything that such a connection still
-/// needs, in a fraction of the memory that OpenSSL keeps for it.
+/// The record layer of a TLS 1.3 server after the handshake (RFC 8446 §5), in a fraction of the memory of OpenSSL's SSL
+/// object.
 ///
-/// Sans IO, and without a buffer unless a record has come in part, or its content did not fit where it was to go.
+/// Sans-IO. Owns a buffer only for an incomplete record, or for content that did not fit the caller's buffer.
 @safe
 package final class CompactRecordLayer {
-    /// Records of data under one key, at most: far below the 2^24.5 of full length that AES-GCM bears (RFC 8446 §5.5).
+    /// Most records sent under one key: far below the AES-GCM limit of 2^24.5 full-size records (RFC 8446 §5.5).
     package static let recordsPerKey: UInt64 = 1 << 23
-    /// Records in succession, in both directions, that carry no data: empty ones, key updates, user_canceled.
+    /// Most consecutive records without application data: empty records, KeyUpdate, user_canceled.
     package static let nonDataRecordLimit = 32
 
     enum Alert {
@@ -20,16 +20,16 @@ package final class CompactRecordLayer {
     var writing: RecordKey
     let recordsPerKey: UInt64
     private var messages = KeyUpdateParser()
-    /// Our key must change before the next data.
+    /// Our sending key must be updated before the next application data.
     var needsKeyUpdate = false
     var consecutiveNonDataRecords = 0
-    /// The beginning of a record whose rest has not come.
+    /// An incomplete record.
     private var partial: [UInt8] = []
-    /// Content that did not fit, from `surplusStart` on.
+    /// Decrypted content that did not fit the caller's buffer, from `surplusStart` on.
     private var surplus: [UInt8] = []
     private var surplusStart = 0
 
-    /// - Parameter recordsPerKey: how many records we write under one key; less only to see it change.
+    /// - Parameter recordsPerKey: most records sent under one key; tests lower it.
     package init(
         reading: consuming RecordKey, writing: consuming RecordKey,
         recordsPerKey: UInt64 = CompactRecordLayer.recordsPerKey
@@ -39,8 +39,8 @@ package final class CompactRecordLayer {
         self.recordsPerKey = max(1, recordsPerKey)
     }
 
-    /// Takes ciphertext and gives the next event; the same promises as `SecureConnection.nextEvent`. After `.closed`,
-    /// `.alert` or `.failed` it must not be called again.
+    /// Consumes ciphertext and returns the next event, as `SecureConnection.nextEvent` does. Must not be called after
+    /// `.closed`, `.alert` or `.failed`.
     package func nextEvent(
         _ ciphertext: RawSpan, at position: inout Int, plaintext: inout MutableRawSpan
     ) -> RecordEvent? {
@@ -62,8 +62,8 @@ package final class CompactRecordLayer {
         }
     }
 
-    /// Finds the next whole record and moves `position` behind it, or keeps what there is of it.
-    /// - Returns: where it is in `ciphertext`; empty if it is all of `partial`; `nil` if more must come.
+    /// Finds the next complete record and moves `position` past it, or buffers an incomplete one.
+    /// - Returns: its range in `ciphertext`; an empty range if it is in `partial`; `nil` if more bytes are needed.
     private func nextRecord(_ ciphertext: RawSpan, at position: inout Int) throws(RecordError) -> Range<Int>? {
         let start = max(0, min(position, ciphertext.byteCount))
         guard self.partial.isEmpty else { return try self.complete(ciphertext, from: start, &position) }
@@ -103,7 +103,7 @@ package final class CompactRecordLayer {
         do throws(RecordViolation) { return try RecordHeader.recordLength(bytes) } catch { throw .peer(error) }
     }
 
-    /// - Returns: `nil` if the record leads to no event.
+    /// - Returns: `nil` if the record causes no event.
     private func open(
         _ ciphertext: RawSpan, _ range: Range<Int>, into target: UnsafeMutableRawBufferPointer
     ) throws(RecordError) -> RecordEvent? {
@@ -127,7 +127,7 @@ package final class CompactRecordLayer {
             let count = try unsafe self.reading.open(record, into: start)
             return try unsafe self.judge(UnsafeRawBufferPointer(start: start, count: count))
         }
-        // Where there is too little room, what comes out has to wait somewhere.
+        // Too little room: decrypt into `surplus`.
         var wide = [UInt8](repeating: 0, count: inner)
         var span = wide.mutableSpan
         var room = unsafe span.mutableBytes
@@ -183,7 +183,7 @@ package final class CompactRecordLayer {
         guard !self.messages.isInsideMessage else { throw .interruptedMessage }
         guard content.byteCount > 0 else { throw .emptyMessage }
         guard content.byteCount == 2 else { throw .notOneAlert }
-        // The level says nothing in TLS 1.3 (RFC 8446 §6).
+        // TLS 1.3 ignores the level (RFC 8446 §6).
         switch content[byte: 1] {
         case Alert.closeNotify: return .closed
         case Alert.userCanceled:
@@ -208,12 +208,11 @@ package final class CompactRecordLayer {
         self.consecutiveNonDataRecords += 1
         guard self.consecutiveNonDataRecords <= Self.nonDataRecordLimit else { throw .tooManyNonDataRecords }
     }
-}
 
-/// What the connection sends.
-extension CompactRecordLayer {
-    /// Encrypts `plaintext` into `output`, in as few records as it fits.
-    /// - Returns: whether it worked; only memory may lack.
+    // MARK: Sending
+
+    /// Encrypts `plaintext` into `output`, in records of up to 2^14 bytes.
+    /// - Returns: `false` if OpenSSL lacks memory.
     package func write(_ plaintext: RawSpan, to output: CiphertextBuffer) -> Bool {
         self.consecutiveNonDataRecords = 0
         var start = 0
@@ -229,17 +228,17 @@ extension CompactRecordLayer {
         return true
     }
 
-    /// Says close_notify: we send no more.
+    /// Sends close_notify.
     package func writeCloseNotify(to output: CiphertextBuffer) -> Bool {
         self.write(.alert, [1, Alert.closeNotify], output)
     }
 
-    /// Says why the connection is over.
+    /// Sends a fatal alert.
     package func writeAlert(_ code: UInt8, to output: CiphertextBuffer) -> Bool {
         self.write(.alert, [2, code], output)
     }
 
-    /// KeyUpdate is the last record under the old key, and asks for nothing in return (RFC 8446 §4.6.3).
+    /// Sends KeyUpdate(update_not_requested) as the last record under the old key (RFC 8446 §4.6.3).
     private func updateWritingKey(_ output: CiphertextBuffer) -> Bool {
         self.needsKeyUpdate = false
         return self.write(.handshake, [24, 0, 0, 1, 0], output) && self.writing.update()
@@ -250,8 +249,7 @@ extension CompactRecordLayer {
     }
 }
 
-/// The key of one direction: what it makes of records, and the count of them that is in each nonce (RFC 8446 §5.2 and
-/// §5.3).
+/// The key of one direction, with the sequence number that each nonce is derived from (RFC 8446 §5.2 and §5.3).
 @safe
 package struct RecordKey: ~Copyable {
     package enum Use: Int32, Sendable {
@@ -260,7 +258,7 @@ package struct RecordKey: ~Copyable {
     }
 
     private static let nonceLength = 12
-    /// Where the parts of `secrets` begin: the traffic secret, the IV, and room for the nonce that is made of it.
+    /// Layout of `secrets`: the traffic secret, the IV, and the nonce of the current record.
     private static let ivOffset = 48
     private static let nonceOffset = Self.ivOffset + Self.nonceLength
 
@@ -268,11 +266,11 @@ package struct RecordKey: ~Copyable {
     private let use: Use
     private let context: OpaquePointer
     private let secrets: SecretBytes
-    /// Records that this key was used for.
+    /// Number of records protected with this key.
     package private(set) var sequence: UInt64
 
-    /// - Parameter sequence: records that were protected with this key elsewhere.
-    /// - Returns: `nil` if the secret is not as long as the suite's hash, or memory lacks.
+    /// - Parameter sequence: number of records that OpenSSL has already protected with this key.
+    /// - Returns: `nil` if the secret does not have the length of the suite's hash, or OpenSSL lacks memory.
     package static func make(
         _ suite: RecordSuite, secret: borrowing SecretBytes, use: Use, sequence: UInt64 = 0
     ) -> RecordKey? {
@@ -305,7 +303,7 @@ package struct RecordKey: ~Copyable {
         unsafe EVP_CIPHER_CTX_free(self.context)
     }
 
-    /// Makes key and IV of the secret.
+    /// Derives key and IV from the traffic secret.
     private func install() -> Bool {
         let start = unsafe self.secrets.start
         let key = SecretBytes(count: self.suite.keyLength)
@@ -318,8 +316,8 @@ package struct RecordKey: ~Copyable {
         return unsafe EVP_CipherInit_ex(self.context, nil, nil, bytes, nil, self.use.rawValue) == 1
     }
 
-    /// Goes on to the next secret and the key that it gives (RFC 8446 §7.2).
-    /// - Returns: whether it worked; if not, the key is of no use any more.
+    /// Derives the next traffic secret, key and IV (RFC 8446 §7.2).
+    /// - Returns: `false` if OpenSSL lacks memory; the key is then unusable.
     package mutating func update() -> Bool {
         let start = unsafe self.secrets.start
         self.sequence = 0
@@ -327,7 +325,7 @@ package struct RecordKey: ~Copyable {
             start, self.suite, label: "traffic upd", into: start, count: self.suite.secretLength) && self.install()
     }
 
-    /// Begins the next record: its nonce, and its header as what is authenticated beside the content.
+    /// Starts the next record: sets its nonce, and its header as additional authenticated data.
     private mutating func begin(_ header: UnsafePointer<UInt8>) -> Bool {
         let start = unsafe self.secrets.start
         let low = unsafe start.loadUnaligned(fromByteOffset: Self.ivOffset + 4, as: UInt64.self)
@@ -339,10 +337,10 @@ package struct RecordKey: ~Copyable {
             && EVP_CipherUpdate(self.context, nil, &count, header, Int32(RecordSize.header)) == 1
     }
 
-    /// Writes one record of at most 2^14 + 238 bytes of content.
-    /// - Parameter type: of the content; 0 makes the last zeros of the content padding, and what is before them the
-    ///   type (RFC 8446 §5.4).
-    /// - Returns: whether it worked; only memory may lack.
+    /// Encrypts one record with at most 2^14 + 238 bytes of content.
+    /// - Parameter type: the content type; with 0 the trailing zeros of the content are padding, and the byte before them
+    ///   is the type (RFC 8446 §5.4).
+    /// - Returns: `false` if OpenSSL lacks memory.
     package mutating func seal(_ type: UInt8, _ content: RawSpan, to output: CiphertextBuffer) -> Bool {
         let length = content.byteCount + 1 + RecordSize.tag
         guard length <= RecordSize.fragment else { return false }
@@ -351,7 +349,7 @@ package struct RecordKey: ~Copyable {
         }
     }
 
-    /// Writes one record. `target` has room for `content`, the header, the type and the tag.
+    /// Encrypts one record into `target`, which has room for header, content, type and tag.
     private mutating func seal(
         _ type: UInt8, _ content: UnsafeRawBufferPointer, into target: UnsafeMutableRawPointer
     ) -> Bool {
@@ -379,10 +377,10 @@ package struct RecordKey: ~Copyable {
         return unsafe EVP_CIPHER_CTX_ctrl(self.context, EVP_CTRL_AEAD_GET_TAG, Int32(RecordSize.tag), end) == 1
     }
 
-    /// Decrypts one whole record into `target`, which has room for all but header and tag, and may hold anything
-    /// afterwards if this throws.
-    /// - Parameter record: header, at least a tag, at most 2^14 + 256 bytes.
-    /// - Returns: how many bytes there are now, content, type and padding.
+    /// Decrypts one record into `target`, which has room for everything but header and tag. The contents of `target` are
+    /// undefined if this throws.
+    /// - Parameter record: a complete record: header and tag at least, at most 2^14 + 256 bytes after the header.
+    /// - Returns: the number of bytes written: content, type and padding.
     mutating func open(
         _ record: UnsafeRawBufferPointer, into target: UnsafeMutableRawPointer
     ) throws(RecordError) -> Int {
@@ -402,18 +400,18 @@ package struct RecordKey: ~Copyable {
     }
 }
 
-/// What is noted of a server's handshake so that its records can be protected without OpenSSL afterwards. Gone, wiped,
-/// with the handshake.
+/// The application traffic secrets of a server's handshake, collected from OpenSSL's callbacks for `CompactRecordLayer`.
+/// Wiped when the handshake completes.
 struct TrafficSecrets: ~Copyable {
     private static let fromClient: StaticString = "CLIENT_TRAFFIC_SECRET_0 "
     private static let fromServer: StaticString = "SERVER_TRAFFIC_SECRET_0 "
 
     private var client = SecretBytes?.none
     private var server = SecretBytes?.none
-    /// Records that OpenSSL wrote under the application key, which are tickets; `nil` until our Finished was written.
+    /// Number of records that OpenSSL sent under the application key, which are tickets; `nil` until our Finished is sent.
     private var written: UInt64?
 
-    /// Takes a line of the key log, if it holds one of the two secrets.
+    /// Stores the secret of a key log line if it is one of the two.
     mutating func keyLogged(_ line: UnsafePointer<CChar>) {
         if let secret = unsafe Self.secret(in: line, behind: Self.fromClient) {
             self.client = consume secret
@@ -422,17 +420,17 @@ struct TrafficSecrets: ~Copyable {
         }
     }
 
-    /// Counts a record whose header was written.
+    /// Counts a record whose header OpenSSL has written.
     mutating func recordWritten() {
         self.written? += 1
     }
 
-    /// From here on records are under the application key (RFC 8446 §4.4.4).
+    /// From here on records are protected with the application key (RFC 8446 §4.4.4).
     mutating func finishedWritten() {
         self.written = 0
     }
 
-    /// - Returns: `nil` if something of it is not known, or memory lacks.
+    /// - Returns: `nil` if a secret is missing, or OpenSSL lacks memory.
     mutating func makeRecords(_ suite: RecordSuite) -> CompactRecordLayer? {
         let client = self.client.take()
         let server = self.server.take()
@@ -443,7 +441,7 @@ struct TrafficSecrets: ~Copyable {
         return CompactRecordLayer(reading: reading, writing: writing)
     }
 
-    /// The secret in a line "LABEL random secret", both in hexadecimal; `nil` if the label is another.
+    /// The secret of a line "LABEL client_random secret" in hexadecimal; `nil` for another label.
     private static func secret(in line: UnsafePointer<CChar>, behind label: StaticString) -> SecretBytes? {
         let text = unsafe UnsafeBufferPointer(start: line, count: strlen(line))
         let labelCount = label.utf8CodeUnitCount
@@ -470,11 +468,11 @@ struct TrafficSecrets: ~Copyable {
     }
 }
 
-/// The part of TLS 1.3's key schedule that lies behind the traffic secrets (RFC 8446 §7.1 to §7.3).
+/// Key derivation from traffic secrets in TLS 1.3 (RFC 8446 §7.1 to §7.3).
 package enum KeySchedule {
     /// HKDF-Expand-Label without a context, for results no longer than the suite's hash: one block of HMAC.
-    /// - Parameter target: takes `count` bytes; may be the secret itself.
-    /// - Returns: whether it worked; only memory may lack.
+    /// - Parameter target: receives `count` bytes; may be the secret itself.
+    /// - Returns: `false` if OpenSSL lacks memory.
     static func expand(
         _ secret: UnsafeRawPointer, _ suite: RecordSuite, label: StaticString, into target: UnsafeMutableRawPointer,
         count: Int
@@ -493,7 +491,7 @@ package enum KeySchedule {
         }
     }
 
-    /// The HkdfLabel of §7.1, and behind it the number of HKDF's first and only block (RFC 5869 §2.3).
+    /// The HkdfLabel of §7.1, followed by the counter of HKDF's first and only block (RFC 5869 §2.3).
     private static func withDescription<R>(
         of label: StaticString, count: Int, _ body: (UnsafeMutableBufferPointer<UInt8>) -> R
     ) -> R {
@@ -516,7 +514,7 @@ package enum KeySchedule {
         }
     }
 
-    /// For checks against published values.
+    /// HKDF-Expand-Label for test vectors.
     package static func expand(_ secret: [UInt8], _ suite: RecordSuite, label: StaticString, count: Int) -> [UInt8]? {
         guard secret.count == suite.secretLength, count >= 0, count <= suite.secretLength else { return nil }
         let from = SecretBytes(secret)

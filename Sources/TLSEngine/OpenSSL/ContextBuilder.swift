@@ -1,7 +1,7 @@
 import COpenSSL
 import Synchronization
 
-/// Writes a configuration into a new SSL_CTX.
+/// Configures a new SSL_CTX.
 @safe
 struct ContextBuilder {
     let handle: OpaquePointer
@@ -77,7 +77,7 @@ struct ContextBuilder {
             guard let first = identities.first else {
                 throw TLSFailure(.configuration, reasons: ["a server needs a certificate"])
             }
-            // Another certificate for the same names stands beside the first if its key is of another kind.
+            // A second certificate for the same names is installed too if its key has another type.
             var kinds: Set<Int32> = []
             for identity in identities where identity.serverNames == first.serverNames {
                 if kinds.insert(identity.keyType).inserted { try self.install(identity) }
@@ -104,7 +104,7 @@ struct ContextBuilder {
         case .wholeChain:
             unsafe X509_VERIFY_PARAM_set_flags(parameters, UInt(X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL))
         }
-        // What the caller names as an anchor is one, whether it signed itself or not.
+        // A configured anchor is trusted even if it is not self-signed.
         if !configuration.trust.extra.isEmpty {
             unsafe X509_VERIFY_PARAM_set_flags(parameters, UInt(X509_V_FLAG_PARTIAL_CHAIN))
         }
@@ -143,14 +143,14 @@ struct ContextBuilder {
         case (.tickets, .server):
             unsafe sluice_ctx_set_sessions(self.handle, Int32(sluice_sessions_off), 0)
         case (.serverCache(let limit), .server):
-            // OpenSSL takes 0 for unlimited.
+            // For OpenSSL 0 means unlimited.
             unsafe sluice_ctx_set_sessions(self.handle, Int32(sluice_sessions_server), max(1, limit))
             unsafe sluice_ctx_use_tickets(self.handle, 0)
         }
     }
 }
 
-// What OpenSSL calls while a connection is inside one of its functions. Each finds its connection and asks it.
+// MARK: - Callbacks of OpenSSL, which forward to the connection
 
 private func connection(of ssl: OpaquePointer?) -> SecureConnection? {
     guard let ssl = unsafe ssl, let pointer = unsafe SSL_get_ex_data(ssl, 0) else { return nil }
@@ -163,7 +163,7 @@ func certificateVerifyCallback(_ store: OpaquePointer?, _: UnsafeMutableRawPoint
     return unsafe connection.verifyPeer(store) ? 1 : 0
 }
 
-/// Answers 1 to go on, 0 to fail, -1 to be asked again later.
+/// - Returns: 1 to continue, 0 to fail, -1 to suspend the handshake.
 func certificateCallback(_ ssl: OpaquePointer?, _: UnsafeMutableRawPointer?) -> Int32 {
     guard let connection = unsafe connection(of: ssl) else { return 0 }
     return connection.provideIdentity()
@@ -197,7 +197,7 @@ func alpnSelectCallback(
     return SSL_TLSEXT_ERR_OK
 }
 
-/// Answers whether the reference was taken over.
+/// - Returns: 1 if the reference to `session` was taken over, else 0.
 func newSessionCallback(_ ssl: OpaquePointer?, _ session: OpaquePointer?) -> Int32 {
     guard let session = unsafe session, let connection = unsafe connection(of: ssl) else { return 0 }
     return unsafe connection.store(session) ? 1 : 0
@@ -209,7 +209,7 @@ func keyLogCallback(_ ssl: OpaquePointer?, _ line: UnsafePointer<CChar>?) {
     connection.snapshot.keyLog?.write(unsafe String(cString: line))
 }
 
-/// Called for what is written and read, in parts: headers of records, and each message of the handshake behind them.
+/// Called for record headers and handshake messages, sent and received.
 func messageCallback(
     _ written: Int32, _ version: Int32, _ kind: Int32, _ bytes: UnsafeRawPointer?, _ count: Int, _ ssl: OpaquePointer?,
     _: UnsafeMutableRawPointer?
@@ -232,20 +232,20 @@ func messageCallback(
 func infoCallback(_ ssl: OpaquePointer?, _ event: Int32, _ value: Int32) {
     guard event & SSL_CB_ALERT != 0, let connection = unsafe connection(of: ssl) else { return }
     let code = UInt8(truncatingIfNeeded: value)
-    // These end nothing, or one direction only; below TLS 1.3 a warning ends nothing either.
+    // These do not end the connection, or end one direction only; before TLS 1.3 warnings do not end it either.
     let harmless = [SSL_AD_CLOSE_NOTIFY, SSL_AD_USER_CANCELLED, SSL_AD_NO_RENEGOTIATION].contains(Int32(code))
     let warning = unsafe value >> 8 == SSL3_AL_WARNING && SSL_version(ssl) != TLS1_3_VERSION
     guard !harmless, !warning else { return }
     connection.alert = TLSAlert(code: code, origin: event & SSL_CB_READ != 0 ? .peer : .ours)
 }
 
-/// One SSL_CTX and what its callbacks need. Never changes once made; connections keep the one that they began with.
+/// An SSL_CTX with the data that its callbacks need. Immutable; a connection keeps the one that it was created with.
 @safe
 final class ContextSnapshot: @unchecked Sendable {
     let configuration: TLSConfiguration
     let handle: OpaquePointer
     let identities: ServerNameTable<TLSIdentity>
-    /// The server's ALPN names, the most wanted first.
+    /// The server's ALPN protocols in order of preference.
     let preferredProtocols: [[UInt8]]
     let sessions: ClientSessionCache
     let keyLog: KeyLogWriter?
@@ -287,7 +287,7 @@ final class ContextSnapshot: @unchecked Sendable {
         unsafe SSL_CTX_free(self.handle)
     }
 
-    /// The identities to show for `name`, of each key kind the first; empty if none is for it.
+    /// The identities for `name`, the first of each key type.
     func identities(for name: String) -> [TLSIdentity] {
         var chosen: [TLSIdentity] = []
         for identity in self.identities.values(for: name)
@@ -306,19 +306,19 @@ final class ContextSnapshot: @unchecked Sendable {
     }
 }
 
-/// What many connections of one role have in common: certificates, trust, sessions. May be used from any thread.
+/// The state shared by connections of one role: certificates, trust, sessions. Thread-safe.
 public final class TLSContext: Sendable {
     private let current: Mutex<ContextSnapshot>
 
-    /// Reads everything that the configuration names.
-    /// - Throws: `.configuration` or what reading certificates throws; the failure names the file at fault.
+    /// Loads all certificates and keys of the configuration.
+    /// - Throws: `.configuration`, or the failure of reading a certificate, which names the file.
     public init(_ configuration: TLSConfiguration) throws(TLSFailure) {
         self.current = Mutex(try ContextSnapshot(configuration, replacing: nil))
     }
 
-    /// Replaces everything at once, files read anew. Handshakes that begin later use the new material; connections that
-    /// exist are not touched. Tickets given out earlier are honoured unless what is asked of peers changed.
-    /// - Throws: as `init`; the old material then stays in use.
+    /// Replaces the configuration atomically and reads all files again. New connections use it; existing ones are not
+    /// affected. Tickets issued earlier stay valid unless the requirements for peers changed.
+    /// - Throws: as `init`; the old configuration then stays in use.
     public func reload(_ configuration: TLSConfiguration) throws(TLSFailure) {
         let material = try ContextSnapshot(configuration, replacing: self.snapshot)
         self.current.withLock { $0 = material }
@@ -326,7 +326,7 @@ public final class TLSContext: Sendable {
 
     public var configuration: TLSConfiguration { self.snapshot.configuration }
 
-    /// Sessions that a client keeps now.
+    /// Number of sessions in a client's cache.
     public var cachedSessionCount: Int { self.snapshot.sessions.count }
 
     var snapshot: ContextSnapshot { self.current.withLock { $0 } }

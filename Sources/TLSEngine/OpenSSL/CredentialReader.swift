@@ -1,10 +1,10 @@
 import COpenSSL
 
-/// Reads certificates, keys and revocation lists from bytes or files, never asking a terminal for a password.
+/// Reads certificates, keys and revocation lists from bytes or files. Never prompts for a password.
 @safe
 struct CredentialReader: ~Copyable {
     private let bio: OpaquePointer
-    /// The file's path, for failures; `nil` when reading bytes.
+    /// Path of the file, for failures; `nil` when reading from bytes.
     let file: String?
 
     init(file: String) throws(TLSFailure) {
@@ -18,14 +18,14 @@ struct CredentialReader: ~Copyable {
 
     init(bytes: [UInt8]) throws(TLSFailure) {
         ErrorQueue.clear()
-        // A copy inside OpenSSL, because a view would need `bytes` to stay in place for as long as this reader lives.
+        // Copied, because a BIO over `bytes` would need them to stay in place for the lifetime of the reader.
         let bio = unsafe BIO_new(BIO_s_mem())
         let count = bytes.isEmpty ? 0 : unsafe BIO_write(bio, bytes, Int32(clamping: bytes.count))
         guard let bio = unsafe bio, count == bytes.count else {
             unsafe BIO_free(bio)
             throw ErrorQueue.failure(.unreadableCredentials, "cannot be held in memory")
         }
-        // Going back to the start must not throw the bytes away.
+        // Keeps the bytes when the BIO is reset.
         unsafe BIO_set_flags(bio, BIO_FLAGS_NONCLEAR_RST)
         unsafe self.bio = bio
         self.file = nil
@@ -39,8 +39,12 @@ struct CredentialReader: ~Copyable {
         ErrorQueue.failure(kind, what, file: self.file)
     }
 
-    /// Calls `use` for each item that `read` finds; ends without complaint at the end of the text.
-    /// - Parameter read: a PEM reader; its result is freed with `free` after `use`.
+    /// Calls `use` for each item up to the end of the text.
+    /// - Parameters:
+    ///   - what: the kind of item, for failures.
+    ///   - read: one of OpenSSL's PEM readers.
+    ///   - use: takes ownership of the item.
+    /// - Returns: the number of items.
     private func eachPEM(
         _ what: String, read: (OpaquePointer) -> OpaquePointer?, use: (OpaquePointer) -> Void
     ) throws(TLSFailure) -> Int {
@@ -54,7 +58,7 @@ struct CredentialReader: ~Copyable {
         return count
     }
 
-    /// Calls `use` with each certificate, lent for the call.
+    /// Calls `use` with each certificate; the pointer is valid during the call.
     func eachCertificate(_ use: (OpaquePointer) -> Void) throws(TLSFailure) {
         let count = unsafe try self.eachPEM("certificate") { bio in
             unsafe PEM_read_bio_X509(bio, nil, noPasswordCallback, nil)
@@ -71,7 +75,7 @@ struct CredentialReader: ~Copyable {
         unsafe X509_free(item)
     }
 
-    /// Calls `use` with each revocation list, lent for the call.
+    /// Calls `use` with each revocation list; the pointer is valid during the call.
     func eachRevocationList(_ use: (OpaquePointer) -> Void) throws(TLSFailure) {
         let count = unsafe try self.eachPEM("revocation list") { bio in
             unsafe PEM_read_bio_X509_CRL(bio, nil, noPasswordCallback, nil)
@@ -88,7 +92,7 @@ struct CredentialReader: ~Copyable {
         unsafe X509_CRL_free(item)
     }
 
-    /// The private key, PEM or DER. The caller owns the result.
+    /// Reads the private key, PEM or DER. The caller owns the result.
     func privateKey(password: String?) throws(TLSFailure) -> OpaquePointer {
         let attempt = PasswordAttempt(password)
         let context = unsafe Unmanaged.passUnretained(attempt).toOpaque()
@@ -105,7 +109,7 @@ struct CredentialReader: ~Copyable {
         throw TLSFailure(.unreadableCredentials, reasons: ["holds no private key"] + reasons, file: self.file)
     }
 
-    /// The structure of a PKCS#12 file. The caller owns the result.
+    /// Parses a PKCS#12 container. The caller owns the result.
     func keyStore() throws(TLSFailure) -> OpaquePointer {
         guard let store = unsafe d2i_PKCS12_bio(self.bio, nil) else {
             throw self.failure(.unreadableCredentials, "is not PKCS#12")
@@ -115,25 +119,25 @@ struct CredentialReader: ~Copyable {
 
     private func rewind() throws(TLSFailure) {
         ErrorQueue.clear()
-        // Files answer 0 and memory answers 1 when they are back at their start.
+        // On success a file BIO returns 0 and a memory BIO returns 1.
         guard unsafe BIO_ctrl(self.bio, BIO_CTRL_RESET, 0, nil) >= 0 else {
             throw self.failure(.unreadableCredentials, "cannot be read again")
         }
     }
 }
 
-/// The password for one encrypted item, and whether OpenSSL asked for it.
-final class PasswordAttempt {
+/// The password for one encrypted key, and whether OpenSSL requested it.
+private final class PasswordAttempt {
     let password: [UInt8]?
-    fileprivate(set) var asked = false
+    var asked = false
 
     init(_ password: String?) {
         self.password = password.map { Array($0.utf8) }
     }
 }
 
-/// OpenSSL's `pem_password_cb`; without one OpenSSL would ask the terminal.
-func passwordCallback(
+/// OpenSSL's `pem_password_cb`; without one OpenSSL would prompt on the terminal.
+private func passwordCallback(
     _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int32, _ writing: Int32, _ context: UnsafeMutableRawPointer?
 ) -> Int32 {
     guard let context = unsafe context, let buffer = unsafe buffer else { return -1 }
@@ -150,7 +154,7 @@ func noPasswordCallback(
     -1
 }
 
-/// Bytes that nobody may find later: wiped before their memory is given back.
+/// Secret bytes, wiped before their memory is freed.
 @safe
 package struct SecretBytes: ~Copyable {
     let start: UnsafeMutableRawPointer

@@ -1,17 +1,17 @@
 import COpenSSL
 
-/// OpenSSL's queue of errors, one per thread. What a call leaves there must be read before the next call, and what an
-/// earlier call left must not be taken for this one's.
+/// OpenSSL's error queue of the current thread. It must be cleared before a call and read right after it, so that errors of
+/// other calls are not mixed up.
 enum ErrorQueue {
-    /// Empties the queue; cheap when it is empty, as it nearly always is.
+    /// Empties the queue; cheap if it is empty, as it usually is.
     static func clear() {
         if ERR_peek_error() != 0 { ERR_clear_error() }
     }
 
-    /// Whether the oldest error says that what came is no TLS record.
+    /// Whether the oldest error says that the input is not a TLS record.
     static var indicatesNotTLS: Bool { sluice_error_is_no_tls() == 1 }
 
-    /// Takes all errors off the queue, oldest first, as text.
+    /// Removes all errors from the queue and returns their texts, the oldest first.
     static func takeReasons() -> [String] {
         var reasons: [String] = []
         while true {
@@ -27,7 +27,7 @@ enum ErrorQueue {
         }
     }
 
-    /// Makes a failure of what the queue holds, and empties it.
+    /// Creates a failure with `what` and the errors of the queue, and empties the queue.
     static func failure(_ kind: TLSFailure.Kind, _ what: String, file: String? = nil) -> TLSFailure {
         TLSFailure(kind, reasons: [what] + Self.takeReasons(), file: file)
     }

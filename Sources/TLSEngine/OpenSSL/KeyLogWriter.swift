@@ -1,12 +1,12 @@
 import COpenSSL
 import Synchronization
 
-/// Passes key log lines on, from any thread.
+/// Writes key log lines to their destination. Thread-safe.
 @safe
 final class KeyLogWriter: @unchecked Sendable {
     private let lines: (@Sendable (String) -> Void)?
     private let file: OpaquePointer?
-    /// Held while a line is written, so that lines of two threads never mix.
+    /// Serializes writes, so that lines of different threads are not interleaved.
     private let turn = Mutex(())
 
     /// - Throws: `.configuration` if the file cannot be opened for appending.
@@ -35,7 +35,7 @@ final class KeyLogWriter: @unchecked Sendable {
             unsafe BIO_puts(self.file, line + "\n")
             unsafe sluice_bio_flush(self.file)
         }
-        // A full disk must not end the connection whose secrets did not fit.
+        // A full disk must not fail the connection.
         ErrorQueue.clear()
     }
 }

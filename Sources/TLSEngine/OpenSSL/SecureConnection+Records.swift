@@ -1,8 +1,10 @@
 import COpenSSL
 
-/// Bytes between the caller and OpenSSL.
+// MARK: - Reading and writing
+
 extension SecureConnection {
-    /// One event from `input`; and how many bytes of it are left.
+    /// Processes `input` up to the next event.
+    /// - Returns: the event, and the number of bytes of `input` not consumed.
     func process(_ input: UnsafeRawBufferPointer, _ plaintext: inout MutableRawSpan) -> (SecureEvent?, left: Int) {
         if let records = self.records { return unsafe self.advance(records, input, &plaintext) }
         unsafe self.channel.pointee.input = input
@@ -26,7 +28,7 @@ extension SecureConnection {
 
     private func decrypt(into plaintext: UnsafeMutableRawBufferPointer) -> SecureEvent? {
         guard let start = plaintext.baseAddress, plaintext.count > 0 else { return nil }
-        // Most calls only learn that there is no more; OpenSSL would take a sixth of a record's time to say so.
+        // Most calls find no more input; asking OpenSSL would cost a sixth of decrypting a record.
         if unsafe self.channel.pointee.input.isEmpty, unsafe SSL_has_pending(self.ssl) == 0 { return nil }
         var count = 0
         ErrorQueue.clear()
@@ -51,8 +53,8 @@ extension SecureConnection {
         }
     }
 
-    /// Counts a message behind the handshake: a key update, a ticket. OpenSSL sets no limit to them, works all off
-    /// within one call, and makes new keys for each; so it sees no more input once they are too many.
+    /// Counts a post-handshake message, such as KeyUpdate or NewSessionTicket. OpenSSL does not limit their number,
+    /// processes all of them within one call, and derives new keys for each KeyUpdate; beyond the limit its input is paused.
     func handshakeMessageReceived() {
         self.consecutiveHandshakeMessages += 1
         guard self.consecutiveHandshakeMessages > CompactRecordLayer.nonDataRecordLimit else { return }
@@ -66,7 +68,7 @@ extension SecureConnection {
         return self.reportFailure()
     }
 
-    /// - Returns: `false` if it must be tried again after more input, or failed.
+    /// - Returns: `false` if the write failed, or must be retried after more input.
     func encrypt(_ plaintext: UnsafeRawBufferPointer) -> Bool {
         if let records = self.records {
             if records.write(unsafe RawSpan(_unsafeBytes: plaintext), to: self.output) { return true }
@@ -80,19 +82,18 @@ extension SecureConnection {
             self.consecutiveHandshakeMessages = 0
             return true
         }
-        // A message of the peer's that arrived in part (a key update or ticket over two records) must be completed
-        // first.
+        // OpenSSL must first receive the rest of a message of the peer that spans records, such as KeyUpdate.
         if unsafe SSL_get_error(self.ssl, result) != SSL_ERROR_WANT_READ {
             self.fail(.engine, "a record cannot be written")
         }
         return false
     }
 
-    /// Sends what had to wait, and close_notify if that is wanted and nothing waits any more.
+    /// Encrypts the queued plaintext, then sends a pending close_notify.
     func flushOutput() {
         guard self.isHandshakeCompleted else { return }
         if !self.queuedPlaintext.isEmpty {
-            // Moved out, because a failure on the way drops what is held.
+            // Moved out of `self`, because a failure clears the queue.
             var bytes: [UInt8] = []
             swap(&bytes, &self.queuedPlaintext)
             guard unsafe bytes.withUnsafeBytes({ unsafe self.encrypt($0) }) else {
@@ -106,8 +107,8 @@ extension SecureConnection {
             return
         }
         ErrorQueue.clear()
-        // 0: sent, and the peer's has not come; 1: sent, and it had. Below: a message of the peer's is incomplete;
-        // tried again.
+        // 0: sent, the peer's is outstanding; 1: sent, the peer's was received. Negative: a message of the peer is
+        // incomplete; retried later.
         if unsafe SSL_shutdown(self.ssl) >= 0 { self.outputState = .closed }
         ErrorQueue.clear()
     }
@@ -118,7 +119,7 @@ extension SecureConnection {
         return .failed(failure)
     }
 
-    /// Fails with what OpenSSL's queue and the callbacks found out, else as `kind`.
+    /// Fails the connection. An alert of the peer or a rejection by a callback takes precedence over `kind`.
     func fail(_ kind: TLSFailure.Kind, _ what: String) {
         let reasons = ErrorQueue.takeReasons()
         let cause: TLSFailure.Kind
@@ -146,19 +147,19 @@ extension SecureConnection {
     }
 }
 
-/// `TLSRecordLayer.compact`: going on without OpenSSL's own connection once a server's handshake of TLS 1.3 is over,
-/// which would hold 14 KiB for as long as the connection lives.
+// MARK: - Compact record layer
+
 extension SecureConnection {
-    /// Whether records are taken over after the handshake, if it comes to TLS 1.3.
+    /// Whether `CompactRecordLayer` replaces OpenSSL after a TLS 1.3 handshake.
     static func usesCompactRecords(_ configuration: TLSConfiguration) -> Bool {
         configuration.recordLayer == .compact && configuration.role == .server && configuration.maximumVersion == .tls13
     }
 
-    /// Whether OpenSSL's own connection is still there.
+    /// Whether OpenSSL's SSL object still exists.
     package var holdsOpenSSLConnection: Bool { unsafe self.ssl != nil }
 
-    /// Takes the records over right behind the handshake, or leaves everything as it is where something stands against
-    /// it: another version or cipher suite, or input that OpenSSL has read already.
+    /// Replaces OpenSSL's SSL object, which holds 14 KiB, by `CompactRecordLayer` right after the handshake. Keeps OpenSSL
+    /// for another version or cipher suite, and if it has buffered input.
     func switchToCompactRecords(_ dialogue: HandshakeCallbackState, _ facts: TLSMetadata) {
         guard Self.usesCompactRecords(self.snapshot.configuration) else { return }
         unsafe SSL_set_msg_callback(self.ssl, nil)
@@ -170,20 +171,18 @@ extension SecureConnection {
         self.freeOpenSSLConnection()
     }
 
-    /// Gives back what OpenSSL holds for the connection. Its session stays good to resume, unless the connection
-    /// failed.
+    /// Frees OpenSSL's SSL object. The session stays resumable unless the connection failed.
     func freeOpenSSLConnection() {
         guard let ssl = unsafe self.ssl else { return }
-        // From here on no callback may find this object.
+        // Callbacks must not find this object any more.
         unsafe SSL_set_ex_data(ssl, 0, nil)
-        // OpenSSL forgets the session of a connection that was not shut down; a peer that just went away is no reason
-        // to.
+        // OpenSSL invalidates the session of a connection that was not shut down, also if the peer merely disconnected.
         if self.failure == nil { unsafe SSL_set_shutdown(ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN) }
         unsafe SSL_free(ssl)
         unsafe self.ssl = nil
     }
 
-    /// One event of records that were taken over.
+    /// Processes `input` with the compact record layer.
     func advance(
         _ records: CompactRecordLayer, _ input: UnsafeRawBufferPointer, _ plaintext: inout MutableRawSpan
     ) -> (SecureEvent?, left: Int) {
@@ -207,7 +206,7 @@ extension SecureConnection {
         return (self.reportFailure(), 0)
     }
 
-    /// Says what the peer did wrong, unless we have said that nothing more comes.
+    /// Sends an alert, unless our output is closed, and fails the connection.
     private func accuse(_ violation: RecordViolation, _ records: CompactRecordLayer) {
         ErrorQueue.clear()
         if case .open = self.outputState, records.writeAlert(violation.alert, to: self.output) {

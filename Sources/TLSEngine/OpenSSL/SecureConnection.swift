@@ -1,13 +1,13 @@
 import COpenSSL
 
-/// TLS for one connection, without its socket: ciphertext goes in through `nextEvent`, what is to be sent comes out of
+/// A TLS connection without a socket: `nextEvent` consumes received ciphertext, and ciphertext to send is appended to
 /// `output`.
 ///
-/// Confined to its owner's thread. After each call the owner takes the bytes of `output`, before it calls another
+/// Confined to its owner's thread. After each call the owner must take the bytes of `output` before it calls another
 /// connection that shares the buffer. An idle connection owns no buffer.
 ///
-/// OpenSSL does the handshake and protects the records. With `TLSRecordLayer.compact` a server gives OpenSSL's own
-/// connection up behind the handshake of TLS 1.3, and protects its records here (`CompactRecordLayer`).
+/// OpenSSL performs the handshake and protects the records. With `TLSRecordLayer.compact` a server frees OpenSSL's SSL
+/// object after a TLS 1.3 handshake and continues with `CompactRecordLayer`.
 @safe
 public final class SecureConnection {
     enum Phase {
@@ -19,46 +19,45 @@ public final class SecureConnection {
 
     enum Output {
         case open
-        /// close_notify is wanted but cannot be said yet.
+        /// close_notify is pending: the handshake or a write is incomplete.
         case closing
         case closed
     }
 
-    /// Ciphertext kept aside while the caller takes its time; beyond this the connection fails. A caller that stops
-    /// reading from the transport while it is asked never comes near.
+    /// Largest amount of ciphertext buffered during a pending decision, in bytes; beyond it the connection fails. A caller
+    /// that pauses reading meanwhile does not reach it.
     static let deferredInputLimit = 1 << 20
 
     let snapshot: ContextSnapshot
-    /// OpenSSL's own connection; `nil` once `records` go on without it.
+    /// OpenSSL's SSL object; `nil` once `records` has replaced it.
     var ssl: OpaquePointer?
     let channel: UnsafeMutablePointer<CiphertextBIO>
     let serverName: String?
     let resumptionKey: String?
 
-    /// With `TLSRecordLayer.compact`: records behind the handshake of TLS 1.3, for which `ssl` was given up.
+    /// With `TLSRecordLayer.compact`: the record layer after a TLS 1.3 handshake, which replaces `ssl`.
     var records: CompactRecordLayer?
 
     var phase = Phase.handshaking(HandshakeCallbackState())
     var outputState = Output.open
-    /// Handshake messages that OpenSSL took behind the handshake since data last came or left.
+    /// Post-handshake messages that OpenSSL processed since application data was last received or sent.
     var consecutiveHandshakeMessages = 0
     /// The alert that ended the connection.
     var alert: TLSAlert?
-    /// Ciphertext that came while the caller was asked.
+    /// Ciphertext received during a pending decision.
     var deferredInput: [UInt8] = []
-    /// Plaintext that cannot be encrypted yet.
+    /// Plaintext waiting for the handshake, or for the rest of a message that the peer began.
     var queuedPlaintext: [UInt8] = []
 
-    /// Makes a connection in its context's role.
+    /// Creates a connection with the role of its context.
     ///
     /// - Parameters:
-    ///   - serverName: client: the host name (A-labels, a final dot allowed) or IP address that is wanted; asked for by
-    ///     SNI if it is a name, and verified. Ignored on a server.
-    ///   - resumptionKey: client: sessions are kept and resumed under this key; `nil` for no resumption. Connections
-    ///     may share a key only if they go to the same server for the same purpose: a resumed session is not verified
-    ///     anew.
-    ///   - output: where ciphertext goes; may be shared by connections of one thread.
-    /// - Throws: `.configuration` if the name is missing although it is to be verified, or cannot be one.
+    ///   - serverName: client: host name (A-labels, a trailing dot allowed) or IP address of the server; verified, and
+    ///     sent as SNI if it is a name. Ignored on a server.
+    ///   - resumptionKey: client: key of the session cache; `nil` disables resumption. Connections may share a key only
+    ///     if they go to the same server for the same purpose: a resumed session is not verified again.
+    ///   - output: receives ciphertext to send; connections of one thread may share it.
+    /// - Throws: `.configuration` if the name is malformed, or missing although it is to be verified.
     public init(
         _ context: TLSContext, serverName: String? = nil, resumptionKey: String? = nil,
         output: CiphertextBuffer = CiphertextBuffer()
@@ -97,22 +96,22 @@ public final class SecureConnection {
         unsafe self.channel.deallocate()
     }
 
-    /// Where ciphertext goes; may be changed when it is empty, as when the connection moves to another thread.
+    /// Receives ciphertext to send. May be replaced while it is empty, as when the connection moves to another thread.
     public var output: CiphertextBuffer {
         get { unsafe self.channel.pointee.output }
         set { unsafe self.channel.pointee.output = newValue }
     }
 
-    /// Ciphertext that waits in `output`, in bytes; counts other connections' bytes too if they were not taken.
+    /// Number of bytes in `output`, including bytes of other connections that were not taken.
     public var pendingCiphertext: Int { self.output.count }
 
-    /// Lends the waiting ciphertext, then drops it.
+    /// Calls `body` with the ciphertext to send, then discards it.
     public func withCiphertext<R>(_ body: (RawSpan) -> R) -> R {
         self.output.take(body)
     }
 
-    /// Plaintext that waits for the handshake (or for the rest of a message that the peer began) before it can be
-    /// encrypted. Grows without refusal: who writes early watches it.
+    /// Number of plaintext bytes waiting for the handshake (or for the rest of a message that the peer began) before they
+    /// can be encrypted. Unbounded: a caller that writes early must limit it.
     public var pendingPlaintext: Int { self.queuedPlaintext.count }
 
     var callbackState: HandshakeCallbackState? {
@@ -134,26 +133,25 @@ public final class SecureConnection {
         }
     }
 
-    /// Client: puts the ClientHello into `output`. Without it the first `nextEvent` does so. Nothing on a server.
+    /// Client: writes the ClientHello to `output`; otherwise the first `nextEvent` does. No effect on a server.
     public func start() {
         guard case .handshaking = self.phase, self.snapshot.configuration.role == .client else { return }
         var nothing = MutableRawSpan()
         var position = 0
-        // With no input no event can come of it but a failure, which `nextEvent` tells again.
+        // Without input the only possible event is a failure, which the next `nextEvent` must report.
         _ = self.nextEvent(RawSpan(), at: &position, plaintext: &nothing)
         if case .failed(let failure, _) = self.phase { self.phase = .failed(failure, told: false) }
     }
 
-    /// Takes ciphertext and gives the next event.
+    /// Consumes ciphertext and returns the next event.
     ///
-    /// Call it until it answers `nil`: then all of `ciphertext` is consumed, of which nothing need be kept. To stop
-    /// earlier, keep what is behind `position` and offer it later; plaintext that was decrypted but did not fit is
-    /// given by a call without ciphertext.
+    /// Call it until it returns `nil`: all of `ciphertext` is then consumed. To stop earlier, keep the bytes from
+    /// `position` on and pass them later; decrypted plaintext that did not fit is returned by a call without ciphertext.
     /// - Parameters:
-    ///   - position: first byte of `ciphertext` not consumed yet; moved on.
-    ///   - plaintext: takes decrypted bytes, at its front; records are up to 16 KiB and come out in parts if there is
-    ///     less room. With no room at all nothing is decrypted.
-    /// - Returns: `nil` when only more ciphertext, or the answer to a question, can lead to another event.
+    ///   - position: offset of the first byte of `ciphertext` not consumed yet; advanced.
+    ///   - plaintext: receives decrypted bytes at its front. Records are up to 16 KiB and are returned in parts if there is
+    ///     less room. Without room nothing is decrypted.
+    /// - Returns: `nil` when the next event needs more ciphertext or a pending decision.
     public func nextEvent(
         _ ciphertext: RawSpan, at position: inout Int, plaintext: inout MutableRawSpan
     ) -> SecureEvent? {
@@ -172,7 +170,7 @@ public final class SecureConnection {
             unsafe fresh.withUnsafeBytes { unsafe self.deferredInput.append(contentsOf: $0) }
             if waits { return nil }
         }
-        // Moved out, so that a callback may look at this object while OpenSSL reads from it.
+        // Moved out of `self`, which callbacks access while OpenSSL reads these bytes.
         var bytes: [UInt8] = []
         swap(&bytes, &self.deferredInput)
         let (event, left) = unsafe bytes.withUnsafeBytes { unsafe self.process($0, &plaintext) }
@@ -180,9 +178,9 @@ public final class SecureConnection {
         return event
     }
 
-    /// Encrypts `plaintext` into `output`: up to 16 KiB become one record, more become several. Before the handshake is
-    /// completed the bytes are copied and leave right after it (`heldPlaintext`).
-    /// - Throws: `.outputClosed` after `closeOutput`; what failed if the connection failed.
+    /// Encrypts `plaintext` into `output`, in records of up to 16 KiB. Before the handshake is complete the bytes are copied
+    /// and encrypted right after it (`pendingPlaintext`).
+    /// - Throws: `.outputClosed` after `closeOutput`; the failure of a failed connection.
     public func write(_ plaintext: RawSpan) throws(TLSFailure) {
         if let failure = self.failure { throw failure }
         guard case .open = self.outputState else {
@@ -198,16 +196,17 @@ public final class SecureConnection {
         unsafe plaintext.withUnsafeBytes { unsafe self.queuedPlaintext.append(contentsOf: $0) }
     }
 
-    /// Says close_notify behind everything written: we send no more. Input goes on (RFC 8446 §6.1). During the
-    /// handshake it takes effect when that is completed.
+    /// Sends close_notify after everything written; input stays open (RFC 8446 §6.1). During the handshake it takes effect
+    /// when that completes.
     public func closeOutput() {
         guard case .open = self.outputState else { return }
         self.outputState = .closing
         self.flushOutput()
     }
 
-    /// Tells that the transport's input has ended, and learns whether the peer had said so. Asked after all events were
-    /// pulled. A connection whose handshake is not over fails with `.closedDuringHandshake`.
+    /// Handles the end of the transport's input; call it after `nextEvent` has returned `nil`. A connection whose handshake
+    /// is not complete fails with `.closedDuringHandshake`.
+    /// - Returns: whether the peer had sent close_notify.
     public func transportClosed() -> TransportClosure {
         switch self.phase {
         case .inputClosed: return .clean
@@ -220,8 +219,7 @@ public final class SecureConnection {
         }
     }
 
-    /// Answers `.verificationRequested`; the handshake goes on with the next call of `nextEvent`. Ignored when nothing
-    /// was asked.
+    /// Resolves `.verificationRequested`; the next `nextEvent` continues the handshake. Ignored without a pending request.
     public func resolveVerification(_ decision: VerificationDecision) {
         guard let dialogue = self.callbackState, dialogue.pendingDecision == .verification else { return }
         dialogue.pendingDecision = .none
@@ -229,22 +227,21 @@ public final class SecureConnection {
         unsafe self.channel.pointee.isInputPaused = false
     }
 
-    /// Answers `.clientCertificateRequested`, with `nil` to show no certificate; the handshake goes on with the next
-    /// call of `nextEvent`. Ignored when nothing was asked.
+    /// Resolves `.clientCertificateRequested`, with `nil` for no certificate; the next `nextEvent` continues the handshake.
+    /// Ignored without a pending request.
     public func provideClientCertificate(_ identity: TLSIdentity?) {
         guard let dialogue = self.callbackState, dialogue.pendingDecision == .clientCertificate else { return }
         dialogue.pendingDecision = .none
         dialogue.selectedIdentity = identity.map { .identity($0) } ?? .noCertificate
     }
-}
 
-/// The handshake, with the two questions that may interrupt it.
-extension SecureConnection {
-    /// Whether the server's caller decides over client certificates.
+    // MARK: Handshake
+
+    /// Whether the caller decides on client certificates.
     ///
-    /// OpenSSL can suspend a client's verification but not a server's. So a server goes on provisionally, and OpenSSL
-    /// sees no further input: the handshake cannot proceed past the next record, no application data passes in either
-    /// direction, and no ticket is issued, before the caller has answered.
+    /// OpenSSL can suspend a client's verification but not a server's. A server therefore continues provisionally while
+    /// OpenSSL receives no further input: until the decision the handshake cannot proceed past the next record, no
+    /// application data passes in either direction, and no ticket is issued.
     var delegatesClientVerification: Bool {
         let configuration = self.snapshot.configuration
         return configuration.role == .server && configuration.delegatesVerification
@@ -294,11 +291,12 @@ extension SecureConnection {
         ErrorQueue.clear()
     }
 
-    /// Ends the handshake of a client that was rejected after OpenSSL had gone on.
+    /// Fails the handshake of a client that was rejected after OpenSSL had continued provisionally.
     private func refuseClient(_ dialogue: HandshakeCallbackState) -> SecureEvent? {
         ErrorQueue.clear()
         if unsafe SSL_version(self.ssl) == TLS1_2_VERSION {
-            // Held before the client's ChangeCipherSpec, so both directions are still in the clear: bad_certificate.
+            // Input is paused before the client's ChangeCipherSpec, so both directions are still unprotected. The record is a
+            // fatal bad_certificate alert.
             self.write(record: [0x15, 0x03, 0x03, 0x00, 0x02, 0x02, 0x2A])
             self.alert = TLSAlert(code: 42, origin: .ours)
         } else {
@@ -316,15 +314,15 @@ extension SecureConnection {
         }
     }
 
-    /// OpenSSL sends an encrypted alert only where it finds a fault itself: in the client's signature if that is here
-    /// (handshake_failure), else in a record that no peer may send (unexpected_message).
+    /// OpenSSL sends an encrypted alert only for an error that it detects itself: for the client's signature if that has
+    /// arrived (handshake_failure), else for an invalid record (unexpected_message).
     private func refuseSignature() {
         unsafe sluice_refuse_signatures(self.ssl)
         unsafe SSL_do_handshake(self.ssl)
         if self.alert == nil { self.sendUnexpectedMessageAlert() }
     }
 
-    /// Has OpenSSL send unexpected_message, by showing it a record that no peer may send.
+    /// Makes OpenSSL send unexpected_message by feeding it an invalid record.
     func sendUnexpectedMessageAlert() {
         let impossible: [UInt8] = [0x16, 0x03, 0x03, 0xFF, 0xFF]
         unsafe impossible.withUnsafeBytes { bytes in
@@ -348,18 +346,17 @@ extension SecureConnection {
         guard let key = self.resumptionKey, self.snapshot.configuration.resumption != .off else { return }
         unsafe self.snapshot.sessions.session(for: key)?.offer(on: self.ssl)
     }
-}
 
-/// What OpenSSL asks in the middle of a handshake.
-extension SecureConnection {
-    /// Verifies the peer's chain, or begins to wait for the caller's decision over it.
-    /// - Returns: whether the handshake goes on.
+    // MARK: Callbacks of OpenSSL during the handshake
+
+    /// Verifies the peer's chain, or requests the caller's decision.
+    /// - Returns: whether the handshake continues.
     func verifyPeer(_ store: OpaquePointer) -> Bool {
         guard let dialogue = self.callbackState else { return false }
         if let decision = dialogue.decision { return unsafe self.apply(decision, dialogue, store) }
         let verdict = unsafe self.verdict(store)
         let configuration = self.snapshot.configuration
-        // OpenSSL would keep the verified chain for as long as the connection lives; nobody asks for it.
+        // OpenSSL would keep the verified chain, which is never read, for the lifetime of the connection.
         defer { unsafe X509_STORE_CTX_set0_verified_chain(store, nil) }
         guard configuration.delegatesVerification else {
             if verdict.isValid { return true }
@@ -370,7 +367,7 @@ extension SecureConnection {
         let chain = unsafe Self.derChain(X509_STORE_CTX_get0_untrusted(store))
         dialogue.request = VerificationRequest(
             peerChain: chain, result: verdict, serverName: self.serverName ?? self.requestedName)
-        // Until the caller answers, provisionally: the server's input is held, the client is suspended.
+        // Accepted provisionally until the decision: a server's input is paused, a client is suspended.
         unsafe X509_STORE_CTX_set_error(store, X509_V_OK)
         if configuration.role == .server {
             unsafe self.channel.pointee.isInputPaused = true
@@ -410,7 +407,7 @@ extension SecureConnection {
     }
 
     private func verdict(_ store: OpaquePointer, _ found: Int32) -> VerificationResult {
-        // A verification that could not be done has failed, whatever the code says.
+        // A verification that could not run has failed, whatever the code says.
         let code = found == X509_V_OK ? X509_V_ERR_UNSPECIFIED : found
         unsafe X509_STORE_CTX_set_error(store, code)
         return VerificationResult(
@@ -418,7 +415,7 @@ extension SecureConnection {
             depth: Int(unsafe X509_STORE_CTX_get_error_depth(store)))
     }
 
-    /// Without verification the chain that the peer sent proves nothing, so only its own key counts.
+    /// Without verification the peer's chain proves nothing, so only the key of its leaf certificate counts.
     private func matchesPin(_ store: OpaquePointer, _ pins: Set<PublicKeyPin>) -> Bool {
         let chain = unsafe X509_STORE_CTX_get0_chain(store)
         let count = unsafe sluice_x509_count(chain)
@@ -430,9 +427,9 @@ extension SecureConnection {
         }
     }
 
-    /// Server: shows the identities for the name that was asked for; the default ones are in place already. Client:
-    /// shows what the caller gave, or begins to wait for it.
-    /// - Returns: 1 to go on, 0 to fail, -1 to be asked again.
+    /// Server: installs the identities for the requested SNI; the context holds the default ones. Client: installs the
+    /// identity that the caller provided, or suspends the handshake until it does.
+    /// - Returns: 1 to continue, 0 to fail, -1 to suspend the handshake.
     func provideIdentity() -> Int32 {
         if self.snapshot.configuration.role == .server { return self.showRequestedIdentity() ? 1 : 0 }
         switch self.callbackState?.selectedIdentity ?? .noCertificate {
@@ -450,22 +447,22 @@ extension SecureConnection {
         return wanted.allSatisfy { unsafe $0.install(on: self.ssl) }
     }
 
-    /// Takes over the reference to a session that the server lets us resume.
+    /// Caches a session for resumption.
+    /// - Returns: whether the reference to `session` was taken over.
     func store(_ session: OpaquePointer) -> Bool {
         guard let key = self.resumptionKey else { return false }
         self.snapshot.sessions.store(unsafe CachedSession(owning: session), for: key)
         return true
     }
-}
 
-/// What the handshake agreed on, read from OpenSSL.
-extension SecureConnection {
+    // MARK: Metadata
+
     func metadata() -> TLSMetadata? {
         guard let version = TLSVersion(rawValue: UInt16(truncatingIfNeeded: unsafe SSL_version(self.ssl))),
             let cipher = unsafe SSL_get_current_cipher(self.ssl)
         else { return nil }
         let identifier = unsafe SSL_CIPHER_get_protocol_id(cipher)
-        // A literal costs each connection nothing.
+        // A literal needs no allocation for each connection.
         let name =
             RecordSuite(rawValue: identifier)?.name
             ?? (unsafe SSL_CIPHER_standard_name(cipher).map { unsafe String(cString: $0) })
@@ -475,7 +472,7 @@ extension SecureConnection {
             peerChain: self.peerChain(), resumed: unsafe SSL_session_reused(self.ssl) == 1)
     }
 
-    /// The name in the ClientHello, ours or the peer's.
+    /// The SNI of the ClientHello, sent or received.
     var requestedName: String? {
         guard let name = unsafe SSL_get_servername(self.ssl, TLSEXT_NAMETYPE_host_name) else { return nil }
         return unsafe String(cString: name)
@@ -493,7 +490,7 @@ extension SecureConnection {
         guard let own = unsafe SSL_get0_peer_certificate(self.ssl) else { return [] }
         let chain = unsafe Self.derChain(SSL_get_peer_cert_chain(self.ssl))
         let first = unsafe CertificateFields.derBytes(of: own)
-        // A server's view of the chain leaves the peer's own certificate out, a client's does not.
+        // On a server, OpenSSL's chain omits the leaf certificate; on a client it does not.
         return chain.first == first ? chain : [first] + chain
     }
 
@@ -504,9 +501,9 @@ extension SecureConnection {
     }
 }
 
-/// What passes between the caller and a handshake; gone when the handshake is over.
+/// State that OpenSSL's callbacks share with the caller during a handshake; released when the handshake completes.
 final class HandshakeCallbackState {
-    /// What the caller was asked and has not answered.
+    /// The decision that the caller has yet to make.
     enum PendingDecision {
         case none
         case verification
@@ -514,12 +511,12 @@ final class HandshakeCallbackState {
     }
 
     var pendingDecision = PendingDecision.none
-    /// Put here in the middle of OpenSSL's work, asked when that returns.
+    /// Set by the verification callback; becomes an event when `SSL_do_handshake` returns.
     var request: VerificationRequest?
     var decision: VerificationDecision?
     var selectedIdentity = SelectedIdentity.undecided
-    /// Why the peer was refused, to tell it better than OpenSSL's "certificate verify failed" does.
+    /// The reason for rejecting the peer, more specific than OpenSSL's "certificate verify failed".
     var rejectionKind: TLSFailure.Kind?
-    /// Server: what its records will need.
+    /// Server: the traffic secrets for `CompactRecordLayer`.
     var secrets = TrafficSecrets()
 }

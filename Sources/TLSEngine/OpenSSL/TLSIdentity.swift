@@ -1,28 +1,29 @@
 import COpenSSL
 
-/// A certificate with its chain and private key: what one side shows to prove who it is. Never changes once made.
+/// A certificate with its chain and private key. Immutable.
 @safe
 public final class TLSIdentity: @unchecked Sendable {
     let certificate: OpaquePointer
-    /// The certificates between ours and the root, in that order; a STACK_OF(X509).
+    /// The intermediate certificates from the leaf's issuer towards the root; a STACK_OF(X509).
     let chain: OpaquePointer
     let key: OpaquePointer
-    /// What it is chosen by: DNS names among the alternative names; the common name if there is no alternative name of any
-    /// kind; others with `answering(to:)`.
+    /// The names for which a server selects this identity: the DNS names among the subject alternative names, or the common
+    /// name if there is no alternative name of any kind; others with `withServerNames(_:)`.
     public let serverNames: [String]
 
     /// Reads the certificate, followed by its chain, and the key.
     ///
     /// - Parameters:
-    ///   - certificates: PEM text, our certificate first; or DER of one certificate.
+    ///   - certificates: PEM text, the leaf certificate first; or one certificate in DER.
     ///   - key: PEM (PKCS#8, also encrypted, PKCS#1, SEC 1) or DER.
     ///   - password: for an encrypted key.
-    /// - Throws: `.unreadableMaterial`, `.wrongPassword`, or `.keyMismatch` if the key is not the certificate's.
+    /// - Throws: `.unreadableCredentials`, `.wrongPassword`, or `.keyMismatch` if the key does not belong to the
+    ///   certificate.
     public convenience init(certificates: [UInt8], key: [UInt8], password: String? = nil) throws(TLSFailure) {
         try self.init(CredentialReader(bytes: certificates), CredentialReader(bytes: key), password: password)
     }
 
-    /// The same from two files, which may be one and the same; failures name the file at fault.
+    /// Reads certificate and key from files, which may be the same; failures name the file.
     public convenience init(
         certificateFile: String, keyFile: String, password: String? = nil
     ) throws(TLSFailure) {
@@ -30,12 +31,12 @@ public final class TLSIdentity: @unchecked Sendable {
     }
 
     /// Reads a PKCS#12 container with a certificate, its chain and its key.
-    /// - Throws: `.unreadableMaterial`, `.wrongPassword`, or `.keyMismatch`.
+    /// - Throws: `.unreadableCredentials`, `.wrongPassword`, or `.keyMismatch`.
     public convenience init(pkcs12: [UInt8], password: String? = nil) throws(TLSFailure) {
         try self.init(keyStore: CredentialReader(bytes: pkcs12), password: password)
     }
 
-    /// The same from a file.
+    /// Reads a PKCS#12 file.
     public convenience init(pkcs12File: String, password: String? = nil) throws(TLSFailure) {
         try self.init(keyStore: CredentialReader(file: pkcs12File), password: password)
     }
@@ -86,7 +87,7 @@ public final class TLSIdentity: @unchecked Sendable {
         unsafe try self.init(owning: certificate, chain: stack, key: key, file: keyStore.file)
     }
 
-    /// Takes over all three references, also when it throws.
+    /// Takes ownership of all three references, also when it throws.
     private init(
         owning certificate: OpaquePointer, chain: OpaquePointer, key: OpaquePointer, file: String?
     ) throws(TLSFailure) {
@@ -109,8 +110,8 @@ public final class TLSIdentity: @unchecked Sendable {
         self.serverNames = serverNames
     }
 
-    /// The same certificate, chain and key, chosen by other names than those in the certificate.
-    /// - Parameter names: DNS names; `*.` before one stands for any one label.
+    /// A copy that a server selects for other names than those in the certificate.
+    /// - Parameter names: DNS names; a leading `*.` matches any one label.
     public func withServerNames(_ names: [String]) -> TLSIdentity {
         TLSIdentity(self, serverNames: names)
     }
@@ -121,10 +122,10 @@ public final class TLSIdentity: @unchecked Sendable {
         unsafe EVP_PKEY_free(self.key)
     }
 
-    /// RSA, EC and the like: a server may show one certificate of each kind.
+    /// The key algorithm (RSA, EC, …): a server may present one certificate of each type.
     var keyType: Int32 { unsafe EVP_PKEY_get_base_id(self.key) }
 
-    /// Puts the identity on a connection, beside those of other key kinds.
+    /// Installs the identity on a connection, in addition to those of other key types.
     func install(on ssl: OpaquePointer?) -> Bool {
         unsafe SSL_use_cert_and_key(ssl, self.certificate, self.key, self.chain, 1) == 1
     }
@@ -134,9 +135,9 @@ public final class TLSIdentity: @unchecked Sendable {
     }
 }
 
-/// What a client shows of itself when it is asked.
+/// The client identity that the caller provided in response to a certificate request.
 enum SelectedIdentity {
-    /// The caller was not asked or has not answered.
+    /// The caller has not decided yet.
     case undecided
     case noCertificate
     case identity(TLSIdentity)

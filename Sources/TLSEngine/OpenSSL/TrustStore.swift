@@ -1,11 +1,11 @@
 import COpenSSL
 
-/// The roots and revocation lists of one context, as they were when it was made.
+/// The roots and revocation lists of one context, read when it is created.
 @safe
 final class TrustStore {
-    /// An X509_STORE, ours.
+    /// An owned X509_STORE.
     let handle: OpaquePointer
-    /// Names this trust: contexts with the same digest may resume each other's sessions.
+    /// Digest of everything that verification depends on: contexts with the same digest may resume each other's sessions.
     private(set) var digest: [UInt8] = []
 
     init(_ configuration: TLSConfiguration) throws(TLSFailure) {
@@ -53,7 +53,7 @@ final class TrustStore {
 }
 
 extension TLSConfiguration {
-    /// Whether a chain is ever followed to a root.
+    /// Whether chains are verified up to a root.
     var needsRoots: Bool { self.peerVerification != .none }
 }
 
@@ -66,18 +66,18 @@ extension CertificateSource {
     }
 }
 
-/// Where this system keeps the roots that it trusts. OpenSSL knows one place, fixed when it was built; a program that
-/// carries its own OpenSSL may run on another distribution than the one that place is right for.
+/// The paths of the system's trusted roots. OpenSSL has one compiled-in path, which is wrong if a program bundles its own
+/// OpenSSL and runs on another distribution.
 enum SystemRoots {
-    /// Bundles: Debian and Alpine, Fedora, openSUSE, RHEL, BSD and macOS.
+    /// Bundles of Debian and Alpine, Fedora, openSUSE, RHEL, BSD and macOS.
     private static let files = [
         "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
         "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/cert.pem", "/usr/local/etc/ssl/cert.pem",
     ]
     private static let directories = ["/etc/ssl/certs", "/etc/pki/tls/certs", "/system/etc/security/cacerts"]
 
-    /// Makes `store` look in the first place there is.
-    /// - Returns: whether there is any.
+    /// Loads the roots from the first path that exists.
+    /// - Returns: whether roots were loaded.
     static func add(to store: OpaquePointer) -> Bool {
         if let chosen = Self.chosenByEnvironment() {
             return chosen.isEmpty ? false : unsafe Self.load(chosen, into: store)
@@ -92,7 +92,7 @@ enum SystemRoots {
         return false
     }
 
-    /// The paths that SSL_CERT_FILE and SSL_CERT_DIR name, those of them that exist; `nil` if neither is set.
+    /// The existing paths among those in SSL_CERT_FILE and SSL_CERT_DIR; `nil` if neither is set.
     private static func chosenByEnvironment() -> [String]? {
         let names = unsafe [X509_get_default_cert_file_env(), X509_get_default_cert_dir_env()]
         let values = unsafe names.compactMap { name in

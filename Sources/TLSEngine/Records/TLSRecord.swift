@@ -1,9 +1,9 @@
-/// The five bytes in front of a record, once all records are protected (RFC 8446 §5.2).
+/// The header of a protected record, TLSCiphertext (RFC 8446 §5.2).
 enum RecordHeader {
-    /// - Returns: the length of the whole record that `bytes` begin with, header and all; `nil` until the header is
-    ///   there. The version is not looked at, as §5.1 wants it; the AEAD covers it.
-    /// - Throws: `.unexpectedRecord` for a record in the clear, a ChangeCipherSpec included (§5: none may come after
-    ///   the peer's Finished); `.recordTooLong` above 2^14 + 256 bytes; `.badRecordMAC` where no tag has room.
+    /// - Returns: the length of the record at the start of `bytes`, header included; `nil` until the header is complete.
+    ///   The version is ignored, as §5.1 requires; the AEAD covers it.
+    /// - Throws: `.unexpectedRecord` for an unprotected record, ChangeCipherSpec included (§5: not allowed after the
+    ///   peer's Finished); `.recordTooLong` above 2^14 + 256 bytes; `.badRecordMAC` if it is shorter than a tag.
     static func recordLength(_ bytes: RawSpan) throws(RecordViolation) -> Int? {
         guard bytes.byteCount >= RecordSize.header else { return nil }
         guard bytes[byte: 0] == ContentType.applicationData.rawValue else {
@@ -16,22 +16,21 @@ enum RecordHeader {
     }
 }
 
-/// What a record carries (RFC 8446 §5.1).
+/// The ContentType of a record (RFC 8446 §5.1).
 package enum ContentType: UInt8, Sendable {
     case alert = 21
     case handshake = 22
     case applicationData = 23
 }
 
-/// What a record held once it is decrypted: content, its type, and zeros that hide how long it is (RFC 8446 §5.4).
+/// A decrypted record, TLSInnerPlaintext: content, its type, and zero padding (RFC 8446 §5.4).
 struct InnerPlaintext: Equatable {
     let type: UInt8
-    /// Bytes of content, which are the first ones.
+    /// Length of the content, which comes first.
     let count: Int
 
     /// - Parameter bytes: content, type and padding.
-    /// - Throws: `.recordTooLong` above 2^14 + 1 bytes, padding included; `.noContentType` if there is nothing but
-    ///   padding.
+    /// - Throws: `.recordTooLong` above 2^14 + 1 bytes, padding included; `.noContentType` if all bytes are zero.
     init(_ bytes: RawSpan) throws(RecordViolation) {
         guard bytes.byteCount <= RecordSize.innerPlaintext else { throw .recordTooLong }
         var last = bytes.byteCount - 1
@@ -42,21 +41,20 @@ struct InnerPlaintext: Equatable {
     }
 }
 
-/// Sizes in a record of TLS 1.3, in bytes (RFC 8446 §5.1 and §5.2).
+/// Sizes and limits of TLS 1.3 records in bytes (RFC 8446 §5.1 and §5.2).
 enum RecordSize {
     static let header = 5
-    /// What all AEADs of `RecordSuite` add.
+    /// Tag length of all AEADs of `RecordSuite`.
     static let tag = 16
-    /// Most content of one record.
+    /// Largest content.
     static let content = 1 << 14
-    /// Most bytes of content, type and padding together (§5.4).
+    /// Largest content with its type and padding (§5.4).
     static let innerPlaintext = (1 << 14) + 1
-    /// Most bytes behind a record's header.
+    /// Largest record without its header.
     static let fragment = (1 << 14) + 256
 }
 
-/// A cipher suite of TLS 1.3 whose records are protected here once OpenSSL has done the handshake (RFC 8446 §B.4).
-/// Connections with another one stay with OpenSSL.
+/// The TLS 1.3 cipher suites that the compact record layer supports (RFC 8446 §B.4).
 package enum RecordSuite: UInt16, Sendable, CaseIterable {
     case aes128GCM = 0x1301
     case aes256GCM = 0x1302
@@ -70,7 +68,7 @@ package enum RecordSuite: UInt16, Sendable, CaseIterable {
         }
     }
 
-    /// Length of traffic secrets in bytes, which is that of the suite's hash.
+    /// Length of traffic secrets in bytes, the output length of the suite's hash.
     var secretLength: Int {
         switch self {
         case .aes128GCM, .chaCha20Poly1305: 32
@@ -88,47 +86,48 @@ package enum RecordSuite: UInt16, Sendable, CaseIterable {
     }
 }
 
-/// What established records have to tell.
+/// An event of the compact record layer.
 package enum RecordEvent: Equatable, Sendable {
-    /// `count` bytes, at least 1, were put at the front of the caller's buffer.
+    /// `count` bytes, at least 1, were written to the front of the caller's buffer.
     case plaintext(count: Int)
-    /// close_notify.
+    /// close_notify was received.
     case closed
-    /// An alert that ends the connection, with its AlertDescription.
+    /// A fatal alert was received; its AlertDescription.
     case alert(UInt8)
     case failed(RecordError)
 }
 
-/// Why records cannot go on.
+/// Why the compact record layer failed.
 package enum RecordError: Error, Equatable, Sendable {
     case peer(RecordViolation)
-    /// OpenSSL's cryptography could not do its work: memory.
+    /// OpenSSL lacks memory.
     case engine
 }
 
-/// A rule of the record protocol that a peer broke after the handshake.
+/// A rule of the record protocol that the peer violated after the handshake.
 package enum RecordViolation: Error, Equatable, Sendable {
-    /// A record in the clear.
+    /// An unprotected record.
     case unexpectedRecord(type: UInt8)
     case recordTooLong
-    /// Changed on the way, out of order, or not of this connection.
+    /// The record was modified, reordered, or belongs to another connection.
     case badRecordMAC
     case noContentType
     case unexpectedContent(type: UInt8)
-    /// An alert or handshake message of no bytes, or an alert that is not exactly one (RFC 8446 §5.1).
+    /// An alert or handshake record without content (RFC 8446 §5.1).
     case emptyMessage
+    /// An alert record that does not contain exactly one alert (RFC 8446 §5.1).
     case notOneAlert
-    /// Something else between the parts of a message.
+    /// Another record between the fragments of a handshake message.
     case interruptedMessage
     case unexpectedMessage(type: UInt8)
     case malformedKeyUpdate
     case invalidKeyUpdateRequest(UInt8)
-    /// More behind a KeyUpdate in its record, though it is still under the old key (RFC 8446 §5.1).
+    /// A KeyUpdate is not the last message of its record (RFC 8446 §5.1).
     case messageAcrossKeyChange
-    /// Records without data, one after the other, more than anybody needs.
+    /// Too many consecutive records without application data.
     case tooManyNonDataRecords
 
-    /// The AlertDescription that tells the peer (RFC 8446 §6).
+    /// The AlertDescription to send (RFC 8446 §6).
     package var alert: UInt8 {
         switch self {
         case .unexpectedRecord, .noContentType, .unexpectedContent, .emptyMessage, .notOneAlert, .interruptedMessage,
@@ -160,12 +159,12 @@ package enum RecordViolation: Error, Equatable, Sendable {
     }
 }
 
-/// Handshake messages of a client whose handshake is over. Only KeyUpdate is possible, since we ask for nothing
-/// (RFC 8446 §4.6); it may come in parts, but must end its record.
+/// Parses the client's post-handshake messages. Only KeyUpdate is allowed, since we request no client authentication
+/// (RFC 8446 §4.6); it may be fragmented, but must end its record.
 struct KeyUpdateParser: Equatable {
     enum Request: Equatable {
         case none
-        /// We are to change our key too, before we send more data.
+        /// update_requested: we must update our sending key before we send more data.
         case updateRequested
     }
 
@@ -174,10 +173,10 @@ struct KeyUpdateParser: Equatable {
 
     private var count = 0
 
-    /// Whether part of a message came, between which and the rest nothing else may come.
+    /// Whether a message is incomplete; no other record may interrupt it.
     var isInsideMessage: Bool { self.count > 0 }
 
-    /// Takes the content of one record.
+    /// Parses the content of one handshake record.
     /// - Returns: `nil` while the message is incomplete.
     mutating func take(_ content: RawSpan) throws(RecordViolation) -> Request? {
         guard content.byteCount > 0 else { throw .emptyMessage }

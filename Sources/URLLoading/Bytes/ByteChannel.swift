@@ -155,8 +155,8 @@ final class ByteWindow: Sendable {
     }
 
     func wanted() {
-        guard let transfer = (self.waiting.task as? URLSessionDataTask)?.transfer else { return }
-        transfer.core.pool.execute { transfer.channelHasRoom() }
+        guard let transfer = (self.waiting.task as? URLSessionDataTask)?.loader else { return }
+        transfer.core.pool.execute { transfer.resumeChannel() }
     }
 }
 

@@ -203,7 +203,7 @@ struct DiskRecord: Codable {
     let exchange: CachedExchange?
 
     init(_ cached: CachedURLResponse, key: String, stored: Date, exchange: CachedExchange) {
-        let facts = cached.response.facts
+        let facts = cached.response.metadata
         let http = cached.response as? HTTPURLResponse
         self.key = key
         self.stored = stored

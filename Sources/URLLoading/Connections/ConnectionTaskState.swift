@@ -46,7 +46,7 @@ final class ConnectionTaskState: @unchecked Sendable {
     /// Tells the delegate something of the task, in the order of the calls.
     func tell(_ method: DelegateMethod, _ call: @escaping @Sendable (DelegateProxy) -> Void) {
         guard let task = self.task else { return }
-        self.core.line.tell(self.core.faces(for: task), method, call)
+        self.core.delegateQueue.notify(self.core.delegates(for: task), method, call)
     }
 
     // MARK: Time
@@ -98,10 +98,10 @@ final class ConnectionTaskState: @unchecked Sendable {
         // Operations that are asked for from now on fail alike.
         self.verdict = error
         if let counter {
-            task.change(\.countOfBytesReceived) { $0.received = Int64(clamping: counter.bytesReceived) }
-            task.change(\.countOfBytesSent) { $0.sent = Int64(clamping: counter.bytesSent) }
+            task.mutate(\.countOfBytesReceived) { $0.bytesReceived = Int64(clamping: counter.bytesReceived) }
+            task.mutate(\.countOfBytesSent) { $0.bytesSent = Int64(clamping: counter.bytesSent) }
         }
-        self.core.tellEnd(of: task, error, self.record, session: self.session)
+        self.core.notifyEnd(of: task, error, self.record, session: self.session)
     }
 }
 
@@ -135,7 +135,7 @@ extension ConnectionTaskDriver {
 
     /// Does what the task's state asks for now, however often that changed meanwhile.
     private func reconcile() {
-        guard let state = self.life.task?.facts.withLock({ $0.state }) else { return }
+        guard let state = self.life.task?.metadata.withLock({ $0.state }) else { return }
         switch (state, self.life.stage) {
         case (.running, .waiting):
             self.life.stage = .running
@@ -215,7 +215,7 @@ final class RefusedTask: TaskDriver {
     /// A stream or WebSocket task.
     convenience init(_ task: URLSessionTask, of session: URLSession, _ error: URLError) {
         self.init(task, error) { task, error in
-            session.core.tellEnd(of: task, error, TaskMetricsRecord(), session: session)
+            session.core.notifyEnd(of: task, error, TaskMetricsRecord(), session: session)
         }
     }
 

@@ -190,7 +190,7 @@ extension StreamConnection {
     func startSecure() {
         self.life.loop.execute {
             guard let stream = self.stream, let task = self.life.task, let url = self.url else { return }
-            switch self.life.core.streamContext() {
+            switch self.life.core.streamTLSContext() {
             case .failure(let failure):
                 self.fail(
                     LoadFailure.error(

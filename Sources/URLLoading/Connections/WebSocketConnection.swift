@@ -115,7 +115,7 @@ final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {
         target.socket.trafficClass = task.currentRequest.map(self.life.core.configuration.trafficClass)
         target.watch = { self.note($0) }
         guard url.isSecureWebSocket else { return }
-        switch self.life.core.secureContext() {
+        switch self.life.core.tlsContext() {
         case .failure(let failure):
             throw LoadFailure.error(.secureConnectionFailed, url: url, cause: failure, text: failure.description)
         case .success(let context):
@@ -141,7 +141,7 @@ final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {
             self.sentRequest = request
             while self.redirects < redirects {
                 self.redirects += 1
-                self.life.record.redirected()
+                self.life.record.countRedirect()
             }
             self.meter = HandshakeTimings(opening.target.place)
             opening.judge = { self.judge($0, $1) }
@@ -167,7 +167,7 @@ final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {
         let response = HTTPURLResponse(
             url: url, statusCode: head.status, httpVersion: "HTTP/\(head.version.major).\(head.version.minor)",
             lines: head.lines.map { (name: $0.name, value: $0.value) }, contentIsEncoded: false)
-        task.change(\.response) { $0.response = response }
+        task.mutate(\.response) { $0.response = response }
         self.note(request, response)
         return response
     }
@@ -187,7 +187,7 @@ final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {
         else { return }
         let lines = head.lines
         if let request, let url = request.url {
-            self.life.core.keepCookies(lines, from: url, request: request, of: task)
+            self.life.core.storeCookies(lines, from: url, request: request, of: task)
         }
         if let opening = self.opening { self.life.core.pool.execute { opening.accepted(lines) } }
         self.opening = nil
@@ -235,7 +235,7 @@ extension WebSocketConnection {
     typealias Message = URLSessionWebSocketTask.Message
 
     func send(_ message: Message, _ handler: @escaping @Sendable ((any Error)?) -> Void) {
-        let line = self.life.core.line
+        let line = self.life.core.delegateQueue
         let carried = message.carried
         self.life.loop.execute {
             self.socket.send(carried) { result in
@@ -246,7 +246,7 @@ extension WebSocketConnection {
     }
 
     func receive(_ handler: @escaping @Sendable (Result<Message, any Error>) -> Void) {
-        let line = self.life.core.line
+        let line = self.life.core.delegateQueue
         self.life.loop.execute {
             self.socket.receive { result in
                 let told = result.map { Message($0) }.mapError { self.error($0) as any Error }
@@ -256,7 +256,7 @@ extension WebSocketConnection {
     }
 
     func ping(_ handler: @escaping @Sendable ((any Error)?) -> Void) {
-        let line = self.life.core.line
+        let line = self.life.core.delegateQueue
         self.life.loop.execute {
             self.socket.sendPing([]) { result in
                 let error = self.error(of: result)

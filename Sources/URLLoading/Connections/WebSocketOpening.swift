@@ -65,7 +65,7 @@ final class WebSocketOpening: @unchecked Sendable {
     /// Gives the request as it is now, dressed for its way, once its cookies are there.
     /// - Parameter answer: called once, on any thread.
     func next(_ answer: @escaping @Sendable (Judgement) -> Void) {
-        self.task.change(\.currentRequest) { $0.currentRequest = self.request }
+        self.task.mutate(\.currentRequest) { $0.currentRequest = self.request }
         guard self.core.asksForCookies(of: self.request) else { return answer(self.dressed(nil)) }
         self.core.askForCookies(of: self.task) { cookies in
             self.core.pool.execute { answer(self.dressed(cookies)) }
@@ -84,7 +84,7 @@ final class WebSocketOpening: @unchecked Sendable {
             let opening = ClientOpening(
                 target: target, handshake: try self.handshake(url, fields), deflate: self.policy)
             let head = RequestHead(target: url.requestTarget, fields: fields)
-            return .open(opening, self.request.wearing(head), redirects: self.redirects)
+            return .open(opening, self.request.withSentFields(head), redirects: self.redirects)
         } catch {
             return .failed(error)
         }
@@ -92,7 +92,7 @@ final class WebSocketOpening: @unchecked Sendable {
 
     private func fields(_ url: URL, _ cookies: [HTTPCookie]?) -> [HeaderField] {
         var dressing = RequestBuilder(self.core.configuration)
-        dressing.isAtFirstOrigin = self.core.isAtFirstOrigin(self.request, of: self.task)
+        dressing.isAtOriginalOrigin = self.core.isAtOriginalOrigin(self.request, of: self.task)
         dressing.cookies = cookies
         if self.request.value(forHTTPHeaderField: "Authorization") == nil || self.authorization != nil {
             dressing.authorization = self.authorizationField(url)
@@ -128,7 +128,7 @@ final class WebSocketOpening: @unchecked Sendable {
         _ response: HTTPURLResponse, _ lines: [HeaderField], _ answer: @escaping @Sendable (Judgement) -> Void
     ) {
         guard let url = self.request.url else { return answer(.refused) }
-        self.core.keepCookies(lines, from: url, request: self.request, of: self.task)
+        self.core.storeCookies(lines, from: url, request: self.request, of: self.task)
         if response.statusCode == 401, self.authenticate(response, lines, answer) { return }
         let fields = HTTPTypes.HTTPFields(lines: lines.map { (name: $0.name, value: $0.value) })
         switch RedirectStep(response, fields: fields, of: self.request, at: url, count: self.redirects) {
@@ -196,11 +196,11 @@ extension WebSocketOpening {
         let challenges = Challenge.answerable(in: wanted)
         guard !challenges.isEmpty else { return false }
         if let authorization = self.authorization {
-            if challenges.contains(where: authorization.answersAgain) {
+            if challenges.contains(where: authorization.canRetry) {
                 self.next(answer)
                 return true
             }
-            self.core.authorizations.value.forget(authorization)
+            self.core.authorizations.value.remove(authorization)
             self.lastCredential = authorization.credential
             self.refusedCredentials += 1
             self.authorization = nil
@@ -255,7 +255,7 @@ extension WebSocketOpening {
         if credential.persistence != .none {
             self.core.configuration.urlCredentialStorage?.set(credential, for: space)
         }
-        self.core.authorizations.value.keep(authorization)
+        self.core.authorizations.value.insert(authorization)
         self.authorization = authorization
         self.next(answer)
     }

@@ -22,11 +22,11 @@ final class DelegateProxy: Sendable {
     }
 
     /// Whether the method may be there: `false` once it is known to be left out, or where its protocol is missing.
-    func mayAnswer(_ method: DelegateMethod) -> Bool {
-        self.has(method) && self.traits.answers(method) ?? true
+    func mayImplement(_ method: DelegateMethod) -> Bool {
+        self.conforms(method) && self.traits.implements(method) ?? true
     }
 
-    private func has(_ method: DelegateMethod) -> Bool {
+    private func conforms(_ method: DelegateMethod) -> Bool {
         switch method {
         case .becameInvalid, .sessionChallenge, .sessionChallengeAsync: true
         case .createdTask, .waitsForConnectivity, .redirection, .redirectionAsync, .taskChallenge, .taskChallengeAsync,
@@ -42,15 +42,15 @@ final class DelegateProxy: Sendable {
 
     /// Calls a method that only tells.
     /// - Returns: whether the delegate has it.
-    func tell(_ method: DelegateMethod, _ body: () -> Void) -> Bool {
-        switch self.traits.answers(method) {
+    func notify(_ method: DelegateMethod, _ body: () -> Void) -> Bool {
+        switch self.traits.implements(method) {
         case true?:
             body()
             return true
         case false?: return false
         case nil:
             let answers = MissingMethodFlag.watch(body)
-            self.traits.showed(method, answers: answers)
+            self.traits.record(method, answers: answers)
             return answers
         }
     }
@@ -58,9 +58,9 @@ final class DelegateProxy: Sendable {
     /// Calls an asynchronous method.
     /// - Returns: `nil` where the delegate does not have it.
     func ask<Answer>(_ method: DelegateMethod, _ body: () async -> Answer) async -> Answer? {
-        guard self.mayAnswer(method) else { return nil }
+        guard self.mayImplement(method) else { return nil }
         let answer = await MissingMethodFlag.watch(body)
-        self.traits.showed(method, answers: answer != nil)
+        self.traits.record(method, answers: answer != nil)
         return answer
     }
 }
@@ -109,8 +109,8 @@ enum DelegateMethod: Int, CaseIterable {
 final class DelegateTraits: Sendable {
     private static let known = Mutex<[ObjectIdentifier: DelegateTraits]>([:])
 
-    private let answered = Atomic<UInt64>(0)
-    private let leftOut = Atomic<UInt64>(0)
+    private let implemented = Atomic<UInt64>(0)
+    private let missing = Atomic<UInt64>(0)
 
     private init() {}
 
@@ -125,29 +125,29 @@ final class DelegateTraits: Sendable {
     }
 
     /// `nil` while it was never asked.
-    func answers(_ method: DelegateMethod) -> Bool? {
-        if self.answered.load(ordering: .relaxed) & method.bit != 0 { return true }
-        return self.leftOut.load(ordering: .relaxed) & method.bit != 0 ? false : nil
+    func implements(_ method: DelegateMethod) -> Bool? {
+        if self.implemented.load(ordering: .relaxed) & method.bit != 0 { return true }
+        return self.missing.load(ordering: .relaxed) & method.bit != 0 ? false : nil
     }
 
-    func showed(_ method: DelegateMethod, answers: Bool) {
+    func record(_ method: DelegateMethod, answers: Bool) {
         if answers {
-            self.answered.bitwiseOr(method.bit, ordering: .relaxed)
+            self.implemented.bitwiseOr(method.bit, ordering: .relaxed)
         } else {
-            self.leftOut.bitwiseOr(method.bit, ordering: .relaxed)
+            self.missing.bitwiseOr(method.bit, ordering: .relaxed)
         }
     }
 }
 
 /// One message to a delegate that wants an answer, in its two spellings.
 struct DelegateRequest<Answer: Sendable>: Sendable {
-    let face: DelegateProxy
+    let delegate: DelegateProxy
     let method: DelegateMethod
     let asyncMethod: DelegateMethod
     let call: @Sendable (DelegateProxy, OneShotHandler<Answer>) -> Void
     let callAsync: @Sendable (DelegateProxy) async -> Answer
 
-    var mayBeAnswered: Bool { self.face.mayAnswer(self.method) || self.face.mayAnswer(self.asyncMethod) }
+    var mayBeImplemented: Bool { self.delegate.mayImplement(self.method) || self.delegate.mayImplement(self.asyncMethod) }
 }
 
 /// A completion handler that was lent out: takes the first answer, from any thread, and ignores all others.
@@ -176,7 +176,7 @@ final class MissingMethodFlag: Sendable {
 
     var wasCalled: Bool { self.flag.load(ordering: .relaxed) }
 
-    static func call() {
+    static func set() {
         self.current?.flag.store(true, ordering: .relaxed)
     }
 

@@ -10,12 +10,12 @@ import Synchronization
 final class DelegateQueue: Sendable {
     typealias Message = @Sendable () -> Void
 
-    private static let batch = 64
+    private static let batchLimit = 64
 
     let queue: OperationQueue
     private let pool: ConnectionPool
     private struct State {
-        var waiting = Deque<Message>()
+        var messages = Deque<Message>()
         var isScheduled = false
     }
     private let state = Mutex(State())
@@ -38,7 +38,7 @@ final class DelegateQueue: Sendable {
     func add(_ message: @escaping Message) {
         guard self.queue.maxConcurrentOperationCount == 1 else { return self.queue.addOperation(message) }
         let begins = self.state.withLock { state in
-            state.waiting.append(message)
+            state.messages.append(message)
             defer { state.isScheduled = true }
             return !state.isScheduled
         }
@@ -52,9 +52,9 @@ final class DelegateQueue: Sendable {
     }
 
     private func deliver() {
-        for _ in 0..<Self.batch {
+        for _ in 0..<Self.batchLimit {
             let next = self.state.withLock { state -> Message? in
-                let next = state.waiting.popFirst()
+                let next = state.messages.popFirst()
                 if next == nil { state.isScheduled = false }
                 return next
             }
@@ -69,13 +69,13 @@ final class DelegateQueue: Sendable {
 
 extension DelegateQueue {
     /// Tells the first of `faces` that has the method. Nothing is scheduled where none can have it.
-    func tell(
+    func notify(
         _ faces: [DelegateProxy], _ method: DelegateMethod, _ call: @escaping @Sendable (DelegateProxy) -> Void
     ) {
-        let faces = faces.filter { $0.mayAnswer(method) }
+        let faces = faces.filter { $0.mayImplement(method) }
         guard !faces.isEmpty else { return }
         self.add {
-            for face in faces where face.tell(method, { call(face) }) { return }
+            for face in faces where face.notify(method, { call(face) }) { return }
         }
     }
 
@@ -85,7 +85,7 @@ extension DelegateQueue {
     func ask<Answer: Sendable>(
         _ questions: [DelegateRequest<Answer>], _ completion: @escaping @Sendable (Answer?) -> Void
     ) {
-        let questions = questions.filter(\.mayBeAnswered)
+        let questions = questions.filter(\.mayBeImplemented)
         guard !questions.isEmpty else { return completion(nil) }
         self.add { self.ask(questions[...], completion) }
     }
@@ -94,10 +94,10 @@ extension DelegateQueue {
         _ questions: ArraySlice<DelegateRequest<Answer>>, _ completion: @escaping @Sendable (Answer?) -> Void
     ) {
         guard let question = questions.first else { return completion(nil) }
-        let face = question.face
+        let face = question.delegate
         let answer = OneShotHandler<Answer> { completion($0) }
-        if face.mayAnswer(question.method), face.tell(question.method, { question.call(face, answer) }) { return }
-        guard face.mayAnswer(question.asyncMethod) else { return self.ask(questions.dropFirst(), completion) }
+        if face.mayImplement(question.method), face.notify(question.method, { question.call(face, answer) }) { return }
+        guard face.mayImplement(question.asyncMethod) else { return self.ask(questions.dropFirst(), completion) }
         Task {
             if let answer = await face.ask(question.asyncMethod, { await question.callAsync(face) }) {
                 completion(answer)

@@ -25,20 +25,20 @@ public protocol URLSessionDelegate: NSObjectProtocol, Sendable {
 
 extension URLSessionDelegate {
     public func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
-        MissingMethodFlag.call()
+        MissingMethodFlag.set()
     }
 
     public func urlSession(
         _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-        MissingMethodFlag.call()
+        MissingMethodFlag.set()
     }
 
     public func urlSession(
         _ session: URLSession, didReceive challenge: URLAuthenticationChallenge
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
-        MissingMethodFlag.call()
+        MissingMethodFlag.set()
         return (.performDefaultHandling, nil)
     }
 
@@ -119,7 +119,7 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
 }
 
 extension URLSessionTaskDelegate {
-    public func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) { MissingMethodFlag.call() }
+    public func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) { MissingMethodFlag.set() }
 
     public func urlSession(
         _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
@@ -135,21 +135,21 @@ extension URLSessionTaskDelegate {
     }
 
     public func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
-        MissingMethodFlag.call()
+        MissingMethodFlag.set()
     }
 
     public func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
     ) {
-        MissingMethodFlag.call()
+        MissingMethodFlag.set()
     }
 
     public func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest
     ) async -> URLRequest? {
-        MissingMethodFlag.call()
+        MissingMethodFlag.set()
         return request
     }
 
@@ -157,13 +157,13 @@ extension URLSessionTaskDelegate {
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-        MissingMethodFlag.call()
+        MissingMethodFlag.set()
     }
 
     public func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
-        MissingMethodFlag.call()
+        MissingMethodFlag.set()
         return (.performDefaultHandling, nil)
     }
 
@@ -171,11 +171,11 @@ extension URLSessionTaskDelegate {
         _ session: URLSession, task: URLSessionTask,
         needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
     ) {
-        MissingMethodFlag.call()
+        MissingMethodFlag.set()
     }
 
     public func urlSession(_ session: URLSession, needNewBodyStreamForTask task: URLSessionTask) async -> InputStream? {
-        MissingMethodFlag.call()
+        MissingMethodFlag.set()
         return nil
     }
 
@@ -196,23 +196,23 @@ extension URLSessionTaskDelegate {
         _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
         totalBytesExpectedToSend: Int64
     ) {
-        MissingMethodFlag.call()
+        MissingMethodFlag.set()
     }
 
     public func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceiveInformationalResponse response: HTTPURLResponse
     ) {
-        MissingMethodFlag.call()
+        MissingMethodFlag.set()
     }
 
     public func urlSession(
         _ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics
     ) {
-        MissingMethodFlag.call()
+        MissingMethodFlag.set()
     }
 
     public func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-        MissingMethodFlag.call()
+        MissingMethodFlag.set()
     }
 }
 
@@ -253,43 +253,43 @@ extension URLSessionDataDelegate {
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
     ) {
-        MissingMethodFlag.call()
+        MissingMethodFlag.set()
     }
 
     public func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse
     ) async -> URLSession.ResponseDisposition {
-        MissingMethodFlag.call()
+        MissingMethodFlag.set()
         return .allow
     }
 
     public func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didBecome downloadTask: URLSessionDownloadTask
     ) {
-        MissingMethodFlag.call()
+        MissingMethodFlag.set()
     }
 
     public func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didBecome streamTask: URLSessionStreamTask
     ) {
-        MissingMethodFlag.call()
+        MissingMethodFlag.set()
     }
 
     public func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-        MissingMethodFlag.call()
+        MissingMethodFlag.set()
     }
 
     public func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse,
         completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
     ) {
-        MissingMethodFlag.call()
+        MissingMethodFlag.set()
     }
 
     public func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse
     ) async -> CachedURLResponse? {
-        MissingMethodFlag.call()
+        MissingMethodFlag.set()
         return proposedResponse
     }
 }
@@ -318,14 +318,14 @@ extension URLSessionDownloadDelegate {
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
         totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
     ) {
-        MissingMethodFlag.call()
+        MissingMethodFlag.set()
     }
 
     public func urlSession(
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
         expectedTotalBytes: Int64
     ) {
-        MissingMethodFlag.call()
+        MissingMethodFlag.set()
     }
 }
 
@@ -348,22 +348,22 @@ public protocol URLSessionStreamDelegate: URLSessionTaskDelegate {
 
 extension URLSessionStreamDelegate {
     public func urlSession(_ session: URLSession, readClosedFor streamTask: URLSessionStreamTask) {
-        MissingMethodFlag.call()
+        MissingMethodFlag.set()
     }
 
     public func urlSession(_ session: URLSession, writeClosedFor streamTask: URLSessionStreamTask) {
-        MissingMethodFlag.call()
+        MissingMethodFlag.set()
     }
 
     public func urlSession(_ session: URLSession, betterRouteDiscoveredFor streamTask: URLSessionStreamTask) {
-        MissingMethodFlag.call()
+        MissingMethodFlag.set()
     }
 
     public func urlSession(
         _ session: URLSession, streamTask: URLSessionStreamTask, didBecome inputStream: InputStream,
         outputStream: OutputStream
     ) {
-        MissingMethodFlag.call()
+        MissingMethodFlag.set()
     }
 }
 
@@ -384,13 +384,13 @@ extension URLSessionWebSocketDelegate {
     public func urlSession(
         _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didOpenWithProtocol protocol: String?
     ) {
-        MissingMethodFlag.call()
+        MissingMethodFlag.set()
     }
 
     public func urlSession(
         _ session: URLSession, webSocketTask: URLSessionWebSocketTask,
         didCloseWith closeCode: URLSessionWebSocketTask.CloseCode, reason: Data?
     ) {
-        MissingMethodFlag.call()
+        MissingMethodFlag.set()
     }
 }

@@ -7,7 +7,7 @@ import TLSEngine
 /// From what went wrong below to the codes of the URL loading system: the one place where this is decided.
 enum LoadFailure {
     /// What Foundation calls `NSURLErrorFailingURLStringErrorKey`.
-    private static let failingURLText = "NSErrorFailingURLStringKey"
+    private static let failingURLStringKey = "NSErrorFailingURLStringKey"
 
     /// An error as tasks tell it.
     /// - Parameters:
@@ -19,7 +19,7 @@ enum LoadFailure {
     ) -> URLError {
         var details = more
         details[NSURLErrorFailingURLErrorKey] = url
-        details[Self.failingURLText] = url?.absoluteString
+        details[Self.failingURLStringKey] = url?.absoluteString
         details[NSUnderlyingErrorKey] = cause
         details[NSLocalizedDescriptionKey] = text ?? self.text(code)
         return URLError(code, userInfo: details)
@@ -126,7 +126,7 @@ enum LoadFailure {
         case .verification(let verdict): ServerTrust.failure(verdict.code)
         case .pinMismatch, .rejected: .serverCertificateUntrusted
         case .peerAlert:
-            self.asksForCertificate(failure.alert) ? .clientCertificateRequired : self.alerted(failure.alert)
+            self.requiresCertificate(failure.alert) ? .clientCertificateRequired : self.certificateAlertCode(failure.alert)
         case .unreadableCredentials, .wrongPassword, .keyMismatch: .clientCertificateRejected
         case .handshake, .notTLS, .record, .closedDuringHandshake, .excessiveInput, .configuration, .outputClosed,
             .engine:
@@ -135,10 +135,10 @@ enum LoadFailure {
     }
 
     /// RFC 8446 §6.2: certificate_required.
-    private static func asksForCertificate(_ alert: TLSAlert?) -> Bool { alert?.code == 116 }
+    private static func requiresCertificate(_ alert: TLSAlert?) -> Bool { alert?.code == 116 }
 
     /// Alerts about the certificate that we showed: 42 to 46, and 48 for an unknown authority.
-    private static func alerted(_ alert: TLSAlert?) -> URLError.Code {
+    private static func certificateAlertCode(_ alert: TLSAlert?) -> URLError.Code {
         switch alert?.code {
         case 42?, 43?, 44?, 45?, 46?, 48?: .clientCertificateRejected
         default: .secureConnectionFailed

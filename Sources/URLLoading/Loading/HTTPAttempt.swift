@@ -5,14 +5,14 @@ import TLSEngine
 /// One exchange of a load, which may take several: what comes of it once the load has moved on is thrown away.
 final class HTTPAttempt: @unchecked Sendable {
     /// Bytes of a content nobody wants that are read, so that its connection can be used again.
-    private static let wasteLimit = 64 << 10
+    private static let drainLimit = 64 << 10
 
     /// Broken when the load has moved on.
     private var load: HTTPLoad?
     private(set) var exchange: Exchange?
-    private var wasted = 0
+    private var drainedBytes = 0
     /// Whether its metrics are told.
-    var isNoted = false
+    var isRecorded = false
     /// For metrics; `nil` where nobody wants them.
     let request: URLRequest?
     /// As they were sent.
@@ -48,9 +48,9 @@ final class HTTPAttempt: @unchecked Sendable {
     }
 
     /// The load goes on with another: what little is left is read, much is cut off.
-    func waste() {
+    func drain() {
         self.load = nil
-        self.exchange?.pull(Self.wasteLimit)
+        self.exchange?.pull(Self.drainLimit)
     }
 }
 
@@ -85,8 +85,8 @@ extension HTTPAttempt: ExchangeConsumer {
 
     func contentReceived(_ bytes: RawSpan) {
         guard let load = self.load else {
-            self.wasted += bytes.byteCount
-            if self.wasted >= Self.wasteLimit { self.exchange?.cancel() }
+            self.drainedBytes += bytes.byteCount
+            if self.drainedBytes >= Self.drainLimit { self.exchange?.cancel() }
             return
         }
         load.contentReceived(bytes)

@@ -18,18 +18,18 @@ extension HTTPLoad {
         let policy = self.cachePolicy.meaning
         guard let cache = self.core.configuration.urlCache, self.method == .get || self.method == .head,
             policy != .reloadIgnoringLocalCacheData, policy != .reloadIgnoringLocalAndRemoteCacheData
-        else { return self.go(on: nil) }
+        else { return self.proceed(with: nil) }
         let key = self.request.asGET
-        if !cache.mayHave(key) { return self.go(on: nil) }
-        let found = self.awaiting { (load: HTTPLoad, found: CachedURLResponse?) in load.go(on: found) }
+        if !cache.mayHave(key) { return self.proceed(with: nil) }
+        let found = self.awaiting { (load: HTTPLoad, found: CachedURLResponse?) in load.proceed(with: found) }
         DiskQueue.shared.async { found(cache.cachedResponse(for: key).map { cache.completed($0, for: key) }) }
     }
 
-    private func go(on stored: CachedURLResponse?) {
+    private func proceed(with stored: CachedURLResponse?) {
         let policy = self.cachePolicy.meaning
         if let stored, stored.entry == nil {
             // It did not come over HTTP, or from a cache of the program's own: nothing is known of its age.
-            if policy == .returnCacheDataElseLoad || policy == .returnCacheDataDontLoad { return self.give(stored) }
+            if policy == .returnCacheDataElseLoad || policy == .returnCacheDataDontLoad { return self.deliver(stored) }
         }
         let decision = CacheDecision.decide(
             policy, method: self.method, fields: self.fields(toMatch: stored), entry: stored?.entry,
@@ -37,7 +37,7 @@ extension HTTPLoad {
         switch decision {
         case .useStored:
             guard let stored else { return self.send() }
-            self.give(stored)
+            self.deliver(stored)
         case .validate(let fields):
             self.stored = stored
             self.conditions = fields
@@ -53,18 +53,18 @@ extension HTTPLoad {
     /// known before.
     private func fields(toMatch stored: CachedURLResponse?) -> HTTPFields {
         guard stored != nil else { return HTTPFields(self.request.allHTTPHeaderFields) }
-        let lines = self.dressing.fields(of: self.request, plain: self.core.plainFields.value)
+        let lines = self.requestBuilder.fields(of: self.request, plain: self.core.defaultFields.value)
         return HTTPFields(lines: lines.lazy.map { (name: $0.name, value: $0.value) })
     }
 
-    private func give(_ stored: CachedURLResponse) {
+    private func deliver(_ stored: CachedURLResponse) {
         let now = ContinuousClock.now
-        self.transfer.note(
+        self.loader.recordTransaction(
             TransactionRecord(
                 request: self.request, response: stored.response,
                 source: .cache(LocalTimings(fetchStart: now, responseStart: now, responseEnd: now)),
                 decodedBytes: Int64(stored.data.count)))
-        self.transfer.give(stored.response, self.method == .head ? Data() : stored.data)
+        self.loader.deliver(stored.response, self.method == .head ? Data() : stored.data)
     }
 
     /// The server says that what is kept still holds.
@@ -76,7 +76,7 @@ extension HTTPLoad {
         else { return false }
         let fresh = entry.freshened(
             by: fields, requestTime: HTTPDate(startedAt), responseTime: HTTPDate(Date()))
-        self.moveOn()
+        self.abandonAttempt()
         self.stored = nil
         guard let fresh else {
             // About another response than ours: what is kept is of no use.
@@ -91,24 +91,24 @@ extension HTTPLoad {
             data: stored.data, userInfo: stored.userInfo, storagePolicy: stored.storagePolicy, entry: fresh)
         let request = self.request
         DiskQueue.shared.async { cache.storeCachedResponse(renewed, for: request) }
-        self.give(renewed)
+        self.deliver(renewed)
         return true
     }
 
     /// Sees what a response means for the cache before its content comes.
-    func beginKeeping(_ response: HTTPURLResponse) {
-        self.keeping = nil
+    func startCaching(_ response: HTTPURLResponse) {
+        self.cacheWriter = nil
         guard let cache = self.core.configuration.urlCache, let attempt = self.attempt,
             let startedAt = attempt.startedAt
         else { return }
-        self.forgetStale(response, cache)
-        guard self.transfer.mayBeKept else { return }
+        self.invalidateCache(response, cache)
+        guard self.loader.isCacheable else { return }
         let sent = HTTPFields(lines: attempt.head.fields.lazy.map { (name: $0.name, value: $0.value) })
-        self.keeping = CacheWriter(
+        self.cacheWriter = CacheWriter(
             response, to: self.request, sent: sent, requestTime: startedAt, cache: cache)
     }
 
-    private func forgetStale(_ response: HTTPURLResponse, _ cache: URLCache) {
+    private func invalidateCache(_ response: HTTPURLResponse, _ cache: URLCache) {
         guard CacheInvalidation.invalidatesTarget(method: self.method, status: response.statusCode),
             let url = self.request.url, let origin = HTTPSemantics.Origin(url)
         else { return }
@@ -122,10 +122,10 @@ extension HTTPLoad {
     }
 
     /// Puts a whole response into the cache, if nobody objects; then goes on.
-    func keep(_ then: @escaping @Sendable () -> Void) {
-        guard let keeping = self.keeping, let proposal = keeping.proposal else { return then() }
-        self.keeping = nil
-        self.transfer.askToKeep(
+    func storeInCache(then: @escaping @Sendable () -> Void) {
+        guard let keeping = self.cacheWriter, let proposal = keeping.proposal else { return then() }
+        self.cacheWriter = nil
+        self.loader.askToCache(
             proposal,
             self.awaiting { _, chosen in
                 // Before the end is told, so that who loads again finds it.
@@ -155,7 +155,7 @@ struct CacheWriter {
     let response: HTTPURLResponse
     let entry: CacheEntry
     /// Fields of the request as they were sent.
-    private let sent: HTTPFields
+    private let sentFields: HTTPFields
     private let limit: Int
     private(set) var content: Data? = Data()
 
@@ -175,7 +175,7 @@ struct CacheWriter {
         self.cache = cache
         self.request = request
         self.response = response
-        self.sent = sent
+        self.sentFields = sent
         self.entry = CacheEntry(
             status: response.statusCode, fields: fields, requestFields: sent, requestTime: HTTPDate(requestTime),
             responseTime: HTTPDate(Date()))
@@ -204,7 +204,7 @@ struct CacheWriter {
         return chosen.with(
             CachedExchange(
                 requestTime: self.entry.requestTime.seconds, responseTime: self.entry.responseTime.seconds,
-                selection: VaryKey(response: fields, request: self.sent).values))
+                selection: VaryKey(response: fields, request: self.sentFields).values))
     }
 
     /// What came over TLS stays out of files.
@@ -214,20 +214,20 @@ struct CacheWriter {
 }
 
 /// Gives out an answer that is there already: as it is pulled, in pieces.
-final class StoredLoad: Loader, @unchecked Sendable {
-    private static let piece = 256 << 10
+final class StoredLoad: RequestLoad, @unchecked Sendable {
+    private static let pieceSize = 256 << 10
 
     private let data: Data
-    private let transfer: Transfer
+    private let loader: TaskLoader
     private var position: Data.Index
     private var credit = 0
     private var isStopped = false
     private var isHeld = false
-    private var isGiving = false
+    private var isScheduled = false
 
-    init(_ data: Data, for transfer: Transfer) {
+    init(_ data: Data, for transfer: TaskLoader) {
         self.data = data
-        self.transfer = transfer
+        self.loader = transfer
         self.position = data.startIndex
     }
 
@@ -238,33 +238,33 @@ final class StoredLoad: Loader, @unchecked Sendable {
 
     func hold(_ isHeld: Bool) {
         self.isHeld = isHeld
-        if !isHeld, self.credit > 0 { self.giveLater() }
+        if !isHeld, self.credit > 0 { self.scheduleDelivery() }
     }
 
     func pull(_ count: Int) {
         let (sum, overflow) = self.credit.addingReportingOverflow(count)
         self.credit = overflow ? .max : sum
-        self.giveLater()
+        self.scheduleDelivery()
     }
 
-    private func giveLater() {
-        guard !self.isGiving else { return }
-        self.isGiving = true
-        self.transfer.core.pool.executeLater { self.give() }
+    private func scheduleDelivery() {
+        guard !self.isScheduled else { return }
+        self.isScheduled = true
+        self.loader.core.pool.executeLater { self.deliver() }
     }
 
-    private func give() {
-        self.isGiving = false
+    private func deliver() {
+        self.isScheduled = false
         while self.credit > 0, !self.isStopped, !self.isHeld {
             let rest = self.data[self.position...]
             guard !rest.isEmpty else {
                 self.isStopped = true
-                return self.transfer.finished()
+                return self.loader.finished()
             }
-            let piece = Data(rest.prefix(min(self.credit, Self.piece)))
+            let piece = Data(rest.prefix(min(self.credit, Self.pieceSize)))
             self.position += piece.count
             if self.credit != .max { self.credit -= piece.count }
-            self.transfer.received(piece, wireBytes: piece.count)
+            self.loader.received(piece, wireBytes: piece.count)
         }
     }
 }

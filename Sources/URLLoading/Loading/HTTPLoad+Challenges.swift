@@ -37,11 +37,11 @@ extension HTTPLoad {
         let challenges = Challenge.answerable(in: lines)
         guard !challenges.isEmpty else { return false }
         if let authorization = self.authorization {
-            if challenges.contains(where: authorization.answersAgain) {
-                self.sendAgain()
+            if challenges.contains(where: authorization.canRetry) {
+                self.resend()
                 return true
             }
-            self.core.authorizations.value.forget(authorization)
+            self.core.authorizations.value.remove(authorization)
             self.lastCredential = authorization.credential
             self.refusedCredentials += 1
             self.authorization = nil
@@ -50,19 +50,19 @@ extension HTTPLoad {
         return true
     }
 
-    private func sendAgain() {
-        self.moveOn()
+    private func resend() {
+        self.abandonAttempt()
         self.send()
     }
 
     private func ask(_ challenges: ArraySlice<Challenge>, _ response: HTTPURLResponse) {
-        guard let challenge = challenges.first, let url = self.request.url else { return self.give(response) }
+        guard let challenge = challenges.first, let url = self.request.url else { return self.deliverResponse(response) }
         let space = URLProtectionSpace(challenge, at: url)
         let proposed = self.proposedCredential(space, url)
         let question = URLAuthenticationChallenge(
             protectionSpace: space, proposedCredential: proposed, previousFailureCount: self.refusedCredentials,
             failureResponse: response, error: nil, sender: ChallengeSender())
-        self.transfer.askChallenge(
+        self.loader.askChallenge(
             question,
             self.awaiting { load, answer in
                 switch answer.disposition {
@@ -95,20 +95,20 @@ extension HTTPLoad {
         guard let credential, let url = self.request.url, let origin = HTTPSemantics.Origin(url),
             let authorization = Authorization(
                 challenge, credential: credential, space: space, url: url, origin: origin)
-        else { return self.give(response) }
+        else { return self.deliverResponse(response) }
         if credential.persistence != .none {
             self.core.configuration.urlCredentialStorage?.set(credential, for: space)
         }
-        self.core.authorizations.value.keep(authorization)
+        self.core.authorizations.value.insert(authorization)
         self.authorization = authorization
-        self.sendAgain()
+        self.resend()
     }
 
     // MARK: TLS
 
     func verify(_ request: VerificationRequest, answer: @escaping @Sendable (VerificationDecision) -> Void) {
         guard let url = self.request.url else { return answer(.reject) }
-        self.transfer.askTrust(request, at: url) { decision, refusal in
+        self.loader.askTrust(request, at: url) { decision, refusal in
             self.core.pool.execute {
                 self.refusal = refusal
                 answer(decision)
@@ -118,7 +118,7 @@ extension HTTPLoad {
 
     func chooseIdentity(_ issuers: [[UInt8]], answer: @escaping @Sendable (TLSIdentity?) -> Void) {
         guard let url = self.request.url else { return answer(nil) }
-        self.transfer.askIdentity(issuers, at: url) { identity, refusal in
+        self.loader.askIdentity(issuers, at: url) { identity, refusal in
             self.core.pool.execute {
                 if let refusal { return self.fail(refusal) }
                 answer(identity)
@@ -198,7 +198,7 @@ final class Authorization {
     }
 
     /// Whether a challenge is about this: only a nonce that was too old lets the same credential be tried again.
-    func answersAgain(_ challenge: Challenge) -> Bool {
+    func canRetry(after challenge: Challenge) -> Bool {
         guard case .digest(var session) = self.method, let digest = DigestChallenge(challenge) else { return false }
         defer { self.method = .digest(session) }
         return session.rechallenged(by: digest) == .retry
@@ -231,27 +231,27 @@ final class Authorization {
 }
 
 /// The credentials that servers accepted in this session, to be sent before they are asked for: the last `limit`.
-struct AuthorizationMemory {
+struct AuthorizationCache {
     private static let limit = 64
 
-    private var kept: [Authorization] = []
+    private var entries: [Authorization] = []
 
-    var isEmpty: Bool { self.kept.isEmpty }
+    var isEmpty: Bool { self.entries.isEmpty }
 
     /// What is known to be wanted for `path` at `origin`.
     func find(_ origin: HTTPSemantics.Origin, path: String) -> Authorization? {
-        self.kept.last { $0.origin == origin && $0.scope.covers(path) }
+        self.entries.last { $0.origin == origin && $0.scope.covers(path) }
     }
 
-    mutating func keep(_ authorization: Authorization) {
-        self.kept.removeAll {
+    mutating func insert(_ authorization: Authorization) {
+        self.entries.removeAll {
             $0 === authorization || $0.origin == authorization.origin && $0.scope == authorization.scope
         }
-        self.kept.append(authorization)
-        if self.kept.count > Self.limit { self.kept.removeFirst() }
+        self.entries.append(authorization)
+        if self.entries.count > Self.limit { self.entries.removeFirst() }
     }
 
-    mutating func forget(_ authorization: Authorization) {
-        self.kept.removeAll { $0 === authorization }
+    mutating func remove(_ authorization: Authorization) {
+        self.entries.removeAll { $0 === authorization }
     }
 }

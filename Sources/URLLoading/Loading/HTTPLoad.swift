@@ -5,18 +5,18 @@ import HTTPTypes
 import TLSEngine
 
 /// Loads over HTTP: one exchange after the other, until there is a response that redirects nowhere and asks for nothing.
-final class HTTPLoad: Loader, @unchecked Sendable {
+final class HTTPLoad: RequestLoad, @unchecked Sendable {
     let core: SessionCore
-    let transfer: Transfer
+    let loader: TaskLoader
     /// As the program made it, or as redirects and their delegate left it.
-    var request: URLRequest { didSet { self.isRequestTold = false } }
-    private var isRequestTold: Bool
+    var request: URLRequest { didSet { self.isRequestPublished = false } }
+    private var isRequestPublished: Bool
     var body: TaskBody
     var attempt: HTTPAttempt?
     private var isStopped = false
     private var isHeld = false
     /// Counts what was begun, so that an answer that comes late is known as such.
-    private var step = 0
+    private var generation = 0
     /// Where the request goes.
     private var origin: HTTPTransport.ServerEndpoint?
 
@@ -28,7 +28,7 @@ final class HTTPLoad: Loader, @unchecked Sendable {
     /// Kept answers and their conditions.
     var stored: CachedURLResponse?
     var conditions = HTTPFields()
-    var keeping: CacheWriter?
+    var cacheWriter: CacheWriter?
     /// What a storage of the program's own gave for the request; `nil` where none was asked.
     var cookies: [HTTPCookie]?
 
@@ -41,19 +41,19 @@ final class HTTPLoad: Loader, @unchecked Sendable {
     /// the result.
     var end: ExchangeEnd?
     /// Whether the response is the result.
-    var isGiven = false
+    var isFinalResponse = false
     var response: HTTPURLResponse?
     /// What a download had before is of no use.
-    var beginsAgain = false
+    var restartsDownload = false
     /// Why the connection was given up, where a delegate wished it.
     var refusal: URLError?
 
-    init(_ request: URLRequest, body: TaskBody, for transfer: Transfer) {
+    init(_ request: URLRequest, body: TaskBody, for transfer: TaskLoader) {
         self.core = transfer.core
-        self.transfer = transfer
+        self.loader = transfer
         self.request = request
         // What goes on from an earlier attempt begins with a request of its own.
-        self.isRequestTold = transfer.resumption == nil
+        self.isRequestPublished = transfer.resumption == nil
         self.body = body
     }
 
@@ -68,22 +68,22 @@ final class HTTPLoad: Loader, @unchecked Sendable {
         if let refusal = self.core.refusal(of: self.request) { return self.fail(refusal) }
         if !self.body.isNone, self.request.httpMethod == "GET" {
             // Who gives streams is asked for one even here, as Foundation does it; the answer comes to the same.
-            guard case .stream(nil) = self.body else { return self.refuseBody() }
+            guard case .stream(nil) = self.body else { return self.failForBodyOfGET() }
             return self.send()
         }
-        if let resumption = self.transfer.resumption, !self.beginsAgain {
+        if let resumption = self.loader.resumption, !self.restartsDownload {
             self.conditions = resumption.resumption.requestFields
             return self.send()
         }
         self.consultCache()
     }
 
-    private func refuseBody() { self.fail(.dataLengthExceedsMaximum, "resource exceeds maximum size") }
+    private func failForBodyOfGET() { self.fail(.dataLengthExceedsMaximum, "resource exceeds maximum size") }
 
     func stop() {
         self.isStopped = true
         // What was given up on the way was a transaction too.
-        if let attempt { self.note(attempt, attempt.exchange?.metricsSoFar) }
+        if let attempt { self.recordTransaction(attempt, attempt.exchange?.metricsSoFar) }
         self.attempt?.stop()
         self.attempt = nil
         self.decoder = nil
@@ -115,11 +115,11 @@ final class HTTPLoad: Loader, @unchecked Sendable {
     func awaiting<Answer: Sendable>(_ work: @escaping @Sendable (HTTPLoad, Answer) -> Void)
         -> @Sendable (Answer) -> Void
     {
-        self.step += 1
-        let step = self.step
+        self.generation += 1
+        let step = self.generation
         return { answer in
             self.core.pool.execute {
-                guard !self.isStopped, self.step == step else { return }
+                guard !self.isStopped, self.generation == step else { return }
                 work(self, answer)
             }
         }
@@ -139,11 +139,11 @@ final class HTTPLoad: Loader, @unchecked Sendable {
             self.body = .stream(first: nil)
             self.send(first)
         case .stream(nil):
-            self.transfer.askBodyStream(
+            self.loader.askBodyStream(
                 self.awaiting { load, stream in
-                    guard load.request.httpMethod != "GET" else { return load.refuseBody() }
+                    guard load.request.httpMethod != "GET" else { return load.failForBodyOfGET() }
                     // A request may have a stream of its own, which serves once.
-                    guard let stream = stream.value ?? load.ownStream() else {
+                    guard let stream = stream.value ?? load.takeBodyStream() else {
                         return load.fail(.requestBodyStreamExhausted, "The body is needed, and nobody gives a stream.")
                     }
                     load.send(stream)
@@ -151,7 +151,7 @@ final class HTTPLoad: Loader, @unchecked Sendable {
         }
     }
 
-    private func ownStream() -> InputStream? {
+    private func takeBodyStream() -> InputStream? {
         defer { self.request.httpBodyStream = nil }
         return self.request.httpBodyStream
     }
@@ -178,64 +178,64 @@ final class HTTPLoad: Loader, @unchecked Sendable {
         order.origin.socketPath = self.core.configuration.unixSocketPath
         order.body = body
         if origin.scheme == .https {
-            switch self.secureOrder(origin) {
+            switch self.secureSetup(origin) {
             case .success(let secure): order.secure = secure
             case .failure(let error): return self.fail(error)
             }
         }
         order.head = self.head(at: url)
-        order.isMeasured = self.transfer.isMeasured
-        order.priority = self.transfer.priority
-        let timeout = self.transfer.timeout(of: self.request)
+        order.isMeasured = self.loader.isMeasured
+        order.priority = self.loader.priority
+        let timeout = self.loader.timeout(of: self.request)
         order.connectTimeout = timeout
         order.idleTimeout = timeout
         order.trafficClass = self.core.configuration.trafficClass(for: self.request)
-        let request = self.transfer.isMeasured ? self.request : nil
+        let request = self.loader.isMeasured ? self.request : nil
         let startedAt = self.core.configuration.urlCache == nil ? nil : Date()
         let attempt = HTTPAttempt(self, request: request, head: order.head, body: source, startedAt: startedAt)
         self.attempt = attempt
         self.response = nil
-        self.isGiven = false
+        self.isFinalResponse = false
         self.end = nil
-        self.tellRequest()
+        self.publishRequest()
         attempt.start(order, in: self.core.pool)
         if self.isHeld { attempt.exchange?.hold(true) }
     }
 
     /// Shows the request as it is now, unless the task has it.
-    func tellRequest() {
-        guard !self.isRequestTold else { return }
-        self.isRequestTold = true
-        self.transfer.requestChanged(self.request)
+    func publishRequest() {
+        guard !self.isRequestPublished else { return }
+        self.isRequestPublished = true
+        self.loader.requestChanged(self.request)
     }
 
     /// What the session adds to the request as it is now, without what is found out on the way.
-    var dressing: RequestBuilder {
+    var requestBuilder: RequestBuilder {
         var dressing = RequestBuilder(self.core.configuration)
-        dressing.isAtFirstOrigin = self.core.isAtFirstOrigin(self.request, of: self.transfer.task)
+        dressing.isAtOriginalOrigin = self.core.isAtOriginalOrigin(self.request, of: self.loader.task)
         return dressing
     }
 
     private func head(at url: URL) -> RequestHead {
-        var dressing = self.dressing
+        var dressing = self.requestBuilder
         dressing.hasBody = !self.body.isNone
-        dressing.added = self.conditions
+        dressing.conditionalFields = self.conditions
         dressing.cookies = self.cookies
         let method = self.request.httpMethod ?? "GET"
         let target = url.requestTarget
         if self.request.value(forHTTPHeaderField: "Authorization") == nil || self.authorization != nil {
             dressing.authorization = self.authorizationField(method: method, target: target, url: url)
         }
-        let fields = dressing.fields(of: self.request, plain: self.core.plainFields.value)
+        let fields = dressing.fields(of: self.request, plain: self.core.defaultFields.value)
         return RequestHead(method: method, target: target, fields: fields)
     }
 
-    private func secureOrder(_ origin: HTTPTransport.ServerEndpoint) -> Result<SecureSetup, URLError> {
-        switch self.core.secureContext() {
+    private func secureSetup(_ origin: HTTPTransport.ServerEndpoint) -> Result<SecureSetup, URLError> {
+        switch self.core.tlsContext() {
         case .success(let context):
             var secure = SecureSetup(context: context)
             secure.resumptionKey = "\(origin.host):\(origin.port)"
-            secure.timeout = self.transfer.timeout(of: self.request)
+            secure.timeout = self.loader.timeout(of: self.request)
             return .success(secure)
         case .failure(let failure):
             return .failure(
@@ -253,24 +253,24 @@ final class HTTPLoad: Loader, @unchecked Sendable {
     func fail(_ error: URLError) {
         guard !self.isStopped else { return }
         self.stop()
-        self.transfer.failed(error)
+        self.loader.failed(error)
     }
 
     func finish() {
         guard !self.isStopped else { return }
         self.stop()
-        self.transfer.finished()
+        self.loader.finished()
     }
 }
 
 extension HTTPLoad {
     func bodySent(_ count: Int) {
-        self.transfer.sent(count)
+        self.loader.bodySent(count)
     }
 
     func informationalReceived(_ head: HTTPTransport.ResponseHead, _ attempt: HTTPAttempt) {
         guard let response = self.response(head, contentIsEncoded: false) else { return }
-        self.transfer.informed(response)
+        self.loader.informationalReceived(response)
     }
 
     func headReceived(_ head: HTTPTransport.ResponseHead, framing: ResponseFraming, _ attempt: HTTPAttempt) {
@@ -281,18 +281,18 @@ extension HTTPLoad {
         guard let response = self.response(head, contentIsEncoded: self.decoder != nil) else { return }
         self.response = response
         self.decodedBytes = 0
-        self.isGiven = false
+        self.isFinalResponse = false
         self.end = nil
-        self.keepCookies(head.fields, from: url)
+        self.storeCookies(head.fields, from: url)
         self.authorization?.received(
             authenticationLines: head.fields.filter { $0.isNamed("authentication-info") }.map(\.value))
         if head.status == 401, self.authenticate(response, head) { return }
         // Most responses are the result, and no rule needs their fields.
-        if head.status < 300, self.transfer.resumption == nil { return self.give(response) }
+        if head.status < 300, self.loader.resumption == nil { return self.deliverResponse(response) }
         let fields = HTTPFields(lines: head.fields.lazy.map { (name: $0.name, value: $0.value) })
         if head.status == 304, self.useStored(updatedBy: fields, attempt) { return }
         if self.resume(response, fields) { return }
-        self.followOrGive(response, fields)
+        self.followOrDeliver(response, fields)
     }
 
     private func response(_ head: HTTPTransport.ResponseHead, contentIsEncoded: Bool) -> HTTPURLResponse? {
@@ -304,16 +304,16 @@ extension HTTPLoad {
 
     // MARK: Redirects
 
-    private func followOrGive(_ response: HTTPURLResponse, _ fields: HTTPFields) {
+    private func followOrDeliver(_ response: HTTPURLResponse, _ fields: HTTPFields) {
         guard let url = self.request.url else { return }
         switch RedirectStep(response, fields: fields, of: self.request, at: url, count: self.redirects) {
-        case .none: self.give(response)
+        case .none: self.deliverResponse(response)
         case .refuse(let code, let text): self.fail(code, text)
         case .follow(let next, let keepsContent):
-            self.transfer.askRedirect(
+            self.loader.askRedirect(
                 response, to: next,
                 self.awaiting { load, chosen in
-                    guard let chosen else { return load.give(response) }
+                    guard let chosen else { return load.deliverResponse(response) }
                     load.follow(chosen, keepsContent: keepsContent && chosen.httpMethod == next.httpMethod)
                 })
         }
@@ -321,8 +321,8 @@ extension HTTPLoad {
 
     private func follow(_ next: URLRequest, keepsContent: Bool) {
         self.redirects += 1
-        self.transfer.redirected()
-        self.moveOn()
+        self.loader.countRedirect()
+        self.abandonAttempt()
         if !keepsContent { self.body = TaskBody(next) }
         self.request = next
         self.stored = nil
@@ -334,41 +334,41 @@ extension HTTPLoad {
     }
 
     /// Leaves the exchange whose response is not the result.
-    func moveOn() {
+    func abandonAttempt() {
         guard let attempt = self.attempt else { return }
         self.attempt = nil
         self.end = nil
-        self.note(attempt, attempt.exchange?.metricsSoFar)
+        self.recordTransaction(attempt, attempt.exchange?.metricsSoFar)
         self.decoder = nil
-        attempt.waste()
+        attempt.drain()
     }
 
     // MARK: Going on with a download
 
     /// - Returns: whether the response is taken care of.
     private func resume(_ response: HTTPURLResponse, _ fields: HTTPFields) -> Bool {
-        guard let resumption = self.transfer.resumption, !self.beginsAgain else { return false }
+        guard let resumption = self.loader.resumption, !self.restartsDownload else { return false }
         switch resumption.resumption.evaluate(status: response.statusCode, fields: fields) {
         case .otherResponse, .restart: return false
         case .append(let total):
-            guard self.transfer.resumeFile(response, total: total) else { return self.beginAgain() }
-            self.isGiven = true
+            guard self.loader.resumeFile(response, total: total) else { return self.restartDownload() }
+            self.isFinalResponse = true
             if self.decoder == nil, let end = self.end { self.complete(end) }
         case .complete:
-            guard self.transfer.resumeFile(response, total: resumption.resumption.offset) else {
-                return self.beginAgain()
+            guard self.loader.resumeFile(response, total: resumption.resumption.offset) else {
+                return self.restartDownload()
             }
-            self.moveOn()
+            self.abandonAttempt()
             self.finish()
-        case .requestWhole: return self.beginAgain()
+        case .requestWhole: return self.restartDownload()
         }
         return true
     }
 
-    private func beginAgain() -> Bool {
-        self.beginsAgain = true
+    private func restartDownload() -> Bool {
+        self.restartsDownload = true
         self.conditions = [:]
-        self.moveOn()
+        self.abandonAttempt()
         self.send()
         return true
     }
@@ -376,10 +376,10 @@ extension HTTPLoad {
     // MARK: Content
 
     /// The response is the result.
-    func give(_ response: HTTPURLResponse) {
-        self.isGiven = true
-        self.beginKeeping(response)
-        self.transfer.responded(response)
+    func deliverResponse(_ response: HTTPURLResponse) {
+        self.isFinalResponse = true
+        self.startCaching(response)
+        self.loader.responseReceived(response)
         if self.decoder == nil, let end = self.end { self.complete(end) }
     }
 
@@ -389,9 +389,9 @@ extension HTTPLoad {
             self.decoder?.feed(bytes)
             return self.decode()
         }
-        guard self.keeping == nil, let file = self.transfer.file else { return self.deliver(Data(copying: bytes)) }
+        guard self.cacheWriter == nil, let file = self.loader.file else { return self.deliver(Data(copying: bytes)) }
         self.decodedBytes += Int64(bytes.byteCount)
-        self.transfer.received(bytes, wireBytes: self.takeWireBytes(), into: file)
+        self.loader.received(bytes, wireBytes: self.takeWireBytes(), into: file)
     }
 
     private func takeWireBytes() -> Int {
@@ -403,7 +403,7 @@ extension HTTPLoad {
     func decode() {
         do throws(ContentDecodingFailure) {
             while self.credit > 0 {
-                guard let piece = try self.decoder?.next() else { return self.decodedAll() }
+                guard let piece = try self.decoder?.next() else { return self.decoderDrained() }
                 guard !piece.isEmpty else {
                     return self.core.pool.executeLater { if self.decoder != nil { self.decode() } }
                 }
@@ -415,7 +415,7 @@ extension HTTPLoad {
         }
     }
 
-    private func decodedAll() {
+    private func decoderDrained() {
         guard let end = self.end else {
             self.attempt?.exchange?.pull(ContentDecoder.pieceLimit)
             return
@@ -436,20 +436,20 @@ extension HTTPLoad {
 
     private func deliver(_ data: Data) {
         self.decodedBytes += Int64(data.count)
-        self.keeping?.append(data)
-        self.transfer.received(data, wireBytes: self.takeWireBytes())
+        self.cacheWriter?.append(data)
+        self.loader.received(data, wireBytes: self.takeWireBytes())
     }
 
     // MARK: End
 
     func exchangeEnded(_ end: ExchangeEnd, metrics: ExchangeMetrics, _ attempt: HTTPAttempt) {
-        self.note(attempt, metrics)
+        self.recordTransaction(attempt, metrics)
         if case .failed(let failure) = end, self.response == nil {
             return self.fail(self.refusal ?? self.error(failure, attempt))
         }
         self.end = end
         // What the response means for the load is told when it is known; what is left of it, when it is decoded.
-        guard self.isGiven else { return }
+        guard self.isFinalResponse else { return }
         if self.decoder == nil { self.complete(end) } else { self.decode() }
     }
 
@@ -467,25 +467,25 @@ extension HTTPLoad {
     func complete(_ end: ExchangeEnd) {
         self.end = nil
         switch end {
-        case .upgraded(let connection): self.transfer.upgraded(connection)
-        case .finished: self.keep { self.finish() }
+        case .upgraded(let connection): self.loader.upgraded(connection)
+        case .finished: self.storeInCache { self.finish() }
         case .failed(let failure): self.fail(LoadFailure.error(failure, url: self.request.url))
         }
     }
 
-    func note(_ attempt: HTTPAttempt, _ metrics: ExchangeMetrics?) {
-        guard let request = attempt.request, let metrics, !attempt.isNoted else { return }
-        attempt.isNoted = true
-        self.transfer.note(
+    func recordTransaction(_ attempt: HTTPAttempt, _ metrics: ExchangeMetrics?) {
+        guard let request = attempt.request, let metrics, !attempt.isRecorded else { return }
+        attempt.isRecorded = true
+        self.loader.recordTransaction(
             TransactionRecord(
-                request: request.wearing(attempt.head), response: self.response, source: .network(metrics),
+                request: request.withSentFields(attempt.head), response: self.response, source: .network(metrics),
                 decodedBytes: self.decodedBytes))
     }
 }
 
 extension URLRequest {
     /// The request with the fields that were sent.
-    func wearing(_ head: RequestHead) -> URLRequest {
+    func withSentFields(_ head: RequestHead) -> URLRequest {
         var request = self
         for field in head.fields { request.setValue(field.value, forHTTPHeaderField: field.name) }
         return request
@@ -497,9 +497,9 @@ extension HTTPLoad {
     func send() {
         self.cookies = nil
         guard self.core.asksForCookies(of: self.request) else { return self.sendBody() }
-        self.tellRequest()
+        self.publishRequest()
         self.core.askForCookies(
-            of: self.transfer.task,
+            of: self.loader.task,
             self.awaiting { load, cookies in
                 load.cookies = cookies
                 load.sendBody()
@@ -507,7 +507,7 @@ extension HTTPLoad {
     }
 
     /// Keeps the cookies of an answer, before anybody is told of it.
-    func keepCookies(_ lines: [HeaderField], from url: URL) {
-        self.core.keepCookies(lines, from: url, request: self.request, of: self.transfer.task)
+    func storeCookies(_ lines: [HeaderField], from url: URL) {
+        self.core.storeCookies(lines, from: url, request: self.request, of: self.loader.task)
     }
 }

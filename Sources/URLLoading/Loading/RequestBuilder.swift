@@ -11,10 +11,10 @@ struct RequestBuilder {
     /// Whether the program set a body: its type then has a default.
     var hasBody = false
     /// Cache validators, or those of a range; what the program set itself goes before them.
-    var added = HTTPFields()
+    var conditionalFields = HTTPFields()
     var authorization: String?
     /// Whether the request goes where the program sent it: elsewhere the session's own `Authorization` is not for.
-    var isAtFirstOrigin = true
+    var isAtOriginalOrigin = true
     /// In place of those of the storage, where somebody was asked for them.
     var cookies: [HTTPCookie]?
 
@@ -25,7 +25,7 @@ struct RequestBuilder {
     /// All fields in the order in which they are sent, without those that the transport sees to.
     /// - Parameter plain: as `plainFields` gives them.
     func fields(of request: URLRequest, plain: [HeaderField]? = nil) -> [HeaderField] {
-        if let plain, self.isAtFirstOrigin, !self.hasBody, request.allHTTPHeaderFields == nil, self.added.isEmpty,
+        if let plain, self.isAtOriginalOrigin, !self.hasBody, request.allHTTPHeaderFields == nil, self.conditionalFields.isEmpty,
             self.authorization == nil,
             self.cookieField(for: request) == nil
         {
@@ -33,7 +33,7 @@ struct RequestBuilder {
         }
         var fields = (request.allHTTPHeaderFields ?? [:]).map { HeaderField($0.key, $0.value) }
         for (name, value) in self.sessionFields { Self.add(name, value, to: &fields) }
-        for field in self.added { Self.set(field.name.rawName, field.value, in: &fields) }
+        for field in self.conditionalFields { Self.set(field.name.rawName, field.value, in: &fields) }
         if let authorization { Self.set("Authorization", authorization, in: &fields) }
         Self.add("Accept", "*/*", to: &fields)
         Self.add("Accept-Encoding", ContentDecoder.acceptEncodingValue, to: &fields)
@@ -49,7 +49,7 @@ struct RequestBuilder {
     }
 
     /// All fields of a request that has none of its own, no body, and no cookies.
-    var plainFields: [HeaderField] {
+    var defaultFields: [HeaderField] {
         var request = URLRequest(url: URL(fileURLWithPath: "/"))
         request.httpShouldHandleCookies = false
         return self.fields(of: request)
@@ -80,7 +80,7 @@ struct RequestBuilder {
         (self.configuration.httpAdditionalHeaders ?? [:]).compactMap { key, value in
             guard let name = key.base as? String, let field = HTTPField.Name(name),
                 !ReservedRequestFields.contains(field), "\(value)".isFieldValue,
-                self.isAtFirstOrigin || field != .authorization
+                self.isAtOriginalOrigin || field != .authorization
             else { return nil }
             return (name, "\(value)")
         }
@@ -104,7 +104,7 @@ struct RequestBuilder {
     }
 
     /// Keeps the cookies of an answer, if the request, the session and the rules allow it.
-    static func keepCookies(
+    static func storeCookies(
         _ lines: [HeaderField], from url: URL, request: URLRequest, configuration: URLSessionConfiguration
     ) {
         guard request.httpShouldHandleCookies, let storage = configuration.httpCookieStorage else { return }

@@ -25,7 +25,7 @@ package struct TaskMetricsRecord: Sendable {
     }
 
     /// A redirection is followed.
-    package mutating func redirected() {
+    package mutating func countRedirect() {
         self.redirectCount += 1
     }
 

@@ -3,8 +3,8 @@ import Foundation
 import HTTPTransport
 
 /// Loads by a `URLProtocol` of the program. What that tells, from any thread, is told on by the loop.
-final class ProtocolLoad: NSObject, Loader, @unchecked Sendable {
-    private let transfer: Transfer
+final class ProtocolLoad: NSObject, RequestLoad, @unchecked Sendable {
+    private let loader: TaskLoader
     private let type: URLProtocol.Type
     let request: URLRequest
     private let queue = DispatchQueue(label: "URLLoading.protocol")
@@ -25,15 +25,15 @@ final class ProtocolLoad: NSObject, Loader, @unchecked Sendable {
     private var isEnding = false
     private var keeping: (policy: URLCache.StoragePolicy, response: URLResponse, content: Data)?
 
-    private init(_ type: URLProtocol.Type, request: URLRequest, transfer: Transfer) {
+    private init(_ type: URLProtocol.Type, request: URLRequest, transfer: TaskLoader) {
         self.type = type
         self.request = request
-        self.transfer = transfer
+        self.loader = transfer
         super.init()
     }
 
     /// - Returns: `nil` where no protocol of the program takes the request.
-    static func loader(for request: URLRequest, transfer: Transfer) -> ProtocolLoad? {
+    static func loader(for request: URLRequest, transfer: TaskLoader) -> ProtocolLoad? {
         let own = transfer.core.protocolClasses
         guard !own.isEmpty || transfer.core.isShared else { return nil }
         let classes = own + (transfer.core.isShared ? URLProtocol.registeredClasses : [])
@@ -44,14 +44,14 @@ final class ProtocolLoad: NSObject, Loader, @unchecked Sendable {
     // MARK: Loader
 
     func start() {
-        self.transfer.requestChanged(self.request)
+        self.loader.requestChanged(self.request)
         let (cache, request, task, type) = (
-            self.transfer.core.configuration.urlCache, self.request, self.transfer.task, self.type
+            self.loader.core.configuration.urlCache, self.request, self.loader.task, self.type
         )
         self.queue.async {
             let loading = Carried(
                 type.init(task: task, cachedResponse: cache?.cachedResponse(for: request), client: self))
-            self.transfer.core.pool.execute {
+            self.loader.core.pool.execute {
                 if !self.isStopped { self.loading = loading.value }
                 self.queue.async { if self.begins(loading.value) { loading.value.startLoading() } }
             }
@@ -78,7 +78,7 @@ final class ProtocolLoad: NSObject, Loader, @unchecked Sendable {
         self.mayGive = true
         let (sum, overflow) = self.credit.addingReportingOverflow(count)
         self.credit = overflow ? .max : sum
-        self.transfer.core.pool.executeLater { self.giveOut() }
+        self.loader.core.pool.executeLater { self.giveOut() }
     }
 
     func hold(_ isHeld: Bool) {
@@ -91,7 +91,7 @@ final class ProtocolLoad: NSObject, Loader, @unchecked Sendable {
     // MARK: On the loop
 
     private func onLoop(_ work: @escaping @Sendable (ProtocolLoad) -> Void) {
-        self.transfer.core.pool.execute {
+        self.loader.core.pool.execute {
             guard !self.isStopped, !self.isRedirected, self.ending == nil else { return }
             work(self)
         }
@@ -103,36 +103,36 @@ final class ProtocolLoad: NSObject, Loader, @unchecked Sendable {
             if self.credit != .max { self.credit -= data.count }
             self.backlog.take(data.count)
             self.gather(data)
-            self.transfer.received(data, wireBytes: data.count)
+            self.loader.received(data, wireBytes: data.count)
             if self.isStopped { return }
         }
         guard self.waiting.isEmpty, let ending = self.ending, !self.isEnding else { return }
         self.isEnding = true
         switch ending {
         case .success: self.keep()
-        case .failure(let error): self.transfer.failed(error)
+        case .failure(let error): self.loader.failed(error)
         }
     }
 
     /// For the cache, up to a twentieth of it.
     private func gather(_ data: Data) {
         guard let count = self.keeping?.content.count else { return }
-        let cache = self.transfer.core.configuration.urlCache
+        let cache = self.loader.core.configuration.urlCache
         let limit = cache.map { max($0.memoryCapacity, $0.diskCapacity) / 20 } ?? 0
         if count + data.count <= limit { self.keeping?.content.append(data) } else { self.keeping = nil }
     }
 
     private func keep() {
-        guard let keeping = self.keeping, keeping.policy != .notAllowed, self.transfer.mayBeKept,
-            let cache = self.transfer.core.configuration.urlCache
-        else { return self.transfer.finished() }
+        guard let keeping = self.keeping, keeping.policy != .notAllowed, self.loader.isCacheable,
+            let cache = self.loader.core.configuration.urlCache
+        else { return self.loader.finished() }
         self.keeping = nil
         let proposal = CachedURLResponse(
             response: keeping.response, data: keeping.content, storagePolicy: keeping.policy)
         let request = self.request
-        self.transfer.askToKeep(
+        self.loader.askToCache(
             proposal,
-            self.transfer.awaiting { transfer, chosen in
+            self.loader.awaiting { transfer, chosen in
                 guard let chosen else { return transfer.finished() }
                 DiskQueue.shared.async {
                     cache.storeCachedResponse(chosen, for: request)
@@ -150,8 +150,8 @@ final class ProtocolLoad: NSObject, Loader, @unchecked Sendable {
         guard !self.hasResponse else { return }
         self.hasResponse = true
         if policy != .notAllowed, Self.isSuccess(response) { self.keeping = (policy, response, Data()) }
-        self.transfer.noteLocal(response, bytes: 0)
-        self.transfer.responded(response)
+        self.loader.recordLocalTransaction(response, bytes: 0)
+        self.loader.responseReceived(response)
     }
 }
 
@@ -163,12 +163,12 @@ extension ProtocolLoad: URLProtocolClient {
             guard !load.hasResponse else { return }
             load.isRedirected = true
             guard let response = redirectResponse as? HTTPURLResponse else {
-                return load.transfer.restart(with: request)
+                return load.loader.restart(with: request)
             }
-            load.transfer.redirected()
-            load.transfer.askRedirect(
+            load.loader.countRedirect()
+            load.loader.askRedirect(
                 response, to: request,
-                load.transfer.awaiting { transfer, chosen in
+                load.loader.awaiting { transfer, chosen in
                     if let chosen { return transfer.restart(with: chosen) }
                     load.respond(response, .notAllowed)
                     load.ending = .success(())
@@ -194,7 +194,7 @@ extension ProtocolLoad: URLProtocolClient {
 
     func urlProtocol(_ protocol: URLProtocol, didLoad data: Data) {
         let isTaken = self.backlog.add(data.count, patience: self.patience)
-        self.transfer.core.pool.execute {
+        self.loader.core.pool.execute {
             guard !self.isStopped, !self.isRedirected, self.ending == nil else { return self.backlog.take(data.count) }
             guard isTaken else { return self.refuseMore() }
             self.waiting.append(data)
@@ -204,14 +204,14 @@ extension ProtocolLoad: URLProtocolClient {
 
     /// How long the calling thread may be held: those on which the content would be taken must not be.
     private var patience: TimeInterval {
-        let core = self.transfer.core
-        guard !core.pool.isCurrent, OperationQueue.current !== core.line.queue else { return 0 }
+        let core = self.loader.core
+        guard !core.pool.isCurrent, OperationQueue.current !== core.delegateQueue.queue else { return 0 }
         let timeout = self.request.chosenTimeout ?? core.configuration.timeoutIntervalForRequest
         return min(max(1, timeout), 3600)
     }
 
     private func refuseMore() {
-        self.transfer.failed(
+        self.loader.failed(
             LoadFailure.error(
                 .dataLengthExceedsMaximum, url: self.request.url,
                 text: "The protocol brings content that nobody takes: more than 64 MiB of it wait."))
@@ -220,7 +220,7 @@ extension ProtocolLoad: URLProtocolClient {
     func urlProtocolDidFinishLoading(_ protocol: URLProtocol) {
         self.onLoop { load in
             load.ending = .success(())
-            if !load.hasResponse { return load.transfer.finished() }
+            if !load.hasResponse { return load.loader.finished() }
             load.giveOut()
         }
     }
@@ -228,13 +228,13 @@ extension ProtocolLoad: URLProtocolClient {
     func urlProtocol(_ protocol: URLProtocol, didFailWithError error: any Error) {
         self.onLoop { load in
             load.ending = .failure(error)
-            load.transfer.failed(error)
+            load.loader.failed(error)
         }
     }
 
     func urlProtocol(_ protocol: URLProtocol, didReceive challenge: URLAuthenticationChallenge) {
         self.onLoop { load in
-            load.transfer.askChallenge(challenge) { answer in
+            load.loader.askChallenge(challenge) { answer in
                 let sender = challenge.sender
                 switch (answer.disposition, answer.credential) {
                 case (.useCredential, let credential?): sender?.use(credential, for: challenge)

@@ -22,7 +22,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
         self.lines = lines
         self.joined = Mutex(nil)
         self.httpVersion = httpVersion
-        super.init(Self.facts(url, lines, contentIsEncoded: false))
+        super.init(Self.metadata(url, lines, contentIsEncoded: false))
     }
 
     /// The answer as it came over the wire.
@@ -36,7 +36,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
         self.lines = lines
         self.joined = Mutex(nil)
         self.httpVersion = httpVersion
-        super.init(Self.facts(url, lines, contentIsEncoded: contentIsEncoded))
+        super.init(Self.metadata(url, lines, contentIsEncoded: contentIsEncoded))
     }
 
     package convenience init(
@@ -102,7 +102,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
         return other === self || super.isEqual(other) && other.status == self.status && other.fields == self.fields
     }
 
-    open override var hash: Int { self.facts.hashValue ^ self.status }
+    open override var hash: Int { self.metadata.hashValue ^ self.status }
 
     open override var description: String {
         let fields = self.fields.sorted { $0.key < $1.key }.map { "   \"\($0.key)\" = \($0.value);\n" }.joined()
@@ -152,7 +152,7 @@ extension HTTPURLResponse {
         return Int64(first) ?? -1
     }
 
-    fileprivate static func facts(_ url: URL, _ lines: [HeaderField], contentIsEncoded: Bool) -> ResponseMetadata {
+    fileprivate static func metadata(_ url: URL, _ lines: [HeaderField], contentIsEncoded: Bool) -> ResponseMetadata {
         ResponseMetadata(
             url: url, contentType: self.value(of: "Content-Type", in: lines),
             expectedContentLength: contentIsEncoded ? -1 : self.length(lines),

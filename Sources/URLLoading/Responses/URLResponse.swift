@@ -6,51 +6,51 @@ import HTTPSemantics
 open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
     open class var supportsSecureCoding: Bool { true }
 
-    let facts: ResponseMetadata
+    let metadata: ResponseMetadata
 
     /// - Parameters:
     ///   - expectedContentLength: in bytes, or -1 where it is not known.
     ///   - name: of the text's encoding, as registered with IANA.
     public init(url: URL, mimeType: String?, expectedContentLength length: Int, textEncodingName name: String?) {
-        self.facts = ResponseMetadata(
+        self.metadata = ResponseMetadata(
             url: url, mimeType: mimeType, expectedContentLength: Int64(length), textEncodingName: name,
             disposition: nil)
         super.init()
     }
 
     init(_ facts: ResponseMetadata) {
-        self.facts = facts
+        self.metadata = facts
         super.init()
     }
 
     public required init?(coder: NSCoder) {
-        guard let facts = ResponseArchive.facts(coder) else { return nil }
-        self.facts = facts
+        guard let facts = ResponseArchive.metadata(coder) else { return nil }
+        self.metadata = facts
         super.init()
     }
 
-    open func encode(with coder: NSCoder) { ResponseArchive.write(self.facts, to: coder) }
+    open func encode(with coder: NSCoder) { ResponseArchive.write(self.metadata, to: coder) }
 
     open override func copy() -> Any { self.copy(with: nil) }
     open func copy(with zone: NSZone?) -> Any { self }
 
     /// Where the content came from, after all redirects.
-    open var url: URL? { self.facts.url }
+    open var url: URL? { self.metadata.url }
     /// `type/subtype`, for HTTP in lower case.
-    open var mimeType: String? { self.facts.mimeType }
+    open var mimeType: String? { self.metadata.mimeType }
     /// In bytes; -1 where it is not known.
-    open var expectedContentLength: Int64 { self.facts.expectedContentLength }
+    open var expectedContentLength: Int64 { self.metadata.expectedContentLength }
     /// As registered with IANA; `nil` where the answer does not tell.
-    open var textEncodingName: String? { self.facts.textEncodingName }
+    open var textEncodingName: String? { self.metadata.textEncodingName }
     /// From the server's wish, or the end of the URL's path, or "Unknown"; made fit for a disk, without a slash.
-    open var suggestedFilename: String? { self.facts.suggestedFilename }
+    open var suggestedFilename: String? { self.metadata.suggestedFilename }
 
     open override func isEqual(_ object: Any?) -> Bool {
         guard let other = object as? URLResponse else { return false }
-        return other === self || type(of: other) == type(of: self) && other.facts == self.facts
+        return other === self || type(of: other) == type(of: self) && other.metadata == self.metadata
     }
 
-    open override var hash: Int { self.facts.hashValue }
+    open override var hash: Int { self.metadata.hashValue }
 
     open override var description: String {
         "<\(type(of: self))> { URL: \(self.url?.absoluteString ?? "(null)") }"
@@ -62,13 +62,13 @@ struct ResponseMetadata: Sendable {
     private enum Kind: Sendable {
         case given(mimeType: String?, textEncodingName: String?)
         /// Taken apart when it is asked for.
-        case said(contentType: String?)
+        case contentTypeField(contentType: String?)
     }
 
     private enum Name: Sendable {
         case given(String)
         /// Made when it is asked for: few ever do.
-        case wished(disposition: String?)
+        case derived(disposition: String?)
     }
 
     var url: URL?
@@ -91,12 +91,12 @@ struct ResponseMetadata: Sendable {
     ) {
         self.init(
             url, .given(mimeType: mimeType, textEncodingName: textEncodingName), expectedContentLength,
-            .wished(disposition: disposition))
+            .derived(disposition: disposition))
     }
 
     /// - Parameter contentType: the value of Content-Type.
     init(url: URL, contentType: String?, expectedContentLength: Int64, disposition: String?) {
-        self.init(url, .said(contentType: contentType), expectedContentLength, .wished(disposition: disposition))
+        self.init(url, .contentTypeField(contentType: contentType), expectedContentLength, .derived(disposition: disposition))
     }
 
     private init(_ url: URL?, _ kind: Kind, _ length: Int64, _ name: Name) {
@@ -109,21 +109,21 @@ struct ResponseMetadata: Sendable {
     var mimeType: String? {
         switch self.kind {
         case .given(let type, _): type
-        case .said(let type): type.flatMap { ContentType($0) }?.mediaType
+        case .contentTypeField(let type): type.flatMap { ContentType($0) }?.mediaType
         }
     }
 
     var textEncodingName: String? {
         switch self.kind {
         case .given(_, let name): name
-        case .said(let type): type.flatMap { ContentType($0) }?.charset
+        case .contentTypeField(let type): type.flatMap { ContentType($0) }?.charset
         }
     }
 
     var suggestedFilename: String {
         switch self.name {
         case .given(let name): name
-        case .wished(let disposition):
+        case .derived(let disposition):
             SuggestedFilename.choose(disposition: disposition, path: self.url?.path(percentEncoded: true) ?? "")
         }
     }
@@ -153,7 +153,7 @@ enum ResponseArchive {
         coder.encode(NSString(string: facts.suggestedFilename), forKey: "suggestedFilename")
     }
 
-    static func facts(_ coder: NSCoder) -> ResponseMetadata? {
+    static func metadata(_ coder: NSCoder) -> ResponseMetadata? {
         guard coder.allowsKeyedCoding else { return nil }
         let url = coder.decodeObject(of: NSURL.self, forKey: "url").flatMap(\.absoluteString)
         let name = self.text("suggestedFilename", in: coder) ?? ""

@@ -24,27 +24,27 @@ final class SessionCore: Sendable {
         var tasks: [Int: URLSessionTask] = [:]
         var lastIdentifier = 0
         var label: String?
-        var secureContext: Result<TLSContext, TLSFailure>?
-        var streamContext: Result<TLSContext, TLSFailure>?
+        var tlsContext: Result<TLSContext, TLSFailure>?
+        var streamTLSContext: Result<TLSContext, TLSFailure>?
     }
 
     /// The session's own: nobody changes it.
     let configuration: URLSessionConfiguration
     let pool: ConnectionPool
-    let line: DelegateQueue
+    let delegateQueue: DelegateQueue
     /// Those of the configuration.
     let protocolClasses: [URLProtocol.Type]
     /// The session of the program, which cannot be invalidated and asks the protocols that were registered.
-    var isShared: Bool { self.sharing.load(ordering: .relaxed) }
-    private let sharing = Atomic(false)
+    var isShared: Bool { self.sharedFlag.load(ordering: .relaxed) }
+    private let sharedFlag = Atomic(false)
     /// On the loop: what was proven good for which part of which server.
-    let authorizations = LoopState(AuthorizationMemory())
+    let authorizations = LoopState(AuthorizationCache())
     /// On the loop: what is sent along with a request that says nothing itself.
-    let plainFields: LoopState<[HeaderField]>
+    let defaultFields: LoopState<[HeaderField]>
     /// Whether `plainFields` have an `Authorization`.
     let hasOwnAuthorization: Bool
-    let proxies: ProxyChoice
-    let resourceClock = ResourceClock()
+    let proxies: ProxyPolicy
+    let resourceTimer = ResourceTimer()
     let state: Mutex<State>
 
     init(
@@ -52,9 +52,9 @@ final class SessionCore: Sendable {
     ) {
         self.configuration = configuration
         self.protocolClasses = (configuration.protocolClasses ?? []).compactMap { $0 as? URLProtocol.Type }
-        self.proxies = ProxyChoice(configuration)
-        let plainFields = RequestBuilder(configuration).plainFields
-        self.plainFields = LoopState(plainFields)
+        self.proxies = ProxyPolicy(configuration)
+        let plainFields = RequestBuilder(configuration).defaultFields
+        self.defaultFields = LoopState(plainFields)
         self.hasOwnAuthorization = plainFields.contains { $0.isNamed("authorization") }
         var settings = PoolSettings()
         settings.connectionsPerHost = max(1, configuration.httpMaximumConnectionsPerHost)
@@ -64,18 +64,18 @@ final class SessionCore: Sendable {
         if let resolve = configuration.resolve { settings.resolve = resolve }
         let pool = ConnectionPool(settings: settings)
         self.pool = pool
-        self.line = DelegateQueue(queue, pool)
+        self.delegateQueue = DelegateQueue(queue, pool)
         self.state = Mutex(State(delegate: delegate.map { DelegateProxy($0) }))
     }
 
     /// From now on this is the session of the program.
-    func share() { self.sharing.store(true, ordering: .relaxed) }
+    func markShared() { self.sharedFlag.store(true, ordering: .relaxed) }
 
     var delegate: DelegateProxy? { self.state.withLock { $0.delegate } }
 
     /// The task's delegate, then the session's.
-    func faces(for task: URLSessionTask) -> [DelegateProxy] {
-        let (own, shared) = (task.facts.withLock { $0.delegate }, self.delegate)
+    func delegates(for task: URLSessionTask) -> [DelegateProxy] {
+        let (own, shared) = (task.metadata.withLock { $0.delegate }, self.delegate)
         return own == nil && shared == nil ? [] : [own, shared].compactMap(\.self)
     }
 
@@ -86,11 +86,11 @@ final class SessionCore: Sendable {
     }
 
     /// One context for all connections of the session, until it forgets them.
-    func secureContext() -> Result<TLSContext, TLSFailure> {
+    func tlsContext() -> Result<TLSContext, TLSFailure> {
         self.state.withLock { state in
-            if let made = state.secureContext { return made }
+            if let made = state.tlsContext { return made }
             let made = Result { () throws(TLSFailure) in try TLSContext(try TLSConfiguration.of(self.configuration)) }
-            state.secureContext = made
+            state.tlsContext = made
             return made
         }
     }
@@ -99,10 +99,10 @@ final class SessionCore: Sendable {
     func forgetConnections() {
         self.pool.retireConnections()
         self.state.withLock { state in
-            state.secureContext = nil
-            state.streamContext = nil
+            state.tlsContext = nil
+            state.streamTLSContext = nil
         }
-        self.pool.execute { self.authorizations.value = AuthorizationMemory() }
+        self.pool.execute { self.authorizations.value = AuthorizationCache() }
     }
 }
 
@@ -159,7 +159,7 @@ extension SessionCore {
     }
 
     /// The last message of the task is behind us.
-    func ended(_ task: URLSessionTask, of session: URLSession) {
+    func taskEnded(_ task: URLSessionTask, of session: URLSession) {
         let isLast = self.state.withLock { state in
             state.tasks[task.taskIdentifier] = nil
             return state.phase == .finishing && state.tasks.isEmpty
@@ -169,7 +169,7 @@ extension SessionCore {
 
     var liveTasks: [URLSessionTask] {
         let tasks = self.state.withLock { $0.tasks.values.sorted { $0.taskIdentifier < $1.taskIdentifier } }
-        return tasks.filter { $0.facts.withLock { $0.state == .running || $0.state == .suspended } }
+        return tasks.filter { $0.metadata.withLock { $0.state == .running || $0.state == .suspended } }
     }
 
     /// - Parameter cancels: whether tasks that live are cancelled.
@@ -192,9 +192,9 @@ extension SessionCore {
         }
         guard isFirst else { return }
         self.pool.close()
-        self.line.add {
+        self.delegateQueue.add {
             if let face = self.delegate {
-                _ = face.tell(.becameInvalid) { face.delegate.urlSession(session, didBecomeInvalidWithError: nil) }
+                _ = face.notify(.becameInvalid) { face.delegate.urlSession(session, didBecomeInvalidWithError: nil) }
             }
             self.state.withLock { $0.delegate = nil }
         }
@@ -204,7 +204,7 @@ extension SessionCore {
 /// Who is asked about a challenge: what concerns the session goes to its own method first and to the task's after it;
 /// what concerns a request to the task's alone.
 extension SessionCore {
-    private static let sessionWide: Set<String> = [
+    private static let sessionWideMethods: Set<String> = [
         NSURLAuthenticationMethodServerTrust, NSURLAuthenticationMethodClientCertificate,
         NSURLAuthenticationMethodNTLM, NSURLAuthenticationMethodNegotiate,
     ]
@@ -214,22 +214,22 @@ extension SessionCore {
         _ challenge: URLAuthenticationChallenge, about task: URLSessionTask, of session: URLSession,
         _ answer: @escaping @Sendable (ChallengeAnswer) -> Void
     ) {
-        let faces = self.faces(for: task)
+        let faces = self.delegates(for: task)
         var questions: [DelegateRequest<ChallengeAnswer>] = []
-        if Self.sessionWide.contains(challenge.protectionSpace.authenticationMethod) {
-            questions = faces.map { Self.sessionQuestion($0, challenge, session) }
+        if Self.sessionWideMethods.contains(challenge.protectionSpace.authenticationMethod) {
+            questions = faces.map { Self.sessionRequest($0, challenge, session) }
         }
-        questions += faces.map { Self.taskQuestion($0, challenge, task, session) }
+        questions += faces.map { Self.taskRequest($0, challenge, task, session) }
         let once = OneShotHandler(answer)
         (challenge.sender as? ChallengeSender)?.answers(to: once)
-        self.line.ask(questions) { once($0 ?? .none) }
+        self.delegateQueue.ask(questions) { once($0 ?? .none) }
     }
 
-    private static func sessionQuestion(
+    private static func sessionRequest(
         _ face: DelegateProxy, _ challenge: URLAuthenticationChallenge, _ session: URLSession
     ) -> DelegateRequest<ChallengeAnswer> {
         DelegateRequest(
-            face: face, method: .sessionChallenge, asyncMethod: .sessionChallengeAsync,
+            delegate: face, method: .sessionChallenge, asyncMethod: .sessionChallengeAsync,
             call: { face, once in
                 face.delegate.urlSession(session, didReceive: challenge) { disposition, credential in
                     once(ChallengeAnswer(disposition: disposition, credential: credential))
@@ -241,11 +241,11 @@ extension SessionCore {
             })
     }
 
-    private static func taskQuestion(
+    private static func taskRequest(
         _ face: DelegateProxy, _ challenge: URLAuthenticationChallenge, _ task: URLSessionTask, _ session: URLSession
     ) -> DelegateRequest<ChallengeAnswer> {
         DelegateRequest(
-            face: face, method: .taskChallenge, asyncMethod: .taskChallengeAsync,
+            delegate: face, method: .taskChallenge, asyncMethod: .taskChallengeAsync,
             call: { face, once in
                 face.task?.urlSession(session, task: task, didReceive: challenge) { disposition, credential in
                     once(ChallengeAnswer(disposition: disposition, credential: credential))
@@ -265,7 +265,7 @@ extension SessionCore {
         _ request: VerificationRequest, at url: URL, for task: URLSessionTask, of session: URLSession,
         _ answer: @escaping @Sendable (VerificationDecision, URLError?) -> Void
     ) {
-        let (host, port) = Self.place(url)
+        let (host, port) = Self.hostAndPort(url)
         let trust = ServerTrust(request)
         let space = URLProtectionSpace(host: host, port: port, protocol: NSURLProtectionSpaceHTTPS, trust: trust)
         let refusal = Self.refusal(trust, request, url)
@@ -296,7 +296,7 @@ extension SessionCore {
         _ issuers: [[UInt8]], at url: URL, for task: URLSessionTask, of session: URLSession,
         _ answer: @escaping @Sendable (TLSIdentity?, URLError?) -> Void
     ) {
-        let (host, port) = Self.place(url)
+        let (host, port) = Self.hostAndPort(url)
         let space = URLProtectionSpace(
             host: host, port: port, protocol: NSURLProtectionSpaceHTTPS, issuers: issuers.map { Data($0) })
         let stored = self.configuration.urlCredentialStorage?.defaultCredential(for: space)
@@ -310,7 +310,7 @@ extension SessionCore {
         }
     }
 
-    private static func place(_ url: URL) -> (host: String, port: Int) {
+    private static func hostAndPort(_ url: URL) -> (host: String, port: Int) {
         (url.serverName ?? "", url.port ?? 443)
     }
 
@@ -325,7 +325,7 @@ extension SessionCore {
 
 /// A cookie storage of a class of the program's own is asked for each task: it may take its time over the answer.
 extension SessionCore {
-    private var askedStorage: HTTPCookieStorage? {
+    private var customCookieStorage: HTTPCookieStorage? {
         guard let storage = self.configuration.httpCookieStorage, type(of: storage) != HTTPCookieStorage.self
         else { return nil }
         return storage
@@ -333,7 +333,7 @@ extension SessionCore {
 
     /// Whether the cookies of a request are asked for; else they are taken from the storage.
     func asksForCookies(of request: URLRequest) -> Bool {
-        self.askedStorage != nil && request.httpShouldHandleCookies && self.configuration.httpShouldSetCookies
+        self.customCookieStorage != nil && request.httpShouldHandleCookies && self.configuration.httpShouldSetCookies
     }
 
     /// - Parameters:
@@ -341,15 +341,15 @@ extension SessionCore {
     ///   - answer: called once, on any thread.
     func askForCookies(of task: URLSessionTask, _ answer: @escaping @Sendable ([HTTPCookie]) -> Void) {
         let once = OneShotHandler<[HTTPCookie]?> { answer($0 ?? []) }
-        guard let storage = self.askedStorage else { return once(nil) }
+        guard let storage = self.customCookieStorage else { return once(nil) }
         storage.getCookiesFor(task) { once($0) }
     }
 
     /// Keeps the cookies of an answer, if the request, the session and the rules allow it.
-    func keepCookies(_ lines: [HeaderField], from url: URL, request: URLRequest, of task: URLSessionTask) {
+    func storeCookies(_ lines: [HeaderField], from url: URL, request: URLRequest, of task: URLSessionTask) {
         guard lines.contains(where: { $0.isNamed("set-cookie") }) else { return }
-        guard let storage = self.askedStorage else {
-            return RequestBuilder.keepCookies(lines, from: url, request: request, configuration: self.configuration)
+        guard let storage = self.customCookieStorage else {
+            return RequestBuilder.storeCookies(lines, from: url, request: request, configuration: self.configuration)
         }
         let policy = self.configuration.httpCookieAcceptPolicy
         let asks = CookieRequest(url, mainDocumentURL: request.mainDocumentURL)
@@ -363,9 +363,9 @@ extension SessionCore {
 extension SessionCore {
     /// Whether the request of a task still goes to the origin that the program named. Looked at only where something
     /// hangs on it: an `Authorization` of the session's own.
-    func isAtFirstOrigin(_ request: URLRequest, of task: URLSessionTask) -> Bool {
+    func isAtOriginalOrigin(_ request: URLRequest, of task: URLSessionTask) -> Bool {
         guard self.hasOwnAuthorization else { return true }
-        guard let first = task.facts.withLock({ $0.originalRequest?.url }).flatMap({ HTTPSemantics.Origin($0) }),
+        guard let first = task.metadata.withLock({ $0.originalRequest?.url }).flatMap({ HTTPSemantics.Origin($0) }),
             let origin = request.url.flatMap({ HTTPSemantics.Origin($0) })
         else { return false }
         return RedirectPolicy.isSameOrigin(first, origin)
@@ -377,9 +377,9 @@ extension SessionCore {
         _ response: HTTPURLResponse, to request: URLRequest, about task: URLSessionTask, of session: URLSession,
         _ answer: @escaping @Sendable (URLRequest?) -> Void
     ) {
-        let questions = self.faces(for: task).map { face in
+        let questions = self.delegates(for: task).map { face in
             DelegateRequest<URLRequest?>(
-                face: face, method: .redirection, asyncMethod: .redirectionAsync,
+                delegate: face, method: .redirection, asyncMethod: .redirectionAsync,
                 call: { face, once in
                     face.task?.urlSession(
                         session, task: task, willPerformHTTPRedirection: response, newRequest: request
@@ -390,7 +390,7 @@ extension SessionCore {
                         session, task: task, willPerformHTTPRedirection: response, newRequest: request)
                 })
         }
-        self.line.ask(questions) { answer($0 ?? request) }
+        self.delegateQueue.ask(questions) { answer($0 ?? request) }
     }
 }
 
@@ -423,15 +423,15 @@ extension SessionCore {
 
 extension SessionCore {
     /// For connections whose protocol is the program's own: no protocol is offered in the handshake.
-    func streamContext() -> Result<TLSContext, TLSFailure> {
+    func streamTLSContext() -> Result<TLSContext, TLSFailure> {
         self.state.withLock { state in
-            if let made = state.streamContext { return made }
+            if let made = state.streamTLSContext { return made }
             let made = Result { () throws(TLSFailure) in
                 var configuration = try TLSConfiguration.of(self.configuration)
                 configuration.applicationProtocols = []
                 return try TLSContext(configuration)
             }
-            state.streamContext = made
+            state.streamTLSContext = made
             return made
         }
     }
@@ -468,37 +468,37 @@ extension ConnectionTaskDriver {
 
 extension SessionCore {
     /// The last messages of a task with a connection of its own: metrics, then the end.
-    func tellEnd(
+    func notifyEnd(
         of task: URLSessionTask, _ error: URLError?, _ record: TaskMetricsRecord, session: URLSession
     ) {
         let endedAt = ContinuousClock.now
-        self.line.add {
-            task.change(\.error) { $0.error = error }
-            task.change(\.state) { $0.state = .completed }
-            if error == nil { task.facts.withLock { $0.progress }?.finish() }
-            let faces = self.faces(for: task)
-            for face in faces where face.mayAnswer(.metrics) {
+        self.delegateQueue.add {
+            task.mutate(\.error) { $0.error = error }
+            task.mutate(\.state) { $0.state = .completed }
+            if error == nil { task.metadata.withLock { $0.progress }?.finish() }
+            let faces = self.delegates(for: task)
+            for face in faces where face.mayImplement(.metrics) {
                 let metrics = record.metrics(completedAt: endedAt)
-                if face.tell(.metrics, { face.task?.urlSession(session, task: task, didFinishCollecting: metrics) }) {
+                if face.notify(.metrics, { face.task?.urlSession(session, task: task, didFinishCollecting: metrics) }) {
                     break
                 }
             }
-            for face in faces where face.mayAnswer(.completion) {
-                if face.tell(.completion, { face.task?.urlSession(session, task: task, didCompleteWithError: error) }) {
+            for face in faces where face.mayImplement(.completion) {
+                if face.notify(.completion, { face.task?.urlSession(session, task: task, didCompleteWithError: error) }) {
                     break
                 }
             }
-            task.facts.withLock { $0.delegate = nil }
-            self.ended(task, of: session)
+            task.metadata.withLock { $0.delegate = nil }
+            self.taskEnded(task, of: session)
         }
     }
 
     /// The end of a task that goes without a last message.
     func endSilently(_ task: URLSessionTask, session: URLSession) {
-        self.line.add {
-            task.change(\.state) { $0.state = .completed }
-            task.facts.withLock { $0.delegate = nil }
-            self.ended(task, of: session)
+        self.delegateQueue.add {
+            task.mutate(\.state) { $0.state = .completed }
+            task.metadata.withLock { $0.delegate = nil }
+            self.taskEnded(task, of: session)
         }
     }
 }

@@ -14,7 +14,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
 
     private static let sharedSession: URLSession = {
         let session = URLSession(configuration: .default)
-        session.core.share()
+        session.core.markShared()
         return session
     }()
 
@@ -54,7 +54,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     /// The session itself.
     open func copy(with zone: NSZone?) -> Any { self }
 
-    open var delegateQueue: OperationQueue { self.core.line.queue }
+    open var delegateQueue: OperationQueue { self.core.delegateQueue.queue }
 
     /// `nil` once the session has become invalid.
     open var delegate: (any URLSessionDelegate)? { self.core.delegate?.delegate }
@@ -219,7 +219,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     open func flush(completionHandler: @escaping @Sendable () -> Void) {
         self.core.configuration.httpCookieStorage?.flush()
         self.core.forgetConnections()
-        self.core.line.add(completionHandler)
+        self.core.delegateQueue.add(completionHandler)
     }
 
     /// The tasks that have not ended, those too that were never resumed, in the order in which they were made.
@@ -229,7 +229,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
             @escaping @Sendable ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]) -> Void
     ) {
         let tasks = self.core.liveTasks
-        self.core.line.add {
+        self.core.delegateQueue.add {
             completionHandler(
                 tasks.compactMap { $0 is URLSessionUploadTask ? nil : $0 as? URLSessionDataTask },
                 tasks.compactMap { $0 as? URLSessionUploadTask }, tasks.compactMap { $0 as? URLSessionDownloadTask })
@@ -240,7 +240,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     /// - Parameter completionHandler: on the delegate queue.
     open func getAllTasks(completionHandler: @escaping @Sendable ([URLSessionTask]) -> Void) {
         let tasks = self.core.liveTasks
-        self.core.line.add { completionHandler(tasks) }
+        self.core.delegateQueue.add { completionHandler(tasks) }
     }
 }
 
@@ -251,73 +251,73 @@ extension URLSessionConfiguration {
 
 extension URLSession {
     func dataTask(
-        _ request: URLRequest, result: LoadResult, delegate: (any URLSessionTaskDelegate)? = nil
+        _ request: URLRequest, result: LoadConsumer, delegate: (any URLSessionTaskDelegate)? = nil
     ) -> URLSessionDataTask {
-        let task = URLSessionDataTask(self.facts(request), of: self)
+        let task = URLSessionDataTask(self.makeMetadata(request), of: self)
         self.begin(task, body: TaskBody(request), result: result, delegate)
         return task
     }
 
     func uploadTask(
-        _ request: URLRequest, body: TaskBody, result: LoadResult, delegate: (any URLSessionTaskDelegate)? = nil
+        _ request: URLRequest, body: TaskBody, result: LoadConsumer, delegate: (any URLSessionTaskDelegate)? = nil
     ) -> URLSessionUploadTask {
-        let task = URLSessionUploadTask(self.facts(request), of: self)
+        let task = URLSessionUploadTask(self.makeMetadata(request), of: self)
         self.begin(task, body: body, result: result, delegate)
         return task
     }
 
     func downloadTask(
-        _ request: URLRequest, result: LoadResult, delegate: (any URLSessionTaskDelegate)? = nil
+        _ request: URLRequest, result: LoadConsumer, delegate: (any URLSessionTaskDelegate)? = nil
     ) -> URLSessionDownloadTask {
-        let task = URLSessionDownloadTask(self.facts(request), of: self)
+        let task = URLSessionDownloadTask(self.makeMetadata(request), of: self)
         self.begin(task, body: TaskBody(request), result: result, delegate)
         return task
     }
 
     func downloadTask(
-        resuming data: Data, result: LoadResult, delegate: (any URLSessionTaskDelegate)? = nil
+        resuming data: Data, result: LoadConsumer, delegate: (any URLSessionTaskDelegate)? = nil
     ) -> URLSessionDownloadTask {
         let resumption = DownloadResumption(data)
-        let task = URLSessionDownloadTask(self.facts(resumption?.originalRequest), of: self)
+        let task = URLSessionDownloadTask(self.makeMetadata(resumption?.originalRequest), of: self)
         let transfer = self.begin(task, body: .none, result: result, delegate)
         if let resumption {
             transfer.resumption = resumption
         } else {
-            transfer.flaw = LoadFailure.error(
+            transfer.initialError = LoadFailure.error(
                 .unsupportedURL, url: nil, text: "The resume data cannot be read, or its file is gone.")
         }
         return task
     }
 
     func unsupportedUpload(
-        _ result: LoadResult, delegate: (any URLSessionTaskDelegate)? = nil
+        _ result: LoadConsumer, delegate: (any URLSessionTaskDelegate)? = nil
     ) -> URLSessionUploadTask {
-        let task = URLSessionUploadTask(self.facts(nil), of: self)
-        self.begin(task, body: .none, result: result, delegate).flaw = LoadFailure.error(
+        let task = URLSessionUploadTask(self.makeMetadata(nil), of: self)
+        self.begin(task, body: .none, result: result, delegate).initialError = LoadFailure.error(
             .unsupportedURL, url: nil, text: "Uploads cannot be resumed yet: send the whole body again.")
         return task
     }
 
-    func facts(_ request: URLRequest?) -> TaskMetadata {
+    func makeMetadata(_ request: URLRequest?) -> TaskMetadata {
         TaskMetadata(identifier: self.core.nextIdentifier(), request: request)
     }
 
     @discardableResult
     private func begin(
-        _ task: URLSessionTask, body: TaskBody, result: LoadResult, _ delegate: (any URLSessionTaskDelegate)?
-    ) -> Transfer {
+        _ task: URLSessionTask, body: TaskBody, result: LoadConsumer, _ delegate: (any URLSessionTaskDelegate)?
+    ) -> TaskLoader {
         let face = delegate.map { DelegateProxy($0) }
-        task.facts.withLock { facts in
+        task.metadata.withLock { facts in
             facts.expectedToSend = body.length(for: facts.originalRequest)
             facts.delegate = face
             facts.prefersIncrementalDelivery = result.isDelegate && !(task is URLSessionDownloadTask)
         }
-        let transfer = Transfer(task, of: self, body: body, result: result)
-        task.use(transfer)
+        let transfer = TaskLoader(task, of: self, body: body, result: result)
+        task.setDriver(transfer)
         self.admit(task) { error in
             RefusedTask(task, error) { task, error in
-                let transfer = Transfer(task, of: self, body: .none, result: result)
-                task.use(transfer)
+                let transfer = TaskLoader(task, of: self, body: .none, result: result)
+                task.setDriver(transfer)
                 transfer.core.pool.execute { transfer.failed(error) }
             }
         }
@@ -328,13 +328,13 @@ extension URLSession {
     /// - Parameter refused: makes what drives the task where the session is invalid.
     func admit(_ task: URLSessionTask, refused: (URLError) -> RefusedTask) {
         if !self.core.register(task) {
-            task.use(
+            task.setDriver(
                 refused(
                     LoadFailure.error(
                         .cancelled, url: task.originalRequest?.url, text: "The session is invalid: make another one.")))
         }
-        for face in self.core.faces(for: task) where face.mayAnswer(.createdTask) {
-            if face.tell(.createdTask, { face.task?.urlSession(self, didCreateTask: task) }) { return }
+        for face in self.core.delegates(for: task) where face.mayImplement(.createdTask) {
+            if face.notify(.createdTask, { face.task?.urlSession(self, didCreateTask: task) }) { return }
         }
     }
 }
@@ -348,9 +348,9 @@ extension URLSession {
     }
 
     func streamTask(to place: StreamEndpoint) -> URLSessionStreamTask {
-        let task = URLSessionStreamTask(self.facts(nil), of: self)
+        let task = URLSessionStreamTask(self.makeMetadata(nil), of: self)
         let refusal = place.proxiedURL.flatMap { self.core.refusal(ofConnectionFor: $0, scheme: "stream") }
-        self.drive(task, at: place.url, unless: place.flaw ?? refusal) { life in
+        self.assignDriver(task, at: place.url, unless: place.validationError ?? refusal) { life in
             StreamConnection(life, to: place.target, at: place.url)
         }
         self.admit(task) { RefusedTask(task, of: self, $0) }
@@ -362,9 +362,9 @@ extension URLSession {
         if !protocols.isEmpty {
             request.setValue(protocols.joined(separator: ", "), forHTTPHeaderField: "Sec-WebSocket-Protocol")
         }
-        let task = URLSessionWebSocketTask(self.facts(request), of: self)
+        let task = URLSessionWebSocketTask(self.makeMetadata(request), of: self)
         let flaw = WebSocketOpening.flaw(of: request)
-        self.drive(task, at: request.url, unless: flaw) { WebSocketConnection($0) }
+        self.assignDriver(task, at: request.url, unless: flaw) { WebSocketConnection($0) }
         self.admit(task) { RefusedTask(task, of: self, $0) }
         return task
     }
@@ -374,21 +374,21 @@ extension URLSession {
     func becomeStream(_ old: URLSessionDataTask, _ connection: UpgradedConnection) {
         guard let loop = SharedLoops.next() else {
             connection.close()
-            let record = old.transfer?.record ?? TaskMetricsRecord()
-            old.use(nil)
-            return self.core.tellEnd(of: old, Self.exhaustion(old.currentRequest?.url), record, session: self)
+            let record = old.loader?.record ?? TaskMetricsRecord()
+            old.setDriver(nil)
+            return self.core.notifyEnd(of: old, Self.outOfDescriptors(old.currentRequest?.url), record, session: self)
         }
-        let task = URLSessionStreamTask(old.facts.withLock { $0 }, of: self)
+        let task = URLSessionStreamTask(old.metadata.withLock { $0 }, of: self)
         let life = ConnectionTaskState(task, of: self, on: loop)
         life.stage = .running
-        if let record = old.transfer?.record { life.record = record }
+        if let record = old.loader?.record { life.record = record }
         let driver = StreamConnection(life, at: old.currentRequest?.url)
-        task.use(driver)
+        task.setDriver(driver)
         self.core.replace(with: task)
-        old.change(\.state) { $0.state = .completed }
+        old.mutate(\.state) { $0.state = .completed }
         // The new task has it; and what drove the old one holds that in turn.
-        old.facts.withLock { $0.delegate = nil }
-        old.use(nil)
+        old.metadata.withLock { $0.delegate = nil }
+        old.setDriver(nil)
         loop.execute {
             // Before anything of the new task is told, and before anything can be asked of it.
             life.tell(.becameStream) { $0.data?.urlSession(self, dataTask: old, didBecome: task) }
@@ -399,18 +399,18 @@ extension URLSession {
     // MARK: Making
 
     /// Gives a task its driver.
-    private func drive(
+    private func assignDriver(
         _ task: URLSessionTask, at url: URL?, unless flaw: URLError?,
         _ make: (ConnectionTaskState) -> any ConnectionTaskDriver
     ) {
         let flaw = flaw ?? self.core.refusal(of: url)
         guard flaw == nil, let loop = SharedLoops.next() else {
-            return task.use(RefusedTask(task, of: self, flaw ?? Self.exhaustion(task.originalRequest?.url)))
+            return task.setDriver(RefusedTask(task, of: self, flaw ?? Self.outOfDescriptors(task.originalRequest?.url)))
         }
-        task.use(make(ConnectionTaskState(task, of: self, on: loop)))
+        task.setDriver(make(ConnectionTaskState(task, of: self, on: loop)))
     }
 
-    private static func exhaustion(_ url: URL?) -> URLError {
+    private static func outOfDescriptors(_ url: URL?) -> URLError {
         LoadFailure.error(
             .cannotConnectToHost, url: url, cause: POSIXError(.EMFILE),
             text: "There are too few descriptors or threads left in this process.")

@@ -2,20 +2,20 @@ import Foundation
 
 /// Loads what a URL stands for into memory, or message by message to a delegate.
 open class URLSessionDataTask: URLSessionTask, @unchecked Sendable {
-    var transfer: Transfer? { self.driver as? Transfer }
+    var loader: TaskLoader? { self.driver as? TaskLoader }
 }
 
 /// Loads what a URL stands for into a file.
 open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
-    var transfer: Transfer? { self.driver as? Transfer }
+    var loader: TaskLoader? { self.driver as? TaskLoader }
 
     /// Cancels the task, and keeps what has come so that another can go on with it.
     /// - Parameter completionHandler: on the delegate queue, before the end of the task is told; gets `nil` where that
     ///   is not possible: the request is no GET over HTTP, the server named no entity tag and no date of change, or it
     ///   takes no ranges.
     open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
-        guard self.beginCancelling(), let transfer = self.transfer else {
-            if let line = self.session?.core.line {
+        guard self.beginCancelling(), let transfer = self.loader else {
+            if let line = self.session?.core.delegateQueue {
                 line.add { completionHandler(nil) }
             } else {
                 completionHandler(nil)
@@ -39,7 +39,7 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {
     /// - Parameter completionHandler: gets `nil` on the delegate queue: uploads that can be resumed are still to come.
     open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
         self.cancel()
-        if let line = self.session?.core.line { line.add { completionHandler(nil) } } else { completionHandler(nil) }
+        if let line = self.session?.core.delegateQueue { line.add { completionHandler(nil) } } else { completionHandler(nil) }
     }
 
     /// As `cancel(byProducingResumeData:)`.

@@ -11,10 +11,10 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
     var connection: StreamConnection? { self.driver as? StreamConnection }
 
     /// Why nothing can be done with a task that has no connection.
-    var refusal: URLError { (self.driver as? RefusedTask)?.error ?? LoadFailure.error(of: .ended, url: nil) }
+    var unavailableError: URLError { (self.driver as? RefusedTask)?.error ?? LoadFailure.error(of: .ended, url: nil) }
 
     private func answer(_ work: @escaping @Sendable () -> Void) {
-        if let line = self.session?.core.line { line.add(work) } else { work() }
+        if let line = self.session?.core.delegateQueue { line.add(work) } else { work() }
     }
 
     /// Who observes it, or the next, hears of the end alone.
@@ -40,8 +40,8 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
         ofMinLength minBytes: Int, maxLength maxBytes: Int, timeout: TimeInterval,
         completionHandler: @escaping @Sendable (Data?, Bool, (any Error)?) -> Void
     ) {
-        guard let connection, let line = self.session?.core.line else {
-            let error = self.refusal
+        guard let connection, let line = self.session?.core.delegateQueue else {
+            let error = self.unavailableError
             return self.answer { completionHandler(nil, false, error) }
         }
         connection.read(minBytes, maxBytes, timeout: timeout) { result in
@@ -62,8 +62,8 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
     open func write(
         _ data: Data, timeout: TimeInterval, completionHandler: @escaping @Sendable ((any Error)?) -> Void
     ) {
-        guard let connection, let line = self.session?.core.line else {
-            let error = self.refusal
+        guard let connection, let line = self.session?.core.delegateQueue else {
+            let error = self.unavailableError
             return self.answer { completionHandler(error) }
         }
         connection.write(data, timeout: timeout) { error in
@@ -99,7 +99,7 @@ extension URLSessionStreamTask {
     public func readData(
         ofMinLength minBytes: Int, maxLength maxBytes: Int, timeout: TimeInterval
     ) async throws -> (Data?, Bool) {
-        guard let connection else { throw self.refusal }
+        guard let connection else { throw self.unavailableError }
         let chunk = try await connection.read(minBytes, maxBytes, timeout: timeout)
         return (Data(chunk.bytes), chunk.isAtEnd)
     }
@@ -109,7 +109,7 @@ extension URLSessionStreamTask {
     /// Cancelling the Swift task withdraws the write if it had not begun; one that has begun runs to its end.
     /// - Throws: `URLError`.
     public func write(_ data: Data, timeout: TimeInterval) async throws {
-        guard let connection else { throw self.refusal }
+        guard let connection else { throw self.unavailableError }
         try await connection.write(data, timeout: timeout)
     }
 }
@@ -120,21 +120,21 @@ enum StreamEndpoint: Sendable {
     case unix(path: String)
 
     /// Why there can be no connection.
-    var flaw: URLError? {
+    var validationError: URLError? {
         switch self {
         case .host(let name, let port):
-            if name.isEmpty { return Self.flaw("There is no host name.") }
-            guard port > 0, port <= 65_535 else { return Self.flaw("There is no port \(port): 1 to 65535.") }
+            if name.isEmpty { return Self.badURL("There is no host name.") }
+            guard port > 0, port <= 65_535 else { return Self.badURL("There is no port \(port): 1 to 65535.") }
             return nil
         case .unix(let path):
             guard !path.isEmpty, path.utf8.count <= 107, !path.utf8.contains(0) else {
-                return Self.flaw("The path of a Unix socket has 1 to 107 bytes, and no NUL.")
+                return Self.badURL("The path of a Unix socket has 1 to 107 bytes, and no NUL.")
             }
             return nil
         }
     }
 
-    private static func flaw(_ text: String) -> URLError {
+    private static func badURL(_ text: String) -> URLError {
         LoadFailure.error(.badURL, url: nil, cause: POSIXError(.EINVAL), text: text)
     }
 
@@ -148,7 +148,7 @@ enum StreamEndpoint: Sendable {
 
     /// What a proxy might be asked for; `nil` where there is nothing of the kind.
     var proxiedURL: URL? {
-        if case .host = self, self.flaw == nil { self.url } else { nil }
+        if case .host = self, self.validationError == nil { self.url } else { nil }
     }
 
     /// Names the server in challenges. Behind a Unix socket it is `localhost`. `nil` where the name cannot stand in a URL.

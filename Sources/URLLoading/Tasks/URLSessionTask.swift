@@ -14,14 +14,14 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     public class var lowPriority: Float { NSURLSessionTaskPriorityLow }
     public class var highPriority: Float { NSURLSessionTaskPriorityHigh }
 
-    let facts: Mutex<TaskMetadata>
+    let metadata: Mutex<TaskMetadata>
     /// `nil` for a task that no session made.
     let session: URLSession?
     /// Set before anybody else has the task; dropped when that has nothing more to do, since it holds the task in turn.
-    private let driving = Mutex<(any TaskDriver)?>(nil)
+    private let currentDriver = Mutex<(any TaskDriver)?>(nil)
 
     init(_ facts: TaskMetadata, of session: URLSession) {
-        self.facts = Mutex(facts)
+        self.metadata = Mutex(facts)
         self.session = session
         super.init()
     }
@@ -31,15 +31,15 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     public override init() {
         var facts = TaskMetadata(identifier: 0, request: nil)
         facts.state = .completed
-        self.facts = Mutex(facts)
+        self.metadata = Mutex(facts)
         self.session = nil
         super.init()
     }
 
-    var driver: (any TaskDriver)? { self.driving.withLock { $0 } }
+    var driver: (any TaskDriver)? { self.currentDriver.withLock { $0 } }
 
     /// - Parameter driver: `nil` lets go of the one there is.
-    func use(_ driver: (any TaskDriver)?) { self.driving.withLock { $0 = driver } }
+    func setDriver(_ driver: (any TaskDriver)?) { self.currentDriver.withLock { $0 = driver } }
 
     open override func copy() -> Any { self.copy(with: nil) }
     /// The task itself.
@@ -47,22 +47,22 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
     // MARK: What it tells
 
-    func tell<Value>(_ keyPath: KeyPath<URLSessionTask, Value>, _ body: (borrowing TaskMetadata) -> Value) -> Value {
-        let registrar = self.facts.withLock { facts in
+    func observe<Value>(_ keyPath: KeyPath<URLSessionTask, Value>, _ body: (borrowing TaskMetadata) -> Value) -> Value {
+        let registrar = self.metadata.withLock { facts in
             if let registrar = facts.registrar { return registrar }
             let registrar = ObservationRegistrar()
             facts.registrar = registrar
             return registrar
         }
         registrar.access(self, keyPath: keyPath)
-        return self.facts.withLock { body($0) }
+        return self.metadata.withLock { body($0) }
     }
 
-    func change<Value>(
+    func mutate<Value>(
         _ keyPath: @autoclosure () -> KeyPath<URLSessionTask, Value>, _ body: (inout TaskMetadata) -> Void
     ) {
         // `nil` where nobody has looked at anything that changes: there is nobody to tell.
-        let registrar = self.facts.withLock { facts in
+        let registrar = self.metadata.withLock { facts in
             body(&facts)
             return facts.registrar
         }
@@ -73,8 +73,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
     /// Changes what it likes where nobody looks: no property is observed, nor the progress.
     /// - Returns: whether it did.
-    func changeUnseen(_ body: (inout TaskMetadata) -> Void) -> Bool {
-        self.facts.withLock { facts in
+    func mutateIfUnobserved(_ body: (inout TaskMetadata) -> Void) -> Bool {
+        self.metadata.withLock { facts in
             guard facts.registrar == nil, facts.progress == nil else { return false }
             body(&facts)
             return true
@@ -82,30 +82,30 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     }
 
     /// Unique among the tasks of the session, from 1 up.
-    open var taskIdentifier: Int { self.facts.withLock { $0.identifier } }
+    open var taskIdentifier: Int { self.metadata.withLock { $0.identifier } }
 
     /// As it was given; `nil` for stream tasks.
-    open var originalRequest: URLRequest? { self.facts.withLock { $0.originalRequest } }
+    open var originalRequest: URLRequest? { self.metadata.withLock { $0.originalRequest } }
 
     /// As it is now: redirects and credentials change it.
-    open var currentRequest: URLRequest? { self.tell(\.currentRequest) { $0.currentRequest } }
+    open var currentRequest: URLRequest? { self.observe(\.currentRequest) { $0.currentRequest } }
 
     /// `nil` until the server has answered.
-    open var response: URLResponse? { self.tell(\.response) { $0.response } }
+    open var response: URLResponse? { self.observe(\.response) { $0.response } }
 
     /// `nil` while the task lives, and where all went well.
-    open var error: (any Error)? { self.tell(\.error) { $0.error } }
+    open var error: (any Error)? { self.observe(\.error) { $0.error } }
 
-    open var state: State { self.tell(\.state) { $0.state } }
+    open var state: State { self.observe(\.state) { $0.state } }
 
     /// Bytes of the body that have left, and that have come; without heads and framing, and as they were on the wire.
-    open var countOfBytesSent: Int64 { self.tell(\.countOfBytesSent) { $0.sent } }
-    open var countOfBytesReceived: Int64 { self.tell(\.countOfBytesReceived) { $0.received } }
+    open var countOfBytesSent: Int64 { self.observe(\.countOfBytesSent) { $0.bytesSent } }
+    open var countOfBytesReceived: Int64 { self.observe(\.countOfBytesReceived) { $0.bytesReceived } }
 
     /// `NSURLSessionTransferSizeUnknown` where it is not known; 0 for no body.
-    open var countOfBytesExpectedToSend: Int64 { self.tell(\.countOfBytesExpectedToSend) { $0.expectedToSend } }
+    open var countOfBytesExpectedToSend: Int64 { self.observe(\.countOfBytesExpectedToSend) { $0.expectedToSend } }
     open var countOfBytesExpectedToReceive: Int64 {
-        self.tell(\.countOfBytesExpectedToReceive) { $0.expectedToReceive }
+        self.observe(\.countOfBytesExpectedToReceive) { $0.expectedToReceive }
     }
 
     // MARK: What may be set
@@ -113,59 +113,59 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// Asked before the session's delegate, method by method. Can be set until the task is first resumed; later it
     /// changes nothing. `nil` once the task is over.
     open var delegate: (any URLSessionTaskDelegate)? {
-        get { self.facts.withLock { $0.delegate?.task } }
+        get { self.metadata.withLock { $0.delegate?.task } }
         set {
             let face = newValue.map { DelegateProxy($0) }
-            self.facts.withLock { if !$0.hasBegun, $0.state != .completed { $0.delegate = face } }
+            self.metadata.withLock { if !$0.hasBegun, $0.state != .completed { $0.delegate = face } }
         }
     }
 
     /// A label of the program's own.
     open var taskDescription: String? {
-        get { self.tell(\.taskDescription) { $0.description } }
-        set { self.change(\.taskDescription) { $0.description = newValue } }
+        get { self.observe(\.taskDescription) { $0.description } }
+        set { self.mutate(\.taskDescription) { $0.description = newValue } }
     }
 
     /// 0 to 1, 0.5 by default: who waits for a connection is served in this order. A value outside is cut to it.
     open var priority: Float {
-        get { self.tell(\.priority) { $0.priority } }
+        get { self.observe(\.priority) { $0.priority } }
         set {
             let priority = newValue.isNaN ? NSURLSessionTaskPriorityDefault : min(1, max(0, newValue))
-            self.change(\.priority) { $0.priority = priority }
+            self.mutate(\.priority) { $0.priority = priority }
             self.driver?.priorityChanged(priority)
         }
     }
 
     /// Kept, and without effect: it is for background sessions.
     open var earliestBeginDate: Date? {
-        get { self.tell(\.earliestBeginDate) { $0.earliestBeginDate } }
-        set { self.change(\.earliestBeginDate) { $0.earliestBeginDate = newValue } }
+        get { self.observe(\.earliestBeginDate) { $0.earliestBeginDate } }
+        set { self.mutate(\.earliestBeginDate) { $0.earliestBeginDate = newValue } }
     }
 
     /// Hints in bytes, heads included; -1 by default. `progress` uses them where nothing better is known.
     open var countOfBytesClientExpectsToSend: Int64 {
-        get { self.tell(\.countOfBytesClientExpectsToSend) { $0.clientExpectsToSend } }
-        set { self.change(\.countOfBytesClientExpectsToSend) { $0.clientExpectsToSend = newValue } }
+        get { self.observe(\.countOfBytesClientExpectsToSend) { $0.clientExpectsToSend } }
+        set { self.mutate(\.countOfBytesClientExpectsToSend) { $0.clientExpectsToSend = newValue } }
     }
     open var countOfBytesClientExpectsToReceive: Int64 {
-        get { self.tell(\.countOfBytesClientExpectsToReceive) { $0.clientExpectsToReceive } }
-        set { self.change(\.countOfBytesClientExpectsToReceive) { $0.clientExpectsToReceive = newValue } }
+        get { self.observe(\.countOfBytesClientExpectsToReceive) { $0.clientExpectsToReceive } }
+        set { self.mutate(\.countOfBytesClientExpectsToReceive) { $0.clientExpectsToReceive = newValue } }
     }
 
     /// Whether content is given as it comes; `false` lets it be given in one piece at the end.
     open var prefersIncrementalDelivery: Bool {
-        get { self.tell(\.prefersIncrementalDelivery) { $0.prefersIncrementalDelivery } }
-        set { self.change(\.prefersIncrementalDelivery) { $0.prefersIncrementalDelivery = newValue } }
+        get { self.observe(\.prefersIncrementalDelivery) { $0.prefersIncrementalDelivery } }
+        set { self.mutate(\.prefersIncrementalDelivery) { $0.prefersIncrementalDelivery = newValue } }
     }
 
     /// Of the bytes sent and received; cancelling, pausing or resuming it does the same to the task.
     open var progress: Progress {
-        self.facts.withLock { facts in
-            if let progress = facts.progress { return progress.whole }
+        self.metadata.withLock { facts in
+            if let progress = facts.progress { return progress.root }
             let progress = TaskProgress(facts, of: self)
             if facts.state == .completed, facts.error == nil { progress.finish() }
             facts.progress = progress
-            return progress.whole
+            return progress.root
         }
     }
 
@@ -173,13 +173,13 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
     /// Begins, or undoes one `suspend`. More of these than of those do no harm.
     open func resume() {
-        let goesOn = self.facts.withLock { facts in
+        let goesOn = self.metadata.withLock { facts in
             guard facts.suspensions > 0, facts.state == .suspended else { return false }
             facts.suspensions -= 1
             return facts.suspensions == 0
         }
         guard goesOn else { return }
-        self.change(\.state) { facts in
+        self.mutate(\.state) { facts in
             guard facts.state == .suspended, facts.suspensions == 0 else { return }
             facts.state = .running
             facts.hasBegun = true
@@ -190,13 +190,13 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// Lets nothing happen, timeouts included, until as many `resume` follow. What has been received already may still
     /// be told.
     open func suspend() {
-        let stops = self.facts.withLock { facts in
+        let stops = self.metadata.withLock { facts in
             guard facts.state == .running || facts.state == .suspended else { return false }
             facts.suspensions += 1
             return facts.suspensions == 1
         }
         guard stops else { return }
-        self.change(\.state) { if $0.state == .running, $0.suspensions > 0 { $0.state = .suspended } }
+        self.mutate(\.state) { if $0.state == .running, $0.suspensions > 0 { $0.state = .suspended } }
         self.driver?.suspended()
     }
 
@@ -208,9 +208,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
     /// - Returns: whether there is anything to cancel.
     func beginCancelling() -> Bool {
-        let cancels = self.facts.withLock { $0.state == .running || $0.state == .suspended }
+        let cancels = self.metadata.withLock { $0.state == .running || $0.state == .suspended }
         guard cancels else { return false }
-        self.change(\.state) { if $0.state != .completed { $0.state = .canceling } }
+        self.mutate(\.state) { if $0.state != .completed { $0.state = .canceling } }
         return true
     }
 
@@ -243,8 +243,8 @@ struct TaskMetadata {
     var state = URLSessionTaskState.suspended
     /// Calls of `suspend` that no `resume` has undone; a new task has one.
     var suspensions = 1
-    var sent: Int64 = 0
-    var received: Int64 = 0
+    var bytesSent: Int64 = 0
+    var bytesReceived: Int64 = 0
     var expectedToSend: Int64 = 0
     var expectedToReceive: Int64 = NSURLSessionTransferSizeUnknown
     var clientExpectsToSend: Int64 = NSURLSessionTransferSizeUnknown
@@ -269,33 +269,33 @@ struct TaskMetadata {
 
 /// A task's progress as a tree: a whole of 100 parts, of which sending and receiving have theirs.
 final class TaskProgress: @unchecked Sendable {
-    let whole: Progress
+    let root: Progress
     private let sending: Progress?
     private let receiving: Progress
 
     init(_ facts: borrowing TaskMetadata, of task: URLSessionTask) {
-        self.whole = Progress(totalUnitCount: 100)
-        self.whole.kind = .file
+        self.root = Progress(totalUnitCount: 100)
+        self.root.kind = .file
         let sends = facts.expectedToSend != 0
-        self.sending = sends ? Progress(totalUnitCount: -1, parent: self.whole, pendingUnitCount: 50) : nil
-        self.receiving = Progress(totalUnitCount: -1, parent: self.whole, pendingUnitCount: sends ? 50 : 100)
-        self.whole.isCancellable = true
-        self.whole.isPausable = true
-        self.whole.cancellationHandler = { [weak task] in task?.cancel() }
-        self.whole.pausingHandler = { [weak task] in task?.suspend() }
-        self.whole.resumingHandler = { [weak task] in task?.resume() }
-        self.show(facts)
+        self.sending = sends ? Progress(totalUnitCount: -1, parent: self.root, pendingUnitCount: 50) : nil
+        self.receiving = Progress(totalUnitCount: -1, parent: self.root, pendingUnitCount: sends ? 50 : 100)
+        self.root.isCancellable = true
+        self.root.isPausable = true
+        self.root.cancellationHandler = { [weak task] in task?.cancel() }
+        self.root.pausingHandler = { [weak task] in task?.suspend() }
+        self.root.resumingHandler = { [weak task] in task?.resume() }
+        self.update(facts)
     }
 
     /// Not under the lock of the task: handlers of the program may run.
-    func show(_ facts: borrowing TaskMetadata) {
+    func update(_ facts: borrowing TaskMetadata) {
         if let sending {
-            Self.set(
-                sending, done: facts.sent,
+            Self.update(
+                sending, done: facts.bytesSent,
                 of: facts.expectedToSend >= 0 ? facts.expectedToSend : facts.clientExpectsToSend)
         }
-        Self.set(
-            self.receiving, done: facts.received,
+        Self.update(
+            self.receiving, done: facts.bytesReceived,
             of: facts.expectedToReceive >= 0 ? facts.expectedToReceive : facts.clientExpectsToReceive)
     }
 
@@ -309,7 +309,7 @@ final class TaskProgress: @unchecked Sendable {
         }
     }
 
-    private static func set(_ part: Progress, done: Int64, of total: Int64) {
+    private static func update(_ part: Progress, done: Int64, of total: Int64) {
         if part.totalUnitCount != total { part.totalUnitCount = total >= 0 ? max(total, done) : -1 }
         part.completedUnitCount = done
     }
@@ -319,42 +319,42 @@ final class TaskProgress: @unchecked Sendable {
 /// ends long before: it rings for the first, and looks then who else there is.
 ///
 /// On the session's event loop.
-final class ResourceClock: @unchecked Sendable {
+final class ResourceTimer: @unchecked Sendable {
     private var timer: (rings: ContinuousClock.Instant, timer: PoolTimer)?
 
     deinit { self.timer?.timer.cancel() }
 
     /// Rings at `deadline`, if not before.
-    func watch(until deadline: ContinuousClock.Instant, for core: SessionCore) {
+    func arm(until deadline: ContinuousClock.Instant, for core: SessionCore) {
         if let timer = self.timer, timer.rings <= deadline { return }
         self.timer?.timer.cancel()
         let delay = max(.zero, ContinuousClock.now.duration(to: deadline))
         self.timer = (
             deadline,
             core.pool.schedule(after: delay) { [weak self, weak core] in
-                if let self, let core { self.ring(core) }
+                if let self, let core { self.fire(core) }
             }
         )
     }
 
-    private func ring(_ core: SessionCore) {
+    private func fire(_ core: SessionCore) {
         self.timer = nil
         let now = ContinuousClock.now
         var next: ContinuousClock.Instant?
         for task in core.state.withLock({ Array($0.tasks.values) }) {
-            guard let transfer = task.driver as? Transfer, let deadline = transfer.resourceDeadline else { continue }
+            guard let transfer = task.driver as? TaskLoader, let deadline = transfer.resourceDeadline else { continue }
             if deadline <= now {
-                transfer.tookTooLong()
+                transfer.resourceTimeoutExpired()
             } else {
                 next = min(next ?? deadline, deadline)
             }
         }
-        if let next { self.watch(until: next, for: core) }
+        if let next { self.arm(until: next, for: core) }
     }
 }
 
 /// Who gets what a transfer brings.
-enum LoadResult: Sendable {
+enum LoadConsumer: Sendable {
     /// The delegate, message by message.
     case delegate
     /// A completion handler of a data or upload task.

@@ -11,11 +11,11 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     var connection: WebSocketConnection? { self.driver as? WebSocketConnection }
 
     /// Why nothing can be done with a task that has no connection.
-    var refusal: URLError { (self.driver as? RefusedTask)?.error ?? LoadFailure.error(of: .ended, url: nil) }
+    var unavailableError: URLError { (self.driver as? RefusedTask)?.error ?? LoadFailure.error(of: .ended, url: nil) }
 
     private func refuse(_ handler: @escaping @Sendable (URLError) -> Void) {
-        let error = self.refusal
-        if let line = self.session?.core.line { line.add { handler(error) } } else { handler(error) }
+        let error = self.unavailableError
+        if let line = self.session?.core.delegateQueue { line.add { handler(error) } } else { handler(error) }
     }
 
     /// Payload of messages, in bytes, as the next is; who observes them hears of the end alone.
@@ -97,7 +97,7 @@ extension URLSessionWebSocketTask {
     /// Cancelling the Swift task withdraws the message if it had not begun; one that has begun goes out whole.
     /// - Throws: `URLError`.
     public func send(_ message: Message) async throws {
-        guard let connection else { throw self.refusal }
+        guard let connection else { throw self.unavailableError }
         try await connection.send(message)
     }
 
@@ -106,7 +106,7 @@ extension URLSessionWebSocketTask {
     /// Cancelling the Swift task ends the wait with `URLError.cancelled`, and loses no message.
     /// - Throws: `URLError`.
     public func receive() async throws -> Message {
-        guard let connection else { throw self.refusal }
+        guard let connection else { throw self.unavailableError }
         guard let message = try await connection.receive() else {
             throw LoadFailure.error(of: .closed, url: self.currentRequest?.url)
         }
@@ -119,7 +119,7 @@ extension URLSessionWebSocketTask {
     /// alone.
     /// - Throws: `URLError`.
     public func sendPing() async throws {
-        guard let connection else { throw self.refusal }
+        guard let connection else { throw self.unavailableError }
         try await connection.ping()
     }
 }
@@ -198,7 +198,7 @@ extension URLSessionWebSocketTask {
             /// - Returns: `nil` once both ends have closed.
             /// - Throws: `URLError`; `cancelled` when the Swift task is.
             public mutating func next() async throws -> Message? {
-                guard let connection = self.task.connection else { throw self.task.refusal }
+                guard let connection = self.task.connection else { throw self.task.unavailableError }
                 return try await connection.receive()
             }
         }

@@ -224,9 +224,7 @@ public struct WebSocketEngine: ~Copyable {
         }
         return good
     }
-}
 
-extension WebSocketEngine {
     /// Takes what nearly every message is, faster than `nextEvent`, with which it may alternate: one plain frame of at
     /// most 65535 bytes that breaks no rule and has come whole.
     ///
@@ -248,9 +246,7 @@ extension WebSocketEngine {
         position = frame.payload.upperBound
         return WholeMessage(kind: frame.isText ? .text : .binary, payload: frame.payload)
     }
-}
 
-extension WebSocketEngine {
     /// Inflates what is here of the current frame into the scratch. What there is no room for comes again, unmasked:
     /// each byte is looked at once, however often what inflates to much is offered.
     /// - Returns: `nil` when the input gave nothing (yet).
@@ -306,9 +302,7 @@ extension WebSocketEngine {
         }
         return .data(try result.get())
     }
-}
 
-extension WebSocketEngine {
     /// Bytes that a frame with this payload takes on the wire.
     public func frameSize(payloadCount: Int) -> Int {
         self.role.frameSize(payloadCount: payloadCount)

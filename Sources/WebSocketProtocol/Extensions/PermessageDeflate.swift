@@ -254,9 +254,7 @@ public struct DeflatePolicy: Equatable, Sendable {
         self.memoryLevel = min(max(memoryLevel, 1), 9)
         self.minimumSize = max(minimumSize, 0)
     }
-}
 
-extension DeflatePolicy {
     /// What a client of this policy offers, the most wanted first.
     ///
     /// Where a limit of the peer's window is a wish only, a second offer goes without it, for servers that cannot
@@ -271,9 +269,7 @@ extension DeflatePolicy {
         fallback.serverMaxWindowBits = nil
         return [wanted, fallback]
     }
-}
 
-extension DeflatePolicy {
     /// A server's choice among what the client offers: the first offer that it can accept wins.
     ///
     /// - Parameter offered: all extensions of the request; other extensions are passed over, and so are offers that

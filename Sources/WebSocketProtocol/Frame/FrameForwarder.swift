@@ -116,9 +116,7 @@ package struct FrameForwarder {
         var payload = buffer._mutatingExtracting(range)
         _ = applyMask(&payload, key: key, phase: self.phase)
     }
-}
 
-extension FrameForwarder {
     /// Takes what nearly every read brings, faster than `next`, with which it may alternate: one message in one plain
     /// frame of at most 65535 bytes, which breaks no rule and is all that there is from `position` on.
     ///

@@ -58,9 +58,7 @@ public struct FrameHeader: Sendable, Hashable {
         target.storeBytes(of: key.littleEndian, toByteOffset: offset, as: UInt32.self)
         return offset + 4
     }
-}
 
-extension FrameHeader {
     /// Reads the header at `offset`.
     ///
     /// - Returns: the header, or `nil` until all of its 2 to 14 bytes are there.
@@ -164,10 +162,7 @@ package struct ReservedBits: OptionSet, Sendable {
 public enum Role: Sendable, Hashable {
     case client
     case server
-}
 
-/// Frames as one end sends them; no state but the masking keys.
-extension Role {
     /// Bytes that a frame with this payload takes on the wire.
     package func frameSize(payloadCount: Int) -> Int {
         FrameHeader.size(payloadLength: payloadCount, isMasked: self == .client) + payloadCount

@@ -48,9 +48,7 @@ public struct ClientHandshake: Equatable, Sendable {
         let own = HTTPFields(self.fields).list("Sec-WebSocket-Protocol")
         return own.isEmpty ? self.subprotocols : own
     }
-}
 
-extension ClientHandshake {
     /// The whole request; no frame may follow it before the answer is there.
     ///
     /// Nothing can add a line to it: fields that are malformed or the handshake's own are left out, and so are
@@ -83,9 +81,7 @@ extension ClientHandshake {
         }
         return String(decoding: bytes, as: UTF8.self)
     }
-}
 
-extension ClientHandshake {
     /// Judges the server's answer by RFC 6455 §4.1.
     ///
     /// An interim response (`ResponseHead.isInterim`) is not an answer yet: read on to the next head instead of asking
@@ -135,9 +131,7 @@ extension ClientHandshake {
         else { throw .illegalExtensionParameters(first.rendered) }
         return parameters.applyingClientLimits(of: offer)
     }
-}
 
-extension ClientHandshake {
     /// Says what of this handshake cannot be written as it is, for callers whose input is not their own.
     ///
     /// - Throws: the first thing that `rendered(nonce:)` would have to leave out or change, or that contradicts itself.

@@ -56,9 +56,7 @@ public enum ResponseViolation: Error, Equatable, Sendable {
     case repeatedExtension(String)
     /// The parameters do not answer any of our offers of this extension (RFC 7692 §7.1).
     case illegalExtensionParameters(String)
-}
 
-extension ResponseViolation {
     /// What is wrong with the response, for a person, in one sentence.
     public var explanation: String {
         switch self {

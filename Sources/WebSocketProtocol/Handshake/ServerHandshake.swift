@@ -135,9 +135,7 @@ public struct OpeningRequest: Equatable, Sendable {
     /// The page that a browser connects for; other clients mostly send none. It proves nothing of them (RFC 6455
     /// §10.2).
     public var origin: String? { self.head.fields["Origin"] }
-}
 
-extension OpeningRequest {
     /// Accepts, choosing the first subprotocol of the client's list that is among `subprotocols`, if there is one.
     ///
     /// The rest is as in `acceptance(subprotocol:deflate:fields:)`.
@@ -227,10 +225,7 @@ public struct HandshakeRefusal: Error, Equatable, Sendable {
         HTTPField("Connection", namesUpgrade ? "close, Upgrade" : "close").append(to: &head)
         return head + Array("\r\n".utf8) + body
     }
-}
 
-/// The refusals that this and other modules have in common.
-extension HandshakeRefusal {
     /// 400: the request breaks a rule.
     public static func malformed(_ explanation: String) -> HandshakeRefusal {
         HandshakeRefusal(status: 400, explanation: explanation)

@@ -1,5 +1,6 @@
 import ArgumentParser
 import CommandLineText
+import GatewayConfiguration
 import GatewayCore
 import SessionTasks
 import TLSEngine

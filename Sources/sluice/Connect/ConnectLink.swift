@@ -1,4 +1,5 @@
 import CommandLineText
+import GatewayConfiguration
 import GatewayCore
 import SessionTasks
 import StreamTransport

@@ -1,6 +1,7 @@
 import CommandLineText
 import ControlAPI
 import ControlClient
+import GatewayConfiguration
 import GatewayCore
 import SessionTasks
 import StreamTransport

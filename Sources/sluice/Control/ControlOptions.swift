@@ -2,6 +2,7 @@ import ArgumentParser
 import CommandLineText
 import ControlClient
 import Foundation
+import GatewayConfiguration
 import GatewayCore
 import StreamTransport
 import URLLoading

@@ -2,6 +2,7 @@ import ArgumentParser
 import CommandLineText
 import ControlAPI
 import ControlClient
+import GatewayConfiguration
 import GatewayCore
 import WebSocketProtocol
 

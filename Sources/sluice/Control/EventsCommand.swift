@@ -3,6 +3,7 @@ import CommandLineText
 import ControlAPI
 import ControlClient
 import Foundation
+import GatewayConfiguration
 import GatewayCore
 
 /// `sluice events`: what happens in a gateway, as it happens.

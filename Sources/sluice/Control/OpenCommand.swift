@@ -1,6 +1,7 @@
 import ArgumentParser
 import ControlAPI
 import ControlClient
+import GatewayConfiguration
 import GatewayCore
 import WebSocketProtocol
 

@@ -3,6 +3,7 @@ import CommandLineText
 import ControlAPI
 import ControlClient
 import Foundation
+import GatewayConfiguration
 import GatewayCore
 
 /// `sluice send`: one message, or bytes of a stream.

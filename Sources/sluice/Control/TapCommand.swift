@@ -3,6 +3,7 @@ import CommandLineText
 import ControlAPI
 import ControlClient
 import Foundation
+import GatewayConfiguration
 import GatewayCore
 
 /// `sluice tap`: a copy of what a connection carries.

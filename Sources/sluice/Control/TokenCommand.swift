@@ -1,6 +1,7 @@
 import ArgumentParser
 import ControlAPI
 import Foundation
+import GatewayConfiguration
 import GatewayCore
 import HTTPSemantics
 

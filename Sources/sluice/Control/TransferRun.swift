@@ -2,6 +2,7 @@ import CommandLineText
 import ControlAPI
 import ControlClient
 import Foundation
+import GatewayConfiguration
 import Synchronization
 
 /// A transfer of `get` or `put`, from its beginning to the exit code.

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import GatewayConfiguration
 import GatewayCore
 import StreamTransport
 

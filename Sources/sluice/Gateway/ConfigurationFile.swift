@@ -1,4 +1,5 @@
 import Foundation
+import GatewayConfiguration
 import GatewayCore
 
 /// A configuration file and the files that it names, on this machine.

@@ -1,4 +1,5 @@
 import ArgumentParser
+import GatewayConfiguration
 import GatewayCore
 
 /// `sluice serve`: the service.

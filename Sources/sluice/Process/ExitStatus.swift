@@ -1,4 +1,5 @@
 import ArgumentParser
+import GatewayConfiguration
 import GatewayCore
 
 /// How the process ends, by sysexits(3).

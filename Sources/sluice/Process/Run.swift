@@ -1,6 +1,7 @@
 import ArgumentParser
 import ControlPlane
 import Foundation
+import GatewayConfiguration
 import GatewayCore
 import StreamTransport
 import Synchronization

@@ -1,4 +1,5 @@
 import Foundation
+import GatewayConfiguration
 import GatewayCore
 import Testing
 

@@ -1,4 +1,5 @@
 import Foundation
+import GatewayConfiguration
 import GatewayCore
 
 /// Configurations to read, and what reading them gives.

@@ -1,3 +1,4 @@
+import GatewayConfiguration
 import GatewayCore
 
 /// A tunnel machine together with what its two peers have seen of it, which is what the rules are about.

@@ -13,8 +13,8 @@ struct TaskMetricsTests {
             let timings = LocalTimings(fetchStart: TransactionSample.instant(step))
             record.add(try TransactionSample.record(.cache(timings)))
         }
-        record.redirected()
-        record.redirected()
+        record.countRedirect()
+        record.countRedirect()
         let metrics = record.metrics(completedAt: TransactionSample.instant(50))
         #expect(metrics.transactionMetrics.map { $0.steps[0] } == [1, 2, 3])
         #expect(metrics.redirectCount == 2)

@@ -1,4 +1,5 @@
 import ByteKernels
+import GatewayConfiguration
 import WebSocketProtocol
 
 /// Turns WebSocket messages into a byte stream. Chunks that need no change cost no copy.

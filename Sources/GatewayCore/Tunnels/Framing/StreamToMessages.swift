@@ -1,4 +1,5 @@
 import ByteKernels
+import GatewayConfiguration
 import WebSocketProtocol
 
 /// Turns a byte stream into WebSocket messages, by ranges of the input wherever the bytes stay the same. Never

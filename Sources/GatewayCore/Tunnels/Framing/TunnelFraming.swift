@@ -1,3 +1,4 @@
+import GatewayConfiguration
 import WebSocketProtocol
 
 /// What joins a stream with a WebSocket needs to remember, in both directions: nothing where bytes become binary messages
@@ -38,15 +39,6 @@ extension Framing {
         switch self {
         case .binary, .lengthPrefixed: .binary
         case .text, .lines, .base64: .text
-        }
-    }
-
-    /// Whether an empty binary message is free to mark the end of a direction (half-close `signal`). In
-    /// `lengthPrefixed` it is data: a message of length 0.
-    package var canMarkEnd: Bool {
-        switch self {
-        case .binary, .text, .lines, .base64: true
-        case .lengthPrefixed: false
         }
     }
 }

@@ -1,4 +1,5 @@
 import ByteKernels
+import GatewayConfiguration
 import GatewayCore
 import StreamTransport
 import TestSupport

@@ -1,4 +1,5 @@
 import ByteKernels
+import GatewayConfiguration
 import GatewayCore
 import TestSupport
 import Testing

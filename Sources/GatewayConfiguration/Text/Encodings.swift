@@ -34,9 +34,9 @@ enum SixtyFour {
     }
 }
 
-enum Hexadecimal {
+package enum Hexadecimal {
     /// The value of a hexadecimal digit in either case.
-    static func digit(_ byte: UInt8) -> UInt8? {
+    package static func digit(_ byte: UInt8) -> UInt8? {
         switch byte {
         case 0x30...0x39: byte - 0x30
         case 0x41...0x46: byte - 0x41 + 10

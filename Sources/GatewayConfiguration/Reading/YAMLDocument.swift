@@ -183,7 +183,7 @@ package struct DocumentNode: Sendable {
     }
 
     /// What is there, to be read after "found".
-    var summary: String {
+    package var summary: String {
         switch self.content {
         case .empty: "nothing"
         case .scalar(let text): QuotedText.quoted(text)
@@ -203,7 +203,7 @@ package struct DocumentNode: Sendable {
     }
 
     /// What was written at `path`, to be read after "found".
-    func summary(at path: ConfigurationKeyPath) -> String {
+    package func summary(at path: ConfigurationKeyPath) -> String {
         self.node(at: path)?.summary ?? "nothing"
     }
 

@@ -1,5 +1,3 @@
-import StreamTransport
-
 /// Everything the gateway is told before it runs: where it listens, which requests go where, and its bounds.
 ///
 /// A value made by `ConfigurationReader` has passed every check: names are unique, every reference leads somewhere,
@@ -17,7 +15,7 @@ package struct GatewayConfiguration: Sendable, Equatable {
     package var log = LogSettings()
     package var control = ControlSettings()
 
-    static let standardConnections = 65_536
+    package static let standardConnections = 65_536
 
     package init(
         listeners: [ListenerConfiguration], routes: [RouteConfiguration], upstreams: [UpstreamConfiguration] = []
@@ -120,42 +118,6 @@ extension LocatedConfiguration {
     /// - Throws: never, as a test shows.
     package static func builtIn() throws(ConfigurationProblems) -> LocatedConfiguration {
         try ConfigurationReader.read(Array(GatewayConfiguration.builtInText.utf8), file: "built-in configuration")
-    }
-}
-
-extension GatewayConfiguration {
-    /// Connections at once: as written, and by default no more than the process has descriptors for.
-    package func connectionLimit(_ budget: DescriptorBudget) -> Int {
-        guard self.maximumConnections == Self.standardConnections else { return self.maximumConnections }
-        return min(self.maximumConnections, budget.connections(each: self.descriptorsPerConnection))
-    }
-
-    /// What a written limit would need and the process does not have, in words for the log.
-    package func descriptorShortage(_ budget: DescriptorBudget) -> String? {
-        let wanted = self.connectionLimit(budget)
-        let possible = budget.connections(each: self.descriptorsPerConnection)
-        guard wanted > possible else { return nil }
-        return
-            "max-connections is \(wanted), but \(budget.limit) descriptors are enough for \(possible): raise LimitNOFILE"
-    }
-
-    /// A tunnel has a socket on each side.
-    private var descriptorsPerConnection: Int {
-        let leadsOn = self.routes.contains { route in
-            switch route.target {
-            case .upstream, .url: true
-            case .echo, .chat: false
-            }
-        }
-        return leadsOn ? 2 : 1
-    }
-}
-
-extension ControlSettings {
-    /// Connections at once: as written, and by default no more than the process has descriptors for.
-    package func connectionLimit(_ budget: DescriptorBudget) -> Int {
-        guard self.maximumConnections == Self.standardConnections else { return self.maximumConnections }
-        return budget.controlConnections
     }
 }
 

@@ -31,6 +31,11 @@ package struct UpstreamConfiguration: Sendable, Equatable {
         self.endpoints = endpoints
     }
 
+    /// Subprotocols offered to an endpoint where the client offers none: its own list, else the route's.
+    package func subprotocols(of route: RouteConfiguration) -> [String] {
+        self.subprotocols.isEmpty ? route.subprotocols : self.subprotocols
+    }
+
     /// Whether its endpoints take messages rather than bytes.
     package var speaksWebSocket: Bool {
         self.endpoints.first?.url.scheme.speaksWebSocket ?? false

@@ -169,14 +169,14 @@ extension IPAddress {
 }
 
 /// Reads addresses strictly: four decimals without leading zeros, or RFC 4291 §2.2's forms without a zone.
-enum AddressText {
+package enum AddressText {
     /// - Returns: `nil` for anything else.
-    static func address(_ text: Substring.UTF8View) -> IPAddress? {
+    package static func address(_ text: Substring.UTF8View) -> IPAddress? {
         if text.contains(UInt8(ascii: ":")) { return self.v6(Array(text)) }
         return self.v4(Array(text)).map { .v4($0) }
     }
 
-    static func v4(_ bytes: [UInt8]) -> UInt32? {
+    package static func v4(_ bytes: [UInt8]) -> UInt32? {
         let parts = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count == 4 else { return nil }
         var address: UInt32 = 0
@@ -245,10 +245,10 @@ enum AddressText {
 }
 
 /// Reads host names and addresses as they stand in URLs.
-enum HostText {
+package enum HostText {
     /// Labels of letters, digits, `-` and `_`, 1 to 63 bytes each, 253 together; the last not of digits alone, as that
     /// is the mark of an address (RFC 1123 §2.1). Given back in lower case.
-    static func name(_ text: Substring) -> String? {
+    package static func name(_ text: Substring) -> String? {
         let bytes = Array(text.utf8)
         guard (1...253).contains(bytes.count) else { return nil }
         let labels = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
@@ -262,7 +262,7 @@ enum HostText {
     }
 
     /// `host:port`, `host`, `[v6]:port` or `[v6]`, taken apart; `port` is what stands behind the colon.
-    static func split(_ authority: Substring) -> (host: Substring, isBracketed: Bool, port: Substring?)? {
+    package static func split(_ authority: Substring) -> (host: Substring, isBracketed: Bool, port: Substring?)? {
         let utf8 = authority.utf8
         if utf8.first == UInt8(ascii: "[") {
             guard let end = utf8.firstIndex(of: UInt8(ascii: "]")) else { return nil }
@@ -285,7 +285,7 @@ enum HostText {
 }
 
 /// The small alphabets of names.
-enum NameText {
+package enum NameText {
     /// Letters, digits, `-`, `_` and `.`, 1 to 64 of them, the first a letter or digit.
     static func isName(_ text: some StringProtocol) -> Bool {
         guard (1...64).contains(text.utf8.count), let first = text.utf8.first, Self.isAlphanumeric(first) else {
@@ -303,7 +303,7 @@ enum NameText {
     }
 
     /// A token of HTTP (RFC 9110 §5.6.2), 1 to 256 bytes.
-    static func isToken(_ text: some StringProtocol) -> Bool {
+    package static func isToken(_ text: some StringProtocol) -> Bool {
         (1...256).contains(text.utf8.count)
             && text.utf8.allSatisfy { Self.isAlphanumeric($0) || "!#$%&'*+-.^_`|~".utf8.contains($0) }
     }

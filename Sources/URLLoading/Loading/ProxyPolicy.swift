@@ -1,7 +1,7 @@
 import Foundation
 
 /// Whether requests are to go through a proxy, which is still to come: they fail then, and do not go around it.
-struct ProxyChoice: Sendable {
+struct ProxyPolicy: Sendable {
     private enum Source {
         /// Schemes for which `connectionProxyDictionary` turns a proxy on.
         case dictionary(Set<String>)
@@ -11,7 +11,7 @@ struct ProxyChoice: Sendable {
     }
 
     /// Keys of `connectionProxyDictionary` that turn a proxy on, for which schemes.
-    private static let switches = [
+    private static let schemesByKey = [
         "HTTPEnable": ["http", "ws"], "HTTPSEnable": ["https", "wss", "stream"],
         "SOCKSEnable": ["http", "https", "ws", "wss", "stream"],
         "ProxyAutoConfigEnable": ["http", "https", "ws", "wss", "stream"],
@@ -25,7 +25,7 @@ struct ProxyChoice: Sendable {
                 let value = settings[key] as Any
                 return (value as? Bool) ?? (value as? Int).map { $0 != 0 } ?? (value as? NSNumber)?.boolValue ?? false
             }
-            self.source = .dictionary(Set(Self.switches.filter { isOn($0.key) }.flatMap(\.value)))
+            self.source = .dictionary(Set(Self.schemesByKey.filter { isOn($0.key) }.flatMap(\.value)))
         } else if configuration.unixSocketPath != nil {
             self.source = .none
         } else {

@@ -4,7 +4,7 @@ import HTTPSemantics
 import HTTPTransport
 
 /// Loads one request for a transfer. Confined to the session's event loop, on which it also tells the transfer.
-protocol Loader: AnyObject, Sendable {
+protocol RequestLoad: AnyObject, Sendable {
     func start()
     /// Ends the load; the transfer hears nothing more of it.
     func stop()
@@ -16,10 +16,10 @@ protocol Loader: AnyObject, Sendable {
 }
 
 /// Who loads a request: a protocol of the program, or what is built in for its scheme.
-enum LoaderChoice {
-    static func loader(
-        for request: URLRequest, body: TaskBody, transfer: Transfer
-    ) -> Result<any Loader, URLError> {
+enum RequestLoadFactory {
+    static func load(
+        for request: URLRequest, body: TaskBody, transfer: TaskLoader
+    ) -> Result<any RequestLoad, URLError> {
         if let refusal = transfer.core.refusal(of: request.url) { return .failure(refusal) }
         guard let url = request.url, let scheme = url.scheme?.withLoweredLetters else {
             return self.refusal(.unsupportedURL, request, "There is no URL, or it has no scheme.")
@@ -38,32 +38,32 @@ enum LoaderChoice {
 
     private static func refusal(
         _ code: URLError.Code, _ request: URLRequest, _ text: String
-    ) -> Result<any Loader, URLError> {
+    ) -> Result<any RequestLoad, URLError> {
         .failure(LoadFailure.error(code, url: request.url, text: text))
     }
 }
 
 /// Loads a `data:` URL: its content is in the address.
-final class DataURLLoad: Loader, @unchecked Sendable {
+final class DataURLLoad: RequestLoad, @unchecked Sendable {
     private let url: URL
-    private let transfer: Transfer
+    private let loader: TaskLoader
 
-    init(_ url: URL, for transfer: Transfer) {
+    init(_ url: URL, for transfer: TaskLoader) {
         self.url = url
-        self.transfer = transfer
+        self.loader = transfer
     }
 
     func start() {
-        self.transfer.core.pool.executeLater {
+        self.loader.core.pool.executeLater {
             guard let content = DataURL(self.url.absoluteString) else {
-                return self.transfer.failed(
+                return self.loader.failed(
                     LoadFailure.error(.badURL, url: self.url, text: "The data URL cannot be read."))
             }
             let response = URLResponse(
                 url: self.url, mimeType: content.mediaType, expectedContentLength: content.content.count,
                 textEncodingName: content.charset)
-            self.transfer.noteLocal(response, bytes: content.content.count)
-            self.transfer.give(response, Data(content.content))
+            self.loader.recordLocalTransaction(response, bytes: content.content.count)
+            self.loader.deliver(response, Data(content.content))
         }
     }
 
@@ -74,26 +74,26 @@ final class DataURLLoad: Loader, @unchecked Sendable {
 }
 
 /// Loads a `file:` URL, as it is pulled; the disk is read off the loop.
-final class FileLoad: Loader, @unchecked Sendable {
-    private static let piece = 256 << 10
+final class FileLoad: RequestLoad, @unchecked Sendable {
+    private static let pieceSize = 256 << 10
 
     private let url: URL
-    private let transfer: Transfer
+    private let loader: TaskLoader
     private var file: FileHandle?
     private var credit = 0
     private var isReading = false
     private var isHeld = false
     private var isStopped = false
 
-    init(_ url: URL, for transfer: Transfer) {
+    init(_ url: URL, for transfer: TaskLoader) {
         self.url = url
-        self.transfer = transfer
+        self.loader = transfer
     }
 
     func start() {
         DiskQueue.shared.async {
             let opened = Self.open(self.url)
-            self.transfer.core.pool.execute { self.opened(opened) }
+            self.loader.core.pool.execute { self.opened(opened) }
         }
     }
 
@@ -115,14 +115,14 @@ final class FileLoad: Loader, @unchecked Sendable {
     private func opened(_ result: Result<(Carried<FileHandle>, Int), URLError>) {
         guard !self.isStopped else { return }
         switch result {
-        case .failure(let error): self.transfer.failed(error)
+        case .failure(let error): self.loader.failed(error)
         case .success(let (file, size)):
             self.file = file.value
             let response = URLResponse(
                 url: self.url, mimeType: FileType.mediaType(self.url.pathExtension), expectedContentLength: size,
                 textEncodingName: nil)
-            self.transfer.noteLocal(response, bytes: size)
-            self.transfer.responded(response)
+            self.loader.recordLocalTransaction(response, bytes: size)
+            self.loader.responseReceived(response)
         }
     }
 
@@ -151,10 +151,10 @@ final class FileLoad: Loader, @unchecked Sendable {
         guard !self.isReading, !self.isHeld, !self.isStopped, self.credit > 0, let file = self.file else { return }
         self.isReading = true
         let carried = Carried(file)
-        let count = min(self.credit, Self.piece)
+        let count = min(self.credit, Self.pieceSize)
         DiskQueue.shared.async {
             let result = Result { try carried.value.read(upToCount: count) ?? Data() }
-            self.transfer.core.pool.execute { self.readDone(result) }
+            self.loader.core.pool.execute { self.readDone(result) }
         }
     }
 
@@ -163,11 +163,11 @@ final class FileLoad: Loader, @unchecked Sendable {
         guard !self.isStopped else { return }
         switch result {
         case .failure(let error):
-            self.transfer.failed(LoadFailure.error(.cannotOpenFile, url: self.url, cause: error))
-        case .success(let data) where data.isEmpty: self.transfer.finished()
+            self.loader.failed(LoadFailure.error(.cannotOpenFile, url: self.url, cause: error))
+        case .success(let data) where data.isEmpty: self.loader.finished()
         case .success(let data):
             if self.credit != .max { self.credit = max(0, self.credit - data.count) }
-            self.transfer.received(data, wireBytes: data.count)
+            self.loader.received(data, wireBytes: data.count)
             self.read()
         }
     }

@@ -1,5 +1,3 @@
-import StreamTransport
-
 /// Where connections opened by command may lead: to what at least one rule allows.
 package struct TargetRules: Sendable, Equatable {
     package let rules: [TargetRule]
@@ -14,12 +12,6 @@ package struct TargetRules: Sendable, Equatable {
     package static let ofLocalCallers = TargetRules([TargetRule(.kind(.worldwide)), TargetRule(.kind(.loopback))])
     /// Where others can reach it too.
     package static let ofRemoteCallers = TargetRules([TargetRule(.kind(.worldwide))])
-
-    /// Whether a connection may be tried. To be asked of each address that a name has, when it is tried.
-    /// - Parameter host: the name that was asked for, in lower case; `nil` where an address was.
-    package func allows(_ address: SocketAddress, askedFor host: String?) -> Bool {
-        self.rules.contains { $0.allows(address, askedFor: host) }
-    }
 }
 
 /// One entry of `control.targets`: places that connections opened by command may lead to.
@@ -44,25 +36,23 @@ package struct TargetRule: Sendable, Hashable {
         self.ports = ports
     }
 
-    /// - Parameter host: the name that was asked for, in lower case; `nil` where an address was.
-    func allows(_ address: SocketAddress, askedFor host: String?) -> Bool {
-        guard let ip = address.ipAddress, let port = address.port else { return self.allows(socket: address) }
+    /// - Parameter host: the requested name in lower case; `nil` where an address was requested.
+    package func allows(_ address: IPAddress, port: UInt16, requestedHost host: String?) -> Bool {
         guard self.ports.contains(port) else { return false }
         switch self.place {
-        case .kind(let kind): return ip.kind == kind
-        case .block(let block): return block.contains(ip)
-        case .host(let pattern): return host.map(pattern.matches) == true && ip.kind != .special
+        case .kind(let kind): return address.kind == kind
+        case .block(let block): return block.contains(address)
+        case .host(let pattern): return host.map(pattern.matches) == true && address.kind != .special
         case .socketFile, .socketFolder: return false
         }
     }
 
-    private func allows(socket address: SocketAddress) -> Bool {
-        guard case .unix(let path) = address else { return false }
+    package func allows(socketPath path: String) -> Bool {
         switch self.place {
-        case .socketFile(let allowed): return path == allowed
+        case .socketFile(let allowed): path == allowed
         // A path with dots could lead out of the folder again.
-        case .socketFolder(let folder): return path.hasPrefix(folder) && !path.split(separator: "/").contains("..")
-        case .kind, .block, .host: return false
+        case .socketFolder(let folder): path.hasPrefix(folder) && !path.split(separator: "/").contains("..")
+        case .kind, .block, .host: false
         }
     }
 }

@@ -4,103 +4,103 @@ import HTTPTransport
 import HTTPTypes
 import Synchronization
 
-extension Transfer {
+extension TaskLoader {
     /// Whether the content may go into the cache: downloads do not, nor do parts of a stream of parts.
-    var mayBeKept: Bool { self.task is URLSessionDataTask && !(self.task is URLSessionUploadTask) }
+    var isCacheable: Bool { self.task is URLSessionDataTask && !(self.task is URLSessionUploadTask) }
 
     func requestChanged(_ request: URLRequest) {
-        self.task.change(\.currentRequest) { $0.currentRequest = request }
+        self.task.mutate(\.currentRequest) { $0.currentRequest = request }
     }
 
-    func redirected() { self.record.redirected() }
+    func countRedirect() { self.record.countRedirect() }
 
     /// - Parameter transaction: made only where somebody could want it.
-    func note(_ transaction: @autoclosure () -> TransactionRecord) {
+    func recordTransaction(_ transaction: @autoclosure () -> TransactionRecord) {
         if self.isMeasured { self.record.add(transaction()) }
     }
 
     // MARK: The response
 
     /// The response is known; its content comes as it is pulled.
-    func responded(_ response: URLResponse) {
+    func responseReceived(_ response: URLResponse) {
         guard self.stage == .loading else { return }
-        if self.result.isDelegate, self.task is URLSessionDataTask, let splitting = PartsSplitting(response) {
-            self.parts = splitting
+        if self.consumer.isDelegate, self.task is URLSessionDataTask, let splitting = MultipartSplitter(response) {
+            self.multipart = splitting
         }
-        self.show(response)
+        self.publish(response)
     }
 
     /// One response of several, or the only one: tells it, and goes on as it is answered.
-    func show(_ response: URLResponse) {
+    func publish(_ response: URLResponse) {
         let expected = response.expectedContentLength
-        let isUnseen = self.task.changeUnseen {
+        let isUnseen = self.task.mutateIfUnobserved {
             $0.expectedToReceive = expected
             $0.response = response
         }
         if !isUnseen {
-            self.task.change(\.countOfBytesExpectedToReceive) { $0.expectedToReceive = expected }
-            self.task.change(\.response) { $0.response = response }
-            self.showProgress()
+            self.task.mutate(\.countOfBytesExpectedToReceive) { $0.expectedToReceive = expected }
+            self.task.mutate(\.response) { $0.response = response }
+            self.updateProgress()
         }
-        switch self.result {
-        case .awaitedData where !self.contentFaces.isEmpty: self.askDisposition(response)
+        switch self.consumer {
+        case .awaitedData where !self.contentDelegates.isEmpty: self.requestDisposition(response)
         case .data, .awaitedData:
             self.sink = .memory(Data())
-            self.loader?.pull(.max)
+            self.currentLoad?.pull(.max)
         case .bytes(let channel, let answer):
             self.sink = .channel(channel)
             answer(.success(response))
-            self.loader?.pull(DeliveryWindow.limit)
-        case .file, .lastingFile: self.beginFile(response)
-        case .delegate: self.askDisposition(response)
+            self.currentLoad?.pull(DeliveryWindow.limit)
+        case .file, .lastingFile: self.startFile(response)
+        case .delegate: self.requestDisposition(response)
         }
     }
 
     /// Bytes to make room for before content comes: no more on a server's mere word. A large block that is taken and given
     /// back would also teach the allocator to keep much for itself.
-    private func room(for response: URLResponse) -> Int {
-        guard self.task.facts.withLock({ $0.currentRequest?.httpMethod }) != "HEAD" else { return 0 }
+    private func initialCapacity(for response: URLResponse) -> Int {
+        guard self.task.metadata.withLock({ $0.currentRequest?.httpMethod }) != "HEAD" else { return 0 }
         return Int(max(0, min(response.expectedContentLength, 1 << 20)))
     }
 
     /// Content that comes in one piece is that piece.
-    private func joined(_ all: consuming Data, _ data: Data) -> Data {
+    private func appending(_ all: consuming Data, to data: Data) -> Data {
         guard all.isEmpty else {
             all.append(data)
             return all
         }
-        let room = self.response.map { self.room(for: $0) } ?? 0
+        let room = self.response.map { self.initialCapacity(for: $0) } ?? 0
         guard room > data.count else { return data }
         var all = Data(capacity: room)
         all.append(data)
         return all
     }
 
-    private func askDisposition(_ response: URLResponse) {
-        guard self.task is URLSessionDataTask else { return self.beginFile(response) }
-        self.awaitsAnswer = true
-        self.ask(response) { transfer, disposition in
-            transfer.awaitsAnswer = false
+    private func requestDisposition(_ response: URLResponse) {
+        guard self.task is URLSessionDataTask else { return self.startFile(response) }
+        self.awaitsDisposition = true
+        self.askDisposition(response) { transfer, disposition in
+            transfer.awaitsDisposition = false
             switch disposition {
             case .cancel: transfer.failed(LoadFailure.error(.cancelled, url: response.url))
             // Awaited content is data, whatever else the delegate would make of it.
-            case _ where !transfer.result.isDelegate:
+            case _ where !transfer.consumer.isDelegate:
                 transfer.sink = .memory(Data())
-                transfer.goOnPulling()
+                transfer.resumePulling()
             case .allow:
                 transfer.sink = .delegate
-                transfer.goOnPulling()
+                transfer.resumePulling()
             case .becomeDownload: transfer.becomeDownload(response)
             case .becomeStream: transfer.becomeStream()
             }
         }
     }
 
-    private func goOnPulling() {
+    private func resumePulling() {
         if self.upgradedConnection != nil { return self.settleUpgrade() }
-        guard !self.finishWaits else { return self.finished() }
-        guard self.parts?.goOn(self) ?? true else { return }
-        self.loader?.pull(self.result.isDelegate || self.tellsAwaitedContent ? DeliveryWindow.limit : .max)
+        guard !self.isFinishPending else { return self.finished() }
+        guard self.multipart?.resume(self) ?? true else { return }
+        self.currentLoad?.pull(self.consumer.isDelegate || self.delegateReceivesContent ? DeliveryWindow.limit : .max)
     }
 
     // MARK: The content
@@ -108,110 +108,110 @@ extension Transfer {
     /// - Parameter wireBytes: that it was before it was decoded.
     func received(_ data: Data, wireBytes: Int) {
         guard self.stage == .loading else { return }
-        if self.parts != nil, self.parts?.received(data, self) == true { return }
-        self.give(data, wireBytes: wireBytes)
+        if self.multipart != nil, self.multipart?.received(data, self) == true { return }
+        self.deliver(data, wireBytes: wireBytes)
     }
 
     /// Where content goes that nobody else wants to have.
     var file: DownloadSink? {
-        guard self.stage == .loading, self.parts == nil, case .file(let file) = self.sink else { return nil }
+        guard self.stage == .loading, self.multipart == nil, case .file(let file) = self.sink else { return nil }
         return file
     }
 
     /// Content as it was on the wire, straight to the file.
     func received(_ bytes: RawSpan, wireBytes: Int, into file: DownloadSink) {
-        self.count(wireBytes)
+        self.countReceived(wireBytes)
         file.append(bytes, for: self)
     }
 
-    func give(_ data: Data, wireBytes: Int) {
+    func deliver(_ data: Data, wireBytes: Int) {
         switch self.sink {
         case .none: break
         case .memory(let all):
             self.sink = .none
-            self.sink = .memory(self.joined(consume all, data))
-            self.count(wireBytes)
+            self.sink = .memory(self.appending(consume all, to: data))
+            self.countReceived(wireBytes)
             // Counted here: the result may be there before its delegate is told.
-            if self.tellsAwaitedContent { self.tellLater(data, wireBytes: 0) }
-        case .delegate: self.tellLater(data, wireBytes: wireBytes)
+            if self.delegateReceivesContent { self.enqueueForDelegate(data, wireBytes: 0) }
+        case .delegate: self.enqueueForDelegate(data, wireBytes: wireBytes)
         case .file(let file):
-            self.count(wireBytes)
+            self.countReceived(wireBytes)
             file.append(data.bytes, for: self)
         case .channel(let channel):
-            self.count(wireBytes)
+            self.countReceived(wireBytes)
             // What the reader has no room for is asked for when it has.
-            if channel.offer(data) { self.loader?.pull(data.count) } else { self.owedToChannel += data.count }
+            if channel.offer(data) { self.currentLoad?.pull(data.count) } else { self.channelCredit += data.count }
         }
     }
 
-    private func tellLater(_ data: Data, wireBytes: Int) {
-        guard self.window.add(data, wireBytes: wireBytes, joins: self.joinsPieces) else { return }
-        self.core.line.add { self.deliver() }
+    private func enqueueForDelegate(_ data: Data, wireBytes: Int) {
+        guard self.window.append(data, wireBytes: wireBytes, joins: self.coalescesContent) else { return }
+        self.core.delegateQueue.add { self.deliverWindow() }
     }
 
-    func channelHasRoom() {
-        let owed = self.owedToChannel
-        self.owedToChannel = 0
-        if owed > 0 { self.loader?.pull(owed) }
+    func resumeChannel() {
+        let owed = self.channelCredit
+        self.channelCredit = 0
+        if owed > 0 { self.currentLoad?.pull(owed) }
     }
 
     /// On the delegate queue.
-    private func deliver() {
+    private func deliverWindow() {
         for piece in self.window.take() where !piece.data.isEmpty {
-            self.count(piece.wireBytes)
-            self.tell(piece.data)
-            let more = self.window.done(piece.data.count)
-            if more > 0 { self.core.pool.execute { self.loader?.pull(more) } }
+            self.countReceived(piece.wireBytes)
+            self.notifyData(piece.data)
+            let more = self.window.consumed(piece.data.count)
+            if more > 0 { self.core.pool.execute { self.currentLoad?.pull(more) } }
         }
     }
 
-    private func tell(_ data: Data) {
+    private func notifyData(_ data: Data) {
         guard let task = self.task as? URLSessionDataTask else { return }
-        for face in self.contentFaces where face.mayAnswer(.data) {
-            if face.tell(.data, { face.data?.urlSession(self.session, dataTask: task, didReceive: data) }) { return }
+        for face in self.contentDelegates where face.mayImplement(.data) {
+            if face.notify(.data, { face.data?.urlSession(self.session, dataTask: task, didReceive: data) }) { return }
         }
     }
 
     /// From any thread.
-    func count(_ received: Int) {
-        guard received > 0, !self.task.changeUnseen({ $0.received += Int64(received) }) else { return }
-        self.task.change(\.countOfBytesReceived) { $0.received += Int64(received) }
-        self.showProgress()
+    func countReceived(_ received: Int) {
+        guard received > 0, !self.task.mutateIfUnobserved({ $0.bytesReceived += Int64(received) }) else { return }
+        self.task.mutate(\.countOfBytesReceived) { $0.bytesReceived += Int64(received) }
+        self.updateProgress()
     }
 
     /// From any thread; nothing is done unless somebody has asked for the progress.
-    func showProgress() {
-        let facts = self.task.facts.withLock { $0.progress == nil ? nil : $0 }
-        if let facts { facts.progress?.show(facts) }
+    func updateProgress() {
+        let facts = self.task.metadata.withLock { $0.progress == nil ? nil : $0 }
+        if let facts { facts.progress?.update(facts) }
     }
 
     /// An answer that was kept: all of it at once.
-    func give(_ response: URLResponse, _ data: Data) {
+    func deliver(_ response: URLResponse, _ data: Data) {
         let loader = StoredLoad(data, for: self)
-        self.loader = loader
-        self.responded(response)
+        self.currentLoad = loader
+        self.responseReceived(response)
     }
 
     // MARK: The body
 
-    func sent(_ count: Int) {
+    func bodySent(_ count: Int) {
         guard self.stage == .loading else { return }
         var (total, expected) = (Int64(0), Int64(0))
-        self.task.change(\.countOfBytesSent) { facts in
-            facts.sent += Int64(count)
-            (total, expected) = (facts.sent, facts.expectedToSend)
+        self.task.mutate(\.countOfBytesSent) { facts in
+            facts.bytesSent += Int64(count)
+            (total, expected) = (facts.bytesSent, facts.expectedToSend)
         }
-        self.showProgress()
+        self.updateProgress()
         let (task, session, sent, all) = (self.task, self.session, total, expected)
-        self.core.line.tell(self.faces, .sentBody) { face in
+        self.core.delegateQueue.notify(self.delegates, .sentBody) { face in
             face.task?.urlSession(
                 session, task: task, didSendBodyData: Int64(count), totalBytesSent: sent, totalBytesExpectedToSend: all)
         }
     }
 
-    func informed(_ response: HTTPURLResponse) {
+    func informationalReceived(_ response: HTTPURLResponse) {
         let (task, session) = (self.task, self.session)
-        self.core.line.tell(self.faces, .informationalResponse) { face in
+        self.core.delegateQueue.notify(self.delegates, .informationalResponse) { face in
             face.task?.urlSession(session, task: task, didReceiveInformationalResponse: response)
         }
     }
@@ -220,11 +220,11 @@ extension Transfer {
 /// The parts of a `multipart/x-mixed-replace`, each a response with its content.
 ///
 /// Each is told and answered like a response of its own: until then what comes waits, and no more is pulled.
-final class PartsSplitting {
-    private var splitter: MultipartParser
+final class MultipartSplitter {
+    private var parser: MultipartParser
     private let response: URLResponse
     /// The first answer is about the whole.
-    private var isAnswered = false
+    private var isResponseAllowed = false
     private var isAtEnd = false
 
     /// - Returns: `nil` for a response that is not of parts.
@@ -233,40 +233,40 @@ final class PartsSplitting {
             let type = http.value(forHTTPHeaderField: "Content-Type").flatMap({ ContentType($0) }),
             let boundary = type.parameter("boundary"), let splitter = MultipartParser(boundary: boundary)
         else { return nil }
-        self.splitter = splitter
+        self.parser = splitter
         self.response = response
     }
 
     /// The response that was shown is allowed.
     /// - Returns: whether more may be pulled.
-    func goOn(_ transfer: Transfer) -> Bool {
-        self.isAnswered = true
-        return self.give(transfer)
+    func resume(_ transfer: TaskLoader) -> Bool {
+        self.isResponseAllowed = true
+        return self.deliverEvents(to: transfer)
     }
 
     /// - Returns: whether the bytes were taken, which they always are.
-    func received(_ data: Data, _ transfer: Transfer) -> Bool {
-        self.splitter.bytesReceived(data)
-        if self.isAnswered, self.give(transfer) { transfer.loader?.pull(data.count) }
+    func received(_ data: Data, _ transfer: TaskLoader) -> Bool {
+        self.parser.bytesReceived(data)
+        if self.isResponseAllowed, self.deliverEvents(to: transfer) { transfer.currentLoad?.pull(data.count) }
         return true
     }
 
-    func ended(_ transfer: Transfer) {
+    func ended(_ transfer: TaskLoader) {
         self.isAtEnd = true
-        self.splitter.inputEnded()
-        _ = self.give(transfer)
+        self.parser.inputEnded()
+        _ = self.deliverEvents(to: transfer)
     }
 
     /// Tells what is there, up to the next response that must be answered.
-    private func give(_ transfer: Transfer) -> Bool {
-        while let event = self.splitter.nextEvent() {
+    private func deliverEvents(to transfer: TaskLoader) -> Bool {
+        while let event = self.parser.nextEvent() {
             switch event {
             case .partBegan(let fields):
                 guard !self.isAtEnd else { continue }
-                self.isAnswered = false
-                transfer.show(self.part(fields))
-                if !self.isAnswered { return false }
-            case .content(let bytes): transfer.give(Data(bytes), wireBytes: bytes.count)
+                self.isResponseAllowed = false
+                transfer.publish(self.part(fields))
+                if !self.isResponseAllowed { return false }
+            case .content(let bytes): transfer.deliver(Data(bytes), wireBytes: bytes.count)
             case .partEnded, .finished: break
             // Cameras just stop: what came was fine.
             case .violation: break
@@ -298,22 +298,22 @@ final class DeliveryWindow: Sendable {
     }
 
     private struct State {
-        var waiting: [Piece] = []
+        var pieces: [Piece] = []
         var isScheduled = false
         /// Given to the delegate since more was asked for.
-        var taken = 0
+        var consumed = 0
     }
     private let state = Mutex(State())
 
     /// - Parameter joins: whether it may be told together with what waits.
     /// - Returns: whether a message is to be scheduled that takes what waits.
-    func add(_ data: Data, wireBytes: Int, joins: Bool) -> Bool {
+    func append(_ data: Data, wireBytes: Int, joins: Bool) -> Bool {
         self.state.withLock { state in
-            if joins, !state.waiting.isEmpty {
-                state.waiting[state.waiting.count - 1].data.append(data)
-                state.waiting[state.waiting.count - 1].wireBytes += wireBytes
+            if joins, !state.pieces.isEmpty {
+                state.pieces[state.pieces.count - 1].data.append(data)
+                state.pieces[state.pieces.count - 1].wireBytes += wireBytes
             } else {
-                state.waiting.append(Piece(data: data, wireBytes: wireBytes))
+                state.pieces.append(Piece(data: data, wireBytes: wireBytes))
             }
             defer { state.isScheduled = true }
             return !state.isScheduled
@@ -323,21 +323,21 @@ final class DeliveryWindow: Sendable {
     func take() -> [Piece] {
         self.state.withLock { state in
             defer {
-                state.waiting = []
+                state.pieces = []
                 state.isScheduled = false
             }
-            return state.waiting
+            return state.pieces
         }
     }
 
     /// The delegate has had so many bytes.
     /// - Returns: how many more may come; 0 while that is not worth a word.
-    func done(_ count: Int) -> Int {
+    func consumed(_ count: Int) -> Int {
         self.state.withLock { state in
-            state.taken += count
-            guard state.taken >= Self.limit - Self.watermark else { return 0 }
-            defer { state.taken = 0 }
-            return state.taken
+            state.consumed += count
+            guard state.consumed >= Self.limit - Self.watermark else { return 0 }
+            defer { state.consumed = 0 }
+            return state.consumed
         }
     }
 }

@@ -4,12 +4,12 @@ import HTTPTransport
 import HTTPTypes
 import Synchronization
 
-extension Transfer {
+extension TaskLoader {
     /// The content of `response` goes to a file of its own.
-    func beginFile(_ response: URLResponse) {
+    func startFile(_ response: URLResponse) {
         do throws(DownloadFileFailure) {
             let file = try DownloadFile()
-            if self.resumption != nil { self.tellResumed(at: 0, expected: response.expectedContentLength) }
+            if self.resumption != nil { self.notifyResumed(at: 0, expected: response.expectedContentLength) }
             self.use(
                 DownloadSink(
                     file, offset: 0, expected: response.expectedContentLength,
@@ -27,12 +27,12 @@ extension Transfer {
         guard let resumption = self.resumption, let file = resumption.file() else { return false }
         let offset = resumption.resumption.offset
         let expected = total ?? (response.expectedContentLength < 0 ? -1 : offset + response.expectedContentLength)
-        self.task.change(\.response) { facts in
+        self.task.mutate(\.response) { facts in
             facts.response = response
             facts.expectedToReceive = response.expectedContentLength
         }
-        self.showProgress()
-        self.tellResumed(at: offset, expected: expected)
+        self.updateProgress()
+        self.notifyResumed(at: offset, expected: expected)
         self.use(
             DownloadSink(file, offset: offset, expected: expected, validator: resumption.resumption.validator))
         return true
@@ -43,10 +43,10 @@ extension Transfer {
         sink.begin(for: self)
     }
 
-    private func tellResumed(at offset: Int64, expected: Int64) {
+    private func notifyResumed(at offset: Int64, expected: Int64) {
         guard let task = self.task as? URLSessionDownloadTask else { return }
         let session = self.session
-        self.core.line.tell(self.contentFaces, .resumedAtOffset) { face in
+        self.core.delegateQueue.notify(self.contentDelegates, .resumedAtOffset) { face in
             face.download?.urlSession(
                 session, downloadTask: task, didResumeAtOffset: offset, expectedTotalBytes: expected)
         }
@@ -66,15 +66,15 @@ extension Transfer {
     /// From any thread: ends the task, and gives what another can go on with.
     func cancelled(producingResumeData handler: @escaping @Sendable (Data?) -> Void) {
         self.core.pool.execute {
-            self.breakOff(LoadFailure.error(.cancelled, url: self.task.currentRequest?.url)) { data in
-                self.core.line.add { handler(data) }
+            self.failKeepingResumeData(LoadFailure.error(.cancelled, url: self.task.currentRequest?.url)) { data in
+                self.core.delegateQueue.add { handler(data) }
             }
         }
     }
 
     /// Ends with an error that carries what another attempt can go on with.
     /// - Parameter told: gets it before the end is told.
-    func breakOff(_ error: URLError, _ told: @escaping @Sendable (Data?) -> Void) {
+    func failKeepingResumeData(_ error: URLError, _ told: @escaping @Sendable (Data?) -> Void) {
         guard self.stage != .ended else { return told(nil) }
         guard case .file(let sink) = self.sink, sink.isResumable else {
             told(nil)
@@ -84,7 +84,7 @@ extension Transfer {
         sink.resumeData(for: self.task) { data in
             self.core.pool.execute {
                 told(data)
-                self.tellEnd(data.map { error.carrying($0) } ?? error)
+                self.notifyEnd(data.map { error.withResumeData($0) } ?? error)
             }
         }
     }
@@ -92,7 +92,7 @@ extension Transfer {
 
 extension URLError {
     /// The error with what the download can go on from.
-    func carrying(_ resumeData: Data) -> URLError {
+    func withResumeData(_ resumeData: Data) -> URLError {
         var details = self.userInfo
         details[NSURLSessionDownloadTaskResumeData] = resumeData
         return URLError(self.code, userInfo: details)
@@ -105,7 +105,7 @@ extension URLError {
 final class DownloadSink: @unchecked Sendable {
     private struct Progress {
         /// Written since the delegate was told, and in all.
-        var news: Int64 = 0
+        var unreported: Int64 = 0
         var total: Int64
         var isScheduled = false
     }
@@ -117,7 +117,7 @@ final class DownloadSink: @unchecked Sendable {
     private let validator: ResumeValidator?
     private let progress: Mutex<Progress>
     /// Bytes that may be asked for once the disk has room.
-    private var owed = 0
+    private var pendingCredit = 0
     private var isFull = false
     private var isKept = false
 
@@ -133,21 +133,21 @@ final class DownloadSink: @unchecked Sendable {
 
     var url: URL { self.file.url }
 
-    func begin(for transfer: Transfer) {
+    func begin(for transfer: TaskLoader) {
         self.file.observe { [weak transfer] notice in
             guard let transfer else { return }
-            transfer.core.pool.execute { self.noticed(notice, transfer) }
+            transfer.core.pool.execute { self.handle(notice, transfer) }
         }
-        transfer.loader?.pull(DeliveryWindow.limit)
+        transfer.currentLoad?.pull(DeliveryWindow.limit)
     }
 
-    private func noticed(_ notice: DownloadFile.Notice, _ transfer: Transfer) {
+    private func handle(_ notice: DownloadFile.Notice, _ transfer: TaskLoader) {
         switch notice {
         case .hasRoom:
             self.isFull = false
-            let owed = self.owed
-            self.owed = 0
-            if owed > 0 { transfer.loader?.pull(owed) }
+            let owed = self.pendingCredit
+            self.pendingCredit = 0
+            if owed > 0 { transfer.currentLoad?.pull(owed) }
         case .failed(let failure):
             transfer.failed(
                 LoadFailure.error(
@@ -156,26 +156,26 @@ final class DownloadSink: @unchecked Sendable {
         }
     }
 
-    func append(_ bytes: RawSpan, for transfer: Transfer) {
+    func append(_ bytes: RawSpan, for transfer: TaskLoader) {
         let count = bytes.byteCount
         self.isFull = !self.file.append(bytes)
-        if self.isFull { self.owed += count } else { transfer.loader?.pull(count) }
+        if self.isFull { self.pendingCredit += count } else { transfer.currentLoad?.pull(count) }
         let tells = self.progress.withLock { progress in
-            progress.news += Int64(count)
+            progress.unreported += Int64(count)
             progress.total += Int64(count)
             defer { progress.isScheduled = true }
             return !progress.isScheduled
         }
-        if tells { self.tellProgress(transfer) }
+        if tells { self.notifyProgress(transfer) }
     }
 
-    private func tellProgress(_ transfer: Transfer) {
+    private func notifyProgress(_ transfer: TaskLoader) {
         let session = transfer.session
-        transfer.core.line.tell(transfer.contentFaces, .wroteData) { face in
+        transfer.core.delegateQueue.notify(transfer.contentDelegates, .wroteData) { face in
             guard let task = transfer.task as? URLSessionDownloadTask else { return }
             let (news, total) = self.progress.withLock { progress in
-                defer { (progress.news, progress.isScheduled) = (0, false) }
-                return (progress.news, progress.total)
+                defer { (progress.unreported, progress.isScheduled) = (0, false) }
+                return (progress.unreported, progress.total)
             }
             guard news > 0 else { return }
             face.download?.urlSession(

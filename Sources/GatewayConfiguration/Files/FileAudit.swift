@@ -68,7 +68,7 @@ package struct FileAudit {
     }
 
     /// Where each certificate of `tls` is written: one beside `tls` itself comes before those of the list.
-    static func places(
+    package static func places(
         of tls: ServerTLSSettings, at path: ConfigurationKeyPath, in located: LocatedConfiguration
     ) -> [ConfigurationKeyPath] {
         let isBeside = located.isPresent(path.key(ServerTLSKey.certificate))
@@ -120,7 +120,7 @@ package enum FileProblem: Sendable, Equatable {
     case other(String)
 
     /// To be read after "found".
-    var summary: String {
+    package var summary: String {
         switch self {
         case .missing: "no such file"
         case .notPermitted: "a file that may not be opened"

@@ -33,7 +33,7 @@ package struct RouteConfiguration: Sendable, Equatable {
 
     /// The subprotocol for a client whose bytes go to a stream: the first of its offers that is listed, else the
     /// framing's own if it is offered.
-    func subprotocol(towardStream offered: [String]) -> String? {
+    package func subprotocol(towardStream offered: [String]) -> String? {
         offered.first { self.subprotocols.contains($0) } ?? offered.first { $0 == self.tunnel.framing.subprotocol }
     }
 }

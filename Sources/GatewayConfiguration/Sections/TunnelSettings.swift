@@ -90,6 +90,15 @@ package enum Framing: String, Sendable, Equatable, CaseIterable {
         case .text, .lines, .lengthPrefixed: nil
         }
     }
+
+    /// Whether an empty binary message is free to mark the end of a direction (half-close `signal`). In
+    /// `lengthPrefixed` it is data: a message of length 0.
+    package var canMarkEnd: Bool {
+        switch self {
+        case .binary, .text, .lines, .base64: true
+        case .lengthPrefixed: false
+        }
+    }
 }
 
 /// Keys of `buffer`.

@@ -39,7 +39,7 @@ struct URLText {
     }
 
     /// The port, or `standard` where none is written.
-    func port(_ written: Substring?, standard: UInt16?) throws(ValueSyntaxError) -> UInt16 {
+    package func port(_ written: Substring?, standard: UInt16?) throws(ValueSyntaxError) -> UInt16 {
         guard let written else {
             guard let standard else {
                 throw ValueSyntaxError(

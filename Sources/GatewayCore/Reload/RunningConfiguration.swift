@@ -1,3 +1,5 @@
+import GatewayConfiguration
+
 /// The configuration that runs, and the one way in which it changes: from a file that is read again, or entry by entry.
 /// Changes are carried out one after another.
 package actor RunningConfiguration {

@@ -3,14 +3,14 @@ import WebSocketProtocol
 /// Checks what no single value shows: names, references, and what excludes each other.
 ///
 /// Values that could not be read are left alone, so that one mistake is told once.
-struct ConfigurationValidator {
+package struct ConfigurationValidator {
     let configuration: GatewayConfiguration
     let problems: ProblemCollector
 
-    static let listeners = ConfigurationKeyPath.root.key(GatewayKey.listeners)
+    package static let listeners = ConfigurationKeyPath.root.key(GatewayKey.listeners)
     static let routes = ConfigurationKeyPath.root.key(GatewayKey.routes)
-    static let control = ConfigurationKeyPath.root.key(GatewayKey.control)
-    static let upstreams = ConfigurationKeyPath.root.key(GatewayKey.upstreams)
+    package static let control = ConfigurationKeyPath.root.key(GatewayKey.control)
+    package static let upstreams = ConfigurationKeyPath.root.key(GatewayKey.upstreams)
 
     init(_ configuration: GatewayConfiguration, problems: ProblemCollector) {
         self.configuration = configuration
@@ -332,13 +332,25 @@ extension ConfigurationValidator {
             else { continue }
             for endpoint in upstream.endpoints where endpoint.url.scheme.speaksWebSocket {
                 do throws(HandshakeUsageError) {
-                    try UpstreamRequest.base(upstream, endpoint: endpoint.url, route: route).validate()
+                    try Self.handshake(upstream, endpoint: endpoint.url, route: route).validate()
                 } catch {
                     self.report(error, of: route, at: path)
                     break
                 }
             }
         }
+    }
+
+    /// What every handshake of a route towards `endpoint` has in common; parameters of the path stand for themselves.
+    private static func handshake(
+        _ upstream: UpstreamConfiguration, endpoint: EndpointURL, route: RouteConfiguration
+    ) -> ClientHandshake {
+        let names = endpoint.resource.parameters
+        let parameters = Dictionary(names.map { ($0, $0) }, uniquingKeysWith: { first, _ in first })
+        return ClientHandshake(
+            authority: endpoint.authority, target: endpoint.resource.resource(parameters: parameters, query: nil),
+            subprotocols: upstream.subprotocols(of: route),
+            fields: route.headers.map { HTTPField($0.name, $0.value) })
     }
 
     private func report(_ error: HandshakeUsageError, of route: RouteConfiguration, at path: ConfigurationKeyPath) {
@@ -427,13 +439,13 @@ extension PathPattern {
 
 extension ListenAddress {
     /// Whether a socket at one of them serves as well at the other: a Unix socket's mode is its file's.
-    func isSamePlace(as other: ListenAddress) -> Bool {
+    package func isSamePlace(as other: ListenAddress) -> Bool {
         if case .unix(let path, _) = self, case .unix(let otherPath, _) = other { return path == otherPath }
         return self == other
     }
 
     /// The same with the port that the system picked, where it was to pick one.
-    func picked(_ port: UInt16) -> ListenAddress {
+    package func picked(_ port: UInt16) -> ListenAddress {
         switch self {
         case .tcp(let address, 0): .tcp(address, port: port)
         case .tcpAny(0): .tcpAny(port: port)
@@ -442,7 +454,7 @@ extension ListenAddress {
     }
 
     /// Whether both would take the same connections. Port 0 overlaps nothing, as each gets a port of its own.
-    func overlaps(_ other: ListenAddress) -> Bool {
+    package func overlaps(_ other: ListenAddress) -> Bool {
         switch (self, other) {
         case (.unix(let path, _), .unix(let otherPath, _)): path == otherPath
         case (.adopted(let socket), .adopted(let otherSocket)): socket == otherSocket
