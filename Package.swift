@@ -9,6 +9,9 @@ let house: [SwiftSetting] =
 /// Settings of the targets that hold unsafe code: each use of it is marked `unsafe`.
 let unsafeCode = house + [.strictMemorySafety()]
 
+/// Dependencies of the gateway alone: a package that uses the library leaves the trait out and does not fetch them.
+let gateway: TargetDependencyCondition? = .when(traits: ["Gateway"])
+
 /// Programs as an application's developer writes them for Foundation's URLSession, each in one file: built as they would
 /// be, and with the toolchain's own URL loading by the scenarios.
 func application(
@@ -26,6 +29,10 @@ let package = Package(
         .library(name: "TLSEngine", targets: ["TLSEngine"]),
         .library(name: "URLLoading", targets: ["URLLoading"]),
         .executable(name: "sluice", targets: ["sluice"]),
+    ],
+    traits: [
+        .trait(name: "Gateway", description: "The gateway and its command line; the library products need none of it."),
+        .default(enabledTraits: ["Gateway"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -87,7 +94,9 @@ let package = Package(
             ],
             swiftSettings: house),
         .target(
-            name: "GatewayConfiguration", dependencies: ["WebSocketProtocol", "Yams"], swiftSettings: house),
+            name: "GatewayConfiguration",
+            dependencies: ["WebSocketProtocol", .product(name: "Yams", package: "Yams", condition: gateway)],
+            swiftSettings: house),
         .target(
             name: "GatewayCore",
             dependencies: [
@@ -103,40 +112,45 @@ let package = Package(
         .target(
             name: "ControlPlane",
             dependencies: [
-                "CLinux", "ControlAPI", "GatewayConfiguration", "GatewayCore", "HTTPSemantics", "HTTPTransport", "SessionTasks",
+                "CLinux", "ControlAPI", "GatewayConfiguration", "GatewayCore", "HTTPSemantics", "HTTPTransport",
+                "SessionTasks",
                 "StreamTransport", "TLSEngine", "URLLoading", "WebSocketProtocol", "ByteKernels",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Hummingbird", package: "hummingbird"),
-                .product(name: "HummingbirdCore", package: "hummingbird"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "CoreMetrics", package: "swift-metrics"),
+                .product(name: "Hummingbird", package: "hummingbird", condition: gateway),
+                .product(name: "HummingbirdCore", package: "hummingbird", condition: gateway),
+                .product(name: "Logging", package: "swift-log", condition: gateway),
+                .product(name: "CoreMetrics", package: "swift-metrics", condition: gateway),
                 .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
-                .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: gateway),
+                .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: gateway),
+                .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras", condition: gateway),
                 .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: gateway),
             ],
             swiftSettings: house),
-        .executableTarget(
-            name: "sluice",
+        .target(
+            name: "Commands",
             dependencies: [
                 "CommandLineText", "ControlAPI", "ControlClient", "ControlPlane", "GatewayConfiguration",
-                "GatewayCore", "HTTPSemantics", "SessionTasks", "StreamTransport", "TLSEngine", "URLLoading", "WebSocketProtocol",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "GatewayCore", "HTTPSemantics", "SessionTasks", "StreamTransport", "TLSEngine", "URLLoading",
+                "WebSocketProtocol",
+                .product(name: "ArgumentParser", package: "swift-argument-parser", condition: gateway),
             ],
             swiftSettings: house),
+        .executableTarget(name: "sluice", dependencies: ["Commands"], swiftSettings: house),
         .executableTarget(
             name: "TaskClient",
             dependencies: [
                 "SessionTasks", "StreamTransport", "WebSocketProtocol", "TLSEngine",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser", condition: gateway),
             ],
             path: "Tests/Programs/TaskClient", swiftSettings: house),
         .executableTarget(
             name: "Loader",
-            dependencies: ["URLLoading", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            dependencies: [
+                "URLLoading", .product(name: "ArgumentParser", package: "swift-argument-parser", condition: gateway),
+            ],
             path: "Tests/Programs/Loader", swiftSettings: house),
         application("AsyncDelegate"),
         application("AsyncStyle"),
@@ -156,16 +170,16 @@ let package = Package(
             name: "SessionBenchmark",
             dependencies: [
                 "URLLoading", "SessionTasks", "StreamTransport", "WebSocketProtocol",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser", condition: gateway),
             ],
             path: "Tests/Benchmarks/SessionBenchmark", swiftSettings: house),
         .executableTarget(
             name: "ConstantBenchmark",
             dependencies: [
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Hummingbird", package: "hummingbird"),
-                .product(name: "HummingbirdCore", package: "hummingbird"),
-                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Hummingbird", package: "hummingbird", condition: gateway),
+                .product(name: "HummingbirdCore", package: "hummingbird", condition: gateway),
+                .product(name: "Logging", package: "swift-log", condition: gateway),
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
             path: "Tests/Benchmarks/ConstantBenchmark", swiftSettings: house),
@@ -236,10 +250,10 @@ let package = Package(
             dependencies: [
                 "ControlPlane", "ControlAPI", "GatewayConfiguration", "GatewayCore", "StreamTransport", "SessionTasks",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "HummingbirdCore", package: "hummingbird"),
+                .product(name: "HummingbirdCore", package: "hummingbird", condition: gateway),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: gateway),
             ],
             swiftSettings: house),
         .testTarget(name: "CommandLineTextTests", dependencies: ["CommandLineText"], swiftSettings: house),

@@ -34,12 +34,30 @@ def test_the_manifest_names_a_product_that_there_is(blocks, tmp_path):
     manifest, ours = described(tmp_path), described(PROJECT)
     target, = manifest["targets"]
     product, package = target["dependencies"][0]["product"][:2]
+    assert manifest["dependencies"][0]["sourceControl"][0]["traits"] == []
     source = manifest["dependencies"][0]["sourceControl"][0]
     # Its place in a repository is what a package is called by.
     assert package == source["identity"] == ours["name"]
     assert product in [one["name"] for one in ours["products"]]
     assert f"`Sources/{target['name']}/main.swift`" in CHAPTER
     assert manifest["toolsVersion"] == ours["toolsVersion"]
+
+
+def test_a_user_of_the_library_fetches_none_of_the_gateways_packages(blocks, tmp_path):
+    by_path = f'.package(name: "sluice", path: "{PROJECT}"'
+    (tmp_path / "Package.swift").write_text(re.sub(r'\.package\(url: "[^"]*", branch: "[^"]*"', by_path, blocks[0]))
+    sources = tmp_path / "Sources" / "App"
+    sources.mkdir(parents=True)
+    (sources / "main.swift").write_text(blocks[1])
+    words = [find("swift"), "package", "--package-path", tmp_path, "show-dependencies", "--format", "json"]
+    shown = subprocess.run(words, capture_output=True, text=True, check=True, timeout=seconds(120)).stdout
+    tree = json.loads(shown[shown.index("{"):])
+
+    def names(package):
+        return {name for one in package["dependencies"] for name in {one["identity"]} | names(one)}
+
+    ours, = tree["dependencies"]
+    assert names(ours) == {"swift-atomics", "swift-collections", "swift-http-types", "swift-nio", "swift-system"}
 
 
 def test_the_packages_are_those_that_building_needs():
