@@ -1,14 +1,14 @@
-/// The crossings between owned bytes (`[UInt8]`) and views of them, kept in this room so that no other module spells
-/// out a pointer.
+// Conversions between owned bytes (`[UInt8]`) and views of them; other modules need no pointers.
+
 extension [UInt8] {
-    /// Lends all bytes for reading.
+    /// Calls `body` with a view of all bytes.
     @inlinable
     @discardableResult
     package func withRawSpan<R>(_ body: (RawSpan) -> R) -> R {
         unsafe body(self.span.bytes)
     }
 
-    /// Lends all bytes for changing in place.
+    /// Calls `body` with a mutable view of all bytes.
     @inlinable
     @discardableResult
     package mutating func withMutableRawSpan<R>(_ body: (inout MutableRawSpan) -> R) -> R {
@@ -18,21 +18,24 @@ extension [UInt8] {
         }
     }
 
-    /// Appends a copy of `bytes`.
     @inlinable
     package mutating func append(_ bytes: RawSpan) {
         unsafe bytes.withUnsafeBytes { unsafe self.append(contentsOf: $0) }
     }
 
-    /// An owned copy of `bytes`.
     @inlinable
     package init(_ bytes: RawSpan) {
         self = unsafe bytes.withUnsafeBytes { unsafe Array($0) }
     }
+
+    /// Copies `count` bytes from `source`, which the caller guarantees to be readable.
+    package init(copying source: PointerBytes.Source, count: Int) {
+        self = unsafe Array(UnsafeBufferPointer(start: source, count: Swift.max(0, count)))
+    }
 }
 
 extension RangeReplaceableCollection<UInt8> {
-    /// Appends a copy of `bytes`; in one piece for collections that keep their bytes together.
+    /// Appends a copy of `bytes`, in one piece for contiguous collections.
     @inlinable
     package mutating func append(copying bytes: RawSpan) {
         unsafe bytes.withUnsafeBytes { unsafe self.append(contentsOf: $0) }
@@ -46,19 +49,31 @@ extension RawSpan {
         precondition(offset >= 0 && offset < self.byteCount)
         return unsafe self.unsafeLoad(fromUncheckedByteOffset: offset, as: UInt8.self)
     }
-}
 
-extension RawSpan {
-    /// The four bytes from `offset` on, the first the most significant; traps outside `0...(byteCount - 4)`.
+    /// The big-endian integer at `offset`; traps outside `0...(byteCount - 4)`.
     @inlinable
     package subscript(bigEndianWord offset: Int) -> UInt32 {
-        precondition(offset >= 0 && self.byteCount - offset >= 4)
-        return unsafe UInt32(bigEndian: self.unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: UInt32.self))
+        UInt32(bigEndian: self.unaligned(offset, as: UInt32.self))
+    }
+
+    /// The integer at `offset` in memory order; traps if it is out of bounds.
+    @inlinable
+    package func unaligned<Value: FixedWidthInteger & BitwiseCopyable>(_ offset: Int, as type: Value.Type) -> Value {
+        precondition(offset >= 0 && offset <= self.byteCount - MemoryLayout<Value>.size)
+        return unsafe self.unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: type)
+    }
+
+    /// Copies all bytes to `target`, where the caller guarantees enough room.
+    package func copy(to target: PointerBytes.Target) {
+        unsafe self.withUnsafeBytes { bytes in
+            guard let source = bytes.baseAddress else { return }
+            unsafe UnsafeMutableRawPointer(target).copyMemory(from: source, byteCount: bytes.count)
+        }
     }
 }
 
 extension MutableRawSpan {
-    /// Copies `source` to `offset` on; both ranges are checked.
+    /// Copies `source` to `offset`; both ranges are checked.
     @inlinable
     package mutating func copy(_ source: RawSpan, at offset: Int) {
         precondition(offset >= 0 && source.byteCount <= self.byteCount - offset)
@@ -71,18 +86,9 @@ extension MutableRawSpan {
     }
 }
 
-extension RawSpan {
-    /// The integer whose bytes begin at `offset`, in memory order; traps where they are not all there.
-    @inlinable
-    package func unaligned<Value: FixedWidthInteger & BitwiseCopyable>(_ offset: Int, as type: Value.Type) -> Value {
-        precondition(offset >= 0 && offset <= self.byteCount - MemoryLayout<Value>.size)
-        return unsafe self.unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: type)
-    }
-}
-
 extension String {
-    /// The text that `bytes` stand for where nobody says how they are encoded: UTF-8 if they are valid as such, else
-    /// ISO-8859-1, in which every byte is a character. Never fails and never replaces anything.
+    /// Decodes text of unknown encoding: as UTF-8 if that is valid, else as ISO-8859-1, in which every byte is a
+    /// character.
     package init(tolerant bytes: RawSpan) {
         self = unsafe bytes.withUnsafeBytes { buffer in
             if unsafe !buffer.contains(where: { $0 >= 0x80 }) {
@@ -93,14 +99,18 @@ extension String {
         }
     }
 
+    /// Decodes UTF-8; invalid sequences become U+FFFD.
+    package init(repairing bytes: RawSpan) {
+        self = unsafe bytes.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
+    }
+
     private static func fill(_ text: UnsafeMutableBufferPointer<UInt8>, from bytes: UnsafeRawBufferPointer) -> Int {
         unsafe UnsafeMutableRawBufferPointer(text).copyMemory(from: bytes)
         return bytes.count
     }
 }
 
-/// Bytes in the memory of somebody who deals in pointers, as interfaces of Foundation do. Their overriders take them by
-/// these names, and copy by what is below.
+/// Pointer types of Foundation's stream APIs. Overriding methods use these names and copy with the functions above.
 package enum PointerBytes {
     package typealias Source = UnsafePointer<UInt8>
     package typealias Target = UnsafeMutablePointer<UInt8>
@@ -108,27 +118,9 @@ package enum PointerBytes {
     package typealias CountSlot = UnsafeMutablePointer<Int>
 }
 
-extension RawSpan {
-    /// Copies all bytes to `target`, where the caller of the interface promised that much room.
-    package func copy(to target: PointerBytes.Target) {
-        unsafe self.withUnsafeBytes { bytes in
-            guard let source = bytes.baseAddress else { return }
-            unsafe UnsafeMutableRawPointer(target).copyMemory(from: source, byteCount: bytes.count)
-        }
-    }
-}
-
-extension [UInt8] {
-    /// A copy of the `count` bytes that the caller of the interface promised to be at `source`.
-    package init(copying source: PointerBytes.Source, count: Int) {
-        self = unsafe Array(UnsafeBufferPointer(start: source, count: Swift.max(0, count)))
-    }
-}
-
-/// Up to eight bytes that go before others, as a frame's head goes before its payload: held in a register, and written
-/// with one store.
+/// Up to eight bytes that precede others, as a frame header precedes its payload; held in a register.
 package struct LeadingBytes: Sendable, Hashable {
-    /// The first byte is the lowest; what is above `count` bytes is nothing.
+    /// In little-endian order; bits above `count` bytes are unused.
     package let bits: UInt64
     /// 0 to 8.
     package let count: Int
@@ -139,14 +131,14 @@ package struct LeadingBytes: Sendable, Hashable {
         self.count = min(8, max(0, count))
     }
 
-    /// The byte at `index`, which counts from the first one written.
+    /// The byte at `index`.
     @inlinable
     package subscript(index: Int) -> UInt8 {
         UInt8(truncatingIfNeeded: self.bits &>> UInt64(8 &* (index & 7)))
     }
 
-    /// Writes them to the front of `target`, and `bytes` behind them; traps where they do not fit.
-    /// - Returns: the bytes written.
+    /// Writes these bytes to the front of `target`, followed by `bytes`; traps if they do not fit.
+    /// - Returns: the number of bytes written.
     package func write(before bytes: RawSpan, into target: inout MutableRawSpan) -> Int {
         for index in 0..<self.count {
             target.storeBytes(of: self[index], toByteOffset: index, as: UInt8.self)
@@ -156,10 +148,9 @@ package struct LeadingBytes: Sendable, Hashable {
     }
 }
 
-/// Text written into room that was reserved for all of it at once, so that no byte costs a look at its owner. Each of
-/// these traps where the room is less than what is appended, as `append` of one byte does.
+/// Appends text to capacity reserved beforehand, without a uniqueness check for each byte. Traps if the capacity is too
+/// small, as `append` of one byte does.
 extension OutputSpan<UInt8> {
-    /// Appends a copy of `bytes`.
     @inlinable @inline(__always)
     package mutating func append(copying bytes: Span<UInt8>) {
         unsafe bytes.withUnsafeBufferPointer { unsafe self.append(copying: $0) }
@@ -181,11 +172,11 @@ extension OutputSpan<UInt8> {
         }
     }
 
-    /// The most digits that `append(decimal:)` writes.
+    /// Most digits that `append(decimal:)` writes.
     @inlinable
     package static var decimalRoom: Int { 20 }
 
-    /// Appends a number in decimal digits, without any in front that say nothing.
+    /// Appends a number in decimal digits without leading zeros.
     @inlinable
     package mutating func append(decimal value: UInt64) {
         if value > 99 { self.append(decimal: value / 100) }

@@ -1,9 +1,9 @@
 /// XORs `bytes` in place with the masking key, from byte `phase` of the key on (RFC 6455 §5.3).
 ///
 /// - Parameters:
-///   - key: the four key bytes; the first on the wire is the lowest.
+///   - key: the four bytes of the key in little-endian order.
 ///   - phase: position in the key of the first byte of `bytes`; only its two lowest bits count.
-/// - Returns: the phase for the next chunk of the same payload, 0 to 3. Touches nothing outside `bytes`.
+/// - Returns: the phase for the next chunk of the same payload, 0 to 3.
 package func applyMask(_ bytes: inout MutableRawSpan, key: UInt32, phase: Int) -> Int {
     let count = bytes.byteCount
     unsafe bytes.withUnsafeMutableBytes { buffer in
@@ -13,11 +13,11 @@ package func applyMask(_ bytes: inout MutableRawSpan, key: UInt32, phase: Int) -
     return (phase &+ count) & 3
 }
 
-/// Writes `source`, masked as `applyMask` does it, into `target` from `offset` on; `source` is left as it is.
+/// Copies `source` into `target` at `offset` and masks the copy as `applyMask` does.
 ///
 /// - Parameters:
-///   - offset: where in `target` the first byte goes; the whole of `source` must fit behind it, else this traps.
-///   - key: the four key bytes; the first on the wire is the lowest.
+///   - offset: of the first byte in `target`; traps if `source` does not fit.
+///   - key: the four bytes of the key in little-endian order.
 ///   - phase: position in the key of the first byte of `source`; only its two lowest bits count.
 /// - Returns: the phase for the next chunk of the same payload, 0 to 3.
 package func copyMasked(
@@ -34,14 +34,14 @@ package func copyMasked(
     return (phase &+ count) & 3
 }
 
-/// The key as it applies from byte `phase` on. The masking shifts make phase 0 a no-op.
+/// The key rotated to start at byte `phase`. The masking shifts make phase 0 a no-op.
 @inline(__always)
 private func rotated(_ key: UInt32, phase: Int) -> UInt32 {
     let bits = UInt32(truncatingIfNeeded: phase & 3) &<< 3
     return (key &>> bits) | (key &<< (32 &- bits))
 }
 
-/// `source` and `target` are either the same place or do not overlap: each block is read whole before it is written.
+/// `source` and `target` must be equal or must not overlap: each block is read completely before it is written.
 @inline(__always)
 private func exclusiveOr(
     from source: UnsafeRawPointer, to target: UnsafeMutableRawPointer, count: Int, key: UInt32
@@ -70,7 +70,7 @@ private func exclusiveOr(
         unsafe target.storeBytes(of: masked, toByteOffset: offset, as: UInt32.self)
         offset &+= 4
     }
-    // Every block above is a multiple of four bytes, so the key starts afresh here.
+    // Every block above is a multiple of four bytes, so the key starts at its first byte again.
     var rest = UInt32(littleEndian: key)
     while offset < count {
         let masked = unsafe source.load(fromByteOffset: offset, as: UInt8.self) ^ UInt8(truncatingIfNeeded: rest)

@@ -1,31 +1,29 @@
-/// Checks UTF-8 as it arrives, in chunks cut anywhere, and names the first byte that no valid text could hold there.
+/// Incremental UTF-8 validator for chunks split anywhere, which locates the first invalid byte.
 ///
-/// "Cannot be valid any more" is judged at the earliest byte possible: `E0 80`, `ED A0` and `F4 90` fail at their
-/// second byte, `C0`, `C1` and `F5`…`FF` at their first. The whole state is three bytes.
+/// Fails at the earliest possible byte: `E0 80`, `ED A0` and `F4 90` at their second byte, `C0`, `C1` and `F5`…`FF` at
+/// their first. The state has three bytes.
 ///
-/// - Source: RFC 3629 §4 (the grammar), RFC 6455 §8.1 (why a bad byte must be noticed).
+/// - Source: RFC 3629 §4 (grammar), RFC 6455 §8.1 (invalid text fails the connection).
 package struct UTF8Validator: Equatable, Sendable {
-    /// Continuation bytes that the character under way still needs, 0 to 3.
+    /// Continuation bytes that the current character still needs, 0 to 3.
     private var missing: UInt8 = 0
-    /// What the next continuation byte may be; narrower than `80`…`BF` only behind `E0`, `ED`, `F0` and `F4`.
+    /// Allowed range of the next continuation byte; narrower than `80`…`BF` only after `E0`, `ED`, `F0` and `F4`.
     private var lowest: UInt8 = 0x80
     private var highest: UInt8 = 0xBF
 
-    /// A validator at the start of a text.
     package init() {}
 
-    /// Whether the text could end here, that is not inside a character.
+    /// Whether the text does not end inside a character.
     package var isComplete: Bool { self.missing == 0 }
 
-    /// Forgets the text so far. Needed before further use once `validate(_:)` has found fault.
+    /// Starts a new text. Required before further use after `validate(_:)` found an error.
     package mutating func reset() {
         self = UTF8Validator()
     }
 
-    /// Checks the next chunk of the text.
+    /// Validates the next chunk of the text.
     ///
-    /// - Returns: the offset in `bytes` of the first byte that makes the whole text invalid; `nil` while there is none.
-    ///   A text cut inside a character is not at fault yet: ask `isComplete` at its end.
+    /// - Returns: the offset of the first invalid byte in `bytes`, if any. Check `isComplete` at the end of the text.
     package mutating func validate(_ bytes: RawSpan) -> Int? {
         unsafe bytes.withUnsafeBytes { unsafe self.validate($0) }
     }
@@ -46,7 +44,7 @@ package struct UTF8Validator: Equatable, Sendable {
         return nil
     }
 
-    /// The exact judge, a byte at a time: for what the fast path leaves over and for naming the bad byte.
+    /// Validates a single byte: for the rest of the fast path and for locating an invalid byte.
     private mutating func accept(_ byte: UInt8) -> Bool {
         if self.missing > 0 {
             guard byte >= self.lowest, byte <= self.highest else { return false }
@@ -75,9 +73,9 @@ package struct UTF8Validator: Equatable, Sendable {
 }
 
 extension UTF8Validator {
-    /// Walks over whole valid characters: plain ASCII 128 bytes at a time, the others a character at a time.
+    /// Skips complete valid characters: ASCII 128 bytes at a time, others one by one.
     ///
-    /// - Returns: an offset at the start of a character, with the end or a fault within the next few bytes behind it.
+    /// - Returns: the offset of the start of a character, with the end or an error within the next few bytes.
     private static func skipWholeCharacters(_ start: UnsafeRawPointer, from first: Int, count: Int) -> Int {
         var offset = first
         while true {
@@ -93,7 +91,7 @@ extension UTF8Validator {
         }
     }
 
-    /// - Returns: the offset of the first byte that is not ASCII, or of one of the last seven bytes.
+    /// - Returns: the offset of the first non-ASCII byte, or of one of the last seven bytes.
     @inline(__always)
     private static func skipASCII(_ start: UnsafeRawPointer, from first: Int, count: Int) -> Int {
         let highBits: UInt64 = 0x8080_8080_8080_8080
@@ -114,16 +112,15 @@ extension UTF8Validator {
         return offset
     }
 
-    /// Every bit that is set in some byte of the 64 at `offset`, folded to 32 bytes.
+    /// The bitwise OR of the two halves of the 64 bytes at `offset`.
     @inline(__always)
     private static func union(_ start: UnsafeRawPointer, at offset: Int) -> SIMD4<UInt64> {
         unsafe start.loadUnaligned(fromByteOffset: offset, as: SIMD4<UInt64>.self)
             | start.loadUnaligned(fromByteOffset: offset &+ 32, as: SIMD4<UInt64>.self)
     }
 
-    /// - Parameter word: four bytes of text, the first the lowest.
-    /// - Returns: the length of the valid character of two to four bytes at its start; 0 for ASCII and for anything
-    ///   invalid.
+    /// - Parameter word: four bytes of text in little-endian order.
+    /// - Returns: the length of the valid character of two to four bytes at its start; 0 for ASCII and invalid bytes.
     @inline(__always)
     private static func characterLength(_ word: UInt32) -> Int {
         if word & 0x00C0_C0F0 == 0x0080_80E0 {

@@ -1,15 +1,15 @@
 import CZlib
 
-/// Compresses bytes, as many or as few at a time as there are.
+/// Incremental compressor.
 ///
-/// Costs `DeflaterSettings.memoryCost`, 256 KiB by default. Compressing cannot fail once there is a deflater.
+/// Uses `DeflaterSettings.memoryCost` bytes, 256 KiB by default. Compressing cannot fail once a deflater exists.
 @safe
 package final class Deflater {
     package let settings: DeflaterSettings
-    /// On the heap since zlib remembers its address.
+    /// On the heap, because zlib stores its address.
     private let stream: UnsafeMutablePointer<z_stream>
 
-    /// - Returns: `nil` when there is no memory.
+    /// - Returns: `nil` without memory.
     package init?(_ settings: DeflaterSettings) {
         self.settings = settings
         unsafe self.stream = .allocate(capacity: 1)
@@ -21,24 +21,23 @@ package final class Deflater {
     }
 
     deinit {
-        // Harmless where the initializer failed: zlib then finds no state to free.
+        // Harmless after a failed initializer: zlib has no state to free.
         unsafe deflateEnd(self.stream)
         unsafe self.stream.deinitialize(count: 1)
         unsafe self.stream.deallocate()
     }
 
-    /// Back to the start of a stream, with nothing remembered; keeps its memory.
+    /// Starts a new stream without history; keeps its memory.
     package func reset() {
         unsafe deflateReset(self.stream)
     }
 
-    /// Compresses `input` and appends all that the flush asks for to `output`. Behind `.finish` nothing is taken
-    /// until `reset()`.
+    /// Compresses `input` and appends the output to `output`. Requires `reset()` after `.finish`.
     ///
-    /// Allocates only where `output` has not the capacity already.
+    /// Allocates only if the capacity of `output` is too small.
     package func deflate(_ input: RawSpan, flush: DeflateFlush, appendingTo output: inout [UInt8]) {
         var consumed = 0
-        // Room for the worst case of a small input, so that one turn does; large ones take several.
+        // Enough for the worst case of a small input, so that one turn suffices.
         var room = min(input.byteCount, 1 << 16) + 64
         while true {
             var progress = DeflateProgress.done
@@ -56,18 +55,18 @@ package final class Deflater {
 
     /// Compresses `input` from offset `consumed` on into `output` from offset `written` on, and advances both.
     ///
-    /// After `.outputFull` call again with the same flush, the same input and more room, until `.done`. Each such
-    /// turn needs more than six bytes of room, or the mark of a flush may appear twice (which decodes to the same).
+    /// After `.outputFull` call again with the same flush, the same input and more room, until `.done`. With six bytes
+    /// of room or less the flush marker may appear twice (which decodes to the same).
     package func deflate(
         _ input: RawSpan, consumed: inout Int, flush: DeflateFlush, into output: inout MutableRawSpan,
         written: inout Int
     ) -> DeflateProgress {
         precondition(consumed >= 0 && consumed <= input.byteCount && written >= 0 && written <= output.byteCount)
         while written < output.byteCount {
-            // A turn takes 4 GiB at most: the flush belongs to the last of them.
+            // A turn processes at most 4 GiB; only the last one flushes.
             let isLastTurn = input.byteCount - consumed <= Int(UInt32.max)
             let result = self.step(input, &consumed, isLastTurn ? flush : .none, &output, &written)
-            // Anything else than `Z_OK` means that there was nothing left to do.
+            // Other results than `Z_OK` mean that nothing was left to do.
             if result != Z_OK || (isLastTurn && written < output.byteCount) { return .done }
         }
         return .outputFull
@@ -91,17 +90,17 @@ package final class Deflater {
     }
 }
 
-/// How a deflater compresses; two deflaters of equal settings can stand in for each other.
+/// The settings of a deflater; deflaters with equal settings are interchangeable.
 package struct DeflaterSettings: Equatable, Sendable {
     package let format: DeflateFormat
-    /// The largest distance that the output reaches back, as a power of two, 8 to 15.
+    /// Base-2 logarithm of the window size, 8 to 15.
     package let windowBits: Int
     /// 1 (fastest) to 9 (smallest); 0 stores without compressing.
     package let level: Int
-    /// How much is spent on the search beside the window, 1 to 9: 2 to the power of this plus 9, in bytes.
+    /// zlib's memLevel, 1 to 9: 2^(memoryLevel + 9) bytes in addition to the window.
     package let memoryLevel: Int
 
-    /// Values outside of their ranges are brought into them.
+    /// Values outside their ranges are clamped.
     package init(format: DeflateFormat, windowBits: Int = 15, level: Int = 6, memoryLevel: Int = 8) {
         self.format = format
         self.windowBits = min(max(windowBits, 8), 15)
@@ -109,25 +108,24 @@ package struct DeflaterSettings: Equatable, Sendable {
         self.memoryLevel = min(max(memoryLevel, 1), 9)
     }
 
-    /// zlib refuses a window of 256 bytes when deflating raw, and its matches reach back 262 bytes less than its
-    /// window: with 9 bits asked for, never more than 250 bytes. So 9 keeps every promise made about 8 (RFC 7692
-    /// §7.1.2.1), and a peer that remembers 256 bytes can read it.
+    /// zlib refuses a window of 256 bytes for raw deflate, and its matches reach back 262 bytes less than its window:
+    /// with 9 bits at most 250 bytes. So 9 bits fulfil a negotiated limit of 8 (RFC 7692 §7.1.2.1).
     var windowBitsForZlib: Int32 { self.format.windowBitsForZlib(max(self.windowBits, 9)) }
 
-    /// Memory that a deflater of these settings holds, in bytes, to within a few KiB.
+    /// Memory of a deflater with these settings in bytes, to within a few KiB.
     package var memoryCost: Int { 1 << (max(self.windowBits, 9) + 2) + 1 << (self.memoryLevel + 9) }
 }
 
-/// What is wrapped around the compressed blocks.
+/// The container format of the compressed blocks.
 package enum DeflateFormat: Equatable, Sendable {
-    /// Nothing at all (RFC 1951), as permessage-deflate has it.
+    /// No container (RFC 1951), as in permessage-deflate.
     case raw
-    /// Two bytes of header and an Adler-32 behind (RFC 1950); HTTP's `deflate`.
+    /// Header of two bytes, Adler-32 at the end (RFC 1950); HTTP's `deflate`.
     case zlib
-    /// A header of ten bytes or more, a CRC-32 and the length behind (RFC 1952).
+    /// Header of ten bytes or more, CRC-32 and length at the end (RFC 1952).
     case gzip
 
-    /// The format and the window in the one number by which zlib knows them.
+    /// zlib's `windowBits` parameter, which encodes format and window.
     func windowBitsForZlib(_ windowBits: Int) -> Int32 {
         switch self {
         case .raw: Int32(-windowBits)
@@ -137,17 +135,16 @@ package enum DeflateFormat: Equatable, Sendable {
     }
 }
 
-/// How much of what the deflater holds back must come out.
+/// The flush mode of a deflater.
 package enum DeflateFlush: Equatable, Sendable {
-    /// Nothing needs to; compresses best.
+    /// Buffers output; compresses best.
     case none
-    /// Everything, up to a byte boundary: the output then ends with `00 00 FF FF`, an empty stored block. A second
-    /// flush with no input in between gives nothing at all; an empty message is the one byte `00` (RFC 7692
-    /// §7.2.3.6).
+    /// Writes all output up to a byte boundary, ending with an empty stored block, `00 00 FF FF`. A second flush
+    /// without input writes nothing; an empty message is the single byte `00` (RFC 7692 §7.2.3.6).
     case sync
-    /// As `sync`, and nothing behind refers to anything before.
+    /// As `sync`, and later output does not refer to earlier data.
     case full
-    /// Everything, and the stream ends here. `reset()` begins the next one.
+    /// Writes all output and ends the stream. `reset()` begins the next one.
     case finish
 
     var flag: Int32 {
@@ -162,16 +159,16 @@ package enum DeflateFlush: Equatable, Sendable {
 
 /// Why the deflater stopped.
 package enum DeflateProgress: Equatable, Sendable {
-    /// All input is taken and all that the flush asked for is written.
+    /// All input is consumed and the flush is complete.
     case done
-    /// The output has no room left: call again with the same flush and more room.
+    /// No room is left: call again with the same flush and more room.
     case outputFull
 }
 
-/// Lending buffers to zlib for the length of one call. zlib counts in 32 bits, so a turn is 4 GiB at most.
+/// Sets zlib's buffers for one call. zlib's counts have 32 bits, so a turn processes at most 4 GiB.
 extension UnsafeMutablePointer<z_stream> {
-    /// Sets the input. zlib only reads it, although its declaration is older than `const`.
-    /// - Returns: how many bytes are offered.
+    /// Sets the input. zlib only reads it, although it is not declared `const`.
+    /// - Returns: the number of input bytes.
     func setInput(_ source: UnsafeRawBufferPointer, from offset: Int) -> Int {
         let count = UInt32(clamping: source.count - offset)
         unsafe self.pointee.avail_in = count
@@ -183,7 +180,7 @@ extension UnsafeMutablePointer<z_stream> {
     }
 
     /// Sets the output.
-    /// - Returns: how many bytes of room there are.
+    /// - Returns: the number of bytes of room.
     func setOutput(_ target: UnsafeMutableRawBufferPointer, from offset: Int) -> Int {
         let count = UInt32(clamping: target.count - offset)
         unsafe self.pointee.avail_out = count
@@ -193,7 +190,7 @@ extension UnsafeMutablePointer<z_stream> {
         return Int(count)
     }
 
-    /// Leaves no pointer behind to memory that was only lent.
+    /// Removes the pointers to borrowed memory.
     func clearBuffers() {
         unsafe self.pointee.next_in = nil
         unsafe self.pointee.avail_in = 0

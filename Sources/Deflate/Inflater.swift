@@ -1,20 +1,19 @@
 import CZlib
 
-/// Turns compressed bytes back, as many or as few at a time as there are, never writing beyond the room it is given.
+/// Incremental decompressor with bounded output.
 ///
-/// Costs about 7 KiB, and the window (2 to the power of the window bits) from the first output that must be
-/// remembered on.
+/// Uses about 7 KiB, and the window (2^windowBits bytes) once output must be remembered.
 @safe
 package final class Inflater {
     package let format: DeflateFormat
-    /// The largest distance that the stream may reach back, as a power of two, 8 to 15.
+    /// Base-2 logarithm of the window size, 8 to 15.
     package let windowBits: Int
-    /// On the heap since zlib remembers its address.
+    /// On the heap, because zlib stores its address.
     private let stream: UnsafeMutablePointer<z_stream>
 
-    /// - Parameter windowBits: brought into 8...15. At least what the sender has: a stream that reaches back further
-    ///   is corrupt. Below 15 zlib notices that only where it reaches back beyond the output of the same call too.
-    /// - Returns: `nil` when there is no memory.
+    /// - Parameter windowBits: clamped to 8...15. At least the sender's: a stream that reaches back further is corrupt.
+    ///   Below 15 zlib detects that only if it also reaches back beyond the output of the same call.
+    /// - Returns: `nil` without memory.
     package init?(format: DeflateFormat, windowBits: Int = 15) {
         self.format = format
         self.windowBits = min(max(windowBits, 8), 15)
@@ -26,27 +25,27 @@ package final class Inflater {
     }
 
     deinit {
-        // Harmless where the initializer failed: zlib then finds no state to free.
+        // Harmless after a failed initializer: zlib has no state to free.
         unsafe inflateEnd(self.stream)
         unsafe self.stream.deinitialize(count: 1)
         unsafe self.stream.deallocate()
     }
 
-    /// Back to the start of a stream, with nothing remembered; keeps its memory.
+    /// Starts a new stream without history; keeps its memory.
     package func reset() {
         unsafe inflateReset(self.stream)
     }
 
-    /// After `.streamEnd` of a raw stream: expects further blocks, which may still refer to what came before.
+    /// After `.streamEnd` of a raw stream: accepts further blocks, which may refer to earlier data.
     ///
-    /// In permessage-deflate a block marked as the last one does not end anything (RFC 7692 §7.2.3.4).
+    /// In permessage-deflate a final block does not end the stream (RFC 7692 §7.2.3.4).
     package func continuePastEnd() {
         unsafe inflateResetKeep(self.stream)
     }
 
-    /// Whether the input so far ends with a whole block, and at the end of a byte.
+    /// Whether the input so far ends with a complete block at a byte boundary.
     package var isBetweenBlocks: Bool {
-        // zlib tells it here: 128 right behind a block, and in the lowest bits how many bits wait for the next.
+        // zlib's data_type: 128 is set right after a block; the lowest bits are the number of unused input bits.
         let state = unsafe self.stream.pointee.data_type
         return state & 0x80 != 0 && state & 0x1F == 0
     }
@@ -54,8 +53,7 @@ package final class Inflater {
     /// Inflates `input` from offset `consumed` on into `output` from offset `written` on, and advances both.
     ///
     /// Call again with more input after `.needsInput`, with more room after `.outputFull`.
-    /// - Throws: `.corrupt`, `.dictionaryRequired` or `.outOfMemory`; what was written until then is counted in
-    ///   `written`.
+    /// - Throws: `.corrupt`, `.dictionaryRequired` or `.outOfMemory`; `written` includes the output before the failure.
     package func inflate(
         _ input: RawSpan, consumed: inout Int, into output: inout MutableRawSpan, written: inout Int
     ) throws(InflateFailure) -> InflateProgress {
@@ -65,10 +63,10 @@ package final class Inflater {
             let result = self.step(input, &consumed, &output, &written)
             switch result {
             case Z_STREAM_END: return .streamEnd
-            // No progress was possible: with room left, only input can be what is missing.
+            // No progress: room is left, so input is missing.
             case Z_BUF_ERROR: return .needsInput
             case Z_OK:
-                // A turn takes 4 GiB at most, so there may be more on both sides.
+                // A turn processes at most 4 GiB, so input and room may be left.
                 if written < output.byteCount, consumed == input.byteCount { return .needsInput }
             default: throw self.failure(result)
             }
@@ -101,16 +99,15 @@ package final class Inflater {
         }
     }
 
-    /// Inflates all of `input`, as the next piece of the stream.
+    /// Inflates all of `input` as the next chunk of the stream.
     ///
-    /// - Parameter limit: most bytes of output accepted; exactly as many are still fine. Never is more memory taken
-    ///   than twice that.
-    /// - Returns: everything that `input` gives. Bytes behind the end of the stream are ignored; for raw streams they
-    ///   are further blocks (see `continuePastEnd()`).
-    /// - Throws: `.limitPassed` as soon as byte `limit + 1` exists; the failures of `inflate` otherwise.
+    /// - Parameter limit: most bytes of output. Memory use is at most twice that.
+    /// - Returns: all output. Bytes after the end of the stream are ignored; for raw streams they are further blocks
+    ///   (see `continuePastEnd()`).
+    /// - Throws: `.limitExceeded` if there are more than `limit` bytes; the failures of `inflate` otherwise.
     package func inflateAll(_ input: RawSpan, limit: Int) throws(InflateFailure) -> [UInt8] {
         let limit = max(limit, 0)
-        // Three times the input is common for text; doubling from there finds the rest.
+        // Text commonly inflates to three times its size; the buffer doubles from there.
         var output = [UInt8](repeating: 0, count: min(limit, max(256, input.byteCount.multipliedOrLargest(by: 3))))
         var consumed = 0
         var written = 0
@@ -139,7 +136,7 @@ package final class Inflater {
         return try self.inflate(input, consumed: &consumed, into: &bytes, written: &written)
     }
 
-    /// The room is exactly used up: one byte more decides whether the limit is passed.
+    /// The output has exactly `limit` bytes: checks that no further byte follows.
     private func expectNothingMore(_ input: RawSpan, _ consumed: inout Int) throws(InflateFailure) {
         while true {
             var probe: [UInt8] = [0]
@@ -161,21 +158,21 @@ extension Int {
 
 /// Why the inflater stopped.
 package enum InflateProgress: Equatable, Sendable {
-    /// All input is used up and everything that it gives is written.
+    /// All input is consumed and its output written.
     case needsInput
-    /// The output has no room left; there may be more to come, even without further input.
+    /// No room is left; there may be more output, even without further input.
     case outputFull
-    /// The last block of the stream is done; input behind it is untouched. See `Inflater.continuePastEnd()`.
+    /// The final block is complete; input after it is not consumed. See `Inflater.continuePastEnd()`.
     case streamEnd
 }
 
-/// Why compressed bytes could not be turned back. The inflater then needs a `reset()` before it is of use again.
+/// Why inflating failed. The inflater must be reset before further use.
 package enum InflateFailure: Error, Equatable, Sendable {
-    /// The bytes are not what the format allows; the reason is zlib's own text, for a log.
+    /// Invalid data, with zlib's text for a log.
     case corrupt(reason: String)
-    /// The stream was made with a preset dictionary, which nobody has agreed on with us.
+    /// The stream needs a preset dictionary, which is not supported.
     case dictionaryRequired
-    /// There is more output than the limit given.
+    /// More output than the limit.
     case limitExceeded
     /// No memory for the window.
     case outOfMemory

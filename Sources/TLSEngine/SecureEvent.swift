@@ -7,8 +7,8 @@ public enum SecureEvent: Sendable, Equatable {
     /// The handshake is paused until `resolveVerification`. Occurs at most once, and only with
     /// `TLSConfiguration.delegatesVerification`.
     indirect case verificationRequested(VerificationRequest)
-    /// The handshake is paused until `provideClientCertificate`. `issuers` are the names that the server accepts, each a
-    /// DER-encoded X.501 Name; empty means any.
+    /// The handshake is paused until `provideClientCertificate`. `issuers` are the names that the server accepts, each
+    /// a DER-encoded X.501 Name; empty means any.
     case clientCertificateRequested(issuers: [[UInt8]])
     /// The peer sent close_notify: all its data has arrived. Occurs at most once; our output stays open.
     case inputClosed
@@ -27,8 +27,8 @@ public struct TLSMetadata: Sendable, Hashable {
     public let applicationProtocol: String?
     /// The SNI of the ClientHello (RFC 6066 §3); `nil` without one, as for an IP address.
     public let serverName: String?
-    /// The peer's certificates as DER, the leaf first; empty if it presented none. On a server, a resumed session has the
-    /// leaf certificate only.
+    /// The peer's certificates as DER, the leaf first; empty if it presented none. On a server, a resumed session has
+    /// the leaf certificate only.
     public let peerChain: [[UInt8]]
     /// Whether the session was resumed; the peer was verified when the session was established, not now.
     public let resumed: Bool

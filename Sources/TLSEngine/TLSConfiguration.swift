@@ -30,13 +30,13 @@ public struct TLSConfiguration: Sendable {
     public var revocation: RevocationChecking = .off
     /// The handshake pauses with `.verificationRequested` and the caller decides. Default: false.
     ///
-    /// A client's handshake is suspended by OpenSSL. A server stops reading after the certificate: the handshake does not
-    /// complete and no ticket is issued; under TLS 1.3 the client may consider itself connected, as with any server that
-    /// verifies certificates. A rejection is sent as bad_certificate; by a TLS 1.3 server as handshake_failure, or as
-    /// unexpected_message if the client's signature has not arrived. A resumed session is not verified again.
+    /// A client's handshake is suspended by OpenSSL. A server stops reading after the certificate: the handshake does
+    /// not complete and no ticket is issued; under TLS 1.3 the client may consider itself connected, as with any server
+    /// that verifies certificates. A rejection is sent as bad_certificate; by a TLS 1.3 server as handshake_failure, or
+    /// as unexpected_message if the client's signature has not arrived. A resumed session is not verified again.
     public var delegatesVerification = false
-    /// Client: the handshake pauses with `.clientCertificateRequested` when the server requests a certificate, instead of
-    /// presenting the first identity. Default: false.
+    /// Client: the handshake pauses with `.clientCertificateRequested` when the server requests a certificate, instead
+    /// of presenting the first identity. Default: false.
     public var delegatesClientCertificate = false
 
     /// Server: the implementation of the TLS 1.3 record layer after the handshake. Default: OpenSSL.
@@ -113,8 +113,8 @@ enum ApplicationProtocols {
     }
 
     /// Selects the first of the server's protocols that the client offers.
-    /// - Returns: the range of its name in `offered`; `nil` without a common protocol. A malformed list is read up to its
-    ///   first malformed entry.
+    /// - Returns: the range of its name in `offered`; `nil` without a common protocol. A malformed list is read up to
+    ///   its first malformed entry.
     static func select(from offered: RawSpan, preferred: [[UInt8]]) -> Range<Int>? {
         for name in preferred {
             var offset = 0
@@ -168,7 +168,7 @@ struct ServerNameTable<Value> {
         return self.wildcard[String(name[name.index(after: dot)...])] ?? []
     }
 
-    static func normalize(_ name: String) -> String {
+    private static func normalize(_ name: String) -> String {
         let lower = name.lowercased()
         return lower.hasSuffix(".") ? String(lower.dropLast()) : lower
     }
@@ -230,69 +230,6 @@ public enum RevocationChecking: Sendable, Hashable {
     }
 }
 
-/// The SHA-256 digest of a certificate's SubjectPublicKeyInfo (RFC 7469 §2.4).
-public struct PublicKeyPin: Sendable, Hashable, CustomStringConvertible {
-    /// 32 bytes.
-    public let digest: [UInt8]
-
-    /// - Returns: `nil` unless there are exactly 32 bytes.
-    public init?(digest: [UInt8]) {
-        guard digest.count == 32 else { return nil }
-        self.digest = digest
-    }
-
-    /// Parses base64, optionally with the prefix `sha256/` or in the form `pin-sha256="…"`.
-    /// - Returns: `nil` unless the base64 has 44 characters and stands for 32 bytes.
-    public init?(_ text: String) {
-        var body = Substring(text)
-        for prefix in ["pin-sha256=", "sha256/"] where body.hasPrefix(prefix) { body = body.dropFirst(prefix.count) }
-        if body.hasPrefix("\""), body.hasSuffix("\""), body.count > 1 { body = body.dropFirst().dropLast() }
-        guard let digest = Self.decode(Array(body.utf8)) else { return nil }
-        self.digest = digest
-    }
-
-    /// `sha256/` followed by the digest in base64.
-    public var description: String {
-        "sha256/\(Self.encode(self.digest))"
-    }
-
-    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-
-    /// 43 digits carry 258 bits; the last two must be zero, so that every pin has exactly one spelling.
-    private static func decode(_ text: [UInt8]) -> [UInt8]? {
-        guard text.count == 44, text[43] == UInt8(ascii: "=") else { return nil }
-        var digest: [UInt8] = []
-        var bits: UInt32 = 0
-        var count = 0
-        for character in text.dropLast() {
-            guard let digit = Self.alphabet.firstIndex(of: character) else { return nil }
-            bits = (bits << 6 | UInt32(digit)) & 0xFFFF
-            count += 6
-            guard count >= 8 else { continue }
-            count -= 8
-            digest.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
-        }
-        return bits & 3 == 0 && digest.count == 32 ? digest : nil
-    }
-
-    private static func encode(_ digest: [UInt8]) -> String {
-        var text: [UInt8] = []
-        var bits: UInt32 = 0
-        var count = 0
-        for byte in digest {
-            bits = (bits << 8 | UInt32(byte)) & 0xFFFF
-            count += 8
-            while count >= 6 {
-                count -= 6
-                text.append(Self.alphabet[Int(bits >> UInt32(count)) & 63])
-            }
-        }
-        if count > 0 { text.append(Self.alphabet[Int(bits << UInt32(6 - count)) & 63]) }
-        while text.count % 4 != 0 { text.append(UInt8(ascii: "=")) }
-        return String(decoding: text, as: UTF8.self)
-    }
-}
-
 /// How sessions are resumed without a full handshake.
 public enum ResumptionPolicy: Sendable, Hashable {
     case off
@@ -308,8 +245,8 @@ public enum ResumptionPolicy: Sendable, Hashable {
 public enum TLSRecordLayer: Sendable, Hashable {
     /// OpenSSL's record layer, its buffers released while empty: 16 to 17 KiB for each idle connection.
     case openSSL
-    /// This module's record layer with OpenSSL's ciphers: 5 to 6 KiB for each idle connection. Updates of OpenSSL fix its
-    /// ciphers only. Cipher suites other than the three of RFC 8446 §9.1 use OpenSSL's record layer.
+    /// This module's record layer with OpenSSL's ciphers: 5 to 6 KiB for each idle connection. Updates of OpenSSL fix
+    /// its ciphers only. Cipher suites other than the three of RFC 8446 §9.1 use OpenSSL's record layer.
     case compact
 }
 

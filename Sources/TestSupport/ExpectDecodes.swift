@@ -1,11 +1,11 @@
 import Testing
 
-/// Expects a decoder to give `events` for `bytes`, however they arrive: whole, byte by byte, cut in two at every place
-/// (up to 64 of them), and followed by the beginning of what comes next, byte by byte as well as at once.
+/// Expects a decoder to return `events` for `bytes` however they are split: whole, byte by byte, cut in two at up to 64
+/// places, and followed by further bytes, both byte by byte and at once.
 ///
 /// - Parameters:
-///   - next: what follows on the wire. It may give events of its own, after those expected.
-///   - makeDecoder: a fresh decoder each time, as the closure that takes one chunk and returns the events it completed.
+///   - next: further bytes on the wire, which may cause more events after the expected ones.
+///   - makeDecoder: creates a decoder, as a closure that takes a chunk and returns the events that it completes.
 package func expectDecodes<Event: Equatable>(
     _ bytes: [UInt8], to events: [Event], followedBy next: [UInt8] = [],
     sourceLocation: SourceLocation = #_sourceLocation,

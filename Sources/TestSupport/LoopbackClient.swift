@@ -1,14 +1,14 @@
 import StreamTransport
 
-/// A blocking client on real sockets, for tests of whole programs that run on their own threads. Each call waits at
-/// most until the deadline of the whole exchange.
+/// A blocking client on real sockets, for tests of programs that run on their own threads. All calls share one
+/// deadline.
 package final class LoopbackClient {
     package static let address = SocketAddress.ipv4(address: 0x7f00_0001, port: 0)
 
     package enum Failure: Error, Equatable {
         case deadlinePassed(received: Int)
         case system(SystemError)
-        /// The end came before as many bytes as were asked for.
+        /// The peer closed before the requested bytes arrived.
         case ended(received: [UInt8])
     }
 
@@ -20,7 +20,7 @@ package final class LoopbackClient {
     private var isOpen = true
 
     /// Connects to `address`.
-    /// - Parameter limit: for the life of this client.
+    /// - Parameter limit: timeout for the lifetime of the client.
     package init(connectingTo address: SocketAddress, atMost limit: Duration = .seconds(10)) throws {
         self.system = try LinuxSystem()
         self.deadline = self.system.now().advanced(by: limit)
@@ -56,7 +56,6 @@ package final class LoopbackClient {
         } while self.events.events.isEmpty
     }
 
-    /// Sends all of `bytes`.
     package func send(_ bytes: [UInt8]) throws {
         var left = bytes[...]
         while !left.isEmpty {
@@ -72,7 +71,7 @@ package final class LoopbackClient {
         try self.send(Array(text.utf8))
     }
 
-    /// Exactly `count` bytes.
+    /// Receives exactly `count` bytes.
     package func receive(_ count: Int) throws -> [UInt8] {
         while self.buffered.count < count {
             guard try self.readMore() else { throw Failure.ended(received: self.buffered) }
@@ -81,7 +80,7 @@ package final class LoopbackClient {
         return Array(self.buffered.prefix(count))
     }
 
-    /// All bytes up to and with `mark`.
+    /// Receives all bytes up to and including `mark`.
     package func receive(through mark: [UInt8]) throws -> [UInt8] {
         while true {
             if let end = self.end(of: mark) { return try self.receive(end) }
@@ -95,7 +94,7 @@ package final class LoopbackClient {
         return start.map { $0 + mark.count }
     }
 
-    /// Everything up to a clean end.
+    /// Receives all bytes up to FIN.
     package func receiveToEnd() throws -> [UInt8] {
         while try self.readMore() {}
         defer { self.buffered = [] }
@@ -115,7 +114,7 @@ package final class LoopbackClient {
         }
     }
 
-    /// FIN; input stays open.
+    /// Sends FIN; input stays open.
     package func finish() {
         _ = self.system.shutdownOutput(self.descriptor)
     }

@@ -1,4 +1,4 @@
-/// A peer that speaks WebSocket frame by frame, right or wrong, with an encoding of its own.
+/// A WebSocket peer that sends arbitrary frames, valid or not, with its own encoder and decoder.
 package final class RawWebSocketPeer {
     package struct Frame: Equatable {
         package let opcode: UInt8
@@ -17,7 +17,7 @@ package final class RawWebSocketPeer {
     /// The request of RFC 6455 §1.3.
     package static let request = RawWebSocketPeer.request(to: "/chat")
 
-    /// The same to another place.
+    /// The same for another target.
     package static func request(to target: String) -> String {
         """
         GET \(target) HTTP/1.1\r
@@ -35,7 +35,7 @@ package final class RawWebSocketPeer {
 
     package let peer: ScriptedPeer
     private let isClient: Bool
-    /// Frames heard together with a head that was taken off already.
+    /// Bytes that were received together with the handshake's head.
     package var leftover: [UInt8] = []
 
     package init(_ peer: ScriptedPeer, isClient: Bool) {
@@ -43,8 +43,8 @@ package final class RawWebSocketPeer {
         self.isClient = isClient
     }
 
-    /// The 101 to a request.
-    /// - Parameter accept: gives the value of Sec-WebSocket-Accept for a key.
+    /// The 101 response to a request.
+    /// - Parameter accept: returns the value of Sec-WebSocket-Accept for a key.
     package static func response(to request: [UInt8], accept: (String) -> String) -> [UInt8] {
         let lines = String(decoding: request, as: UTF8.self).split(separator: "\r\n")
         let key = lines.first { $0.lowercased().hasPrefix("sec-websocket-key:") }?.split(separator: " ").last ?? ""
@@ -59,7 +59,7 @@ package final class RawWebSocketPeer {
             """.utf8)
     }
 
-    /// Masked, with a key of its own, when the peer is a client.
+    /// An encoded frame; masked if the peer is a client.
     package func encoded(_ opcode: UInt8, _ payload: [UInt8], isFinal: Bool = true) -> [UInt8] {
         var bytes: [UInt8] = [(isFinal ? 0x80 : 0) | opcode]
         let flag: UInt8 = self.isClient ? 0x80 : 0
@@ -81,7 +81,7 @@ package final class RawWebSocketPeer {
         self.send(opcode, Array(text.utf8))
     }
 
-    /// All whole frames heard so far.
+    /// All complete frames received so far.
     package var frames: [Frame] {
         var bytes = (self.leftover + self.peer.received)[...]
         var frames: [Frame] = []
@@ -106,7 +106,7 @@ package final class RawWebSocketPeer {
         return Frame(opcode: first & 0x0F, isFinal: first & 0x80 != 0, isMasked: isMasked, payload: payload)
     }
 
-    /// Payload of the Close frame heard, if one was.
+    /// The payload of the received Close frame, if any.
     package var close: [UInt8]? {
         self.frames.first { $0.opcode == 8 }?.payload
     }

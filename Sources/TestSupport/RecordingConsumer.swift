@@ -1,7 +1,7 @@
 import ByteKernels
 import StreamTransport
 
-/// A transport's owner that remembers what it is told, in order.
+/// A transport consumer that records all events in order.
 package final class RecordingConsumer: TransportConsumer {
     package enum Event: Equatable {
         case inputClosed
@@ -9,16 +9,16 @@ package final class RecordingConsumer: TransportConsumer {
         case ended(TransportEnd)
     }
 
-    /// Bytes taken so far.
+    /// All bytes accepted so far.
     package private(set) var received: [UInt8] = []
     package private(set) var events: [Event] = []
-    /// How many bytes each offer had.
+    /// Number of bytes of each `bytesReceived` call.
     package private(set) var offers: [Int] = []
-    /// How many of the bytes offered are taken: all, unless a test says otherwise. May act on the transport.
+    /// Decides how many of the offered bytes are accepted; all by default. May act on the transport.
     package var acceptedCount: (_ offered: Int) -> Int = { $0 }
-    /// Whereto bytes go unseen after a long read; `nil` shows them all here.
+    /// The connection that bytes are spliced to after a long read; `nil` disables splicing.
     package var spliceTarget: SocketConnection?
-    /// How many bytes went there.
+    /// Number of spliced bytes.
     package private(set) var splicedCount = 0
     package var onBytes: ([UInt8]) -> Void = { _ in }
     package var onInputClosed: () -> Void = {}
@@ -64,12 +64,12 @@ package final class RecordingConsumer: TransportConsumer {
     }
 }
 
-/// A listener's owner that makes a connection of every newcomer and records what happens on it.
+/// A listener's owner that creates a connection with a `RecordingConsumer` for each accepted socket.
 package final class ConnectionCollector: SocketListenerOwner {
     package private(set) var connections: [SocketConnection] = []
     package private(set) var consumers: [RecordingConsumer] = []
     package private(set) var peers: [SocketAddress] = []
-    /// Why accepting was paused, each time.
+    /// The errors for which accepting was paused.
     package private(set) var pauses: [SystemError] = []
     package private(set) var resumptions = 0
     package var options = SocketOptions()
@@ -101,8 +101,8 @@ package final class ConnectionCollector: SocketListenerOwner {
     }
 }
 
-/// A closure that a loop runs once, in its next turn. Unlike `Loop.execute` it may capture what is not `Sendable`: the
-/// test and the loop share a thread.
+/// A closure that a loop runs in its next turn. Unlike with `Loop.execute` it need not be `Sendable`, as test and loop
+/// share a thread.
 final class LoopCall: TurnEndTarget {
     private let body: () -> Void
 

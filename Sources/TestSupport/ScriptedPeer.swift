@@ -1,23 +1,23 @@
 import StreamTransport
 
-/// The other end of a connection, played by a test: says exactly what it is told to and remembers all it hears.
+/// The peer of a connection, driven by a test: sends what the test says and records what it receives.
 ///
-/// Made by a `ScriptedHost`, which moves its bytes. Works on the simulated network and on real sockets alike.
+/// Created by a `ScriptedHost`, which drives its IO. Works on the simulated network and on real sockets.
 package final class ScriptedPeer {
     package let descriptor: Descriptor
-    /// Everything heard so far.
+    /// All bytes received so far.
     package private(set) var received: [UInt8] = []
-    /// Whether the other side finished sending, cleanly.
+    /// Whether FIN was received.
     package private(set) var sawEnd = false
-    /// What ended the connection uncleanly: refused, reset, timed out.
+    /// The error that ended the connection: refused, reset, timed out.
     package private(set) var failure: SystemError?
     package private(set) var isConnected: Bool
     package private(set) var isClosed = false
-    /// A peer that does not read lets its kernel's buffer fill until the other side must wait.
+    /// While false, the kernel's receive buffer fills up and exerts backpressure.
     package var isReading = true {
         didSet { self.updateInterest() }
     }
-    /// Most bytes taken in one read.
+    /// Most bytes of one read.
     package var readLimit = 65_536
 
     private let system: any System
@@ -34,7 +34,7 @@ package final class ScriptedPeer {
         _ = system.watch(descriptor, for: connected ? .readable : [.readable, .writable], token: token)
     }
 
-    /// Says `bytes`, after what is still to be said.
+    /// Sends `bytes`, after those still queued.
     package func send(_ bytes: [UInt8]) {
         self.outgoing += bytes
         self.flush()
@@ -44,12 +44,12 @@ package final class ScriptedPeer {
         self.send(Array(text.utf8))
     }
 
-    /// Bytes that the kernel has not taken yet.
+    /// Number of bytes that the kernel has not accepted yet.
     package var unsentBytes: Int {
         self.outgoing.count
     }
 
-    /// FIN, after everything is said.
+    /// Sends FIN after all queued bytes.
     package func finish() {
         self.finishes = true
         self.flush()
@@ -60,12 +60,12 @@ package final class ScriptedPeer {
         self.end { $0.system.reset($0.descriptor) }
     }
 
-    /// Closes as a program that exits does: with a reset if unread bytes wait, else with FIN. Unsaid bytes are lost.
+    /// Closes as an exiting program does: with a reset if there are unread bytes, else with FIN. Queued bytes are lost.
     package func close() {
         self.end { $0.system.close($0.descriptor) }
     }
 
-    /// Forgets what was heard, and returns it.
+    /// Returns the received bytes and clears them.
     package func takeReceived() -> [UInt8] {
         defer { self.received = [] }
         return self.received
@@ -129,7 +129,7 @@ package final class ScriptedPeer {
         self.outgoing = []
     }
 
-    /// Both directions are over: the descriptor has nothing more to tell.
+    /// Both directions have ended.
     private func hungUp() {
         if self.failure == nil, let error = self.system.connectError(self.descriptor) { self.failure = error }
         self.close()
@@ -143,9 +143,7 @@ package final class ScriptedPeer {
     }
 }
 
-/// A program made of scripted peers: one loop's worth of raw sockets that do nothing but what a test tells them.
-///
-/// Takes its turns from a `TransportTestbed`, or from whoever calls `turn`.
+/// An event loop of scripted peers and listeners. A `TransportTestbed` or the test calls `turn`.
 package final class ScriptedHost {
     package let system: any System
     private var peers: [UInt64: ScriptedPeer] = [:]
@@ -157,13 +155,13 @@ package final class ScriptedHost {
         self.system = system
     }
 
-    /// Begins to connect; `ScriptedPeer.isConnected` or `failure` says how it went.
+    /// Starts connecting; the result is in `ScriptedPeer.isConnected` or `failure`.
     package func connect(to address: SocketAddress) throws(SystemError) -> ScriptedPeer {
         let descriptor = try self.system.connect(address).get()
         return self.adopt(descriptor, connected: false)
     }
 
-    /// Takes over a descriptor that is connected.
+    /// Takes ownership of a connected descriptor.
     package func adopt(_ descriptor: Descriptor) -> ScriptedPeer {
         self.adopt(descriptor, connected: true)
     }
@@ -190,7 +188,7 @@ package final class ScriptedHost {
         return self.lastToken
     }
 
-    /// One turn: waits for something to be ready, and acts on it.
+    /// Waits for events and handles them.
     package func turn() {
         self.system.wait(&self.events, until: nil)
         for event in self.events.events {
@@ -199,7 +197,7 @@ package final class ScriptedHost {
         }
     }
 
-    /// Closes every socket.
+    /// Closes all sockets.
     package func close() {
         for (_, peer) in self.peers.sorted(by: { $0.key < $1.key }) { peer.close() }
         for (_, listener) in self.listeners.sorted(by: { $0.key < $1.key }) { listener.close() }
@@ -208,17 +206,17 @@ package final class ScriptedHost {
     }
 }
 
-/// A listening socket played by a test: accepts whoever comes, unless told not to.
+/// A listening socket driven by a test.
 package final class ScriptedListener {
     package let descriptor: Descriptor
-    /// Whoever came, in order.
+    /// The accepted peers in order.
     package private(set) var accepted: [ScriptedPeer] = []
     package private(set) var peerAddresses: [SocketAddress] = []
-    /// Off: newcomers wait in the kernel's queue.
+    /// While false, connections wait in the kernel's accept queue.
     package var isAccepting = true {
         didSet { self.system.rewatch(self.descriptor, for: self.isAccepting ? .readable : [], token: self.token) }
     }
-    /// Whether peers read from the moment they are accepted.
+    /// The initial `isReading` of accepted peers.
     package var acceptsReading = true
 
     private let system: any System
@@ -234,7 +232,7 @@ package final class ScriptedListener {
         _ = self.system.watch(descriptor, for: .readable, token: token)
     }
 
-    /// With the port that the system picked for port 0.
+    /// The bound address, with the port that the system chose for port 0.
     package var address: SocketAddress {
         self.system.localAddress(self.descriptor) ?? .unix(path: "")
     }

@@ -1,4 +1,4 @@
-/// Chance that can be had again: the same seed gives the same numbers on every machine (the SplitMix64 sequence).
+/// A deterministic random generator (SplitMix64): the same seed gives the same numbers on every machine.
 package struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
@@ -14,12 +14,12 @@ package struct SeededGenerator: RandomNumberGenerator, Sendable {
         return mixed ^ (mixed &>> 31)
     }
 
-    /// `count` bytes, each of any value.
+    /// `count` random bytes.
     package mutating func bytes(_ count: Int) -> [UInt8] {
         (0..<count).map { _ in UInt8(truncatingIfNeeded: self.next() &>> 24) }
     }
 
-    /// Cuts `0..<count` into ranges of random length up to `longest` (empty ones happen), in order and without gap.
+    /// Splits `0..<count` into contiguous ranges of random length from 0 to `longest`.
     package mutating func cuts(of count: Int, longest: Int) -> [Range<Int>] {
         var ranges: [Range<Int>] = []
         var start = 0

@@ -1,18 +1,18 @@
 import COpenSSL
 
-/// A certificate made for a test, with its key and the chain above it.
+/// A generated certificate with its key and chain.
 package final class TestCertificate: @unchecked Sendable {
     package let key: TestCertificateKey
-    /// The certificate, then every issuer below the root; PEM.
+    /// The certificate and its intermediate issuers, PEM.
     package let chainPEM: String
-    /// Only the certificate; PEM.
+    /// The certificate only, PEM.
     package let certificatePEM: String
     package let der: [UInt8]
     let handle: OpaquePointer
     private let issuers: [TestCertificate]
 
-    /// Makes a certificate and signs it.
-    /// - Parameter issuer: who signs; `nil` makes it self-signed.
+    /// Creates and signs a certificate.
+    /// - Parameter issuer: `nil` for a self-signed certificate.
     package init(
         _ profile: TestCertificateProfile, key: TestCertificateKey? = nil, issuer: TestCertificate? = nil
     ) throws(TestCertificateFailure) {
@@ -105,18 +105,18 @@ package final class TestCertificate: @unchecked Sendable {
     }
 }
 
-/// What a test certificate is to say.
+/// The contents of a test certificate.
 package struct TestCertificateProfile: Sendable {
     package var subjectName: String
     /// DNS names, wildcards included.
     package var names: [String]
-    /// IP addresses in text.
+    /// IP addresses as text.
     package var addresses: [String]
     /// Seconds from now.
     package var validFrom = -3600
     /// Seconds from now; negative makes it expired.
     package var validUntil = 86_400
-    /// An extended key usage in OpenSSL's words.
+    /// Extended key usage in OpenSSL's syntax.
     package var usage = "serverAuth,clientAuth"
     package var isAuthority = false
 
@@ -145,7 +145,7 @@ package final class TestCertificateAuthority: Sendable {
     package let certificate: TestCertificate
     package var pem: String { self.certificate.certificatePEM }
 
-    /// A root.
+    /// Creates a root.
     package init(_ name: String = "Test Root", key: TestCertificateKey.Kind = .ec) throws(TestCertificateFailure) {
         self.certificate = try TestCertificate(.authority(name), key: TestCertificateKey(key))
     }
@@ -166,14 +166,14 @@ package final class TestCertificateAuthority: Sendable {
         try TestCertificate(profile, key: TestCertificateKey(key), issuer: self.certificate)
     }
 
-    /// A certificate for these host names.
+    /// Issues a certificate for these host names.
     package func issue(
         _ names: String..., key: TestCertificateKey.Kind = .ec
     ) throws(TestCertificateFailure) -> TestCertificate {
         try self.issue(TestCertificateProfile(names.first ?? "nobody", names: names), key: key)
     }
 
-    /// This authority's list of revoked certificates, valid for a day; PEM.
+    /// A revocation list of this authority, valid for a day, PEM.
     package func revocationList(_ revoked: [TestCertificate]) throws(TestCertificateFailure) -> String {
         guard let list = X509_CRL_new(), let now = X509_gmtime_adj(nil, -3600), let next = X509_gmtime_adj(nil, 86_400)
         else { throw TestCertificateFailure(description: "no memory") }
@@ -203,7 +203,7 @@ package final class TestCertificateAuthority: Sendable {
 /// A fresh private key for tests.
 package final class TestCertificateKey: @unchecked Sendable {
     package enum Kind: Sendable, Hashable, CaseIterable {
-        /// P-256: quick to make, the kind to take when it does not matter.
+        /// P-256, fast to generate.
         case ec
         /// 2048 bits.
         case rsa
@@ -237,8 +237,8 @@ package final class TestCertificateKey: @unchecked Sendable {
     }
 }
 
-/// Collects what OpenSSL writes.
-enum TestCertificateText {
+/// Collects the output of OpenSSL's write functions.
+private enum TestCertificateText {
     static func bytes(
         _ body: (OpaquePointer) -> Int32
     ) throws(TestCertificateFailure) -> [UInt8] {
@@ -256,7 +256,7 @@ enum TestCertificateText {
     }
 }
 
-/// OpenSSL refused to make a certificate for a test.
+/// OpenSSL failed to create a certificate.
 package struct TestCertificateFailure: Error, CustomStringConvertible {
     package let description: String
 }

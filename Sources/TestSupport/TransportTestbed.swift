@@ -1,10 +1,10 @@
 import SimulatedNetwork
 import StreamTransport
 
-/// What a transport test stands on: real sockets on loopback, or the simulated network. The same test runs on both.
+/// The environment of a transport test: real sockets on loopback, or the simulated network. The same test runs on both.
 ///
-/// Loops and scripted hosts made here take their turns on the test's thread, inside `run`; nothing happens in between.
-/// Close the ground with `close` at the end of a test, to have the simulated program's mistakes counted.
+/// Loops and scripted hosts run on the test's thread, only inside `run`. Call `close` at the end of a test for the
+/// misuses that the simulated network detected.
 package final class TransportTestbed {
     package enum Kind: Hashable, Sendable, CaseIterable {
         case sockets
@@ -16,24 +16,24 @@ package final class TransportTestbed {
     package let network: SimulatedNetwork?
     private var process: SimulatedProcess?
     private var turns: [(system: any System, turn: () -> Void)] = []
-    /// Loops and hosts: what takes turns is held here and not by its own system, which it holds.
+    /// Keeps loops and hosts alive; their systems reference them weakly.
     private var holders: [AnyObject] = []
 
     /// - Parameters:
     ///   - seed: of the simulated network.
-    ///   - faults: what the simulated network does; real sockets have none.
+    ///   - faults: injected by the simulated network; ignored on real sockets.
     package init(_ kind: Kind, seed: UInt64 = 1, faults: FaultPlan = .calm) {
         self.kind = kind
         self.network = kind == .simulation ? SimulatedNetwork(seed: seed, faults: faults) : nil
     }
 
-    /// A system of its own, in a process of its own where simulated. Nobody takes its turns.
+    /// Creates a system, in a new process if simulated. The caller must drive it.
     package func makeSystem() throws(SystemError) -> any System {
         if let network = self.network { return network.makeSystem() }
         return try LinuxSystem()
     }
 
-    /// A loop that takes turns in `run`. Loops share one simulated process, as those of a gateway do.
+    /// Creates a loop that `run` drives. All loops share one simulated process, as those of a gateway do.
     package func makeLoop() throws(SystemError) -> Loop {
         let loop = Loop(system: try self.makeLoopSystem())
         self.holders.append(loop)
@@ -49,7 +49,7 @@ package final class TransportTestbed {
         return system
     }
 
-    /// Runs `body` in a turn of `loop`, where calls on its connections and timers belong, and returns when it has run.
+    /// Runs `body` in a turn of `loop`, as its connections and timers require, and waits for it.
     package func perform(on loop: Loop, _ body: @escaping () -> Void) {
         var done = false
         loop.inNextTurn(
@@ -60,7 +60,7 @@ package final class TransportTestbed {
         _ = self.run(until: { done })
     }
 
-    /// A program of scripted peers, in a process of its own where simulated.
+    /// Creates a host for scripted peers, in a new process if simulated.
     package func makeHost() throws(SystemError) -> ScriptedHost {
         let host = ScriptedHost(on: try self.makeSystem())
         self.holders.append(host)
@@ -73,9 +73,9 @@ package final class TransportTestbed {
         self.turns.append((system, turn))
     }
 
-    /// Gives turns to all until `condition` holds.
+    /// Runs all loops and hosts until `condition` is true.
     /// - Parameter limit: virtual time on the simulated network, real time on sockets.
-    /// - Returns: whether it came to hold.
+    /// - Returns: `false` after the limit.
     package func run(until condition: () -> Bool, atMost limit: Duration = .seconds(10)) -> Bool {
         if let network = self.network { return network.run(until: condition, atMost: limit) == .conditionMet }
         let end = ContinuousClock.now.advanced(by: limit)
@@ -86,8 +86,8 @@ package final class TransportTestbed {
         return true
     }
 
-    /// Lets everything that is under way arrive and be acted on: on the simulated network exactly, on loopback sockets
-    /// by `rounds` of turns each. For showing that something does not happen, which real sockets can only make likely.
+    /// Runs until nothing is in flight: exactly on the simulated network, for `rounds` of turns on real sockets. For
+    /// tests that something does not happen, which real sockets can only make likely.
     package func settle(rounds: Int = 50) {
         if let network = self.network {
             network.settle()
@@ -104,15 +104,15 @@ package final class TransportTestbed {
         }
     }
 
-    /// Stops giving turns.
-    /// - Returns: mistakes that the simulated kernel noticed, such as a call on a closed descriptor.
+    /// Stops all loops and hosts.
+    /// - Returns: misuses that the simulated kernel detected, such as a call on a closed descriptor.
     package func close() -> [String] {
         self.turns = []
         self.holders = []
         return self.network?.misuses ?? []
     }
 
-    /// The seed and the last steps, for the message of an expectation.
+    /// The seed and the last steps, for failure messages.
     package var report: String {
         self.network.map { "\($0.trace)" } ?? "on real sockets"
     }

@@ -13,7 +13,7 @@ enum ImportRules {
         "CRunLoop": ["URLLoading/Streams/"],
         "Glibc": ["StreamTransport/System/"],
         "Dispatch": ["URLLoading/"],
-        "Foundation": ["URLLoading/", "ControlClient/", "ControlPlane/", "Commands/", "sluice/"],
+        "Foundation": ["URLLoading/", "ControlClient/", "ControlPlane/", "Commands/"],
         "FoundationEssentials": ["ControlPlane/"],
         // URLLoading takes its place; only side-by-side tests and benchmarks link it.
         "FoundationNetworking": [],

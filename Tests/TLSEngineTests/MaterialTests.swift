@@ -68,7 +68,7 @@ struct MaterialTests {
             let error = #expect(throws: TLSFailure.self) { try TLSIdentity(certificateFile: certificate, keyFile: key) }
             #expect(error?.kind == .keyMismatch)
             #expect(error?.file == key)
-            #expect(error?.description.hasPrefix("\(key): the private key is not the certificate's") == true)
+            #expect(error?.description.hasPrefix("\(key): the private key does not match the certificate") == true)
             try Data(ForeignMaterial.key.utf8).write(to: URL(filePath: key))
             #expect(try TLSIdentity(certificateFile: certificate, keyFile: key).serverNames == ["fixture.test"])
         }

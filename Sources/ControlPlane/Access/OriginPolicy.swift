@@ -24,7 +24,8 @@ package struct OriginPolicy: Sendable {
         guard self.isKnown(host) else {
             throw ControlProblem(
                 421, "unknown-host",
-                "The host \(host.prefix(64)) is unknown; use an IP address or localhost, or add the name to control.hosts.")
+                "The host \(host.prefix(64)) is unknown; use an IP address or localhost, or add the name to control.hosts."
+            )
         }
         if let origin {
             guard Self.isSameOrigin(origin, authority) else {
@@ -58,7 +59,8 @@ package struct OriginPolicy: Sendable {
         return host.isEmpty || host.contains("/") || host.contains("@") ? nil : String(host)
     }
 
-    /// Whether `origin` has the host and port of `authority`. Either scheme matches, as a proxy in front may terminate TLS.
+    /// Whether `origin` has the host and port of `authority`. Either scheme matches, as a proxy in front may terminate
+    /// TLS.
     private static func isSameOrigin(_ origin: String, _ authority: String) -> Bool {
         let text = origin.lowercased()
         for (scheme, port) in [("http://", ":80"), ("https://", ":443")] where text.hasPrefix(scheme) {

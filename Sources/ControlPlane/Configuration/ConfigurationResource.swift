@@ -7,9 +7,9 @@ import HummingbirdCore
 import NIOCore
 import StreamTransport
 
-/// `/v1/configuration`: everything that runs, in the form of the file.
+/// `/v1/configuration`: the running configuration, in the form of the configuration file.
 struct ConfigurationResource: Sendable {
-    static let bodyLimit = ConfigurationReader.maximumFileSize
+    private static let bodyLimit = ConfigurationReader.maximumFileSize
 
     let context: ControlContext
 
@@ -21,22 +21,22 @@ struct ConfigurationResource: Sendable {
             },
             Operation(
                 "replaceConfiguration", .put, path, .configure, parameters: ["dryRun"], bodyLimit: Self.bodyLimit,
-                isSlow: true
+                isLongRunning: true
             ) {
                 try await self.replace($0)
             },
-            Operation("reloadConfiguration", .post, path + ":reload", .configure, parameters: ["dryRun"], isSlow: true)
-            {
+            Operation(
+                "reloadConfiguration", .post, path + ":reload", .configure, parameters: ["dryRun"], isLongRunning: true
+            ) {
                 try await self.reload($0)
             },
         ]
     }
 
-    /// As JSON, or as YAML that can be put into a file.
-    func get(_ call: ControlCall) async throws -> Response {
+    private func get(_ call: ControlCall) async throws -> Response {
         let snapshot = await self.context.configuration.snapshot
-        let isWhole = try call.query.boolean("secrets") ?? false
-        let document = isWhole ? snapshot.document : snapshot.document.hidingSecrets()
+        let showsSecrets = try call.query.boolean("secrets") ?? false
+        let document = showsSecrets ? snapshot.document : snapshot.document.hidingSecrets()
         let headers: HTTPFields = [.eTag: EntityTag(revision: snapshot.revision).description]
         guard try self.wantsYAML(call) else {
             let response = Response.json(
@@ -67,24 +67,24 @@ struct ConfigurationResource: Sendable {
         }
     }
 
-    func replace(_ call: ControlCall) async throws -> Response {
+    private func replace(_ call: ControlCall) async throws -> Response {
         try self.context.checkNotDraining()
         let document = try await call.document(as: .section(ConfigurationSchema.whole))
         let isDryRun = try call.query.boolean("dryRun") ?? false
         let result = await self.context.configuration.apply(
             .replace(document), isDryRun: isDryRun, if: call.condition(nil, nil))
-        return try self.answer(result, isDryRun)
+        return try self.response(to: result, isDryRun)
     }
 
-    func reload(_ call: ControlCall) async throws -> Response {
+    private func reload(_ call: ControlCall) async throws -> Response {
         try self.context.checkNotDraining()
         let isDryRun = try call.query.boolean("dryRun") ?? false
         let result = await self.context.configuration.reload(isDryRun: isDryRun, if: call.condition(nil, nil))
-        return try self.answer(result, isDryRun)
+        return try self.response(to: result, isDryRun)
     }
 
-    private func answer(
-        _ result: Result<RunningConfiguration.Outcome, ConfigurationRefusal>, _ isDryRun: Bool
+    private func response(
+        to result: Result<RunningConfiguration.Outcome, ConfigurationRefusal>, _ isDryRun: Bool
     ) throws(ControlProblem) -> Response {
         switch result {
         case .failure(let refusal): throw ControlProblem(refusal)
@@ -98,16 +98,15 @@ struct ConfigurationResource: Sendable {
 }
 
 extension ControlContext {
-    /// Nothing is changed any more in a gateway that ends.
+    /// - Throws: `ControlProblem` 503 while the gateway drains.
     func checkNotDraining() throws(ControlProblem) {
         guard self.phase != .draining else { throw ControlProblem.draining }
     }
 }
 
 extension ControlCall {
-    /// The body as a part of a configuration: JSON, or YAML as in the file.
-    /// - Parameter form: that of the part.
-    /// - Throws: `ControlProblem` for what is neither.
+    /// Reads the body as a part of a configuration, in JSON or YAML.
+    /// - Parameter form: the form of that part.
     func document(as form: ConfigurationSchema.Form) async throws -> DocumentNode {
         try self.checkNotCompressed()
         var buffer = try await self.body()
@@ -126,18 +125,18 @@ extension ControlCall {
         }
     }
 
-    /// Whether the request passes on what is there now.
+    /// The If-Match and If-None-Match conditions of the request, for an entry or for the whole configuration.
     func condition(_ section: ConfigurationSection?, _ name: String?) -> RunningConfiguration.Condition {
-        let (wanted, unwanted) = (self.request.headers[.ifMatch], self.request.headers[.ifNoneMatch])
+        let (ifMatch, ifNoneMatch) = (self.request.headers[.ifMatch], self.request.headers[.ifNoneMatch])
         return { snapshot in
             let revision: UInt64? =
                 if let section { name.flatMap { snapshot.revision(of: $0, in: section) } } else { snapshot.revision }
             let current = revision.map { EntityTag(revision: $0) }
-            return EntityTag.passesIfMatch(wanted, current) && !EntityTag.failsIfNoneMatch(unwanted, current)
+            return EntityTag.passesIfMatch(ifMatch, current) && !EntityTag.failsIfNoneMatch(ifNoneMatch, current)
         }
     }
 
-    /// `response`, or that it is known already (RFC 9110 §13.1.2).
+    /// `response`, or 304 if the client has this revision (RFC 9110 §13.1.2).
     func conditional(_ response: Response, revision: UInt64) -> Response {
         let tag = EntityTag(revision: revision)
         guard EntityTag.failsIfNoneMatch(self.request.headers[.ifNoneMatch], tag) else { return response }
@@ -145,8 +144,8 @@ extension ControlCall {
     }
 }
 
-/// What names the state of a resource (RFC 9110 §8.8.3): its revision, and the process, as another one begins to count
-/// anew.
+/// An entity tag (RFC 9110 §8.8.3): a revision number prefixed by a random number of this process, as revisions restart
+/// with the process.
 package struct EntityTag: Sendable, Hashable, CustomStringConvertible {
     private static let process = String(Machine.randomWords(1).first ?? 0, radix: 36)
 
@@ -156,8 +155,7 @@ package struct EntityTag: Sendable, Hashable, CustomStringConvertible {
         self.description = "\"\(Self.process)-\(revision)\""
     }
 
-    /// Whether `field` keeps a request from passing that is about what has the tag `current`.
-    /// - Parameter field: the value of `If-None-Match` (RFC 9110 §13.1.2), whose tags may be weak.
+    /// Whether the condition of an `If-None-Match` field is false (RFC 9110 §13.1.2). Its tags may be weak.
     package static func failsIfNoneMatch(_ field: String?, _ current: EntityTag?) -> Bool {
         guard let field, let current else { return false }
         if field.trimmingSpaces == "*" { return true }
@@ -167,13 +165,13 @@ package struct EntityTag: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether `field` lets a request pass that is about what has the tag `current`; `nil` is about nothing.
-    /// - Parameter field: the value of `If-Match` (RFC 9110 §13.1.1); without one everything passes.
+    /// Whether the condition of an `If-Match` field is true (RFC 9110 §13.1.1); also true without the field.
+    /// - Parameter current: `nil` if the resource does not exist.
     package static func passesIfMatch(_ field: String?, _ current: EntityTag?) -> Bool {
         guard let field else { return true }
         guard let current else { return false }
         if field.trimmingSpaces == "*" { return true }
-        // Ours hold no comma, so that others may be cut to pieces.
+        // The gateway's own tags contain no comma, so splitting cannot break a tag that matches.
         return field.split(separator: ",").contains { $0.trimmingSpaces == current.description }
     }
 }

@@ -2,10 +2,13 @@ import ControlAPI
 import GatewayConfiguration
 import GatewayCore
 
-/// JSON in the forms that the configuration's readers declare.
+/// The relation between JSON values and the forms that the configuration's readers declare.
 extension ConfigurationSchema.Form {
-    /// Every form that is none of several.
-    var alternatives: [ConfigurationSchema.Form] {
+    /// The form of an unknown key.
+    static let unknown = ConfigurationSchema.Form.either([])
+
+    /// The forms of which one applies.
+    private var alternatives: [ConfigurationSchema.Form] {
         if case .either(let forms) = self { forms.flatMap(\.alternatives) } else { [self] }
     }
 
@@ -17,7 +20,7 @@ extension ConfigurationSchema.Form {
         self.alternatives.lazy.compactMap { if case .list(let element) = $0 { element } else { nil } }.first
     }
 
-    /// The form behind the member `name`; `nil` where there is none.
+    /// The form of the member `name`.
     func member(_ name: String) -> ConfigurationSchema.Form? {
         self.alternatives.lazy.compactMap { form -> ConfigurationSchema.Form? in
             switch form {
@@ -37,16 +40,16 @@ extension ConfigurationSchema.Form {
         }
     }
 
-    // MARK: Read
+    // MARK: Reading
 
-    /// Whether a value of this kind may stand here. Its text is judged by the reader.
+    /// Whether the form accepts this type of JSON value. The reader checks the value itself.
     func accepts(_ value: JSONValue) -> Bool {
         switch value {
         case .null: true
         case .boolean: self.values.contains(.boolean)
-        // Of a fraction the reader says which whole numbers it takes.
+        // For a fraction, the reader reports the accepted range of integers.
         case .integer, .number: self.values.contains { $0.isNumber }
-        case .string(let text): self.values.contains { $0.takes(text) }
+        case .string(let text): self.values.contains { $0.accepts(text) }
         case .array: self.element != nil
         case .object: self.alternatives.contains { $0.hasMembers }
         }
@@ -59,11 +62,11 @@ extension ConfigurationSchema.Form {
         }
     }
 
-    /// What may stand here, to be read after "expected".
+    /// The accepted values in words, following "expected".
     var expectation: String {
         self.alternatives.map { form in
             switch form {
-            case .value(let value): value.words
+            case .value(let value): value.expectation
             case .list: "an array"
             case .map, .section: "an object"
             case .either: ""
@@ -71,9 +74,9 @@ extension ConfigurationSchema.Form {
         }.joined(separator: " or ")
     }
 
-    // MARK: Shown
+    // MARK: Writing
 
-    /// `node` as JSON: what takes a list is shown as one, be it written as a single value.
+    /// `node` as JSON. A list written as a single value becomes an array.
     func json(_ node: DocumentNode) -> JSONValue {
         switch node.content {
         case .empty: .null
@@ -94,9 +97,6 @@ extension ConfigurationSchema.Form {
                     uniquingKeysWith: { first, _ in first }))
         }
     }
-
-    /// Of what no reader asks for.
-    static let unknown = ConfigurationSchema.Form.either([])
 }
 
 extension ValueFormat {
@@ -108,21 +108,21 @@ extension ValueFormat {
         }
     }
 
-    fileprivate func takes(_ text: String) -> Bool {
+    fileprivate func accepts(_ text: String) -> Bool {
         switch self {
         case .text, .size, .rate, .duration, .choice: true
         case .integer, .boolean: false
-        case .orNone(let form): text == "none" || form.takes(text)
+        case .orNone(let form): text == "none" || form.accepts(text)
         }
     }
 
-    fileprivate var words: String {
+    fileprivate var expectation: String {
         switch self {
         case .integer: "a whole number"
         case .boolean: "true or false"
         case .size: "a number of bytes, or a text like 64KiB"
         case .text, .rate, .duration, .choice: "a text"
-        case .orNone(let form): "\(form.words), or none"
+        case .orNone(let form): "\(form.expectation), or none"
         }
     }
 

@@ -6,10 +6,9 @@ extension DocumentNode {
     private static let depthLimit = 16
     private static let valueLimit = 50_000
 
-    /// What JSON says, as a document of the configuration; within the bounds that a file has.
-    /// - Parameter form: of what it is for. JSON has types: a text where a number is due, or one value where a list is, is
-    ///   refused, although the text of a file could mean it.
-    /// - Throws: `ControlProblem` 422, with the place of what is of a wrong type.
+    /// Converts JSON to a configuration document, within the limits of a configuration file.
+    /// - Parameter form: the expected form. Unlike in YAML, a string is refused for a number, and a single value for a list.
+    /// - Throws: `ControlProblem` 422 with a pointer to the value of the wrong type.
     init(_ value: JSONValue, as form: ConfigurationSchema.Form) throws(ControlProblem) {
         var count = 0
         self = try Self.node(value, form, at: [], count: &count)
@@ -39,7 +38,7 @@ extension DocumentNode {
             content = .sequence(nodes)
         case .object(let members):
             var entries: [Entry] = []
-            // The name comes first: it is what people look for.
+            // The name comes first, for readability.
             for (key, value) in members.sorted(by: {
                 ($1.key == "name" ? 1 : 0, $0.key) < ($0.key == "name" ? 1 : 0, $1.key)
             }) {
@@ -48,7 +47,7 @@ extension DocumentNode {
             }
             content = .mapping(entries)
         }
-        // Behind what it holds, so that bounds come before types. That the whole is an object is asked by whoever reads it.
+        // After its members, so that limits are checked before types. The caller checks that the root is an object.
         if let form, !path.isEmpty, !form.accepts(value) { throw Self.wrongType(form, value, at: path) }
         return DocumentNode(content, origin: self.requested)
     }

@@ -6,7 +6,7 @@ import Hummingbird
 import HummingbirdCore
 import StreamTransport
 
-/// `/v1/listeners`, `/v1/routes` and `/v1/upstreams`: the lists of the configuration, changed while the gateway runs.
+/// `/v1/listeners`, `/v1/routes` and `/v1/upstreams`: the lists of the running configuration.
 struct EntriesResource: Sendable {
     let section: ConfigurationSection
     let context: ControlContext
@@ -31,16 +31,16 @@ struct EntriesResource: Sendable {
 
     // MARK: Showing
 
-    func list(_ call: ControlCall) async -> Response {
+    private func list(_ call: ControlCall) async -> Response {
         let snapshot = await self.running.snapshot
-        let items = snapshot.document.elements(self.section).map { self.shown($0) }
+        let items = snapshot.document.elements(self.section).map { self.json($0) }
         let response = Response.json(
             JSONBody.encode(ConfigurationEntries(items: items)),
             headers: [.eTag: EntityTag(revision: snapshot.revision).description])
         return call.conditional(response, revision: snapshot.revision)
     }
 
-    func get(_ call: ControlCall) async throws -> Response {
+    private func get(_ call: ControlCall) async throws -> Response {
         let (name, snapshot) = (call.parameters["name"] ?? "", await self.running.snapshot)
         let response = try self.entry(name, in: snapshot)
         return snapshot.revision(of: name, in: self.section).map { call.conditional(response, revision: $0) }
@@ -55,10 +55,11 @@ struct EntriesResource: Sendable {
         else { throw ControlProblem(.unknown(self.section, name)) }
         var headers: HTTPFields = [.eTag: EntityTag(revision: revision).description]
         if status == .created { headers[.location] = "/v1/\(self.section.rawValue)/\(PercentText.encoded(name))" }
-        return .json(JSONBody.encode(self.shown(node)), status: status, headers: headers)
+        return .json(JSONBody.encode(self.json(node)), status: status, headers: headers)
     }
 
-    private func shown(_ node: DocumentNode) -> JSONValue {
+    /// An entry without its secrets, with its status.
+    private func json(_ node: DocumentNode) -> JSONValue {
         guard case .object(var members) = self.form.json(node.hidingSecrets()), let name = node["name"]?.text else {
             return .null
         }
@@ -89,29 +90,29 @@ struct EntriesResource: Sendable {
 
     // MARK: Changing
 
-    func create(_ call: ControlCall) async throws -> Response {
+    private func create(_ call: ControlCall) async throws -> Response {
         let entry = try await self.body(call)
-        return try await self.carryOut(.create(self.section, entry), call, status: .created)
+        return try await self.apply(.create(self.section, entry), call, status: .created)
     }
 
-    func replace(_ call: ControlCall) async throws -> Response {
+    private func replace(_ call: ControlCall) async throws -> Response {
         let name = call.parameters["name"] ?? ""
-        let wasThere = await self.running.snapshot.revision(of: name, in: self.section) != nil
+        let exists = await self.running.snapshot.revision(of: name, in: self.section) != nil
         let edit = ConfigurationEdit.put(self.section, name: name, try await self.body(call))
-        return try await self.carryOut(edit, call, status: wasThere ? .ok : .created)
+        return try await self.apply(edit, call, status: exists ? .ok : .created)
     }
 
-    func change(_ call: ControlCall) async throws -> Response {
+    private func change(_ call: ControlCall) async throws -> Response {
         let edit = ConfigurationEdit.merge(
             self.section, name: call.parameters["name"] ?? "", try await self.body(call))
-        return try await self.carryOut(edit, call)
+        return try await self.apply(edit, call)
     }
 
-    func delete(_ call: ControlCall) async throws -> Response {
-        try await self.carryOut(.delete(self.section, name: call.parameters["name"] ?? ""), call, status: .noContent)
+    private func delete(_ call: ControlCall) async throws -> Response {
+        try await self.apply(.delete(self.section, name: call.parameters["name"] ?? ""), call, status: .noContent)
     }
 
-    /// What is only told may come back, and says nothing.
+    /// Reads the entry in the body. Its `status` is read-only and ignored.
     private func body(_ call: ControlCall) async throws -> DocumentNode {
         let document = try await call.document(as: self.form)
         guard case .mapping = document.content else {
@@ -123,13 +124,13 @@ struct EntriesResource: Sendable {
         return document.with("status", nil)
     }
 
-    private func carryOut(
+    private func apply(
         _ edit: ConfigurationEdit, _ call: ControlCall, status: HTTPResponse.Status = .ok
     ) async throws -> Response {
         try self.context.checkNotDraining()
         let isDryRun = try call.query.boolean("dryRun") ?? false
         let name = edit.place?.name
-        // What is not there matches no tag; but that it is not there is what the client should hear (404).
+        // A missing entry fails If-Match (412), but the client should get 404.
         let exists = await self.running.snapshot.revision(of: name ?? "", in: self.section) != nil
         if case .put = edit {
         } else if case .create = edit {

@@ -3,7 +3,7 @@ import SessionTasks
 import StreamTransport
 import Synchronization
 
-/// One page of connections.
+/// Lists connections page by page.
 struct ConnectionList: Sendable {
     static let defaultLimit = 100
     static let maximumLimit = 1000
@@ -19,45 +19,44 @@ struct ConnectionList: Sendable {
         let next: PageCursor?
     }
 
-    /// - Throws: `ControlProblem` 410 for a cursor into a list that is not kept any more.
+    /// - Throws: `ControlProblem` 410 for a cursor into a snapshot that was dropped.
     func page(_ cursor: PageCursor?) async throws(ControlProblem) -> Page {
         switch cursor {
-        case nil where self.sort.isStable: return await self.page(behind: nil)
-        case .after(let key)? where self.sort.isStable: return await self.page(behind: key)
+        case nil where self.sort.isStable: return await self.page(after: nil)
+        case .after(let key)? where self.sort.isStable: return await self.page(after: key)
         case nil:
             let keys = self.sort.sorted(await self.all())
             guard keys.count > self.limit else { return await self.page(keys, from: 0, number: 0) }
             return await self.page(keys, from: 0, number: self.snapshots.store(keys))
         case .position(let number, let offset)?:
             guard let keys = self.snapshots.keys(number) else {
-                throw ControlProblem(410, "cursor-expired", "The list is not kept any more; begin without a cursor.")
+                throw ControlProblem(410, "cursor-expired", "The cursor has expired; start again without one.")
                     .at(parameter: "cursor")
             }
             return await self.page(keys, from: offset, number: number)
         case .after?:
-            throw ControlProblem(400, "invalid-cursor", "The cursor is of a list in another order.")
+            throw ControlProblem(400, "invalid-cursor", "The cursor belongs to a list in another order.")
                 .at(parameter: "cursor")
         }
     }
 
-    /// By name: names never change and are never given twice, so every connection that is there all the time is seen
-    /// once.
-    private func page(behind key: ConnectionKey?) async -> Page {
+    /// Lists by key. Keys are unique and never change, so every connection that exists throughout is listed once.
+    private func page(after key: ConnectionKey?) async -> Page {
         var found = ReportSelection()
         if self.filter.includesClosed {
-            found.add(await self.gateway.closedReports()) { self.isMeant($0, behind: key) }
+            found.add(await self.gateway.closedReports()) { self.matches($0, after: key) }
         }
         let closed = Set(found.keys)
         var rest = self.filter.includesOnlyClosed ? [] : await self.gateway.liveIdentifiers(from: key?.number ?? 0)[...]
-        // One more than fits tells that there are more, and the first may be what the page is behind.
+        // One connection beyond the limit shows that there are more, and the first may be `key` itself.
         while !rest.isEmpty {
-            let turn = rest.prefix(max(256, self.limit + 2))
-            rest = rest.dropFirst(turn.count)
-            for reports in await self.gateway.reports(of: Array(turn)) {
-                found.add(reports) { !closed.contains($0.key) && self.isMeant($0, behind: key) }
+            let batch = rest.prefix(max(256, self.limit + 2))
+            rest = rest.dropFirst(batch.count)
+            for reports in await self.gateway.reports(of: Array(batch)) {
+                found.add(reports) { !closed.contains($0.key) && self.matches($0, after: key) }
             }
             found.sortByKey()
-            // Only what stands before the first that was not looked at is settled.
+            // The page is final once all its keys precede those not yet visited.
             if let first = rest.first, let extra = found.keys.dropFirst(self.limit).first, extra.number < first {
                 break
             }
@@ -68,12 +67,12 @@ struct ConnectionList: Sendable {
         return Page(reports: found, next: hasMore ? found.keys.last.map { .after($0) } : nil)
     }
 
-    private func isMeant(_ report: borrowing ConnectionReport, behind key: ConnectionKey?) -> Bool {
+    private func matches(_ report: borrowing ConnectionReport, after key: ConnectionKey?) -> Bool {
         if let key, report.key <= key { return false }
         return self.filter.matches(report)
     }
 
-    /// Everything that matches.
+    /// The reports of all connections that match.
     func all() async -> [ConnectionReport] {
         var found: [ConnectionReport] = []
         if self.filter.includesClosed { found = await self.gateway.closedReports().filter(self.filter.matches) }
@@ -83,7 +82,7 @@ struct ConnectionList: Sendable {
         return found + live.joined().filter { !closed.contains($0.key) && self.filter.matches($0) }
     }
 
-    /// A part of a list that was put in order before. What ended meanwhile is shown closed, if it is remembered.
+    /// A page of a snapshot. A connection that closed meanwhile is listed as closed if its report is still kept.
     private func page(_ keys: [ConnectionKey], from offset: Int, number: UInt64) async -> Page {
         let wanted = keys.dropFirst(offset).prefix(self.limit)
         let live = await self.gateway.reports(of: Set(wanted.map(\.number)).sorted())
@@ -99,9 +98,9 @@ struct ConnectionList: Sendable {
     }
 }
 
-/// Which connections somebody means. Every condition must hold; of several values of one, any.
+/// Selects connections. All conditions must hold; of several values of one condition, any.
 package struct ConnectionFilter: Sendable, Equatable {
-    /// A label that must be there, with this value if one is given.
+    /// A label that a connection must have, with this value if one is given.
     package struct Label: Sendable, Equatable {
         package let name: String
         package let value: String?
@@ -121,7 +120,7 @@ package struct ConnectionFilter: Sendable, Equatable {
 
         package func matches(_ labels: [String: String]) -> Bool {
             if let found = labels[self.name] { return self.value == nil || self.value == found }
-            // A name has no colon but may have an equals sign, so that the other way to write it comes second.
+            // Names contain no colon but may contain an equals sign, so NAME=VALUE is tried second.
             let text = self.value.map { "\(self.name):\($0)" } ?? self.name
             guard let mark = text.firstIndex(of: "=") else { return false }
             return labels[String(text[..<mark])] == String(text[text.index(after: mark)...])
@@ -136,13 +135,13 @@ package struct ConnectionFilter: Sendable, Equatable {
     package var keys: Set<ConnectionKey> = []
     package var kinds: Set<ConnectionKind> = []
     package var isAccepted: Bool?
-    /// Empty: those that are not closed.
+    /// Empty means all but closed connections.
     package var stages: Set<TaskStage> = []
     package var listeners: Set<String> = []
     package var routes: Set<String> = []
     /// Names of upstreams, or URLs of endpoints.
     package var upstreams: Set<String> = []
-    /// Addresses, with or without the port.
+    /// Addresses with or without a port.
     package var peers: Set<String> = []
     package var labels: [Label] = []
     package var minimumAge: Duration?
@@ -152,12 +151,14 @@ package struct ConnectionFilter: Sendable, Equatable {
 
     package init() {}
 
-    /// - Throws: `ControlProblem` for a value that cannot be meant.
+    /// - Throws: `ControlProblem` for an invalid value.
     package init(_ query: Query) throws(ControlProblem) {
-        self.keys = try Self.set(query, "id", "the id of a connection") { ConnectionKey($0) }
-        self.kinds = try Self.set(query, "kind", Self.words(ConnectionKind.self)) { ConnectionKind(rawValue: $0) }
+        self.keys = try query.set("id", expecting: "the id of a connection") { ConnectionKey($0) }
+        self.kinds = try query.set("kind", expecting: Self.choices(ConnectionKind.self)) {
+            ConnectionKind(rawValue: $0)
+        }
         self.stages = try Self.stages(query)
-        let directions = try Self.set(query, "direction", "accepted or opened") {
+        let directions = try query.set("direction", expecting: "accepted or opened") {
             $0 == "accepted" ? true : $0 == "opened" ? false : nil
         }
         self.isAccepted = directions.count == 1 ? directions.first : nil
@@ -172,34 +173,20 @@ package struct ConnectionFilter: Sendable, Equatable {
         self.isStalled = try query.boolean("stalled")
     }
 
-    /// `any` is every state.
+    /// `any` stands for all states.
     private static func stages(_ query: Query) throws(ControlProblem) -> Set<TaskStage> {
         if query.list("state").contains("any") { return Set(TaskStage.allCases) }
-        return try self.set(query, "state", self.words(TaskStage.self) + ", or any") { TaskStage(rawValue: $0) }
+        return try query.set("state", expecting: self.choices(TaskStage.self) + ", or any") { TaskStage(rawValue: $0) }
     }
 
-    private static func words<Choice: CaseIterable & RawRepresentable<String>>(_ type: Choice.Type) -> String {
+    private static func choices<Choice: CaseIterable & RawRepresentable<String>>(_ type: Choice.Type) -> String {
         type.allCases.map(\.rawValue).joined(separator: ", ")
     }
 
-    private static func set<Value: Hashable>(
-        _ query: Query, _ name: String, _ expected: String, _ parse: (String) -> Value?
-    ) throws(ControlProblem) -> Set<Value> {
-        var values: Set<Value> = []
-        for text in query.list(name) {
-            guard let value = parse(text) else {
-                throw ControlProblem(400, "invalid-parameter", "\(name) must be \(expected).").at(parameter: name)
-            }
-            values.insert(value)
-        }
-        return values
-    }
-
-    /// Whether it says nothing: then it means everything that lives.
+    /// Whether there are no conditions; selects all connections that are not closed.
     package var isEmpty: Bool { self == ConnectionFilter() }
 
     package var includesClosed: Bool { self.stages.contains(.closed) }
-    /// Whether nothing alive can be meant.
     package var includesOnlyClosed: Bool { self.stages == [.closed] }
 
     package func matches(_ report: borrowing ConnectionReport) -> Bool {
@@ -207,15 +194,11 @@ package struct ConnectionFilter: Sendable, Equatable {
             self.keys.isEmpty || self.keys.contains(report.key), self.kinds.isEmpty || self.kinds.contains(report.kind),
             self.isAccepted == nil || self.isAccepted == report.isAccepted,
             self.isStalled == nil || self.isStalled == report.isStalled,
-            Self.holds(self.listeners, report.listener), Self.holds(self.routes, report.route),
-            Self.holds(self.upstreams, report.upstream) || Self.holds(self.upstreams, report.endpoint)
+            self.listeners.selects(report.listener), self.routes.selects(report.route),
+            self.upstreams.selects(report.upstream) || self.upstreams.selects(report.endpoint)
         else { return false }
         return self.matchesPeer(report) && self.matchesTimes(report)
             && self.labels.allSatisfy { $0.matches(report.labels) }
-    }
-
-    private static func holds(_ wanted: Set<String>, _ value: String?) -> Bool {
-        wanted.isEmpty || value.map { wanted.contains($0) } == true
     }
 
     private func matchesPeer(_ report: borrowing ConnectionReport) -> Bool {
@@ -234,10 +217,16 @@ package struct ConnectionFilter: Sendable, Equatable {
     }
 }
 
-/// In which order connections are listed.
+extension Set {
+    /// Whether a condition with these values selects `value`; an empty set selects everything.
+    func selects(_ value: Element?) -> Bool {
+        self.isEmpty || value.map { self.contains($0) } == true
+    }
+}
+
+/// The order of a list of connections.
 package struct ConnectionSort: Sendable, Equatable {
     package enum Criterion: String, CaseIterable, Sendable {
-        /// The order in which they came about on their loop.
         case id
         case bytes, receivedBytes, sentBytes, queuedBytes, rtt, idle, age
     }
@@ -256,18 +245,17 @@ package struct ConnectionSort: Sendable, Equatable {
         else {
             let known = Criterion.allCases.map(\.rawValue).joined(separator: ", ")
             throw ControlProblem(
-                400, "invalid-parameter", "sort must be one of \(known), with - before it for the largest first."
+                400, "invalid-parameter", "sort must be one of \(known), with a leading - for descending order."
             )
             .at(parameter: "sort")
         }
         self.criterion = criterion
     }
 
-    /// Whether a page can begin behind any connection without a snapshot of the whole list: what is sorted by never
-    /// changes.
+    /// Whether the sort key never changes, so that paging needs no snapshot of the whole list.
     package var isStable: Bool { self.criterion == .id && !self.isDescending }
 
-    /// What is compared; `id` is compared by the name itself.
+    /// The sort key; `id` is compared by the connection's key instead.
     package func value(_ report: ConnectionReport) -> Int64 {
         switch self.criterion {
         case .id: 0
@@ -281,7 +269,7 @@ package struct ConnectionSort: Sendable, Equatable {
         }
     }
 
-    /// The names in order; equal ones by name.
+    /// The keys in order; ties are broken by key.
     package func sorted(_ reports: [ConnectionReport]) -> [ConnectionKey] {
         let pairs = reports.map { (value: self.value($0), key: $0.key) }
         let ordered = pairs.sorted { left, right in
@@ -294,11 +282,11 @@ package struct ConnectionSort: Sendable, Equatable {
     }
 }
 
-/// Where a page begins. Opaque to clients.
+/// The start of a page. Opaque to clients.
 package enum PageCursor: Sendable, Equatable {
-    /// Behind this connection, in the order of names.
+    /// After this connection, in the order of keys.
     case after(ConnectionKey)
-    /// At this place of a list that is kept.
+    /// At an offset of a snapshot in `ListSnapshots`.
     case position(snapshot: UInt64, offset: Int)
 
     package init(_ text: String) throws(ControlProblem) {
@@ -311,7 +299,7 @@ package enum PageCursor: Sendable, Equatable {
             let offset = Int(parts[1]), offset >= 0
         else {
             throw ControlProblem(
-                400, "invalid-cursor", "The cursor is none that was given out; begin without one."
+                400, "invalid-cursor", "The cursor is invalid; start without one."
             ).at(parameter: "cursor")
         }
         self = .position(snapshot: snapshot, offset: offset)
@@ -325,93 +313,93 @@ package enum PageCursor: Sendable, Equatable {
     }
 }
 
-/// Some of many reports, in an order. They are large: they stay where the loops put them, and only places are moved.
+/// An ordered selection of reports. Reports are large, so they stay in the arrays of their loops and only indices move.
 struct ReportSelection: Sendable {
-    private struct Place {
+    private struct Entry {
         let key: ConnectionKey
-        let part: Int
+        let array: Int
         let index: Int
     }
 
-    private var parts: [[ConnectionReport]] = []
-    private var places: [Place] = []
+    private var arrays: [[ConnectionReport]] = []
+    private var entries: [Entry] = []
 
     init() {}
 
-    /// All of them, in their order.
     init(_ reports: [ConnectionReport]) {
         self.add(reports) { _ in true }
     }
 
-    var count: Int { self.places.count }
+    var count: Int { self.entries.count }
 
-    var keys: some RandomAccessCollection<ConnectionKey> { self.places.lazy.map(\.key) }
+    var keys: some RandomAccessCollection<ConnectionKey> { self.entries.lazy.map(\.key) }
 
-    /// Adds those that are meant behind what is there.
-    mutating func add(_ reports: [ConnectionReport], where isMeant: (borrowing ConnectionReport) -> Bool) {
+    /// Appends the selected reports.
+    mutating func add(_ reports: [ConnectionReport], where isSelected: (borrowing ConnectionReport) -> Bool) {
         let span = reports.span
-        for index in span.indices where isMeant(span[index]) {
-            self.places.append(Place(key: span[index].key, part: self.parts.count, index: index))
+        for index in span.indices where isSelected(span[index]) {
+            self.entries.append(Entry(key: span[index].key, array: self.arrays.count, index: index))
         }
-        self.parts.append(reports)
+        self.arrays.append(reports)
     }
 
-    /// By key.
     mutating func sortByKey() {
-        let places = self.places
-        // Those of one loop are in order already.
-        guard zip(places, places.dropFirst()).contains(where: { $1.key < $0.key }) else { return }
-        self.places.sort { $0.key < $1.key }
+        let entries = self.entries
+        // The reports of one loop are already in order.
+        guard zip(entries, entries.dropFirst()).contains(where: { $1.key < $0.key }) else { return }
+        self.entries.sort { $0.key < $1.key }
     }
 
     mutating func truncate(to count: Int) {
-        self.places.removeLast(max(0, self.places.count - count))
+        self.entries.removeLast(max(0, self.entries.count - count))
     }
 
     func withEach(_ body: (borrowing ConnectionReport) -> Void) {
-        for place in self.places {
-            let part = self.parts[place.part]
-            let reports = part.span
-            body(reports[place.index])
+        for entry in self.entries {
+            let array = self.arrays[entry.array]
+            let reports = array.span
+            body(reports[entry.index])
         }
     }
 }
 
-/// The order of lists that are being paged through by something that changes: without it a connection could move from a
-/// page that is still to come to one that was seen. Bounded: the list that was used least recently makes room.
+/// Snapshots of the order of lists whose sort key changes: without one, a connection could move between pages and be
+/// missed. Bounded: the least recently used snapshot is dropped.
 package final class ListSnapshots: Sendable {
     package static let limit = 16
-    /// Names in all lists together.
+    /// Keys in all snapshots together.
     package static let keyLimit = 1_000_000
 
-    private struct Kept {
+    private struct Snapshot {
         let number: UInt64
         let keys: [ConnectionKey]
     }
 
     /// The least recently used first.
-    private let lists = Mutex<[Kept]>([])
+    private let snapshots = Mutex<[Snapshot]>([])
 
     package init() {}
 
     package func store(_ keys: [ConnectionKey]) -> UInt64 {
         let number = Machine.randomWords(1).first ?? 0
-        self.lists.withLock { lists in
-            lists.append(Kept(number: number, keys: keys))
-            while lists.count > 1, lists.count > Self.limit || lists.reduce(0, { $0 + $1.keys.count }) > Self.keyLimit {
-                lists.removeFirst()
+        self.snapshots.withLock { snapshots in
+            snapshots.append(Snapshot(number: number, keys: keys))
+            while snapshots.count > 1,
+                snapshots.count > Self.limit || snapshots.reduce(0, { $0 + $1.keys.count }) > Self.keyLimit
+            {
+                snapshots.removeFirst()
             }
         }
         return number
     }
 
-    /// `nil` if it is not kept any more.
+    /// - Returns: `nil` if the snapshot was dropped.
     package func keys(_ number: UInt64) -> [ConnectionKey]? {
-        self.lists.withLock { lists in
-            guard let index = lists.firstIndex(where: { $0.number == number }) else { return nil }
-            let kept = lists.remove(at: index)
-            lists.append(kept)
-            return kept.keys
+        self.snapshots.withLock { snapshots in
+            guard let index = snapshots.firstIndex(where: { $0.number == number }) else { return nil }
+            let snapshot = snapshots.remove(at: index)
+            snapshots.append(snapshot)
+            return snapshot.keys
         }
     }
 }

@@ -5,14 +5,14 @@ import SessionTasks
 import StreamTransport
 import Synchronization
 
-/// One tap on one connection, from its beginning to its end.
+/// Copies the traffic of one connection into a `TapQueue`.
 final class TapSession: Sendable {
-    /// Belongs to the connection's loop.
+    /// Confined to the connection's loop.
     private struct Held: @unchecked Sendable {
         let tap: TaskTap
     }
 
-    /// Counts what passes, taken or left out. Belongs to the connection's loop.
+    /// Numbers the pieces, skipped ones included. Confined to the connection's loop.
     private final class Sequence {
         private var last: UInt64 = 0
 
@@ -27,12 +27,12 @@ final class TapSession: Sendable {
         func skip(_ count: Int) { self.last += UInt64(count) }
     }
 
-    private let link: RelayEndpoint
+    private let endpoint: RelayEndpoint
     private let queue: TapQueue
     private let held: Held
 
-    init(_ link: RelayEndpoint, _ queue: TapQueue, pieceLimit: Int, sampling: Int) {
-        self.link = link
+    init(_ endpoint: RelayEndpoint, _ queue: TapQueue, pieceLimit: Int, sampling: Int) {
+        self.endpoint = endpoint
         self.queue = queue
         let sequence = Sequence()
         self.held = Held(
@@ -47,9 +47,9 @@ final class TapSession: Sendable {
 
     func start() async {
         let (queue, held) = (self.queue, self.held)
-        await self.link.onLoop { link in
-            link.add(held.tap)
-            switch link {
+        await self.endpoint.onLoop { endpoint in
+            endpoint.add(held.tap)
+            switch endpoint {
             case .stream(let task): task.whenEnded { _ in queue.finish() }
             case .webSocket(let task): task.whenEnded { _ in queue.finish() }
             }
@@ -58,20 +58,19 @@ final class TapSession: Sendable {
 
     func stop() async {
         let held = self.held
-        await self.link.onLoop { $0.remove(held.tap) }
+        await self.endpoint.onLoop { $0.remove(held.tap) }
     }
 }
 
-/// Pieces on their way from a loop to somebody who looks on. Bounded: what finds no room is skipped and counted, so that
-/// a slow looker slows nothing.
+/// Passes pieces from a loop to the client of a tap. Bounded: pieces beyond the limit are skipped and counted, so that a
+/// slow client never slows the connection.
 final class TapQueue: Sendable {
-    static let pieceLimit = 512
-    /// Bytes that may wait.
-    static let byteLimit = 1 << 20
+    private static let pieceLimit = 512
+    private static let byteLimit = 1 << 20
 
     struct Batch: Sendable {
         let pieces: [TapPiece]
-        /// Pieces and messages left out since the last batch.
+        /// Pieces and messages skipped since the last batch.
         let skipped: Int
     }
 
@@ -83,7 +82,7 @@ final class TapQueue: Sendable {
     }
 
     private let state = Mutex(State())
-    /// Beside the state, as is what follows, because it is asked for each message that passes: without a lock.
+    // Atomics outside the mutex, as the loop accesses them for each message.
     private let room = Atomic<Bool>(true)
     private let skipped = Atomic<Int>(0)
 
@@ -100,7 +99,7 @@ final class TapQueue: Sendable {
         }
     }
 
-    /// Told of with the next piece, or at the end.
+    /// Counts skipped pieces, reported with the next piece or at the end.
     func skip(_ count: Int) {
         self.skipped.wrappingAdd(count, ordering: .relaxed)
     }
@@ -117,9 +116,8 @@ final class TapQueue: Sendable {
         waiting?.resume()
     }
 
-    /// What has come; waits while nothing has.
-    /// - Returns: `nil` at the end, or when the wait is cancelled. What was left out since the last piece is told by
-    ///   `remainder`.
+    /// Waits for pieces.
+    /// - Returns: `nil` at the end, or when the wait is cancelled.
     func next() async -> Batch? {
         while !Task.isCancelled {
             let (batch, isOver) = self.state.withLock { state -> (Batch?, Bool) in
@@ -139,7 +137,7 @@ final class TapQueue: Sendable {
         return nil
     }
 
-    /// Left out since the last piece.
+    /// Pieces skipped since the last batch.
     var skippedSinceLast: Int { self.skipped.load(ordering: .relaxed) }
 
     private func wait() async {
@@ -158,9 +156,9 @@ final class TapQueue: Sendable {
     }
 }
 
-/// Writes what a tap saw as JSON, in the form of the wire model.
+/// Writes tap pieces as JSON, in the form of the wire model `TapRecord`.
 enum TapWriter {
-    /// - Parameter skipped: what was left out before it.
+    /// - Parameter skipped: number of pieces skipped before it.
     static func json(_ piece: TapPiece, skipped: Int) -> [UInt8] {
         var text = JSONText(capacity: 128 + piece.bytes.count * 2)
         text.beginObject()

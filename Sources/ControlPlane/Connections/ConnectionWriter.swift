@@ -4,9 +4,8 @@ import StreamTransport
 import TLSEngine
 import WebSocketProtocol
 
-/// Writes connections as JSON, in the form of the wire model.
+/// Writes connections as JSON, in the form of the wire model `Connection`.
 package struct ConnectionWriter {
-    /// A field, and the key that it is written behind.
     private struct Column {
         let field: ConnectionField
         let key: JSONKey
@@ -17,7 +16,7 @@ package struct ConnectionWriter {
     package let anchor: TimeAnchor
     private let columns: [Column]
 
-    /// - Parameter fields: `nil` is all of them.
+    /// - Parameter fields: `nil` for all.
     package init(anchor: TimeAnchor, fields: Set<ConnectionField>? = nil) {
         self.anchor = anchor
         self.columns = fields.map { fields in Self.allColumns.filter { fields.contains($0.field) } } ?? Self.allColumns
@@ -151,24 +150,24 @@ package struct ConnectionWriter {
         text.endObject()
     }
 
-    private func tls(_ key: JSONKey, _ facts: TLSMetadata?, _ text: inout JSONText) {
-        guard let facts else { return }
+    private func tls(_ key: JSONKey, _ metadata: TLSMetadata?, _ text: inout JSONText) {
+        guard let metadata else { return }
         text.key(key)
         text.beginObject()
-        text.member("version", facts.version.description)
-        text.member("cipher", facts.cipherName)
-        text.member("applicationProtocol", facts.applicationProtocol)
-        text.member("serverName", facts.serverName)
-        text.member("resumed", facts.resumed)
+        text.member("version", metadata.version.description)
+        text.member("cipher", metadata.cipherName)
+        text.member("applicationProtocol", metadata.applicationProtocol)
+        text.member("serverName", metadata.serverName)
+        text.member("resumed", metadata.resumed)
         text.key("peerCertificateSizesBytes")
         text.beginArray()
-        for certificate in facts.peerChain { text.number(certificate.count) }
+        for certificate in metadata.peerChain { text.number(certificate.count) }
         text.endArray()
         text.endObject()
     }
 
-    private func handshake(_ key: JSONKey, _ facts: HandshakeMetadata?, _ text: inout JSONText) {
-        guard let heads = facts?.messageHeads else { return }
+    private func handshake(_ key: JSONKey, _ metadata: HandshakeMetadata?, _ text: inout JSONText) {
+        guard let heads = metadata?.messageHeads else { return }
         text.key(key)
         text.beginObject()
         for (name, head) in [("request", heads.request), ("response", heads.response)] {
@@ -188,10 +187,9 @@ package struct ConnectionWriter {
         }
         text.endObject()
     }
-
 }
 
-/// The members of a connection as they are shown, in their order; the names are those of the wire model.
+/// The members of the wire model `Connection`, in the order in which they are written.
 package enum ConnectionField: String, CaseIterable, Sendable {
     case id, kind, direction, state, taskState, description, priority, url, listener, route, upstream
     case endpoint
@@ -201,8 +199,8 @@ package enum ConnectionField: String, CaseIterable, Sendable {
     case sendStalledMs, stalled, suspended, relayed, inputClosed, outputClosed, ping, compression, tls
     case handshake, closeCode, closeReason, terminationReason, terminationDetail, closedAt, labels
 
-    /// What `fields` asks for.
-    /// - Throws: `ControlProblem` for a name that is none.
+    /// The fields that the parameter `fields` selects.
+    /// - Throws: `ControlProblem` for an unknown name.
     package static func set(_ query: Query) throws(ControlProblem) -> Set<ConnectionField>? {
         let names = query.list("fields")
         guard !names.isEmpty else { return nil }
@@ -211,7 +209,7 @@ package enum ConnectionField: String, CaseIterable, Sendable {
             guard let field = ConnectionField(rawValue: name) else {
                 throw ControlProblem(
                     400, "invalid-parameter",
-                    "fields has \(name.prefix(64)), which a connection has not; it has "
+                    "fields has the unknown name \(name.prefix(64)); known are "
                         + Self.allCases.map(\.rawValue).joined(separator: ", ") + "."
                 ).at(parameter: "fields")
             }
@@ -222,19 +220,17 @@ package enum ConnectionField: String, CaseIterable, Sendable {
 }
 
 extension ConnectionReport {
-    /// The moment that it shows: how long something lasts is shown as it was then.
+    /// The time to which the report's durations refer.
     var asOf: MonotonicInstant { self.closing?.at ?? self.takenAt }
 
-    /// When payload last moved, or the beginning where none has; never behind `shownAt`, though some may have moved after
-    /// the report was taken: counters are read when they are shown.
+    /// The last activity, or the creation time without any; at most `asOf`, as the counters are live and may show activity
+    /// after the report was taken.
     var idleSince: MonotonicInstant { min(self.record?.lastActivityAt ?? self.createdAt, self.asOf) }
 
-    /// Since payload last moved.
     package var idle: Duration { self.idleSince.duration(to: self.asOf) }
 }
 
 extension TaskState {
-    /// As it is shown.
     package var name: String {
         switch self {
         case .suspended: "suspended"

@@ -9,26 +9,26 @@ import WebSocketProtocol
 extension ConnectionsResource {
     // MARK: Attach
 
-    /// Makes a WebSocket of the request that is the connection's traffic: message by message, or as binary messages the
-    /// bytes of a stream, where an empty one closes it for writing. When it is closed, the connection goes on.
+    /// Bridges the client's WebSocket and the connection's messages, or the bytes of a stream as binary messages, where an
+    /// empty message closes the stream for writing. The connection stays open when the client's WebSocket closes.
     func attach(_ call: ControlCall) async throws -> Response {
         let live = try await self.liveConnection(call)
-        let link = try self.endpoint(of: live)
+        let endpoint = try self.endpoint(of: live)
         guard call.wantsWebSocket else {
-            throw ControlProblem(426, "upgrade-required", "Ask for a WebSocket: this is no plain resource.")
+            throw ControlProblem(426, "upgrade-required", "This resource is only available as a WebSocket.")
         }
         guard !live.report.isRelayed else {
-            throw ControlProblem(409, "relayed", "The connection's data is passed on; /tap gives a copy.")
+            throw ControlProblem(409, "relayed", "The connection belongs to a tunnel; /tap gives a copy of its data.")
         }
         let key = live.report.key
         guard self.attached.withLock({ $0.insert(key).inserted }) else {
-            throw ControlProblem(409, "attached", "Somebody else is attached to the connection.").retryable()
+            throw ControlProblem(409, "attached", "Another client is attached to the connection.").retryable()
         }
         do {
             return try await ControlUpgrade(call).webSocket(on: self.context.loop, receives: true) { socket in
-                switch link {
-                case .webSocket(let task): await Self.join(socket, task)
-                case .stream(let task): await Self.join(socket, task)
+                switch endpoint {
+                case .webSocket(let task): await Self.bridge(socket, task)
+                case .stream(let task): await Self.bridge(socket, task)
                 }
                 self.attached.withLock { _ = $0.remove(key) }
             }
@@ -38,14 +38,14 @@ extension ConnectionsResource {
         }
     }
 
-    private static func join(_ socket: WebSocketTask, _ task: WebSocketTask) async {
+    private static func bridge(_ socket: WebSocketTask, _ task: WebSocketTask) async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask {
                 while let message = try? await task.receive() {
                     guard (try? await socket.send(message)) != nil else { return }
                 }
                 guard !Task.isCancelled else { return }
-                socket.cancel(with: Self.code(of: task), reason: task.closeReason ?? [])
+                socket.cancel(with: Self.closeCode(of: task), reason: task.closeReason ?? [])
             }
             group.addTask {
                 while let message = try? await socket.receive() {
@@ -57,7 +57,7 @@ extension ConnectionsResource {
         }
     }
 
-    private static func code(of task: WebSocketTask) -> CloseCode {
+    private static func closeCode(of task: WebSocketTask) -> CloseCode {
         switch task.closeCode {
         case .noStatusReceived?: .normalClosure
         case let code?: code.isAllowedOnWire ? code : .internalError
@@ -65,18 +65,18 @@ extension ConnectionsResource {
         }
     }
 
-    private static func join(_ socket: WebSocketTask, _ task: StreamTask) async {
+    private static func bridge(_ socket: WebSocketTask, _ task: StreamTask) async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask {
-                var isWhole = false
-                while !isWhole, let chunk = try? await task.read(maximum: 64 << 10) {
+                var isAtEnd = false
+                while !isAtEnd, let chunk = try? await task.read(maximum: 64 << 10) {
                     if !chunk.bytes.isEmpty {
                         guard (try? await socket.send(.data(chunk.bytes))) != nil else { return }
                     }
-                    isWhole = chunk.isAtEnd
+                    isAtEnd = chunk.isAtEnd
                 }
                 guard !Task.isCancelled else { return }
-                socket.cancel(with: isWhole ? .normalClosure : .internalError)
+                socket.cancel(with: isAtEnd ? .normalClosure : .internalError)
             }
             group.addTask {
                 var isFinished = false
@@ -87,7 +87,7 @@ extension ConnectionsResource {
                         case .string(let text): Array(text.utf8)
                         }
                     if bytes.isEmpty {
-                        // One is enough: of a suspended task each would wait in the queue.
+                        // Only once: each call would queue another entry on a suspended task.
                         if !isFinished { task.closeWrite() }
                         isFinished = true
                     } else if (try? await task.write(bytes)) == nil {
@@ -102,43 +102,39 @@ extension ConnectionsResource {
 
     // MARK: Tap
 
-    /// A copy of what the connection carries, as events. It slows nothing: what finds no room is skipped and counted.
+    /// Copies the connection's traffic, as Server-Sent Events or over a WebSocket.
     func tap(_ call: ControlCall) async throws -> Response {
-        let live = try await self.liveConnection(call)
-        let link = try self.endpoint(of: live)
+        let endpoint = try self.endpoint(of: try await self.liveConnection(call))
         let sampling = try call.query.integer("sample", in: 1...1_000_000) ?? 1
         let pieceLimit = try call.query.integer("maxBytes", in: 0...65_536) ?? 4096
         let bounds = try StreamBounds(call.query)
         let queue = TapQueue()
-        let opened = TapSession(link, queue, pieceLimit: pieceLimit, sampling: sampling)
+        let session = TapSession(endpoint, queue, pieceLimit: pieceLimit, sampling: sampling)
         if call.wantsWebSocket {
             return try await ControlUpgrade(call).webSocket(on: self.context.loop) { socket in
-                await opened.start()
-                let clock = Self.end(queue, by: bounds)
-                await Self.pour(queue, bounds, into: socket)
-                clock?.cancel()
-                await opened.stop()
+                await session.start()
+                let timer = Self.finish(queue, after: bounds)
+                await Self.send(queue, bounds, to: socket)
+                timer?.cancel()
+                await session.stop()
             }
         }
-        return try await EventStream.response(call) { writer, gone in
-            await opened.start()
-            let clock = Self.end(queue, by: bounds)
-            let watching = Task {
-                await gone.wait()
+        return try await EventStream.response(call) { writer, disconnect in
+            await session.start()
+            let timer = Self.finish(queue, after: bounds)
+            let watch = Task {
+                await disconnect.wait()
                 queue.finish()
             }
-            do {
-                try await Self.pour(queue, bounds, into: &writer)
-            } catch {
-                // The client is gone in the middle of a write.
-            }
-            watching.cancel()
-            clock?.cancel()
-            await opened.stop()
+            // Throws if the client disconnects during a write.
+            try? await Self.send(queue, bounds, to: &writer)
+            watch.cancel()
+            timer?.cancel()
+            await session.stop()
         }
     }
 
-    private static func end(_ queue: TapQueue, by bounds: StreamBounds) -> Task<Void, Never>? {
+    private static func finish(_ queue: TapQueue, after bounds: StreamBounds) -> Task<Void, Never>? {
         guard let left = bounds.timeLeft else { return nil }
         return Task {
             try? await Task.sleep(for: left)
@@ -146,30 +142,30 @@ extension ConnectionsResource {
         }
     }
 
-    private static func pour(
-        _ queue: TapQueue, _ bounds: StreamBounds, into writer: inout EventStream.Writer
+    private static func send(
+        _ queue: TapQueue, _ bounds: StreamBounds, to writer: inout EventStream.Writer
     ) async throws {
-        var given = 0
-        while !bounds.isReached(given), let batch = await queue.next() {
+        var count = 0
+        while !bounds.isReached(count), let batch = await queue.next() {
             var skipped = batch.skipped
-            for piece in batch.pieces.prefix(bounds.remaining(after: given)) {
+            for piece in batch.pieces.prefix(bounds.remaining(after: count)) {
                 try await writer.writeEvent(TapWriter.json(piece, skipped: skipped), id: piece.number, type: "piece")
                 skipped = 0
-                given += 1
+                count += 1
             }
         }
         try await writer.writeEvent(TapWriter.end(skipped: queue.skippedSinceLast), id: nil, type: "end")
     }
 
-    private static func pour(_ queue: TapQueue, _ bounds: StreamBounds, into socket: WebSocketTask) async {
-        var given = 0
-        while !bounds.isReached(given), let batch = await queue.next() {
+    private static func send(_ queue: TapQueue, _ bounds: StreamBounds, to socket: WebSocketTask) async {
+        var count = 0
+        while !bounds.isReached(count), let batch = await queue.next() {
             var skipped = batch.skipped
-            for piece in batch.pieces.prefix(bounds.remaining(after: given)) {
+            for piece in batch.pieces.prefix(bounds.remaining(after: count)) {
                 let text = String(decoding: TapWriter.json(piece, skipped: skipped), as: UTF8.self)
                 guard (try? await socket.send(.string(text))) != nil else { return }
                 skipped = 0
-                given += 1
+                count += 1
             }
         }
         _ = try? await socket.send(
@@ -177,7 +173,8 @@ extension ConnectionsResource {
     }
 }
 
-/// Which connections somebody is attached to: one at a time, as two would take each other's messages.
+/// The connections that a client is attached to. At most one client per connection, as two would take messages from each
+/// other.
 final class AttachedConnections: Sendable {
     private let keys = Mutex<Set<ConnectionKey>>([])
 

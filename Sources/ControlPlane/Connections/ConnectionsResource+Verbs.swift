@@ -8,16 +8,16 @@ import HummingbirdCore
 import SessionTasks
 import StreamTransport
 
-/// What can be done to a connection is what can be done to its task.
+/// The operations on the task of a connection.
 extension ConnectionsResource {
-    /// Bytes of a body that is sent on.
+    /// Longest body of a `send` request in bytes.
     static let sendLimit = 16 << 20
 
     // MARK: Send
 
-    /// JSON with `text` or `data`; a body of another type is sent as it is: `text/plain` as text.
+    /// Reads JSON with `text` or `data`, or the payload itself: `text/plain` or `application/octet-stream`.
     private func payload(_ call: ControlCall) async throws -> (SendPayload, timeout: Duration) {
-        let standard = Duration.seconds(10)
+        let defaultTimeout = Duration.seconds(10)
         try call.checkNotCompressed()
         switch call.mediaType {
         case nil, "application/json": break
@@ -26,14 +26,15 @@ extension ConnectionsResource {
             guard let text = String(validating: buffer.readableBytesView, as: UTF8.self) else {
                 throw ControlProblem(422, "invalid-value", "Text must be UTF-8.")
             }
-            return (.text(text), standard)
-        case "application/octet-stream": return (.data(Array(try await call.body().readableBytesView)), standard)
+            return (.text(text), defaultTimeout)
+        case "application/octet-stream":
+            return (.data(Array(try await call.body().readableBytesView)), defaultTimeout)
         default:
             throw ControlProblem(
                 415, "unsupported-media-type", "Send application/json, text/plain or application/octet-stream.")
         }
         let request = try await call.decode(SendRequest.self)
-        let timeout = try OpenRequestParser.duration(request.timeoutMs, "/timeoutMs", in: 0...600_000) ?? standard
+        let timeout = try OpenRequestParser.duration(request.timeoutMs, "/timeoutMs", in: 0...600_000) ?? defaultTimeout
         switch (request.text, request.data) {
         case (let text?, nil): return (.text(text), timeout)
         case (nil, let data?):
@@ -47,70 +48,71 @@ extension ConnectionsResource {
 
     func send(_ call: ControlCall) async throws -> Response {
         let live = try await self.liveConnection(call)
-        let link = try self.endpoint(of: live)
+        let endpoint = try self.endpoint(of: live)
         let (payload, timeout) = try await self.payload(call)
         let key = live.report.key
         let send = QueuedSend()
-        let place = await send.enqueue(payload, on: link)
-        guard place.isAccepted else { throw Self.queueFull(place) }
+        let enqueued = await send.enqueue(payload, on: endpoint)
+        guard enqueued.isAccepted else { throw Self.queueFull(enqueued) }
         let isSent: Bool
         do throws(TaskFailure) {
-            // Not withdrawn when the time is over: what has begun goes out whole. Nothing goes out of a suspended one.
-            isSent = try await send.wait(within: place.isSuspended ? .zero : timeout)
+            // After the timeout the message stays queued. A suspended connection sends nothing.
+            isSent = try await send.wait(within: enqueued.isSuspended ? .zero : timeout)
         } catch {
             throw await self.problem(error, key)
         }
-        var answer = SendAnswer(
+        var result = SendAnswer(
             state: isSent ? "sent" : "queued", sizeBytes: payload.count, queuedSendBytes: 0,
-            suspended: place.isSuspended)
+            suspended: enqueued.isSuspended)
         if case .live(let live) = await self.gateway.find(key) {
-            answer.queuedSendBytes = live.report.queuedSendBytes
-            answer.suspended = live.report.isSuspended
+            result.queuedSendBytes = live.report.queuedSendBytes
+            result.suspended = live.report.isSuspended
         }
-        return .json(answer)
+        return .json(result)
     }
 
-    private static func queueFull(_ place: QueuedSend.EnqueueResult) -> ControlProblem {
-        let waiting = "\(place.queuedBytes) bytes wait to be sent"
-        guard place.isSuspended else {
+    private static func queueFull(_ queue: QueuedSend.EnqueueResult) -> ControlProblem {
+        guard queue.isSuspended else {
             return ControlProblem(
-                429, "peer-buffer-full", "\(waiting), as the peer does not take them; try again later."
+                429, "peer-buffer-full",
+                "\(queue.queuedBytes) bytes are queued, as the peer does not read; try again later."
             )
             .retryable(after: 1)
         }
         return ControlProblem(
-            429, "peer-buffer-full", "The connection is suspended, and \(waiting); resume it first.")
+            429, "peer-buffer-full",
+            "The connection is suspended and \(queue.queuedBytes) bytes are queued; resume it first.")
     }
 
     // MARK: Receive
 
     func receive(_ call: ControlCall) async throws -> Response {
         let key = try self.key(call)
-        let wanted = try await self.wantedOfReceiving(call)
+        let request = try await self.receiveRequest(call)
         let timeout =
-            try OpenRequestParser.duration(wanted.timeoutMs, "/timeoutMs", in: 0...600_000)
+            try OpenRequestParser.duration(request.timeoutMs, "/timeoutMs", in: 0...600_000)
             ?? call.waitPreference(limit: 600).map { .seconds($0) } ?? .seconds(30)
-        let link: RelayEndpoint
+        let endpoint: RelayEndpoint
         if let task = await self.gateway.unreadSession(key) {
-            link = .webSocket(task)
+            endpoint = .webSocket(task)
         } else {
             let live = try await self.liveConnection(call)
             guard !live.report.isRelayed else {
                 throw ControlProblem(
-                    409, "relayed", "What this connection receives is passed on; /tap gives a copy.")
+                    409, "relayed", "The connection belongs to a tunnel; /tap gives a copy of its data.")
             }
-            link = try self.endpoint(of: live)
+            endpoint = try self.endpoint(of: live)
         }
-        switch link {
+        switch endpoint {
         case .webSocket(let task):
-            guard wanted.minimumBytes == nil, wanted.maximumBytes == nil else {
+            guard request.minimumBytes == nil, request.maximumBytes == nil else {
                 throw ControlProblem.invalid(
-                    "/maximumBytes", "A WebSocket gives one whole message; leave the lengths out.")
+                    "/maximumBytes", "A WebSocket returns one whole message; leave out the lengths.")
             }
             return try await self.receive(from: task, key, call, within: timeout)
         case .stream(let task):
-            let maximum = wanted.maximumBytes ?? 64 << 10
-            let minimum = wanted.minimumBytes ?? 1
+            let maximum = request.maximumBytes ?? 64 << 10
+            let minimum = request.minimumBytes ?? 1
             guard (1...(1 << 20)).contains(maximum), (0...maximum).contains(minimum) else {
                 throw ControlProblem.invalid(
                     "/maximumBytes", "maximumBytes must be from 1 to 1048576, and minimumBytes not above it.")
@@ -119,16 +121,16 @@ extension ConnectionsResource {
         }
     }
 
-    /// From the body, or the query where that says nothing.
-    private func wantedOfReceiving(_ call: ControlCall) async throws -> ReceiveRequest {
-        var wanted = try await call.decode(ReceiveRequest.self)
-        let most = 1 << 20
-        if wanted.minimumBytes == nil { wanted.minimumBytes = try call.query.integer("minimumBytes", in: 0...most) }
-        if wanted.maximumBytes == nil { wanted.maximumBytes = try call.query.integer("maximumBytes", in: 1...most) }
-        if wanted.timeoutMs == nil {
-            wanted.timeoutMs = try call.query.integer("timeoutMs", in: 0...600_000).map { Double($0) }
+    /// The body, completed by query parameters.
+    private func receiveRequest(_ call: ControlCall) async throws -> ReceiveRequest {
+        var request = try await call.decode(ReceiveRequest.self)
+        let limit = 1 << 20
+        if request.minimumBytes == nil { request.minimumBytes = try call.query.integer("minimumBytes", in: 0...limit) }
+        if request.maximumBytes == nil { request.maximumBytes = try call.query.integer("maximumBytes", in: 1...limit) }
+        if request.timeoutMs == nil {
+            request.timeoutMs = try call.query.integer("timeoutMs", in: 0...600_000).map { Double($0) }
         }
-        return wanted
+        return request
     }
 
     private func receive(
@@ -175,14 +177,16 @@ extension ConnectionsResource {
 
     func ping(_ call: ControlCall) async throws -> Response {
         let live = try await self.liveConnection(call)
-        guard case .webSocket(let task) = try self.endpoint(of: live) else { throw Self.notAWebSocket }
+        guard case .webSocket(let task) = try self.endpoint(of: live) else {
+            throw ControlProblem(409, "not-a-websocket", "This operation is for WebSockets only.")
+        }
         guard !live.report.isSuspended else {
-            throw ControlProblem(409, "suspended", "The connection is suspended, and sends no Ping; resume it first.")
+            throw ControlProblem(409, "suspended", "The connection is suspended and sends no Ping; resume it first.")
         }
         do {
-            let answered: Void? = try await Waiting.withTimeout(.seconds(10)) { try await task.sendPing() }
-            guard answered != nil else {
-                throw ControlProblem(504, "timed-out", "No Pong came within 10 s.").retryable()
+            let pong: Void? = try await Waiting.withTimeout(.seconds(10)) { try await task.sendPing() }
+            guard pong != nil else {
+                throw ControlProblem(504, "timed-out", "No Pong arrived within 10 s.").retryable()
             }
         } catch let failure as TaskFailure {
             throw await self.problem(failure, live.report.key)
@@ -193,46 +197,45 @@ extension ConnectionsResource {
         return .json(PingAnswer(rttMs: Double(last.wholeMicroseconds) / 1000))
     }
 
-    static let notAWebSocket = ControlProblem(409, "not-a-websocket", "Only a WebSocket has this verb.")
-    static let notAStream = ControlProblem(
-        409, "not-a-stream", "Only a stream has this verb; a WebSocket ends as a whole.")
-
     // MARK: Half-close and TLS
 
-    private func ownStream(_ call: ControlCall) async throws -> (StreamTask, ConnectionReport) {
+    /// A stream that is not part of a tunnel.
+    private func unrelayedStream(_ call: ControlCall) async throws -> (StreamTask, ConnectionReport) {
         let live = try await self.liveConnection(call)
-        guard case .stream(let task) = try self.endpoint(of: live) else { throw Self.notAStream }
+        guard case .stream(let task) = try self.endpoint(of: live) else {
+            throw ControlProblem(409, "not-a-stream", "This operation is for streams only.")
+        }
         guard !live.report.isRelayed else {
             throw ControlProblem(
-                409, "relayed", "The connection belongs to its relay, which ends its directions itself.")
+                409, "relayed", "The connection belongs to a tunnel, which closes its directions itself.")
         }
         return (task, live.report)
     }
 
     func closeRead(_ call: ControlCall) async throws -> Response {
-        let (task, report) = try await self.ownStream(call)
+        let (task, report) = try await self.unrelayedStream(call)
         guard !report.isInputClosed else { throw ControlProblem(TaskFailure.directionClosed) }
         task.closeRead()
         return try await self.connectionResponse(report.key)
     }
 
     func closeWrite(_ call: ControlCall) async throws -> Response {
-        let (task, report) = try await self.ownStream(call)
+        let (task, report) = try await self.unrelayedStream(call)
         guard !report.isOutputClosed else { throw ControlProblem(TaskFailure.directionClosed) }
         task.closeWrite()
         return try await self.connectionResponse(report.key)
     }
 
     func startSecureConnection(_ call: ControlCall) async throws -> Response {
-        let (task, report) = try await self.ownStream(call)
-        let wanted = try await call.decode(TLSRequest.self)
+        let (task, report) = try await self.unrelayedStream(call)
+        let request = try await call.decode(TLSRequest.self)
         guard report.record?.read({ $0.tls }) == nil else {
-            throw ControlProblem(409, "state-conflict", "The connection is secure already.")
+            throw ControlProblem(409, "state-conflict", "The connection already uses TLS.")
         }
-        let context = try TLSRequestParser(wanted, speaksWebSocket: false, pointer: "").context()
-        var settings = SecureSettings(context: context, serverName: wanted.serverName ?? Self.host(of: report.url))
+        let context = try TLSRequestParser(request, speaksWebSocket: false, pointer: "").context()
+        var settings = SecureSettings(context: context, serverName: request.serverName ?? Self.host(of: report.url))
         settings.timeout =
-            try OpenRequestParser.duration(wanted.timeoutMs, "/timeoutMs", in: 1...600_000) ?? .seconds(10)
+            try OpenRequestParser.duration(request.timeoutMs, "/timeoutMs", in: 1...600_000) ?? .seconds(10)
         do throws(TaskFailure) {
             try await task.startSecureConnection(settings)
         } catch {
@@ -253,8 +256,8 @@ extension ConnectionsResource {
     // MARK: Suspension
 
     func suspend(_ call: ControlCall) async throws -> Response {
-        try await self.steer(call) { link in
-            switch link {
+        try await self.run(call) { endpoint in
+            switch endpoint {
             case .stream(let task): if task.record.state != .suspended { task.suspendOnLoop() }
             case .webSocket(let task): task.suspendOnLoop()
             }
@@ -262,24 +265,25 @@ extension ConnectionsResource {
     }
 
     func resume(_ call: ControlCall) async throws -> Response {
-        try await self.steer(call) { link in
-            switch link {
+        try await self.run(call) { endpoint in
+            switch endpoint {
             case .stream(let task): task.resumeOnLoop()
             case .webSocket(let task): task.resumeOnLoop()
             }
         }
     }
 
-    private func steer(_ call: ControlCall, _ body: @escaping @Sendable (RelayEndpoint) -> Void) async throws
+    /// Runs `body` on the loop of an open connection.
+    private func run(_ call: ControlCall, _ body: @escaping @Sendable (RelayEndpoint) -> Void) async throws
         -> Response
     {
         let live = try await self.liveConnection(call)
-        let link = try self.endpoint(of: live)
+        let endpoint = try self.endpoint(of: live)
         guard live.report.stage != .opening else {
             throw ControlProblem(409, "still-opening", "The connection is still being opened; try again soon.")
                 .retryable(after: 1)
         }
-        await link.onLoop(body)
+        await endpoint.onLoop(body)
         return try await self.connectionResponse(live.report.key)
     }
 }

@@ -10,9 +10,13 @@ import WebSocketProtocol
 /// `/v1/connections`: every stream and WebSocket task, accepted or opened.
 struct ConnectionsResource: Sendable {
     let context: ControlContext
-    let snapshots = ListSnapshots()
-    /// Connections that somebody is attached to.
     let attached = AttachedConnections()
+    private let snapshots = ListSnapshots()
+
+    /// Time for the peer to end the transport after the closing handshake.
+    private static let transportEndTimeout = Duration.seconds(2)
+    /// Bytes of a list that are written before they move to the response, to stay within the processor's cache.
+    private static let listChunkSize = 32 << 10
 
     var gateway: Gateway { self.context.gateway }
 
@@ -23,7 +27,9 @@ struct ConnectionsResource: Sendable {
             Operation("listConnections", .get, "/v1/connections", .read, parameters: listing) {
                 try await self.list($0)
             },
-            Operation("openConnection", .post, "/v1/connections", .operate, isSlow: true) { try await self.open($0) },
+            Operation("openConnection", .post, "/v1/connections", .operate, isLongRunning: true) {
+                try await self.open($0)
+            },
             Operation("getConnection", .get, one, .read, parameters: ["fields"]) { try await self.get($0) },
             Operation("changeConnection", .patch, one, .operate) { try await self.change($0) },
             Operation("closeConnection", .delete, one, .operate, parameters: ["code", "reason", "abort"]) {
@@ -35,10 +41,10 @@ struct ConnectionsResource: Sendable {
             ) {
                 try await self.receive($0)
             },
-            Operation("ping", .post, one + ":ping", .operate, isSlow: true) { try await self.ping($0) },
+            Operation("ping", .post, one + ":ping", .operate, isLongRunning: true) { try await self.ping($0) },
             Operation("closeRead", .post, one + ":closeRead", .operate) { try await self.closeRead($0) },
             Operation("closeWrite", .post, one + ":closeWrite", .operate) { try await self.closeWrite($0) },
-            Operation("startSecureConnection", .post, one + ":startSecureConnection", .operate, isSlow: true) {
+            Operation("startSecureConnection", .post, one + ":startSecureConnection", .operate, isLongRunning: true) {
                 try await self.startSecureConnection($0)
             },
             Operation("attach", .get, one + "/stream", .operate) { try await self.attach($0) },
@@ -58,7 +64,7 @@ struct ConnectionsResource: Sendable {
         ]
     }
 
-    // MARK: Finding one
+    // MARK: Lookup
 
     func key(_ call: ControlCall) throws(ControlProblem) -> ConnectionKey {
         let name = call.parameters["id"] ?? ""
@@ -66,7 +72,6 @@ struct ConnectionsResource: Sendable {
         return key
     }
 
-    /// A connection that is not over.
     /// - Throws: `ControlProblem` 404, or 410 with the closing record.
     func liveConnection(_ call: ControlCall) async throws(ControlProblem) -> Gateway.Live {
         let key = try self.key(call)
@@ -77,31 +82,28 @@ struct ConnectionsResource: Sendable {
         }
     }
 
-    func closedProblem(_ report: ConnectionReport) -> ControlProblem {
+    private func closedProblem(_ report: ConnectionReport) -> ControlProblem {
         let reason = report.closing?.reason.description ?? "unknown"
-        var problem = ControlProblem(410, "closed", "The connection \(report.key) is over: \(reason).")
+        var problem = ControlProblem(410, "closed", "The connection \(report.key) is closed: \(reason).")
         problem.connection = ConnectionWriter(anchor: self.context.anchor).json(report)
         return problem
     }
 
-    /// The task, for a verb that needs one.
-    /// - Throws: `ControlProblem` 409 while there is none.
+    /// The task of a connection.
+    /// - Throws: `ControlProblem` 409 during the connection's handshake.
     func endpoint(of live: Gateway.Live) throws(ControlProblem) -> RelayEndpoint {
-        guard let link = live.link else {
+        guard let endpoint = live.link else {
             throw ControlProblem(409, "still-opening", "The connection is still in its handshake; try again soon.")
                 .retryable(after: 1)
         }
-        return link
+        return endpoint
     }
 
-    /// For the end of a connection whose closing handshake is through: its peer has yet to end the transport.
-    private static let patienceWithEnds = Duration.seconds(2)
-
-    /// What a verb that failed means: a connection that is over meanwhile shows how it ended.
+    /// The problem for a failed operation; with the closing record if the connection closed meanwhile.
     func problem(_ failure: TaskFailure, _ key: ConnectionKey) async -> ControlProblem {
         switch failure {
         case .closed, .ended, .connectionLost, .peerUnresponsive, .cancelled, .protocolViolation, .messageTooLong:
-            if case .closed(let report) = await self.waitForEnd(of: key, within: Self.patienceWithEnds) {
+            if case .closed(let report) = await self.waitForEnd(of: key, within: Self.transportEndTimeout) {
                 return self.closedProblem(report)
             }
         case .timedOut, .directionClosed, .usageError, .cannotConnect, .secureConnectionFailed, .handshakeRefused: break
@@ -109,9 +111,9 @@ struct ConnectionsResource: Sendable {
         return ControlProblem(failure)
     }
 
-    // MARK: Showing
+    // MARK: Reading
 
-    func list(_ call: ControlCall) async throws -> Response {
+    private func list(_ call: ControlCall) async throws -> Response {
         let limit = try call.query.integer("limit", in: 1...ConnectionList.maximumLimit)
         let list = ConnectionList(
             gateway: self.gateway, filter: try ConnectionFilter(call.query), sort: try ConnectionSort(call.query),
@@ -119,26 +121,23 @@ struct ConnectionsResource: Sendable {
         let cursor = try call.query.value("cursor").map { (text) throws(ControlProblem) in try PageCursor(text) }
         let writer = ConnectionWriter(anchor: self.context.anchor, fields: try ConnectionField.set(call.query))
         let page = try await list.page(cursor)
-        let next = page.next.map { Self.path(call.query, cursor: $0) }
+        let next = page.next.map { call.query.nextPage(of: "/v1/connections", cursor: $0.text) }
         // RFC 8288 §3.
         return .json(
             Self.body(of: page.reports, writer, next: next),
             headers: next.map { [.link: "<\($0)>; rel=\"next\""] } ?? [:])
     }
 
-    /// Bytes that are written before they are moved to the answer, while the processor has them at hand.
-    private static let portion = 32 << 10
-
     private static func body(of reports: ReportSelection, _ writer: ConnectionWriter, next: String?) -> ByteBuffer {
         var body = ByteBuffer()
         body.reserveCapacity(512 + reports.count * 1024)
-        var text = JSONText(capacity: Self.portion + 8192)
+        var text = JSONText(capacity: Self.listChunkSize + 8192)
         text.beginObject()
         text.key("items")
         text.beginArray()
         reports.withEach { report in
             writer.write(report, to: &text)
-            if text.bytes.count >= Self.portion { text.flush(to: &body) }
+            if text.bytes.count >= Self.listChunkSize { text.flush(to: &body) }
         }
         text.endArray()
         text.member("next", next)
@@ -147,20 +146,13 @@ struct ConnectionsResource: Sendable {
         return body
     }
 
-    private static func path(_ query: Query, cursor: PageCursor) -> String {
-        let kept = query.pairs.filter { $0.name != "cursor" }.map { pair in
-            "\(PercentText.encoded(pair.name))=\(PercentText.encoded(pair.value))&"
-        }
-        return "/v1/connections?\(kept.joined())cursor=\(cursor.text)"
-    }
-
-    func get(_ call: ControlCall) async throws -> Response {
+    private func get(_ call: ControlCall) async throws -> Response {
         let live = try await self.liveConnection(call)
         let writer = ConnectionWriter(anchor: self.context.anchor, fields: try ConnectionField.set(call.query))
         return .json(writer.json(live.report))
     }
 
-    /// What a verb answers that has nothing else to say.
+    /// A response with the current state of a connection.
     func connectionResponse(_ key: ConnectionKey, status: HTTPResponse.Status = .ok, headers: HTTPFields = [:])
         async throws
         -> Response
@@ -172,12 +164,12 @@ struct ConnectionsResource: Sendable {
         case .unknown: throw ControlProblem.unknownConnection(key.description)
         }
     }
-}
 
-extension ConnectionsResource {
+    // MARK: Opening
+
     /// Opens a connection, or a tunnel between two.
-    func open(_ call: ControlCall) async throws -> Response {
-        guard self.context.phase != .draining else { throw ControlProblem.draining }
+    private func open(_ call: ControlCall) async throws -> Response {
+        try self.context.checkNotDraining()
         let body = try await call.jsonBytes()
         guard JSONBody.hasMember(of: Set(TunnelSide.allCases.map(\.rawValue)), in: body) else {
             return try await self.openOne(try JSONBody.decode(OpenRequest.self, from: body), call)
@@ -186,12 +178,12 @@ extension ConnectionsResource {
     }
 
     private func openOne(_ request: OpenRequest, _ call: ControlCall) async throws -> Response {
-        var order = try OpenRequestParser(request).parse()
-        let guarded = TargetGuard(self.context.targets, url: order.url)
-        guarded.install(on: &order)
-        switch await self.gateway.open(order, named: { call.runningOperation?.connectionCreated($0) }) {
+        var connection = try OpenRequestParser(request).parse()
+        let targetGuard = TargetGuard(self.context.targets, url: connection.url)
+        targetGuard.install(on: &connection)
+        switch await self.gateway.open(connection, named: { call.runningOperation?.connectionCreated($0) }) {
         case .success(let key): return try await self.opened(key)
-        case .failure where guarded.hasRefused: throw guarded.problem
+        case .failure where targetGuard.hasRefused: throw targetGuard.problem
         case .failure(let failure): throw await self.problem(failure)
         }
     }
@@ -199,17 +191,17 @@ extension ConnectionsResource {
     private func openTunnel(_ request: TunnelRequest, _ call: ControlCall) async throws -> Response {
         var guards: [TunnelSide: TargetGuard] = [:]
         let targets = self.context.targets
-        let order = try TunnelRequestParser(request).parse { side, order in
-            let guarded = TargetGuard(targets, url: order.url)
-            guarded.install(on: &order)
-            guards[side] = guarded
+        let tunnel = try TunnelRequestParser(request).parse { side, connection in
+            let targetGuard = TargetGuard(targets, url: connection.url)
+            targetGuard.install(on: &connection)
+            guards[side] = targetGuard
         }
-        switch await self.gateway.open(order, named: { call.runningOperation?.connectionCreated($0) }) {
+        switch await self.gateway.open(tunnel, named: { call.runningOperation?.connectionCreated($0) }) {
         case .success(let key): return try await self.opened(key)
         case .failure(let failure):
             let side = failure.key?.side ?? .downstream
-            if let guarded = guards[side], guarded.hasRefused {
-                throw guarded.problem.nested(under: "/\(side.rawValue)")
+            if let targetGuard = guards[side], targetGuard.hasRefused {
+                throw targetGuard.problem.nested(under: "/\(side.rawValue)")
             }
             var problem = await self.problem(failure)
             problem.detail = "\(side.rawValue): \(problem.detail)"
@@ -223,18 +215,18 @@ extension ConnectionsResource {
 
     private func problem(_ failure: ClientFailure) async -> ControlProblem {
         var problem = ControlProblem(failure.failure)
-        // Nothing was created: what a live connection's end would mean is meant of the attempt here.
+        // 409 and 410 are for existing connections; here the attempt to open one failed.
         if [409, 410].contains(problem.status) { problem.status = 502 }
         if let key = failure.key, case .closed(let report) = await self.gateway.find(key) {
             problem.connection = ConnectionWriter(anchor: self.context.anchor).json(report)
         }
         return problem
     }
-}
 
-extension ConnectionsResource {
-    /// Description, priority and labels; what is missing stays.
-    func change(_ call: ControlCall) async throws -> Response {
+    // MARK: Changing and closing
+
+    /// Changes description, priority and labels; members that are missing stay unchanged.
+    private func change(_ call: ControlCall) async throws -> Response {
         let live = try await self.liveConnection(call)
         let patch = try await call.decode(ConnectionPatch.self)
         let description = try OpenRequestParser.description(patch.description)
@@ -249,15 +241,15 @@ extension ConnectionsResource {
         return try await self.connectionResponse(live.report.key)
     }
 
-    /// Ends a connection: with a closing handshake, in order, or at once with `abort=true`. Answers when it is over, or
-    /// with 202 where that takes longer than the client waits.
-    func close(_ call: ControlCall) async throws -> Response {
+    /// Closes a connection gracefully, or at once with `abort=true`. Responds when it is closed, or with 202 if that takes
+    /// longer than the client waits.
+    private func close(_ call: ControlCall) async throws -> Response {
         let live = try await self.liveConnection(call)
         let key = live.report.key
         if try call.query.boolean("abort") == true {
             guard try call.query.value("code") == nil, try call.query.value("reason") == nil else {
                 throw ControlProblem(
-                    400, "invalid-parameter", "An abort says nothing to the peer: leave out code and reason."
+                    400, "invalid-parameter", "abort=true sends no Close frame; leave out code and reason."
                 )
                 .at(parameter: "abort")
             }
@@ -265,10 +257,12 @@ extension ConnectionsResource {
         } else {
             _ = await self.gateway.stop(key, try Self.closeSignal(call.query))
         }
-        return try await self.ended(key, within: .seconds(call.waitPreference() ?? 5))
+        let lookup = await self.waitForEnd(of: key, within: .seconds(call.waitPreference() ?? 5))
+        let isLive = if case .live = lookup { true } else { false }
+        return try await self.connectionResponse(key, status: isLive ? .accepted : .ok)
     }
 
-    static func closeSignal(_ query: Query) throws(ControlProblem) -> CloseSignal {
+    private static func closeSignal(_ query: Query) throws(ControlProblem) -> CloseSignal {
         let reason = Array((try query.value("reason") ?? "").utf8)
         guard reason.count <= 123 else {
             throw ControlProblem(
@@ -287,41 +281,34 @@ extension ConnectionsResource {
         return CloseSignal(code: code, reason: reason)
     }
 
-    private func ended(_ key: ConnectionKey, within limit: Duration) async throws -> Response {
-        let isLive = if case .live = await self.waitForEnd(of: key, within: limit) { true } else { false }
-        return try await self.connectionResponse(key, status: isLive ? .accepted : .ok)
-    }
-
-    /// What is known of a connection once it is over, or the time is.
-    func waitForEnd(of key: ConnectionKey, within limit: Duration) async -> Gateway.Lookup {
+    /// Waits until a connection is closed, or for the time limit.
+    private func waitForEnd(of key: ConnectionKey, within limit: Duration) async -> Gateway.Lookup {
         let deadline = ContinuousClock.now.advanced(by: limit)
         var pause = Duration.milliseconds(1)
         while true {
-            let found = await self.gateway.find(key)
-            guard case .live = found, ContinuousClock.now < deadline, !Task.isCancelled else { return found }
+            let lookup = await self.gateway.find(key)
+            guard case .live = lookup, ContinuousClock.now < deadline, !Task.isCancelled else { return lookup }
             try? await Task.sleep(for: pause)
             pause = min(pause * 2, .milliseconds(50))
         }
     }
-}
 
-extension ConnectionsResource {
-    /// Ends every connection that is meant, at once.
-    func closeConnections(_ call: ControlCall) async throws -> Response {
+    /// Closes all selected connections at once.
+    private func closeConnections(_ call: ControlCall) async throws -> Response {
         let request = try await call.bulkRequest()
         guard request.ratePerSecond == nil, request.jitterMs == nil, request.deadlineMs == nil else {
             throw ControlProblem.invalid(
-                "/ratePerSecond", "A rate, a jitter and a deadline are a drain's: POST /v1/drains.")
+                "/ratePerSecond", "For a rate, a jitter or a deadline, use POST /v1/drains.")
         }
-        let order = try BulkSelection(request, defaultCode: 1000)
-        let keys = await self.keys(matching: order.filter)
-        var answer = BulkAnswer(matched: keys.count, told: 0)
-        if order.isPreview { return .json(answer) }
-        for key in keys where await order.close(key, in: self.gateway) { answer.told += 1 }
-        return .json(answer)
+        let selection = try BulkSelection(request, defaultCode: 1000)
+        let keys = await self.keys(matching: selection.filter)
+        var result = BulkAnswer(matched: keys.count, told: 0)
+        if selection.isPreview { return .json(result) }
+        for key in keys where await selection.close(key, in: self.gateway) { result.told += 1 }
+        return .json(result)
     }
 
-    /// What is meant; of a tunnel, its client's side stands for both.
+    /// The selected connections. The downstream side of a tunnel stands for both sides.
     func keys(matching filter: ConnectionFilter) async -> [ConnectionKey] {
         let list = ConnectionList(
             gateway: self.gateway, filter: filter, sort: ConnectionSort(), limit: 1, snapshots: self.snapshots)
@@ -331,7 +318,7 @@ extension ConnectionsResource {
 }
 
 extension ControlCall {
-    /// The body, with what the query says in its place.
+    /// The body, with members overridden by query parameters.
     func bulkRequest() async throws -> BulkRequest {
         var request = try await self.decode(BulkRequest.self)
         if let all = try self.query.boolean("all") { request.all = all }

@@ -7,13 +7,13 @@ import Synchronization
 import TLSEngine
 import WebSocketProtocol
 
-/// Makes an order of what a client asks for, or says what is wrong with it.
+/// Validates the body of an `openConnection` request and converts it.
 package struct OpenRequestParser {
     package static let labelLimit = 64
     package static let labelByteLimit = 256
     package static let descriptionByteLimit = 1024
 
-    package let request: OpenRequest
+    private let request: OpenRequest
 
     package init(_ request: OpenRequest) {
         self.request = request
@@ -21,26 +21,26 @@ package struct OpenRequestParser {
 
     package func parse() throws(ControlProblem) -> ClientConnectionRequest {
         let url = try self.url()
-        var order = ClientConnectionRequest(url)
-        if url.scheme.speaksWebSocket { try self.readHandshake(into: &order) } else { try self.refuseHandshake() }
-        order.options = try self.options()
-        order.connectTimeout =
+        var connection = ClientConnectionRequest(url)
+        if url.scheme.speaksWebSocket { try self.readHandshake(into: &connection) } else { try self.refuseHandshake() }
+        connection.options = try self.options()
+        connection.connectTimeout =
             try Self.duration(
-                self.request.connectTimeoutMs, "/connectTimeoutMs", in: 1...600_000) ?? order.connectTimeout
-        order.keepAlive = try self.keepAlive()
+                self.request.connectTimeoutMs, "/connectTimeoutMs", in: 1...600_000) ?? connection.connectTimeout
+        connection.keepAlive = try self.keepAlive()
         if url.scheme.speaksTLS {
-            order.context = try TLSRequestParser(
+            connection.context = try TLSRequestParser(
                 self.request.tls ?? TLSRequest(), speaksWebSocket: url.scheme.speaksWebSocket
             )
             .context()
-            order.serverName = self.request.tls?.serverName
+            connection.serverName = self.request.tls?.serverName
         } else if self.request.tls != nil {
             throw .invalid("/tls", "tls is for wss:// and tls:// alone; start TLS later with :startSecureConnection.")
         }
-        order.description = try Self.description(self.request.description)
-        order.priority = try Self.priority(self.request.priority) ?? 0.5
-        order.labels = try Self.labels(self.request.labels)
-        return order
+        connection.description = try Self.description(self.request.description)
+        connection.priority = try Self.priority(self.request.priority) ?? 0.5
+        connection.labels = try Self.labels(self.request.labels)
+        return connection
     }
 
     private func url() throws(ControlProblem) -> EndpointURL {
@@ -53,23 +53,23 @@ package struct OpenRequestParser {
 
     // MARK: WebSocket
 
-    private func readHandshake(into order: inout ClientConnectionRequest) throws(ControlProblem) {
-        order.resource = order.url.resource.description.isEmpty ? "/" : order.url.resource.description
+    private func readHandshake(into connection: inout ClientConnectionRequest) throws(ControlProblem) {
+        connection.resource = connection.url.resource.description.isEmpty ? "/" : connection.url.resource.description
         for (name, value) in (self.request.headers ?? [:]).sorted(by: { $0.key < $1.key }) {
             let field = WebSocketProtocol.HTTPField(name, value)
             guard field.isWellFormed else {
                 throw .invalid(
                     JSONPointer.member(name, of: "/headers"),
-                    "A header needs a token for its name, and a value on one line.")
+                    "A header's name must be a token, and its value one line.")
             }
-            order.fields.append(field)
+            connection.fields.append(field)
         }
-        order.subprotocols = self.request.subprotocols ?? []
-        order.deflate = self.request.compress == true ? DeflatePolicy() : nil
+        connection.subprotocols = self.request.subprotocols ?? []
+        connection.deflate = self.request.compress == true ? DeflatePolicy() : nil
         do throws(HandshakeUsageError) {
             try ClientHandshake(
-                authority: order.url.authority, target: order.resource, subprotocols: order.subprotocols,
-                fields: order.fields
+                authority: connection.url.authority, target: connection.resource, subprotocols: connection.subprotocols,
+                fields: connection.fields
             ).validate()
         } catch {
             throw ControlProblem(error)
@@ -106,12 +106,12 @@ package struct OpenRequestParser {
         return options
     }
 
-    /// By either of its names.
+    /// The member has two names.
     private func maximumMessageSize() throws(ControlProblem) -> Int? {
         let (size, other) = (self.request.maximumMessageSizeBytes, self.request.maximumMessageSize)
         let name = size == nil ? "maximumMessageSize" : "maximumMessageSizeBytes"
         guard size == nil || other == nil || size == other else {
-            throw .invalid("/maximumMessageSize", "Give maximumMessageSizeBytes alone: the two are the same.")
+            throw .invalid("/maximumMessageSize", "Give maximumMessageSizeBytes only: the two are synonyms.")
         }
         guard let size = size ?? other else { return nil }
         guard (1...(256 << 20)).contains(size) else {
@@ -120,19 +120,19 @@ package struct OpenRequestParser {
         return size
     }
 
-    // MARK: What every connection has
+    // MARK: All connections
 
     private func keepAlive() throws(ControlProblem) -> KeepAliveSettings {
         var settings = KeepAliveSettings()
-        guard let wanted = self.request.keepAlive else { return settings }
+        guard let request = self.request.keepAlive else { return settings }
         let hours = 32_400_000.0
-        settings.idle = try Self.duration(wanted.idleMs, "/keepAlive/idleMs", in: 1000...hours) ?? settings.idle
+        settings.idle = try Self.duration(request.idleMs, "/keepAlive/idleMs", in: 1000...hours) ?? settings.idle
         settings.interval =
-            try Self.duration(wanted.intervalMs, "/keepAlive/intervalMs", in: 1000...hours) ?? settings.interval
+            try Self.duration(request.intervalMs, "/keepAlive/intervalMs", in: 1000...hours) ?? settings.interval
         settings.userTimeout =
-            try Self.duration(wanted.userTimeoutMs, "/keepAlive/userTimeoutMs", in: 1000...86_400_000)
+            try Self.duration(request.userTimeoutMs, "/keepAlive/userTimeoutMs", in: 1000...86_400_000)
             ?? settings.userTimeout
-        if let probes = wanted.probes {
+        if let probes = request.probes {
             guard (1...127).contains(probes) else {
                 throw .invalid("/keepAlive/probes", "probes must be from 1 to 127.")
             }
@@ -184,29 +184,29 @@ package struct OpenRequestParser {
     }
 }
 
-/// Makes an order of a tunnel that a client asks for, or says what is wrong with it.
+/// Validates the body of an `openConnection` request for a tunnel and converts it.
 package struct TunnelRequestParser {
-    private static let year = 365 * 86_400_000.0
+    private static let yearMilliseconds = 365 * 86_400_000.0
 
-    package let request: TunnelRequest
+    private let request: TunnelRequest
 
     package init(_ request: TunnelRequest) {
         self.request = request
     }
 
-    /// - Parameter guarded: stands between each side and the addresses that it leads to.
+    /// - Parameter configure: called with each side, to install its `TargetGuard`.
     package func parse(
-        _ guarded: (TunnelSide, inout ClientConnectionRequest) -> Void = { _, _ in }
+        _ configure: (TunnelSide, inout ClientConnectionRequest) -> Void = { _, _ in }
     ) throws(ControlProblem) -> ClientTunnelRequest {
         let settings = try self.settings()
-        var downstream = try Self.half(self.request.downstream, .downstream)
-        var upstream = try Self.half(self.request.upstream, .upstream)
-        guarded(.downstream, &downstream)
-        guarded(.upstream, &upstream)
+        var downstream = try Self.parse(self.request.downstream, .downstream)
+        var upstream = try Self.parse(self.request.upstream, .upstream)
+        configure(.downstream, &downstream)
+        configure(.upstream, &upstream)
         return ClientTunnelRequest(downstream: downstream, upstream: upstream, settings: settings)
     }
 
-    private static func half(_ request: OpenRequest, _ side: TunnelSide) throws(ControlProblem)
+    private static func parse(_ request: OpenRequest, _ side: TunnelSide) throws(ControlProblem)
         -> ClientConnectionRequest
     {
         do throws(ControlProblem) {
@@ -218,19 +218,19 @@ package struct TunnelRequestParser {
 
     private func settings() throws(ControlProblem) -> TunnelSettings {
         var settings = TunnelSettings()
-        settings.framing = try Self.word(self.request.framing, "/framing") ?? settings.framing
-        settings.halfClose = try Self.word(self.request.halfClose, "/halfClose") ?? settings.halfClose
+        settings.framing = try Self.choice(self.request.framing, "/framing") ?? settings.framing
+        settings.halfClose = try Self.choice(self.request.halfClose, "/halfClose") ?? settings.halfClose
         if settings.halfClose == .signal, !settings.framing.canMarkEnd {
             throw .invalid(
                 "/halfClose",
                 "halfClose must be hold or close: an empty message is data in \(settings.framing.rawValue) framing.")
         }
-        settings.idleTimeout = try Self.life(self.request.idleTimeoutMs, "/idleTimeoutMs", settings.idleTimeout)
-        settings.maximumAge = try Self.life(self.request.maximumAgeMs, "/maximumAgeMs", settings.maximumAge)
+        settings.idleTimeout = try Self.duration(self.request.idleTimeoutMs, "/idleTimeoutMs", settings.idleTimeout)
+        settings.maximumAge = try Self.duration(self.request.maximumAgeMs, "/maximumAgeMs", settings.maximumAge)
         return settings
     }
 
-    private static func word<Choice: CaseIterable & RawRepresentable<String>>(
+    private static func choice<Choice: CaseIterable & RawRepresentable<String>>(
         _ text: String?, _ pointer: String
     ) throws(ControlProblem) -> Choice? {
         guard let text else { return nil }
@@ -241,22 +241,22 @@ package struct TunnelRequestParser {
         return choice
     }
 
-    /// 0 is never.
-    private static func life(
-        _ milliseconds: Double?, _ pointer: String, _ standard: Duration?
+    /// 0 stands for no limit.
+    private static func duration(
+        _ milliseconds: Double?, _ pointer: String, _ defaultValue: Duration?
     ) throws(ControlProblem) -> Duration? {
-        guard let milliseconds else { return standard }
+        guard let milliseconds else { return defaultValue }
         guard milliseconds != 0 else { return nil }
-        return try OpenRequestParser.duration(milliseconds, pointer, in: 1000...Self.year)
+        return try OpenRequestParser.duration(milliseconds, pointer, in: 1000...Self.yearMilliseconds)
     }
 }
 
-/// Makes a TLS context of what a client asks for, or says what is wrong with it.
+/// Validates the TLS settings of a request and makes a TLS context.
 struct TLSRequestParser {
-    let request: TLSRequest
-    let speaksWebSocket: Bool
-    /// Where the members stand in the body.
-    var pointer = "/tls"
+    private let request: TLSRequest
+    private let speaksWebSocket: Bool
+    /// JSON pointer to the settings in the body.
+    private let pointer: String
 
     init(_ request: TLSRequest, speaksWebSocket: Bool, pointer: String = "/tls") {
         self.request = request
@@ -286,8 +286,7 @@ struct TLSRequestParser {
     }
 }
 
-/// Stands between an order and the addresses that it leads to: each is asked about when it is tried, so that what a
-/// name means then is what counts.
+/// Checks each address of a connection against the target rules when it is tried, after name resolution.
 final class TargetGuard: Sendable {
     private let rules: TargetRules
     private let url: EndpointURL
@@ -298,23 +297,22 @@ final class TargetGuard: Sendable {
         self.url = url
     }
 
-    func install(on order: inout ClientConnectionRequest) {
+    func install(on connection: inout ClientConnectionRequest) {
         let host: String? = if case .name(let name, _) = self.url.location { name } else { nil }
         let rules = self.rules
-        order.permits = { rules.allows($0, askedFor: host) }
-        order.watch = { step in
+        connection.permits = { rules.allows($0, askedFor: host) }
+        connection.watch = { step in
             if case .failed(.notPermitted(let address)) = step { self.refused.withLock { $0 = address } }
         }
     }
 
-    /// Whether nothing was tried because nothing may be.
     var hasRefused: Bool { self.refused.withLock { $0 != nil } }
 
     var problem: ControlProblem {
         let address = self.refused.withLock { $0 }.map { "\($0)" } ?? self.url.description
         return ControlProblem(
             403, "target-not-allowed",
-            "\(address) is none of the targets that may be connected to; control.targets lists them."
+            "\(address) is not an allowed target; control.targets lists the allowed ones."
         )
         .at(pointer: "/url")
     }

@@ -5,36 +5,36 @@ import StreamTransport
 import Synchronization
 import WebSocketProtocol
 
-/// One drain on its way.
+/// Runs one drain: closes connections at a rate, and resets those that remain at the deadline.
 actor DrainRun {
-    /// Longest sleep of a drain that has nothing to do before: one that is paused, without a deadline.
+    /// Longest sleep, used while a drain without a deadline is paused.
     private static let longestSleep = Duration.seconds(3600)
 
     private let gateway: Gateway
-    private let order: BulkSelection
+    private let selection: BulkSelection
     private let keys: [ConnectionKey]
     private let pace: DrainPace
     private let deadline: MonotonicInstant?
     private let anchor: TimeAnchor
-    private var timetable: DrainTimes
+    private var times: DrainTimes
     private(set) var drain: Drain
-    /// Until the next one is to be told; ended early by whatever changes that.
+    /// The sleep until the next close; cancelled when the drain is paused, resumed or cancelled.
     private var sleeping: Task<Void, Never>?
 
     init(
-        id: String, _ order: BulkSelection, _ keys: [ConnectionKey], pace: DrainPace, gateway: Gateway,
+        id: String, _ selection: BulkSelection, _ keys: [ConnectionKey], pace: DrainPace, gateway: Gateway,
         anchor: TimeAnchor
     ) {
         let now = gateway.now
         var generator = SystemRandomNumberGenerator()
         self.drain = Drain(id: id, state: "running", total: keys.count, startedAt: anchor.text(now))
-        self.order = order
+        self.selection = selection
         self.keys = keys
         self.pace = pace
         self.deadline = pace.deadline.map { now.advanced(by: $0) }
         self.gateway = gateway
         self.anchor = anchor
-        self.timetable = pace.timetable(for: keys.count, from: now, using: &generator)
+        self.times = pace.times(for: keys.count, from: now, using: &generator)
         self.drain.deadlineAt = self.deadline.map { anchor.text($0) }
     }
 
@@ -42,31 +42,31 @@ actor DrainRun {
     private var isLate: Bool { self.deadline.map { self.gateway.now >= $0 } ?? false }
 
     func run() async {
-        self.tell(.drainStarted)
-        var told = self.gateway.now
-        while !self.isOver, !self.isLate, !self.timetable.isComplete {
-            guard let index = self.timetable.takeDue(at: self.gateway.now) else {
+        self.publish(.drainStarted)
+        var reportedAt = self.gateway.now
+        while !self.isOver, !self.isLate, !self.times.isComplete {
+            guard let index = self.times.takeDue(at: self.gateway.now) else {
                 await self.sleep()
                 continue
             }
-            _ = await self.order.close(self.keys[index], in: self.gateway)
+            _ = await self.selection.close(self.keys[index], in: self.gateway)
             self.drain.told += 1
-            if told.duration(to: self.gateway.now) >= .seconds(1) {
-                told = self.gateway.now
-                self.tell(.drainProgressed)
+            if reportedAt.duration(to: self.gateway.now) >= .seconds(1) {
+                reportedAt = self.gateway.now
+                self.publish(.drainProgressed)
             }
         }
-        await self.awaitEnds()
-        if self.drain.state == "cancelled" { _ = await self.left() }
-        self.foresee()
+        await self.awaitClosed()
+        if self.drain.state == "cancelled" { _ = await self.remaining() }
+        self.updateForecast()
         if !self.isOver { self.drain.state = "ended" }
         self.drain.endedAt = self.anchor.text(self.gateway.now)
-        self.tell(.drainEnded)
+        self.publish(.drainEnded)
     }
 
-    /// Until the next one is to be told, or the deadline.
+    /// Sleeps until the next close or the deadline.
     private func sleep() async {
-        let next = [self.timetable.next, self.deadline].compactMap(\.self).min()
+        let next = [self.times.next, self.deadline].compactMap(\.self).min()
         let pause = min(next.map { self.gateway.now.duration(to: $0) } ?? Self.longestSleep, Self.longestSleep)
         guard pause > .zero else { return }
         let sleep = Task { _ = try? await Task.sleep(for: pause, tolerance: .milliseconds(1)) }
@@ -74,22 +74,22 @@ actor DrainRun {
         await sleep.value
     }
 
-    /// Says when the last one will be told, and for how many that is too late.
-    private func foresee() {
+    /// Computes when the last connection will be closed, and how many miss the deadline.
+    private func updateForecast() {
         let now = self.gateway.now
-        self.drain.lastToldAt = self.anchor.text(self.timetable.end(at: now))
-        let late = self.deadline.map { self.timetable.count(from: $0, at: now) } ?? 0
+        self.drain.lastToldAt = self.anchor.text(self.times.end(at: now))
+        let late = self.deadline.map { self.times.count(from: $0, at: now) } ?? 0
         self.drain.untold = late
         self.drain.warning = late > 0 ? self.pace.warning(late: late, of: self.keys.count) : nil
     }
 
-    /// Waits until those that were told are gone, and cuts them at the deadline.
-    private func awaitEnds() async {
+    /// Waits until all connections are closed, and resets the remaining ones at the deadline.
+    private func awaitClosed() async {
         while !self.isOver {
-            let left = await self.left()
-            if left.isEmpty { return }
+            let remaining = await self.remaining()
+            if remaining.isEmpty { return }
             if self.isLate {
-                for key in left where await self.gateway.abort(key) { self.drain.cut += 1 }
+                for key in remaining where await self.gateway.abort(key) { self.drain.cut += 1 }
                 self.drain.remaining = 0
                 return
             }
@@ -97,43 +97,43 @@ actor DrainRun {
         }
     }
 
-    /// Those that are still there, which it counts.
-    private func left() async -> [ConnectionKey] {
+    /// The connections that are still open. Updates their count in `drain`.
+    private func remaining() async -> [ConnectionKey] {
         let live = Set(await self.gateway.liveIdentifiers())
-        let left = self.keys.filter { live.contains($0.number) }
-        // Meanwhile it may have come to its end, whose count stands.
-        if self.drain.endedAt == nil { self.drain.remaining = left.count }
-        return left
+        let remaining = self.keys.filter { live.contains($0.number) }
+        // The drain may have ended during the await; its final count stays.
+        if self.drain.endedAt == nil { self.drain.remaining = remaining.count }
+        return remaining
     }
 
-    /// As it is now; once it is over, as it was then.
+    /// The current state; after the end, the state at the end.
     func snapshot() async -> Drain {
         if self.drain.endedAt == nil {
-            _ = await self.left()
-            if self.drain.endedAt == nil { self.foresee() }
+            _ = await self.remaining()
+            if self.drain.endedAt == nil { self.updateForecast() }
         }
         return self.drain
     }
 
-    private func tell(_ kind: GatewayEvent.Kind) {
+    private func publish(_ kind: GatewayEvent.Kind) {
         var event = GatewayEvent(kind)
         event.drain = self.drain.id
         event.count = kind == .drainStarted ? self.drain.total : self.drain.told
         self.gateway.eventLog?.publish(event)
     }
 
-    // MARK: Steering
+    // MARK: Control
 
-    /// - Returns: whether that was possible.
+    /// - Returns: `false` if the drain is not running; `resume()` and `cancel()` likewise report an unsuitable state.
     func pause() -> Bool {
         guard self.move(from: "running", to: "paused") else { return false }
-        self.timetable.pause(at: self.gateway.now)
+        self.times.pause(at: self.gateway.now)
         return true
     }
 
     func resume() -> Bool {
         guard self.move(from: "paused", to: "running") else { return false }
-        self.timetable.resume(at: self.gateway.now)
+        self.times.resume(at: self.gateway.now)
         return true
     }
 
@@ -152,9 +152,9 @@ actor DrainRun {
     }
 }
 
-/// The drains that are under way or were. Bounded: the oldest that is over makes room.
+/// The running and recent drains. Bounded: the oldest one is dropped.
 final class DrainRegistry: Sendable {
-    static let limit = 64
+    private static let limit = 64
 
     private struct State {
         var runs: [(id: String, run: DrainRun)] = []
@@ -175,7 +175,7 @@ final class DrainRegistry: Sendable {
         }
     }
 
-    func add(_ make: (String) -> DrainRun) -> DrainRun? {
+    func add(_ make: (String) -> DrainRun) -> DrainRun {
         self.state.withLock { state in
             if state.runs.count >= Self.limit { state.runs.removeFirst() }
             state.last += 1
@@ -187,16 +187,16 @@ final class DrainRegistry: Sendable {
     }
 }
 
-/// How fast a drain is to go, and when it is to be over.
+/// The rate and the deadline of a drain.
 struct DrainPace: Sendable {
-    /// Connections each second, in `DrainTimes.rates`.
-    let rate: Double
-    /// Each is told up to so much later.
-    let jitter: Duration
-    /// From the beginning; `nil` for none.
+    /// Connections per second, in `DrainTimes.rates`.
+    private let rate: Double
+    /// Largest random delay of each close.
+    private let jitter: Duration
+    /// From the start of the drain.
     let deadline: Duration?
 
-    /// - Throws: `ControlProblem` 422 with the place of a number that cannot be meant.
+    /// - Throws: `ControlProblem` 422 with a pointer to a number that is out of range.
     init(_ request: BulkRequest) throws(ControlProblem) {
         self.rate = request.ratePerSecond ?? 100
         guard DrainTimes.rates.contains(self.rate) else {
@@ -206,42 +206,39 @@ struct DrainPace: Sendable {
         self.deadline = try OpenRequestParser.duration(request.deadlineMs, "/deadlineMs", in: 0...86_400_000)
     }
 
-    func timetable(
+    func times(
         for count: Int, from now: MonotonicInstant, using generator: inout some RandomNumberGenerator
     ) -> DrainTimes {
         DrainTimes(count: count, rate: self.rate, jitter: self.jitter, began: now, using: &generator)
     }
 
-    /// What a drain of so many would be: how long it takes, and what it does not get done.
+    /// The forecast for a drain of `count` connections.
     func preview(of count: Int) -> BulkAnswer {
         var generator = SystemRandomNumberGenerator()
         let began = MonotonicInstant(nanoseconds: 0)
-        let timetable = self.timetable(for: count, from: began, using: &generator)
-        let late = self.deadline.map { timetable.count(from: began.advanced(by: $0), at: began) } ?? 0
-        var answer = BulkAnswer(matched: count, told: 0)
-        answer.takesMs = Int(began.duration(to: timetable.end(at: began)).clampedNanoseconds / 1_000_000)
-        answer.warning = late > 0 ? self.warning(late: late, of: count) : nil
-        return answer
+        let times = self.times(for: count, from: began, using: &generator)
+        let late = self.deadline.map { times.count(from: began.advanced(by: $0), at: began) } ?? 0
+        var preview = BulkAnswer(matched: count, told: 0)
+        preview.takesMs = Int(began.duration(to: times.end(at: began)).clampedNanoseconds / 1_000_000)
+        preview.warning = late > 0 ? self.warning(late: late, of: count) : nil
+        return preview
     }
 
-    /// - Parameter late: connections whose time comes at the deadline or after it.
+    /// - Parameter late: connections whose turn comes at the deadline or later.
     func warning(late: Int, of count: Int) -> String {
+        let rate = Int(exactly: self.rate).map { "\($0)" } ?? "\(self.rate)"
         let jitter = self.jitter > .zero ? " with a jitter of \(DurationText(self.jitter))" : ""
         let deadline = self.deadline.map { "\(DurationText($0))" } ?? "none"
         return """
-            \(late) of \(count) connections are reset at the deadline of \(deadline) without being told to end: \
-            \(self.rateText) a second\(jitter) takes longer. Raise the rate or the deadline.
+            \(late) of \(count) connections are reset at the deadline of \(deadline) without a graceful close: \
+            \(rate) a second\(jitter) takes longer. Raise the rate or the deadline.
             """
-    }
-
-    private var rateText: String {
-        Int(exactly: self.rate).map { "\($0)" } ?? "\(self.rate)"
     }
 }
 
-/// A bulk request, understood.
+/// The validated body of a bulk request: which connections to close, and how.
 package struct BulkSelection: Sendable {
-    /// Of the query, in place of members of the body.
+    /// Query parameters that override members of the body.
     package static let parameters: Set<String> = ["all", "preview"]
 
     package let filter: ConnectionFilter
@@ -249,13 +246,15 @@ package struct BulkSelection: Sendable {
     package let isAbort: Bool
     package let isPreview: Bool
 
-    /// - Throws: `ControlProblem`; also for a selector that would mean everything without `all`.
+    /// - Throws: `ControlProblem`; also for a selector that selects everything without `all`.
     package init(_ request: BulkRequest, defaultCode: UInt16) throws(ControlProblem) {
         self.filter = try BulkSelector(request.selector ?? [:]).filter
         guard !self.filter.isEmpty || request.all == true else {
-            throw .invalid("/selector", "An empty selector means every connection: say all=true if that is meant.")
+            throw .invalid("/selector", "An empty selector selects every connection: confirm with all=true.")
         }
-        guard !self.filter.includesClosed else { throw .invalid("/selector/state", "What is closed cannot be closed.") }
+        guard !self.filter.includesClosed else {
+            throw .invalid("/selector/state", "A closed connection cannot be closed.")
+        }
         let reason = Array((request.reason ?? "").utf8)
         guard reason.count <= 123 else { throw .invalid("/reason", "reason must have at most 123 bytes of UTF-8.") }
         let code = request.code.flatMap { UInt16(exactly: $0) } ?? (request.code == nil ? defaultCode : 0)
@@ -272,11 +271,11 @@ package struct BulkSelection: Sendable {
     }
 }
 
-/// Which connections a body means: the filters of the list, with values as JSON has them.
-struct BulkSelector {
+/// The selector of a bulk request: the filters of the connection list as JSON members.
+private struct BulkSelector {
     let filter: ConnectionFilter
 
-    /// - Throws: `ControlProblem` 422 with the place of what cannot be meant.
+    /// - Throws: `ControlProblem` 422 with a pointer to the invalid member.
     init(_ members: [String: JSONValue]) throws(ControlProblem) {
         var pairs: [(name: String, value: String)] = []
         for (name, value) in members.sorted(by: { $0.key < $1.key }) {
@@ -284,14 +283,14 @@ struct BulkSelector {
             guard ConnectionFilter.parameters.contains(known) else {
                 throw .invalid(
                     Self.pointer(name),
-                    "A selector has \(ConnectionFilter.parameters.sorted().joined(separator: ", ")).")
+                    "A selector may have \(ConnectionFilter.parameters.sorted().joined(separator: ", ")).")
             }
             for text in try Self.texts(value, of: known, at: Self.pointer(name)) { pairs.append((known, text)) }
         }
         do throws(ControlProblem) {
             self.filter = try ConnectionFilter(Query(pairs: pairs))
         } catch {
-            // What a query calls a parameter is a member here.
+            // Replaces the query parameter by a pointer to the member.
             throw .invalid("/selector/\(error.errors.first?.parameter ?? "")", error.detail)
         }
     }

@@ -6,11 +6,16 @@ import HummingbirdCore
 import StreamTransport
 import Synchronization
 
-/// `/v1/drains`: connections told to end one after the other.
+/// `/v1/drains`: closing many connections at a rate.
 struct DrainsResource: Sendable {
     let context: ControlContext
     let connections: ConnectionsResource
-    let registry = DrainRegistry()
+    private let registry = DrainRegistry()
+
+    init(context: ControlContext, connections: ConnectionsResource) {
+        self.context = context
+        self.connections = connections
+    }
 
     var operations: [Operation] {
         let one = "/v1/drains/{id}"
@@ -20,11 +25,13 @@ struct DrainsResource: Sendable {
                 try await self.start($0)
             },
             Operation("getDrain", .get, one, .read) { .json(await (try self.run($0)).snapshot()) },
-            Operation("cancelDrain", .delete, one, .operate) { try await self.steer($0) { await $0.cancel() } },
-            Operation("stopDrain", .post, one + ":cancel", .operate) { try await self.steer($0) { await $0.cancel() } },
-            Operation("pauseDrain", .post, one + ":pause", .operate) { try await self.steer($0) { await $0.pause() } },
+            Operation("cancelDrain", .delete, one, .operate) { try await self.update($0) { await $0.cancel() } },
+            Operation("stopDrain", .post, one + ":cancel", .operate) {
+                try await self.update($0) { await $0.cancel() }
+            },
+            Operation("pauseDrain", .post, one + ":pause", .operate) { try await self.update($0) { await $0.pause() } },
             Operation("resumeDrain", .post, one + ":resume", .operate) {
-                try await self.steer($0) { await $0.resume() }
+                try await self.update($0) { await $0.resume() }
             },
         ]
     }
@@ -39,16 +46,14 @@ struct DrainsResource: Sendable {
 
     private func start(_ call: ControlCall) async throws -> Response {
         let request = try await call.bulkRequest()
-        let order = try BulkSelection(request, defaultCode: 1001)
+        let selection = try BulkSelection(request, defaultCode: 1001)
         let pace = try DrainPace(request)
-        let keys = await self.connections.keys(matching: order.filter)
-        if order.isPreview { return .json(pace.preview(of: keys.count)) }
-        guard
-            let run = self.registry.add({ id in
-                DrainRun(
-                    id: id, order, keys, pace: pace, gateway: self.context.gateway, anchor: self.context.anchor)
-            })
-        else { throw ControlProblem(429, "too-many-drains", "Too many drains are under way.").retryable(after: 10) }
+        let keys = await self.connections.keys(matching: selection.filter)
+        if selection.isPreview { return .json(pace.preview(of: keys.count)) }
+        let run = self.registry.add { id in
+            DrainRun(
+                id: id, selection, keys, pace: pace, gateway: self.context.gateway, anchor: self.context.anchor)
+        }
         let running = Task { await run.run() }
         if let seconds = call.waitPreference() {
             _ = await Waiting.forResult(within: .seconds(seconds)) { await running.value }
@@ -59,7 +64,7 @@ struct DrainsResource: Sendable {
             JSONBody.encode(drain), status: isDone ? .ok : .accepted, headers: [.location: "/v1/drains/\(drain.id)"])
     }
 
-    private func steer(_ call: ControlCall, _ body: (DrainRun) async -> Bool) async throws -> Response {
+    private func update(_ call: ControlCall, _ body: (DrainRun) async -> Bool) async throws -> Response {
         let run = try self.run(call)
         guard await body(run) else {
             throw ControlProblem(409, "state-conflict", "The drain is \(await run.drain.state).")

@@ -6,9 +6,9 @@ import NIOCore
 import SessionTasks
 import WebSocketProtocol
 
-/// `/v1/events`: what happens, as Server-Sent Events or over a WebSocket.
+/// `/v1/events`: the gateway's events, as Server-Sent Events or over a WebSocket.
 struct EventsResource: Sendable {
-    static let heartbeat = Duration.seconds(15)
+    private static let defaultHeartbeat = Duration.seconds(15)
 
     let context: ControlContext
 
@@ -20,31 +20,32 @@ struct EventsResource: Sendable {
     }
 
     private func follow(_ call: ControlCall) async throws -> Response {
-        guard let journal = self.context.gateway.eventLog else {
-            throw ControlProblem(409, "no-journal", "This gateway keeps no events.")
+        guard let log = self.context.gateway.eventLog else {
+            throw ControlProblem(409, "no-journal", "This gateway has no event log.")
         }
         let filter = try EventFilter(call.query)
-        let heartbeat = try call.query.milliseconds("heartbeatMs") ?? Self.heartbeat
+        let heartbeat = try call.query.milliseconds("heartbeatMs") ?? Self.defaultHeartbeat
         guard (.milliseconds(10) ... .seconds(600)).contains(heartbeat) else {
             throw ControlProblem(400, "invalid-parameter", "heartbeatMs must be from 10 to 600000.")
                 .at(parameter: "heartbeatMs")
         }
         let reader = EventReader(
-            journal, filter: filter, after: try Self.position(call), heartbeat: heartbeat,
+            log, filter: filter, after: try Self.position(call), heartbeat: heartbeat,
             bounds: try StreamBounds(call.query))
         if call.wantsWebSocket {
             return try await ControlUpgrade(call).webSocket(on: self.context.loop) { socket in
-                await Self.pour(reader, into: socket)
+                await Self.send(reader, to: socket)
             }
         }
-        return try await EventStream.response(call) { writer, gone in
+        return try await EventStream.response(call) { writer, disconnect in
             var reader = reader
-            reader.disconnect = gone
+            reader.disconnect = disconnect
             while true {
                 switch await reader.next() {
                 case .events(let events):
                     for event in events {
-                        try await writer.writeEvent(EventWriter.json(event), id: event.number, type: event.kind.rawValue)
+                        try await writer.writeEvent(
+                            EventWriter.json(event), id: event.number, type: event.kind.rawValue)
                     }
                 case .gap(let missed):
                     try await writer.writeEvent(EventWriter.gap(missed), id: missed.upperBound, type: "gap")
@@ -55,7 +56,7 @@ struct EventsResource: Sendable {
         }
     }
 
-    /// `Last-Event-ID`, as a client sends it that comes back, or `after`.
+    /// `Last-Event-ID`, which a reconnecting client sends, or else `after`.
     private static func position(_ call: ControlCall) throws(ControlProblem) -> UInt64? {
         if let text = call.request.headers[.lastEventID], !text.isEmpty {
             guard let number = UInt64(text) else {
@@ -71,7 +72,7 @@ struct EventsResource: Sendable {
         return number
     }
 
-    private static func pour(_ reader: EventReader, into socket: WebSocketTask) async {
+    private static func send(_ reader: EventReader, to socket: WebSocketTask) async {
         var reader = reader
         while true {
             let texts: [[UInt8]]
@@ -79,7 +80,6 @@ struct EventsResource: Sendable {
             case .events(let events): texts = events.map(EventWriter.json)
             case .gap(let missed): texts = [EventWriter.gap(missed)]
             case .heartbeat:
-                // The peer's life is asked for by a ping.
                 guard (try? await socket.sendPing()) != nil else { return }
                 continue
             case .end: return socket.cancel(with: .goingAway)
@@ -91,7 +91,7 @@ struct EventsResource: Sendable {
     }
 }
 
-/// Which events somebody wants. Gaps are always told.
+/// Selects events. Gaps are always reported.
 package struct EventFilter: Sendable, Equatable {
     package static let parameters: Set<String> = ["type", "connection", "listener", "route", "upstream", "transfer"]
 
@@ -102,26 +102,11 @@ package struct EventFilter: Sendable, Equatable {
     private let upstreams: Set<String>
     private let transfers: Set<String>
 
-    /// - Throws: `ControlProblem` for a type or an id that is none.
+    /// - Throws: `ControlProblem` for an unknown type or a malformed id.
     package init(_ query: Query) throws(ControlProblem) {
-        var kinds: Set<GatewayEvent.Kind> = []
-        for name in query.list("type") {
-            guard let kind = GatewayEvent.Kind(rawValue: name) else {
-                let known = GatewayEvent.Kind.allCases.map(\.rawValue).joined(separator: ", ")
-                throw ControlProblem(400, "invalid-parameter", "type must be of \(known).").at(parameter: "type")
-            }
-            kinds.insert(kind)
-        }
-        var connections: Set<ConnectionKey> = []
-        for name in query.list("connection") {
-            guard let key = ConnectionKey(name) else {
-                throw ControlProblem(400, "invalid-parameter", "connection must be the id of a connection.")
-                    .at(parameter: "connection")
-            }
-            connections.insert(key)
-        }
-        self.kinds = kinds
-        self.connections = connections
+        let known = GatewayEvent.Kind.allCases.map(\.rawValue).joined(separator: ", ")
+        self.kinds = try query.set("type", expecting: "one of \(known)") { GatewayEvent.Kind(rawValue: $0) }
+        self.connections = try query.set("connection", expecting: "the id of a connection") { ConnectionKey($0) }
         self.listeners = Set(query.list("listener"))
         self.routes = Set(query.list("route"))
         self.upstreams = Set(query.list("upstream"))
@@ -129,101 +114,92 @@ package struct EventFilter: Sendable, Equatable {
     }
 
     package func matches(_ event: GatewayEvent) -> Bool {
-        (self.kinds.isEmpty || self.kinds.contains(event.kind))
-            && Self.holds(self.connections, event.connection) && Self.holds(self.listeners, event.listener)
-            && Self.holds(self.routes, event.route)
-            && (Self.holds(self.upstreams, event.upstream) || Self.holds(self.upstreams, event.endpoint))
-            && Self.holds(self.transfers, event.transfer)
-    }
-
-    private static func holds<Value>(_ wanted: Set<Value>, _ value: Value?) -> Bool {
-        wanted.isEmpty || value.map { wanted.contains($0) } == true
+        self.kinds.selects(event.kind) && self.connections.selects(event.connection)
+            && self.listeners.selects(event.listener) && self.routes.selects(event.route)
+            && (self.upstreams.selects(event.upstream) || self.upstreams.selects(event.endpoint))
+            && self.transfers.selects(event.transfer)
     }
 }
 
-/// Follows the journal for one client: what comes next, in order, with gaps and heartbeats.
-struct EventReader: Sendable {
+/// Reads the event log for one client: events in order, gaps and heartbeats.
+private struct EventReader: Sendable {
     enum Step: Sendable {
         case events([GatewayEvent])
+        /// Events that the log has dropped already.
         case gap(ClosedRange<UInt64>)
-        /// Nothing happened for a while.
         case heartbeat
         case end
     }
 
-    let log: EventLog
-    let filter: EventFilter
-    let heartbeat: Duration
-    /// Where it ends by itself, if it does.
-    let bounds: StreamBounds
-    /// Ends the reading when the client is not there any more.
+    private let log: EventLog
+    private let filter: EventFilter
+    private let heartbeat: Duration
+    private let bounds: StreamBounds
+    /// Ends the reading when the client disconnects.
     var disconnect: ClientDisconnect?
-    /// The number up to which everything was given.
-    private(set) var position: UInt64
-
-    /// Events that were given.
-    private var given = 0
+    /// The number of the last event read.
+    private var position: UInt64
+    /// Number of events returned.
+    private var count = 0
 
     init(
-        _ journal: EventLog, filter: EventFilter, after position: UInt64?, heartbeat: Duration,
-        bounds: StreamBounds = StreamBounds()
+        _ log: EventLog, filter: EventFilter, after position: UInt64?, heartbeat: Duration, bounds: StreamBounds
     ) {
-        self.log = journal
+        self.log = log
         self.filter = filter
         self.heartbeat = heartbeat
         self.bounds = bounds
-        self.position = position ?? journal.last
+        self.position = position ?? log.last
     }
 
     mutating func next() async -> Step {
-        while !Task.isCancelled, !self.bounds.isReached(self.given) {
+        while !Task.isCancelled, !self.bounds.isReached(self.count) {
             let batch = self.log.events(after: self.position)
             if let missed = batch.missed {
-                // From another life of the process: what is kept of this one follows.
+                // The position may be from before a restart: continue with the first event of this process.
                 self.position = batch.events.first.map { $0.number - 1 } ?? 0
                 return .gap(missed)
             }
             if let last = batch.events.last {
                 self.position = last.number
-                let wanted = batch.events.filter(self.filter.matches).prefix(self.bounds.remaining(after: self.given))
-                if wanted.isEmpty { continue }
-                self.given += wanted.count
-                return .events(Array(wanted))
+                let events = batch.events.filter(self.filter.matches).prefix(self.bounds.remaining(after: self.count))
+                if events.isEmpty { continue }
+                self.count += events.count
+                return .events(Array(events))
             }
-            switch await self.more() {
+            switch await self.hasMore() {
             case true?: continue
             case false?: return .end
-            case nil: return Task.isCancelled || self.bounds.isReached(self.given) ? .end : .heartbeat
+            case nil: return Task.isCancelled || self.bounds.isReached(self.count) ? .end : .heartbeat
             }
         }
         return .end
     }
 
-    /// - Returns: whether there is more to read, or never will be; `nil` when it is time for a heartbeat.
-    private func more() async -> Bool? {
-        let (journal, position, gone) = (self.log, self.position, self.disconnect)
+    /// - Returns: `true` if there are more events, `false` if there never will be, `nil` when a heartbeat is due.
+    private func hasMore() async -> Bool? {
+        let (log, position, disconnect) = (self.log, self.position, self.disconnect)
         let limit = min(self.heartbeat, self.bounds.timeLeft ?? self.heartbeat)
         let outcome = try? await Waiting.withTimeout(limit) { () -> Bool? in
-            guard let gone else { return await journal.wait(after: position) }
+            guard let disconnect else { return await log.wait(after: position) }
             return await withTaskGroup(of: Bool?.self) { group in
-                group.addTask { await journal.wait(after: position) }
-                group.addTask { await gone.wait() ? false : nil }
-                let isOn = await group.next() ?? nil
+                group.addTask { await log.wait(after: position) }
+                group.addTask { await disconnect.wait() ? false : nil }
+                let hasMore = await group.next() ?? nil
                 group.cancelAll()
-                return isOn
+                return hasMore
             }
         }
         return outcome ?? nil
     }
 }
 
-/// A body of Server-Sent Events.
+/// A response body of Server-Sent Events.
 enum EventStream {
-    /// Writes one stream's events.
     struct Writer {
         fileprivate var body: any ResponseBodyWriter
 
-        /// `data` is one line.
+        /// - Parameter data: a single line.
         mutating func writeEvent(_ data: [UInt8], id: UInt64?, type: String) async throws {
             var buffer = ByteBuffer()
             if let id { buffer.writeString("id: \(id)\n") }
@@ -233,22 +209,22 @@ enum EventStream {
             try await self.body.write(buffer)
         }
 
-        /// Keeps the connection from looking dead.
+        /// Sends an empty comment as a heartbeat.
         mutating func writeComment() async throws {
             try await self.body.write(ByteBuffer(string: ":\n\n"))
         }
     }
 
-    /// A response whose body `pour` writes until it returns, which it must when the client has gone away.
+    /// A response whose body `write` writes until it returns; it must return when the client disconnects.
     static func response(
-        _ call: ControlCall, _ pour: @escaping @Sendable (inout Writer, ClientDisconnect) async throws -> Void
+        _ call: ControlCall, _ write: @escaping @Sendable (inout Writer, ClientDisconnect) async throws -> Void
     ) async throws -> Response {
-        let gone = try await call.clientDisconnect()
+        let disconnect = try await call.clientDisconnect()
         let body = ResponseBody { writer in
             var stream = Writer(body: writer)
-            // At once, so that the client knows that it is heard.
+            // Sends the response head at once.
             try await stream.writeComment()
-            try await pour(&stream, gone)
+            try await write(&stream, disconnect)
             try await writer.finish(nil)
         }
         return Response(
@@ -285,7 +261,7 @@ package enum EventWriter {
         return text.bytes
     }
 
-    /// Stands for events that were missed; its number is that of the last of them.
+    /// An event that reports dropped events; its number is that of the last of them.
     package static func gap(_ missed: ClosedRange<UInt64>) -> [UInt8] {
         var text = JSONText(capacity: 96)
         text.beginObject()
@@ -298,19 +274,16 @@ package enum EventWriter {
     }
 }
 
-/// Where a stream of events or pieces ends by itself: without bounds it goes on for as long as its client stays.
+/// Limits of a stream of events or tap pieces; without limits it lasts until the client disconnects.
 struct StreamBounds: Sendable {
     static let parameters: Set<String> = ["limit", "durationMs"]
     static let maximumLimit = 1_000_000
-    static let maximumDuration = Duration.seconds(86_400)
+    private static let maximumDuration = Duration.seconds(86_400)
 
-    private var limit: Int?
+    private let limit: Int?
     private var deadline: ContinuousClock.Instant?
 
-    /// None.
-    init() {}
-
-    /// - Throws: `ControlProblem` for a limit that is not 1 to 1 000 000, or a duration above a day.
+    /// - Throws: `ControlProblem` for a limit outside 1 to 1 000 000, or a duration above a day.
     init(_ query: Query) throws(ControlProblem) {
         self.limit = try query.integer("limit", in: 1...Self.maximumLimit)
         guard let duration = try query.milliseconds("durationMs") else { return }
@@ -325,7 +298,6 @@ struct StreamBounds: Sendable {
         self.remaining(after: count) == 0 || self.timeLeft == .zero
     }
 
-    /// How many more may follow.
     func remaining(after count: Int) -> Int {
         self.limit.map { max(0, $0 - count) } ?? .max
     }

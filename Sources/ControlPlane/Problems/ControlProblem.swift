@@ -9,26 +9,26 @@ import NIOCore
 import SessionTasks
 import WebSocketProtocol
 
-/// Why a request is answered with a problem (RFC 9457).
+/// An error response: a problem document (RFC 9457) with its status and header fields.
 package struct ControlProblem: Error {
     package var status: Int
-    /// Stable; for programs.
+    /// Stable identifier for programs.
     package var code: String
-    /// What is wrong and what to do about it.
+    /// Explanation and remedy for people.
     package var detail: String
     package var isRetryable = false
     package var errors: [ProblemField] = []
-    /// Seconds.
+    /// `Retry-After`, in seconds.
     package var retryAfter: Int?
     /// `WWW-Authenticate`.
     package var challenge: String?
-    /// Whether what is left of the request is not worth waiting for.
+    /// Whether the rest of the request is not read.
     package var closesConnection = false
-    /// Methods that the resource has.
+    /// `Allow`.
     package var allowedMethods: [String] = []
-    /// Bytes of the content of which a range was asked for that is none.
+    /// The length of the content whose requested range is not satisfiable, in bytes.
     package var contentLength: Int64?
-    /// Whether the audit log has a line of it already.
+    /// Whether the audit log has an entry for it already.
     var isAudited = false
     /// A connection's closing record, as JSON.
     package var connection: [UInt8]?
@@ -52,7 +52,7 @@ package struct ControlProblem: Error {
         return problem
     }
 
-    /// What is wrong with a part of the body that stands at `pointer`.
+    /// The same problem, whose pointers are relative to `pointer`.
     package func nested(under pointer: String) -> ControlProblem {
         var problem = self
         problem.errors = self.errors.map { error in
@@ -94,10 +94,10 @@ package struct ControlProblem: Error {
         return text.bytes
     }
 
-    /// The body of the answer: the document, and a line feed, as terminals and tools that read lines expect it.
+    /// The document followed by a line feed, which terminals and line-based tools expect.
     package var body: ByteBuffer { ByteBuffer(bytes: self.json + [UInt8(ascii: "\n")]) }
 
-    /// The status in words (RFC 9110 §15).
+    /// The reason phrase of a status (RFC 9110 §15).
     static func title(_ status: Int) -> String {
         switch status {
         case 400: "Bad Request"
@@ -138,8 +138,9 @@ package struct ControlProblem: Error {
     }
 }
 
+// MARK: From other errors
+
 extension ControlProblem {
-    /// What is wrong with a body, with the place of it.
     package init(_ error: DecodingError) {
         switch error {
         case .keyNotFound(let key, let context):
@@ -147,27 +148,25 @@ extension ControlProblem {
             self = Self(422, "missing-member", "The member \(pointer) is missing.").at(pointer: pointer)
         case .typeMismatch(let type, let context):
             let pointer = JSONPointer.text(context.codingPath)
-            self = Self(
-                422, "wrong-type", "\(Self.place(pointer)) must be \(Self.words(for: type))."
-            )
-            .at(pointer: pointer)
+            self = Self(422, "wrong-type", "\(Self.subject(pointer)) must be \(Self.expected(type)).")
+                .at(pointer: pointer)
         case .valueNotFound(let type, let context):
             let pointer = JSONPointer.text(context.codingPath)
-            self = Self(422, "wrong-type", "\(Self.place(pointer)) must be \(Self.words(for: type)), not null.").at(
-                pointer: pointer)
+            self = Self(422, "wrong-type", "\(Self.subject(pointer)) must be \(Self.expected(type)), not null.")
+                .at(pointer: pointer)
         case .dataCorrupted(let context) where !context.codingPath.isEmpty:
             let pointer = JSONPointer.text(context.codingPath)
-            self = Self(422, "invalid-value", "\(pointer) has a value that cannot be meant.").at(pointer: pointer)
+            self = Self(422, "invalid-value", "\(pointer) has an invalid value.").at(pointer: pointer)
         case .dataCorrupted: self = .malformedJSON
         @unknown default: self = .malformedJSON
         }
     }
 
-    private static let malformedJSON = ControlProblem(400, "malformed-json", "The body is no JSON text (RFC 8259).")
+    static let malformedJSON = ControlProblem(400, "malformed-json", "The body is not valid JSON (RFC 8259).")
 
-    private static func place(_ pointer: String) -> String { pointer.isEmpty ? "The body" : pointer }
+    private static func subject(_ pointer: String) -> String { pointer.isEmpty ? "The body" : pointer }
 
-    private static func words(for type: any Any.Type) -> String {
+    private static func expected(_ type: any Any.Type) -> String {
         switch type {
         case is String.Type: "a string"
         case is Bool.Type: "true or false"
@@ -178,46 +177,42 @@ extension ControlProblem {
         }
     }
 
-    /// A member with a value that it may not have.
+    /// 422 for a member with an invalid value.
     package static func invalid(_ pointer: String, _ detail: String) -> ControlProblem {
         ControlProblem(422, "invalid-value", detail).at(pointer: pointer)
     }
-}
 
-extension ControlProblem {
-    /// Why the opening handshake that was asked for must not be written, with the place of what asks for it.
+    /// 422 with a pointer to the member that makes the opening handshake invalid.
     init(_ error: HandshakeUsageError) {
         switch error {
         case .malformedField(let field):
             self = .invalid(
                 JSONPointer.member(field.name, of: "/headers"),
-                "A header needs a token for its name, and a value on one line without spaces around it.")
+                "A header's name must be a token, and its value one line without surrounding spaces.")
         case .reservedField(let name):
             self = .invalid(
-                JSONPointer.member(name, of: "/headers"), "\(name) is set by the handshake itself; leave it out.")
+                JSONPointer.member(name, of: "/headers"), "\(name) is set by the handshake; leave it out.")
         case .malformedSubprotocol:
             self = .invalid("/subprotocols", "A subprotocol must be a token (RFC 6455 §4.1).")
         case .repeatedSubprotocol(let name):
             self = .invalid("/subprotocols", "\(name) is offered twice; offer each subprotocol once (RFC 6455 §4.1).")
         case .subprotocolsGivenTwice:
             self = .invalid("/subprotocols", "Offer subprotocols here or in a header, not in both.")
-        case .malformedAuthority: self = .invalid("/url", "The host or the port of url cannot be meant.")
-        case .malformedTarget: self = .invalid("/url", "The path of url must begin with /, and to be percent-encoded.")
-        case .malformedOffer: self = .invalid("/compress", "Compression cannot be offered like this.")
+        case .malformedAuthority: self = .invalid("/url", "The host or the port of url is invalid.")
+        case .malformedTarget: self = .invalid("/url", "The path of url must start with / and be percent-encoded.")
+        case .malformedOffer: self = .invalid("/compress", "These compression parameters cannot be offered.")
         }
     }
-}
 
-extension ControlProblem {
-    /// What the failure of a task's verb means for who asked for it.
+    /// The problem for a failed operation on a task.
     init(_ failure: TaskFailure) {
         switch failure {
-        case .cancelled: self.init(409, "cancelled", "The connection was ended meanwhile.")
-        case .timedOut: self = Self(504, "timed-out", "It took too long; try again with a longer timeout.").retryable()
+        case .cancelled: self.init(409, "cancelled", "The connection was closed meanwhile.")
+        case .timedOut: self = Self(504, "timed-out", "The operation timed out; try a longer timeout.").retryable()
         case .directionClosed:
-            self.init(409, "direction-closed", "This direction of the connection is closed already.")
+            self.init(409, "direction-closed", "This direction of the connection is already closed.")
         case .usageError(let text): self.init(409, "state-conflict", text)
-        case .ended, .closed: self.init(410, "closed", "The connection is over.")
+        case .ended, .closed: self.init(410, "closed", "The connection is closed.")
         case .connectionLost(let fault): self.init(410, "connection-lost", fault.description)
         case .cannotConnect(let fault):
             self = Self(fault.isLocalResourceFailure ? 503 : 502, "cannot-connect", fault.description).retryable()
@@ -242,17 +237,17 @@ extension ControlProblem {
         return problem
     }
     static func unknownConnection(_ name: String) -> ControlProblem {
-        ControlProblem(404, "unknown-connection", "There is no connection \(name.prefix(64)), and none is remembered.")
+        ControlProblem(404, "unknown-connection", "There is no connection \(name.prefix(64)).")
     }
-}
 
-extension ControlProblem {
-    /// Errors of a configuration that are told at most.
+    // MARK: Refused configurations
+
+    /// Most configuration errors in one problem.
     private static let errorLimit = 100
 
     init(_ refusal: ConfigurationRefusal) {
         switch refusal {
-        case .problems(let problems, let entry): self = Self.told(problems, entry: entry)
+        case .problems(let problems, let entry): self = Self.invalidConfiguration(problems, entry: entry)
         case .unknown(let section, let name):
             self.init(404, "unknown-\(section.singularName)", "There is no \(section.singularName) \(name.prefix(64)).")
         case .taken(let section, let name):
@@ -260,56 +255,61 @@ extension ControlProblem {
                 409, "name-taken", "There is a \(section.singularName) \(name.prefix(64)) already; choose another name."
             )
             .at(pointer: "/name")
-        case .cannotRun(let fault):
-            self.init(409, "cannot-run", "Everything stays as it was, as this cannot run: \(fault.description)")
+        case .cannotRun(let error):
+            self.init(409, "cannot-run", "The change was not applied, as it cannot run: \(error.description)")
         case .changedMeanwhile: self = .preconditionFailed
-        case .noFile: self.init(409, "no-file", "The gateway was started without a file that could be read again.")
+        case .noFile: self.init(409, "no-file", "The gateway was started without a configuration file to reload.")
         case .unreadable(let text): self.init(409, "unreadable-file", text)
         }
     }
 
     static let preconditionFailed = ControlProblem(
         412, "changed-meanwhile",
-        "It is not, or not any more, what If-Match or If-None-Match asks for; get it again, and change that.")
+        "If-Match or If-None-Match does not hold for the current state; get it again and change that.")
 
-    private static func told(_ problems: ConfigurationProblems, entry: ConfigurationKeyPath?) -> ControlProblem {
+    private static func invalidConfiguration(_ problems: ConfigurationProblems, entry: ConfigurationKeyPath?)
+        -> ControlProblem
+    {
         let prefix = entry?.steps ?? []
-        // Without an entry of its own, whatever is wrong is wrong elsewhere.
+        // Without an error in the changed entry, the conflict is with the rest of the configuration.
         let isOwn = problems.all.contains { entry != nil && $0.keyPath.steps.starts(with: prefix) }
         var problem =
             isOwn
-            ? ControlProblem(422, "invalid-configuration", problems.all.first?.words ?? "")
+            ? ControlProblem(422, "invalid-configuration", problems.all.first?.explanation ?? "")
             : ControlProblem(
-                409, "conflicts-with-configuration", "It does not go with the rest: \(problems.all[0].located)")
+                409, "conflicts-with-configuration",
+                "The change conflicts with the rest of the configuration: \(problems.all[0].located)")
         if problems.all.count > 1 { problem.detail += " (and \(problems.all.count - 1) more)" }
-        problem.errors = problems.all.prefix(self.errorLimit).map { one in
-            guard entry != nil, one.keyPath.steps.starts(with: prefix) else { return ProblemField(detail: one.located) }
+        problem.errors = problems.all.prefix(self.errorLimit).map { error in
+            guard entry != nil, error.keyPath.steps.starts(with: prefix) else {
+                return ProblemField(detail: error.located)
+            }
             return ProblemField(
-                pointer: one.keyPath.pointer(droppingFirst: prefix.count), detail: one.words)
+                pointer: error.keyPath.pointer(droppingFirst: prefix.count), detail: error.explanation)
         }
         return problem
     }
 }
 
 extension ConfigurationProblem {
-    /// What is wrong, without the place.
-    fileprivate var words: String {
+    /// Without the key path.
+    fileprivate var explanation: String {
         let text = "expected \(self.expected), found \(self.found)"
         return self.remedy.isEmpty ? text : "\(text); \(self.remedy)"
     }
 
-    /// With the place in the whole configuration.
+    /// With the key path in the whole configuration.
     fileprivate var located: String {
-        self.keyPath.steps.isEmpty ? self.words : "\(self.keyPath): \(self.words)"
+        self.keyPath.steps.isEmpty ? self.explanation : "\(self.keyPath): \(self.explanation)"
     }
 }
 
 extension ConfigurationKeyPath {
-    /// As RFC 6901 writes it.
+    /// A JSON pointer (RFC 6901).
     func pointer(droppingFirst count: Int = 0) -> String {
         self.steps.dropFirst(count).map { step in
             switch step {
-            case .key(let name): "/" + name.replacing("~", with: "~0").replacing("/", with: "~1")
+            case .key(let name): JSONPointer.step(name)
             case .index(let index): "/\(index)"
             }
         }.joined()

@@ -4,11 +4,11 @@ import HTTPTypes
 import Hummingbird
 import HummingbirdCore
 
-/// Every operation of the REST interface.
+/// All operations of the REST interface.
 struct OperationTable: Sendable {
     enum LookupResult {
         case found(Operation, parameters: [String: String])
-        /// The path is there, with these methods.
+        /// - Parameter 0: the methods that the path allows.
         case methodNotAllowed([String])
         case notFound
     }
@@ -19,7 +19,7 @@ struct OperationTable: Sendable {
         self.operations = operations
     }
 
-    /// - Parameter path: without the query, as it was sent.
+    /// - Parameter path: percent-encoded, without the query.
     func find(_ method: HTTPRequest.Method, _ path: some StringProtocol) -> LookupResult {
         guard path.first == "/" else { return .notFound }
         let segments = path.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map { Substring($0) }
@@ -34,10 +34,8 @@ struct OperationTable: Sendable {
         }
         return methods.isEmpty ? .notFound : .methodNotAllowed(Array(Set(methods)).sorted())
     }
-}
 
-extension OperationTable {
-    /// The whole interface. Each resource lists its own.
+    /// The operations of all resources.
     static func make(_ context: ControlContext) -> OperationTable {
         let connections = ConnectionsResource(context: context)
         let resources =
@@ -51,8 +49,7 @@ extension OperationTable {
     }
 }
 
-/// One thing that the REST interface can do: the table of them is what requests are compared with, and what
-/// authorisation, audit and the OpenAPI document are held against.
+/// One operation of the REST interface. Routing, authorization, audit and the OpenAPI document are based on it.
 struct Operation: Sendable {
     typealias Handler = @Sendable (ControlCall) async throws -> Response
 
@@ -61,17 +58,17 @@ struct Operation: Sendable {
     let method: HTTPRequest.Method
     let template: PathTemplate
     let scope: Scope
-    /// Parameters of the query that it knows; others are refused.
+    /// Query parameters; others are refused.
     let parameters: Set<String>
-    /// Bytes of body that it reads at most.
+    /// Longest body in bytes.
     let bodyLimit: Int
-    /// Whether it can go on while its client does not wait.
+    /// Whether it can run without its client waiting (RFC 7240 `respond-async`).
     let isLongRunning: Bool
     let handler: Handler
 
     init(
         _ name: String, _ method: HTTPRequest.Method, _ template: String, _ scope: Scope,
-        parameters: Set<String> = [], bodyLimit: Int = ControlCall.bodyLimit, isSlow: Bool = false,
+        parameters: Set<String> = [], bodyLimit: Int = ControlCall.bodyLimit, isLongRunning: Bool = false,
         _ handler: @escaping Handler
     ) {
         self.name = name
@@ -80,31 +77,29 @@ struct Operation: Sendable {
         self.scope = scope
         self.parameters = parameters
         self.bodyLimit = bodyLimit
-        self.isLongRunning = isSlow
+        self.isLongRunning = isLongRunning
         self.handler = handler
     }
 
-    /// Whether it changes anything, or lets its caller into the traffic of a connection: what the audit log is to have.
+    /// Whether the audit log records it: it changes something, or gives access to the traffic of a connection.
     var isWrite: Bool { (self.method != .get && self.method != .head) || self.scope == .operate }
-}
 
-extension Operation {
     static let versionSuffix = "InV1"
 
-    /// It, and the same below `/v1`, where whoever takes all paths from there looks for it.
+    /// This operation and an alias below `/v1`, for clients that use `/v1` as their base URL.
     var withVersionedAlias: [Operation] {
-        let other = Operation(
+        let alias = Operation(
             self.name + Self.versionSuffix, self.method, "/v1\(self.template.description)", self.scope,
-            parameters: self.parameters, bodyLimit: self.bodyLimit, isSlow: self.isLongRunning, self.handler)
-        return [self, other]
+            parameters: self.parameters, bodyLimit: self.bodyLimit, isLongRunning: self.isLongRunning, self.handler)
+        return [self, alias]
     }
 }
 
-/// The path of an operation, with places for parameters: `/v1/connections/{id}:send`.
+/// The path of an operation with placeholders: `/v1/connections/{id}:send`.
 package struct PathTemplate: Sendable, Hashable, CustomStringConvertible {
     private enum Part: Sendable, Hashable {
         case literal(String)
-        /// A parameter that fills its segment up to `suffix`.
+        /// A parameter that is its segment up to `suffix`.
         case parameter(String, suffix: String)
     }
 
@@ -129,8 +124,8 @@ package struct PathTemplate: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// - Parameter segments: of the request's path, still percent-encoded.
-    /// - Returns: the parameters' values, decoded; `nil` if the path is another.
+    /// - Parameter segments: of the request's path, percent-encoded.
+    /// - Returns: the decoded parameters; `nil` if the path does not match.
     package func match(_ segments: [Substring]) -> [String: String]? {
         guard segments.count == self.parts.count else { return nil }
         var values: [String: String] = [:]
@@ -141,7 +136,7 @@ package struct PathTemplate: Sendable, Hashable, CustomStringConvertible {
             case .parameter(let name, let suffix):
                 guard segment.hasSuffix(suffix) else { return nil }
                 let value = segment.dropLast(suffix.count)
-                // A verb belongs to the operation that names it, never to a parameter.
+                // A parameter never contains a verb such as `:send`.
                 guard !value.isEmpty, !value.contains(":"), let decoded = PercentText.decoded(value) else { return nil }
                 values[name] = decoded
             }

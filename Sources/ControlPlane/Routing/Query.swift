@@ -1,11 +1,11 @@
-/// The query of a request, taken apart.
+/// The parsed query of a request.
 package struct Query: Sendable {
+    private static let pairLimit = 64
+
     /// In the order of the request; names may repeat.
     package let pairs: [(name: String, value: String)]
 
-    package static let pairLimit = 64
-
-    /// - Throws: `ControlProblem` for a `%` without its digits, or more than 64 parameters.
+    /// - Throws: `ControlProblem` for invalid percent-encoding, or more than 64 parameters.
     package init(_ text: String?) throws(ControlProblem) {
         var pairs: [(name: String, value: String)] = []
         for piece in (text ?? "").split(separator: "&") {
@@ -14,7 +14,8 @@ package struct Query: Sendable {
                 let value = PercentText.decoded(piece[mark...].dropFirst(), plusIsSpace: true)
             else {
                 throw ControlProblem(
-                    400, "malformed-query", "The query has a % without two digits behind it, or is no UTF-8.")
+                    400, "malformed-query",
+                    "The query has a % without two hexadecimal digits, or is not UTF-8.")
             }
             pairs.append((name, value))
             guard pairs.count <= Self.pairLimit else {
@@ -32,7 +33,7 @@ package struct Query: Sendable {
         self.pairs.filter { $0.name == name }.map(\.value)
     }
 
-    /// The value of what may stand there once.
+    /// The value of a parameter that may occur once.
     package func value(_ name: String) throws(ControlProblem) -> String? {
         let values = self.values(name)
         guard values.count < 2 else {
@@ -41,7 +42,7 @@ package struct Query: Sendable {
         return values.first
     }
 
-    /// A list: commas separate, and so does giving the parameter again.
+    /// The values of a list, separated by commas or by repeating the parameter.
     package func list(_ name: String) -> [String] {
         self.values(name).flatMap { $0.split(separator: ",").map(String.init) }
     }
@@ -74,5 +75,27 @@ package struct Query: Sendable {
                 .at(parameter: name)
         }
         return duration
+    }
+
+    /// - Throws: `ControlProblem` 400 for a value that `parse` rejects.
+    func set<Value: Hashable>(
+        _ name: String, expecting expected: String, _ parse: (String) -> Value?
+    ) throws(ControlProblem) -> Set<Value> {
+        var values: Set<Value> = []
+        for text in self.list(name) {
+            guard let value = parse(text) else {
+                throw ControlProblem(400, "invalid-parameter", "\(name) must be \(expected).").at(parameter: name)
+            }
+            values.insert(value)
+        }
+        return values
+    }
+
+    /// Path and query of the next page of a list.
+    func nextPage(of path: String, cursor: String) -> String {
+        let others = self.pairs.filter { $0.name != "cursor" }.map { pair in
+            "\(PercentText.encoded(pair.name))=\(PercentText.encoded(pair.value))&"
+        }
+        return "\(path)?\(others.joined())cursor=\(cursor)"
     }
 }

@@ -126,9 +126,8 @@ private final class StoredResponses: Sendable {
     }
 }
 
-/// Stands for a request's bytes: equal ones have equal prints, and others by no chance that matters here, as a caller
-/// can only fool itself.
-enum Fingerprint {
+/// A non-cryptographic hash of a request. A collision only affects the caller that produces it.
+private enum Fingerprint {
     /// 16 bytes by FNV-1a, in two lanes, and the length.
     static func of(_ bytes: [UInt8]) -> [UInt8] {
         var first: UInt64 = 0xCBF2_9CE4_8422_2325

@@ -4,8 +4,8 @@ import NIOCore
 import NIOHTTP1
 import NIOHTTPTypes
 
-/// Enforces the rules of RFC 9112 for request heads that the decoder does not check, and closes the connection after the
-/// last response.
+/// Enforces the rules of RFC 9112 for request heads that the decoder does not check, and closes the connection after
+/// the last response.
 ///
 /// It sits between the decoder and the server, and responds itself to the requests it refuses, in order.
 package final class RequestHeadHandler: ChannelDuplexHandler {
@@ -14,14 +14,14 @@ package final class RequestHeadHandler: ChannelDuplexHandler {
     package typealias OutboundIn = HTTPServerResponsePart
     package typealias OutboundOut = HTTPServerResponsePart
 
-    /// A request without its answer.
+    /// A request whose response is not complete.
     private enum Pending {
-        case taken(RequestHeadRules.Exchange)
+        case accepted(RequestHeadRules.Exchange)
         case refused(ControlProblem)
     }
 
-    /// How long what the client still sends is thrown away, so that it can read the answer before the connection is reset
-    /// (RFC 9112 §9.6).
+    /// Time during which input is discarded after the last response, so that the client reads the response before the
+    /// connection is reset (RFC 9112 §9.6).
     private static let lingering = TimeAmount.seconds(2)
 
     private let ownAuthority: String?
@@ -108,7 +108,9 @@ package final class RequestHeadHandler: ChannelDuplexHandler {
     }
 
     private func writeEnd(_ data: NIOAny, _ promise: EventLoopPromise<Void>?, _ context: ChannelHandlerContext) {
-        guard case .accepted(let exchange)? = self.pending.popFirst() else { return context.write(data, promise: promise) }
+        guard case .accepted(let exchange)? = self.pending.popFirst() else {
+            return context.write(data, promise: promise)
+        }
         context.writeAndFlush(data, promise: promise)
         if exchange.isLast { return self.finish(context) }
         if case .refused(let problem)? = self.pending.first { self.refuse(problem, context) }
@@ -150,16 +152,18 @@ package enum RequestHeadRules {
         }
     }
 
-    /// Checks `head`, and puts it into the form that the server reads: a target in origin form, the authority that counts
-    /// in `Host`, and `Connection: close` where the connection ends behind the answer.
-    /// - Parameter ownAuthority: host and port for requests of HTTP/1.0 that name none (RFC 9112 §3.3).
-    /// - Throws: `ControlProblem` 501 for a transfer coding other than `chunked`, or any of HTTP/1.0 (§6.1), and 421 for a
-    ///   target of another scheme.
+    /// Checks `head` and normalizes it: a target in origin form, the effective authority in `Host`, and
+    /// `Connection: close` where the connection ends after the response.
+    /// - Parameter ownAuthority: host and port for HTTP/1.0 requests without a Host field (RFC 9112 §3.3).
+    /// - Throws: `ControlProblem` 501 for a transfer coding other than `chunked`, or any in HTTP/1.0 (§6.1), and 421
+    ///   for
+    ///   a target of another scheme.
     package static func check(
         _ head: inout HTTPRequestHead, ownAuthority: String?
     ) throws(ControlProblem) -> Exchange {
         let isHTTP10 = head.version == .http1_0
-        try Self.checkCodings(head.headers[canonicalForm: "Transfer-Encoding"].map { $0.lowercased() }, isHTTP10: isHTTP10)
+        try Self.checkCodings(
+            head.headers[canonicalForm: "Transfer-Encoding"].map { $0.lowercased() }, isHTTP10: isHTTP10)
         try Self.readTarget(&head, isHTTP10: isHTTP10)
         if isHTTP10, !head.headers.contains(name: "Host"), let ownAuthority {
             head.headers.add(name: "Host", value: ownAuthority)
@@ -186,8 +190,8 @@ package enum RequestHeadRules {
         }
     }
 
-    /// The authority of a target in absolute form replaces `Host` (RFC 9112 §3.2.2). The number of Host fields is checked
-    /// later: HTTP/1.1 requires exactly one in any case (§3.2).
+    /// The authority of a target in absolute form replaces `Host` (RFC 9112 §3.2.2). The number of Host fields is
+    /// checked later: HTTP/1.1 requires exactly one in any case (§3.2).
     private static func readTarget(_ head: inout HTTPRequestHead, isHTTP10: Bool) throws(ControlProblem) {
         guard head.method != .CONNECT, head.uri.first != "/", let mark = head.uri.firstRange(of: "://") else { return }
         guard ["http", "https"].contains(head.uri[..<mark.lowerBound].lowercased()) else {
@@ -204,8 +208,8 @@ package enum RequestHeadRules {
     }
 }
 
-/// Closes a connection whose request head takes too long: the first one counts from accept, TLS handshake included, every
-/// other from its first byte.
+/// Closes a connection whose request head takes too long: the first one counts from accept, TLS handshake included,
+/// every other from its first byte.
 final class RequestHeadTimeoutHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -214,11 +218,11 @@ final class RequestHeadTimeoutHandler: ChannelInboundHandler {
 
     let slot: ConnectionSlot?
     private var timer: Scheduled<Void>?
-    /// Between a head and the end of its request.
+    /// Whether a head was received and its request has not ended.
     private var isInRequest = false
 
-    init(_ place: ConnectionSlot?) {
-        self.slot = place
+    init(_ slot: ConnectionSlot?) {
+        self.slot = slot
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
@@ -259,7 +263,7 @@ final class RequestHeadTimeoutHandler: ChannelInboundHandler {
     }
 }
 
-/// Tells the connection's `RequestHeadTimeoutHandler` where requests begin and end, and its place where answers do.
+/// Reports the bounds of requests to the `RequestHeadTimeoutHandler`, and ends of responses to the `ConnectionSlot`.
 final class ExchangeTrackingHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart

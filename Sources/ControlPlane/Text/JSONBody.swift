@@ -2,14 +2,13 @@ import ByteKernels
 import ControlAPI
 import FoundationEssentials
 
-/// Bodies of JSON, both ways.
+/// Decodes and encodes JSON bodies.
 package enum JSONBody {
-    /// - Throws: `ControlProblem` with the places of what is wrong; members that `Model` does not have are wrong.
+    /// - Throws: `ControlProblem` with pointers to the invalid members; members unknown to `Model` are invalid.
     package static func decode<Model: StrictlyRead>(_ type: Model.Type, from bytes: [UInt8]) throws(ControlProblem)
         -> Model
     {
-        // The decoder would guess at other encodings; JSON that is sent to others is in UTF-8 (RFC 8259 §8.1).
-        let data = try Self.text(bytes.isEmpty ? Array("{}".utf8) : bytes)
+        let data = try Self.validated(bytes.isEmpty ? Array("{}".utf8) : bytes)
         do {
             try Self.checkMembers(of: type, in: try JSONDecoder().decode(MemberNames.self, from: data), at: [])
             return try JSONDecoder().decode(type, from: data)
@@ -18,34 +17,33 @@ package enum JSONBody {
         } catch let error as DecodingError {
             throw Self.numberProblem(type, data) ?? ControlProblem(error)
         } catch {
-            throw ControlProblem(400, "malformed-json", "The body is no JSON text (RFC 8259).")
+            throw ControlProblem.malformedJSON
         }
     }
 
-    /// Any JSON value.
-    /// - Throws: `ControlProblem` 400 for what is no JSON, 422 with the place of a number that is too large.
+    /// - Throws: `ControlProblem` 400 for malformed JSON, 422 with a pointer for a number that is too large.
     static func value(_ bytes: [UInt8]) throws(ControlProblem) -> JSONValue {
-        let data = try Self.text(bytes)
+        let data = try Self.validated(bytes)
         do {
             return try JSONDecoder().decode(JSONValue.self, from: data)
         } catch let error as DecodingError {
             throw Self.rangeProblem(error) ?? ControlProblem(error)
         } catch {
-            throw ControlProblem(400, "malformed-json", "The body is no JSON text (RFC 8259).")
+            throw ControlProblem.malformedJSON
         }
     }
 
-    private static func text(_ bytes: [UInt8]) throws(ControlProblem) -> Data {
+    /// Checks that `bytes` are UTF-8 (RFC 8259 §8.1), as the decoder would accept other encodings.
+    private static func validated(_ bytes: [UInt8]) throws(ControlProblem) -> Data {
         guard !bytes.contains(0), String(validating: bytes, as: UTF8.self) != nil else {
-            throw ControlProblem(400, "malformed-json", "The body is no JSON text in UTF-8 (RFC 8259).")
+            throw ControlProblem(400, "malformed-json", "The body is not valid JSON in UTF-8 (RFC 8259).")
         }
         return Data(bytes)
     }
 
     // MARK: Numbers
 
-    /// The decoder does not tell the place of a number that its type does not take, as of 1.5 for a whole number: it is
-    /// looked for.
+    /// Locates a number of the wrong type, such as 1.5 for an integer: the decoder's error has no path to it.
     private static func numberProblem(_ type: any Decodable.Type, _ data: Data) -> ControlProblem? {
         do {
             let value = try JSONDecoder().decode(JSONValue.self, from: data)
@@ -60,7 +58,7 @@ package enum JSONBody {
     private static func rangeProblem(_ error: DecodingError) -> ControlProblem? {
         guard case .dataCorrupted(let context) = error, !context.codingPath.isEmpty else { return nil }
         let pointer = JSONPointer.text(context.codingPath)
-        return .invalid(pointer, "\(pointer) is a number beyond those that can be meant.")
+        return .invalid(pointer, "\(pointer) is out of range.")
     }
 
     private static func wrongNumber(
@@ -92,7 +90,7 @@ package enum JSONBody {
         return ControlProblem(422, "wrong-type", "\(pointer) must be \(expected).").at(pointer: pointer)
     }
 
-    /// Whether an object has a member of one of these names; what is no object has none.
+    /// Whether `bytes` are an object with a member of one of these names.
     package static func hasMember(of names: Set<String>, in bytes: [UInt8]) -> Bool {
         guard let found = try? JSONDecoder().decode(MemberNames.self, from: Data(bytes)) else { return false }
         return found.names.contains { names.contains($0) }
@@ -110,10 +108,9 @@ package enum JSONBody {
     }
 
     private static func unknown(_ names: [String], known: [String], at path: [any CodingKey]) -> ControlProblem {
-        let place = path.isEmpty ? "The body" : JSONPointer.text(path)
+        let parent = path.isEmpty ? "The body" : JSONPointer.text(path)
         var problem = ControlProblem(
-            422, "unknown-member",
-            "\(place) has a member that means nothing here; known are \(known.joined(separator: ", ")).")
+            422, "unknown-member", "\(parent) has an unknown member; known are \(known.joined(separator: ", ")).")
         problem.errors = names.prefix(16).map { name in
             ProblemField(
                 pointer: JSONPointer.text(path + [MemberNames.Key(String(name.prefix(64)))]), detail: "not a member")
@@ -124,22 +121,22 @@ package enum JSONBody {
     package static func encode(_ model: some Encodable) -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.withoutEscapingSlashes, .sortedKeys]
-        // Our own models are all of numbers, texts, lists and members: there is nothing that could not be written.
+        // Encoding the wire models cannot fail.
         return (try? encoder.encode(model)).map { [UInt8]($0) } ?? Array("{}".utf8)
     }
 }
 
-/// The name of a member, ready to be copied: nothing that is counted by reference, as a list writes some forty for each of
-/// thousands of connections.
+/// A member's name in its JSON form, stored inline: a list writes some forty names for each of thousands of connections,
+/// which must not cost reference counting.
 package struct JSONKey: Sendable, ExpressibleByStringLiteral {
-    /// The most bytes of a name.
+    /// Longest name in bytes.
     package static let lengthLimit = 28
 
-    /// `,"name":`, and zeros behind it.
+    /// `,"name":`, padded with zeros.
     private var bytes = InlineArray<32, UInt8>(repeating: 0)
     private var count = 0
 
-    /// - Parameter name: one of ours, in which nothing is to be escaped, of at most `lengthLimit` bytes.
+    /// - Parameter name: at most `lengthLimit` bytes without characters that need escaping.
     package init(_ name: String) {
         assert(name.utf8.count <= Self.lengthLimit, "\(name) is too long for a key")
         self.append(UInt8(ascii: ","))
@@ -158,33 +155,33 @@ package struct JSONKey: Sendable, ExpressibleByStringLiteral {
         self.count += 1
     }
 
-    /// What `write(behindComma:to:)` takes.
-    static var room: Int { Self.lengthLimit + 4 }
+    /// Capacity that `write(withComma:to:)` needs.
+    static var capacity: Int { Self.lengthLimit + 4 }
 
-    /// - Parameter comma: whether it is written: it does not stand before the first member of an object.
+    /// - Parameter comma: `false` for the first member of an object.
     @inline(__always)
-    func write(behindComma comma: Bool, to output: inout OutputSpan<UInt8>) {
+    func write(withComma comma: Bool, to output: inout OutputSpan<UInt8>) {
         output.append(copying: self.bytes.span.extracting((comma ? 0 : 1)..<self.count))
     }
 }
 
-/// The way to one value of a JSON document (RFC 6901).
+/// Writes JSON pointers (RFC 6901).
 enum JSONPointer {
     static func text(_ path: [any CodingKey]) -> String {
         path.map { key in Self.step(key.intValue.map { String($0) } ?? key.stringValue) }.joined()
     }
 
-    /// To the member `name` of what stands at `pointer`; of a longer name, the first 64 characters.
+    /// The pointer to the member `name` of the value at `pointer`. `name` is cut after 64 characters.
     static func member(_ name: String, of pointer: String) -> String {
         pointer + Self.step(String(name.prefix(64)))
     }
 
-    private static func step(_ name: String) -> String {
+    static func step(_ name: String) -> String {
         "/" + name.replacing("~", with: "~0").replacing("/", with: "~1")
     }
 }
 
-/// The names of an object's members, and those of the objects in it, as deep as models go.
+/// The member names of an object and of the objects nested in it.
 struct MemberNames: Decodable {
     struct Key: CodingKey {
         let stringValue: String
@@ -206,7 +203,7 @@ struct MemberNames: Decodable {
     let names: [String]
     let objects: [String: MemberNames]
 
-    /// Levels of objects below the outermost: a tunnel has connections, which have TLS.
+    /// Levels below the outermost object: a tunnel contains connections, which contain TLS settings.
     private static let depth = 2
 
     init(from decoder: any Decoder) throws {
@@ -220,7 +217,6 @@ struct MemberNames: Decodable {
             return
         }
         self.objects = container.allKeys.reduce(into: [:]) { objects, key in
-            // What is no object has no members to be wrong.
             guard let inner = try? container.nestedContainer(keyedBy: Key.self, forKey: key) else { return }
             objects[key.stringValue] = MemberNames(inner, depth: depth - 1)
         }

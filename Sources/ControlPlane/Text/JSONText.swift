@@ -3,39 +3,38 @@ import GatewayCore
 import NIOCore
 import StreamTransport
 
-/// Writes JSON (RFC 8259) straight into bytes: a list of thousands of connections must cost little.
+/// Writes JSON (RFC 8259) directly into bytes, as a list of thousands of connections must be cheap to write.
 package struct JSONText {
     package private(set) var bytes: [UInt8] = []
-    /// Whether a comma stands before the next value.
+    /// Whether the next value is preceded by a comma.
     private var needsComma = false
 
     package init(capacity: Int = 0) {
         self.bytes.reserveCapacity(capacity)
     }
 
-    /// Makes room once for a value, and for what separates it from the one before.
+    /// Reserves capacity once for a value and its comma, and writes both.
     @inline(__always)
-    private mutating func put(room: Int, _ write: (inout OutputSpan<UInt8>) -> Void) {
+    private mutating func put(capacity: Int, _ write: (inout OutputSpan<UInt8>) -> Void) {
         let needsComma = self.needsComma
-        self.bytes.append(addingCapacity: room + 1) { output in
+        self.bytes.append(addingCapacity: capacity + 1) { output in
             if needsComma { output.append(UInt8(ascii: ",")) }
             write(&output)
         }
         self.needsComma = true
     }
 
-    /// The same for a member.
     @inline(__always)
-    private mutating func put(_ key: JSONKey, room: Int, _ write: (inout OutputSpan<UInt8>) -> Void) {
+    private mutating func put(_ key: JSONKey, capacity: Int, _ write: (inout OutputSpan<UInt8>) -> Void) {
         let needsComma = self.needsComma
-        self.bytes.append(addingCapacity: JSONKey.room + room) { output in
-            key.write(behindComma: needsComma, to: &output)
+        self.bytes.append(addingCapacity: JSONKey.capacity + capacity) { output in
+            key.write(withComma: needsComma, to: &output)
             write(&output)
         }
         self.needsComma = true
     }
 
-    /// Moves what was written so far behind what is in `buffer`.
+    /// Appends the text written so far to `buffer` and removes it here.
     package mutating func flush(to buffer: inout ByteBuffer) {
         buffer.writeBytes(self.bytes)
         self.bytes.removeAll(keepingCapacity: true)
@@ -49,7 +48,7 @@ package struct JSONText {
     package mutating func endArray() { self.end(UInt8(ascii: "]")) }
 
     private mutating func begin(_ mark: UInt8) {
-        self.put(room: 1) { $0.append(mark) }
+        self.put(capacity: 1) { $0.append(mark) }
         self.needsComma = false
     }
 
@@ -59,11 +58,11 @@ package struct JSONText {
     }
 
     package mutating func key(_ key: JSONKey) {
-        self.put(key, room: 0) { _ in }
+        self.put(key, capacity: 0) { _ in }
         self.needsComma = false
     }
 
-    /// A name that somebody else chose.
+    /// A name that may need escaping.
     package mutating func escapedKey(_ name: String) {
         self.string(name)
         self.bytes.append(UInt8(ascii: ":"))
@@ -75,56 +74,56 @@ package struct JSONText {
     package mutating func string(_ text: String) {
         let utf8 = text.utf8
         let span = utf8.span
-        let room = OutputSpan.room(quoted: span)
-        self.put(room: room) { $0.append(quoted: span, room: room) }
+        let capacity = OutputSpan.capacity(quoted: span)
+        self.put(capacity: capacity) { $0.append(quoted: span, capacity: capacity) }
     }
 
     /// - Parameter value: of at most 64 bits.
     package mutating func number(_ value: some BinaryInteger) {
-        self.put(room: OutputSpan.integerRoom) { $0.append(integer: value) }
+        self.put(capacity: OutputSpan.integerCapacity) { $0.append(integer: value) }
     }
 
-    /// With three digits behind the point at most.
+    /// With at most three decimal places.
     package mutating func milliseconds(_ duration: Duration) {
         let microseconds = duration.wholeMicroseconds
-        self.put(room: OutputSpan.millisecondsRoom) { $0.append(microseconds: microseconds) }
+        self.put(capacity: OutputSpan.millisecondsCapacity) { $0.append(microseconds: microseconds) }
     }
 
-    /// Finite ones only: others are written as 0.
+    /// Writes 0 for a value that is not finite.
     package mutating func number(_ value: Double) {
-        // Priorities are a half unless somebody chose another.
-        if value == 0.5 { return self.put(room: 3) { $0.append(literal: "0.5") } }
+        // Fast path: the default priority.
+        if value == 0.5 { return self.put(capacity: 3) { $0.append(literal: "0.5") } }
         let text = value.isFinite ? "\(value)" : "0"
-        self.put(room: text.utf8.count) { for byte in text.utf8 { $0.append(byte) } }
+        self.put(capacity: text.utf8.count) { for byte in text.utf8 { $0.append(byte) } }
     }
 
     package mutating func boolean(_ value: Bool) {
-        self.put(room: 5) { $0.append(literal: value ? "true" : "false") }
+        self.put(capacity: 5) { $0.append(literal: value ? "true" : "false") }
     }
 
     /// RFC 3339 in UTC with milliseconds.
     /// - Parameter milliseconds: since 1970-01-01T00:00:00Z.
     package mutating func time(_ milliseconds: Int64) {
-        self.put(room: WallClock.room + 2) { $0.append(time: milliseconds) }
+        self.put(capacity: WallClock.room + 2) { $0.append(time: milliseconds) }
     }
 
     // MARK: Members
 
     package mutating func member(_ key: JSONKey, time milliseconds: Int64) {
-        self.put(key, room: WallClock.room + 2) { $0.append(time: milliseconds) }
+        self.put(key, capacity: WallClock.room + 2) { $0.append(time: milliseconds) }
     }
 
     package mutating func member(_ key: JSONKey, _ text: String?) {
         guard let text else { return }
         let utf8 = text.utf8
         let span = utf8.span
-        let room = OutputSpan.room(quoted: span)
-        self.put(key, room: room) { $0.append(quoted: span, room: room) }
+        let capacity = OutputSpan.capacity(quoted: span)
+        self.put(key, capacity: capacity) { $0.append(quoted: span, capacity: capacity) }
     }
 
     package mutating func member(_ key: JSONKey, _ value: (some BinaryInteger)?) {
         guard let value else { return }
-        self.put(key, room: OutputSpan.integerRoom) { $0.append(integer: value) }
+        self.put(key, capacity: OutputSpan.integerCapacity) { $0.append(integer: value) }
     }
 
     package mutating func member(_ key: JSONKey, _ duration: Duration?) {
@@ -134,19 +133,19 @@ package struct JSONText {
 
     /// As milliseconds.
     private mutating func member(_ key: JSONKey, microseconds: Int64) {
-        self.put(key, room: OutputSpan.millisecondsRoom) { $0.append(microseconds: microseconds) }
+        self.put(key, capacity: OutputSpan.millisecondsCapacity) { $0.append(microseconds: microseconds) }
     }
 
     package mutating func member(_ key: JSONKey, _ value: Bool?) {
         guard let value else { return }
-        self.put(key, room: 5) { $0.append(literal: value ? "true" : "false") }
+        self.put(key, capacity: 5) { $0.append(literal: value ? "true" : "false") }
     }
 
     package mutating func member(_ key: JSONKey, from start: MonotonicInstant, to end: MonotonicInstant) {
         self.member(key, microseconds: (end.nanoseconds &- start.nanoseconds) / 1000)
     }
 
-    /// An object of names that somebody else chose, in their order; nothing where there are none.
+    /// An object with sorted names; omitted if empty.
     package mutating func member(_ key: JSONKey, _ labels: [String: String]) {
         guard !labels.isEmpty else { return }
         self.key(key)
@@ -158,17 +157,17 @@ package struct JSONText {
         self.endObject()
     }
 
-    /// What is JSON already.
+    /// - Parameter json: inserted as it is.
     package mutating func member(_ key: JSONKey, json: [UInt8]?) {
         guard let json else { return }
-        self.put(key, room: json.count) { $0.append(copying: json.span) }
+        self.put(key, capacity: json.count) { $0.append(copying: json.span) }
     }
 
     // MARK: Names and addresses
 
     package mutating func member(_ key: JSONKey, _ connection: ConnectionKey?) {
         guard let connection else { return }
-        self.put(key, room: OutputSpan.decimalRoom + 3) { output in
+        self.put(key, capacity: OutputSpan.decimalRoom + 3) { output in
             output.append(UInt8(ascii: "\""))
             output.append(decimal: connection.number)
             if connection.side == .upstream { output.append(UInt8(ascii: "u")) }
@@ -178,7 +177,7 @@ package struct JSONText {
 
     package mutating func member(_ key: JSONKey, _ address: StreamTransport.SocketAddress?) {
         guard case .ipv4(let number, let port)? = address else { return self.member(key, address?.description) }
-        self.put(key, room: StreamTransport.SocketAddress.ipv4Room + 2) { output in
+        self.put(key, capacity: StreamTransport.SocketAddress.ipv4Room + 2) { output in
             output.append(UInt8(ascii: "\""))
             StreamTransport.SocketAddress.write(ipv4: number, port: port, to: &output)
             output.append(UInt8(ascii: "\""))
@@ -186,18 +185,10 @@ package struct JSONText {
     }
 }
 
-extension OutputSpan<UInt8> {
-    fileprivate mutating func append(time milliseconds: Int64) {
-        self.append(UInt8(ascii: "\""))
-        WallClock.write(milliseconds: milliseconds, to: &self)
-        self.append(UInt8(ascii: "\""))
-    }
-}
-
 extension Duration {
-    /// Held to what `Int64` takes: about ±292 000 years.
+    /// Clamped to `Int64`: about ±292 000 years.
     package var wholeMicroseconds: Int64 {
-        // Most have not stalled: their duration is zero.
+        // Fast path: most stall durations are zero.
         guard self != .zero else { return 0 }
         let (seconds, attoseconds) = self.components
         let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000)
@@ -211,19 +202,25 @@ extension Duration {
     }
 }
 
-/// Values of JSON (RFC 8259) where there is room for them.
+/// JSON values (RFC 8259). The caller provides the capacity.
 extension OutputSpan<UInt8> {
-    /// What `append(quoted:)` takes.
-    static func room(quoted utf8: Span<UInt8>) -> Int {
-        var room = utf8.count + 2
-        for index in utf8.indices where Self.isEscaped(utf8[index]) { room += 5 }
-        return room
+    fileprivate mutating func append(time milliseconds: Int64) {
+        self.append(UInt8(ascii: "\""))
+        WallClock.write(milliseconds: milliseconds, to: &self)
+        self.append(UInt8(ascii: "\""))
     }
 
-    /// - Parameter room: what `room(quoted:)` says of it.
-    mutating func append(quoted utf8: Span<UInt8>, room: Int) {
+    /// Capacity that `append(quoted:capacity:)` needs.
+    fileprivate static func capacity(quoted utf8: Span<UInt8>) -> Int {
+        var capacity = utf8.count + 2
+        for index in utf8.indices where Self.isEscaped(utf8[index]) { capacity += 5 }
+        return capacity
+    }
+
+    /// - Parameter capacity: the result of `capacity(quoted:)`.
+    fileprivate mutating func append(quoted utf8: Span<UInt8>, capacity: Int) {
         self.append(UInt8(ascii: "\""))
-        if room == utf8.count + 2 {
+        if capacity == utf8.count + 2 {
             self.append(copying: utf8)
         } else {
             for index in utf8.indices {
@@ -257,20 +254,20 @@ extension OutputSpan<UInt8> {
         self.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + (digit - 10))
     }
 
-    /// What `append(integer:)` takes.
-    static var integerRoom: Int { Self.decimalRoom + 1 }
+    /// Capacity that `append(integer:)` needs.
+    fileprivate static var integerCapacity: Int { Self.decimalRoom + 1 }
 
     /// - Parameter value: of at most 64 bits.
-    mutating func append(integer value: some BinaryInteger) {
+    fileprivate mutating func append(integer value: some BinaryInteger) {
         if value < 0 { self.append(UInt8(ascii: "-")) }
         self.append(decimal: UInt64(truncatingIfNeeded: value.magnitude))
     }
 
-    /// What `append(microseconds:)` takes.
-    static var millisecondsRoom: Int { Self.integerRoom + 4 }
+    /// Capacity that `append(microseconds:)` needs.
+    fileprivate static var millisecondsCapacity: Int { Self.integerCapacity + 4 }
 
-    /// As milliseconds, with three digits behind the point where there are any.
-    mutating func append(microseconds: Int64) {
+    /// As milliseconds, with three decimal places unless they are zero.
+    fileprivate mutating func append(microseconds: Int64) {
         if microseconds < 0 { self.append(UInt8(ascii: "-")) }
         let (whole, rest) = microseconds.magnitude.quotientAndRemainder(dividingBy: 1000)
         self.append(decimal: whole)
@@ -282,11 +279,11 @@ extension OutputSpan<UInt8> {
 }
 
 extension Float {
-    /// To seven places, all that a `Float` from 0 to 1 holds: 0.7 that came as JSON goes out as 0.7 again.
+    /// Rounded to seven decimal places, the precision of a `Float` from 0 to 1, so that 0.7 in JSON is written as 0.7.
     var decimal: Double { (Double(self) * 1e7).rounded() / 1e7 }
 }
 
-/// One moment on both clocks, so that an instant of a loop is always shown as the same time of day.
+/// One moment on the monotonic and the wall clock: converts every instant to the same time of day each time.
 package struct TimeAnchor: Sendable {
     package let instant: MonotonicInstant
     /// Milliseconds since 1970-01-01T00:00:00Z.
@@ -302,7 +299,7 @@ package struct TimeAnchor: Sendable {
         WallClock.text(milliseconds: self.milliseconds(of: instant))
     }
 
-    /// Since 1970-01-01T00:00:00Z.
+    /// Milliseconds since 1970-01-01T00:00:00Z.
     package func milliseconds(of instant: MonotonicInstant) -> Int64 {
         let microseconds = (instant.nanoseconds &- self.instant.nanoseconds) / 1000
         let (whole, rest) = microseconds.quotientAndRemainder(dividingBy: 1000)

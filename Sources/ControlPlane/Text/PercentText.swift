@@ -1,7 +1,7 @@
 /// Percent-encoding (RFC 3986 §2.1).
 package enum PercentText {
-    /// - Parameter plusIsSpace: as in a query that a form made.
-    /// - Returns: `nil` where a `%` has no two digits behind it, or the bytes are no UTF-8.
+    /// - Parameter plusIsSpace: as in `application/x-www-form-urlencoded`.
+    /// - Returns: `nil` for a `%` without two hexadecimal digits, or bytes that are not UTF-8.
     package static func decoded(_ text: some StringProtocol, plusIsSpace: Bool = false) -> String? {
         var bytes: [UInt8] = []
         var rest = Array(text.utf8)[...]
@@ -18,7 +18,7 @@ package enum PercentText {
         return String(validating: bytes, as: UTF8.self)
     }
 
-    /// Everything but what needs no encoding anywhere (RFC 3986 §2.3).
+    /// Encodes everything but the unreserved characters (RFC 3986 §2.3).
     package static func encoded(_ text: String) -> String {
         let digits = Array("0123456789ABCDEF".utf8)
         let bytes = text.utf8.flatMap { byte -> [UInt8] in

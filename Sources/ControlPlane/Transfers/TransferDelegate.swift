@@ -116,7 +116,7 @@ extension TransferTargets {
         }
         return ControlProblem(
             403, "target-not-allowed",
-            "\(address) is none of the targets that may be connected to; control.targets lists them.")
+            "\(address) is not an allowed target; control.targets lists the allowed ones.")
     }
 }
 

@@ -24,14 +24,14 @@ package struct Admission: Sendable {
         self.reload(configuration)
     }
 
-    /// Takes over other limits and listeners. What is open stays counted, and stays open even above a limit that sank.
+    /// Replaces limits and listeners. Open connections stay counted, and stay open even above a lowered limit.
     package mutating func reload(_ configuration: GatewayConfiguration) {
         self.prepare(configuration)
         self.retire(allBut: configuration)
     }
 
-    /// The first step of a reload, before the new listeners accept: their limits and the total are in force from here
-    /// on, and the listeners of the former configuration are still known.
+    /// First step of a reload, before the new listeners accept: applies their limits and the total, and keeps the
+    /// former listeners.
     package mutating func prepare(_ configuration: GatewayConfiguration) {
         self.totalLimit = configuration.connectionLimit(DescriptorReserve.process.budget)
         for listener in configuration.listeners {
@@ -75,9 +75,9 @@ package struct Admission: Sendable {
 
     /// Counts a connection in.
     ///
-    /// - Parameter client: the client's own address, from a trusted PROXY header if there is one; `nil` for a Unix
-    ///   socket, which no limit on clients holds.
-    /// - Returns: why it is refused; `nil` if it is admitted, which wants a `release` later.
+    /// - Parameter client: the client's address, from a trusted PROXY header if there is one; `nil` for a Unix socket,
+    ///   which has no client limit.
+    /// - Returns: why it is refused; `nil` if it is admitted and must be released later.
     package mutating func admit(listener: String, client: IPAddress?, at now: MonotonicInstant) -> AdmissionRefusal? {
         guard !self.isDraining else { return .draining }
         guard self.connections < self.totalLimit else { return .totalLimit }
@@ -96,10 +96,10 @@ package struct Admission: Sendable {
         self.forgetIfUnused(listener)
     }
 
-    /// A refused WebSocket client can be told its status only after it has asked, so for that long it costs what an
+    /// A refused WebSocket client gets its status only after it has sent its request, so until then it costs what an
     /// admitted one does. At most a sixteenth of the total limit (at least 16) may be in that state.
     ///
-    /// - Returns: whether this one may wait to be answered; if so `endAnswer` follows. Others are reset at once.
+    /// - Returns: whether this client may wait for its response; if so `endAnswer` follows. Others are reset at once.
     package mutating func beginAnswer() -> Bool {
         guard self.refusing < max(self.totalLimit / 16, 16) else { return false }
         self.refusing += 1
@@ -150,10 +150,10 @@ package enum AdmissionRefusal: String, CaseIterable, Sendable {
 final class AdmissionPermit {
     private enum State {
         case none
-        /// Accepted; the client is still to say who it is.
+        /// Accepted; the client's address is not known yet.
         case arriving
         case admitted
-        /// Refused, and waiting to be told so.
+        /// Refused; the client waits for the response.
         case answering
     }
 
@@ -167,7 +167,8 @@ final class AdmissionPermit {
         self.shared = shared
     }
 
-    /// A place is asked for in a later turn, when the client is known; meanwhile a reload may take the listener away.
+    /// Admission follows in a later turn, when the client's address is known; a reload may remove the listener
+    /// meanwhile.
     func arrive() {
         let listener = self.listener
         self.shared.withAdmission { $0.beginArrival(listener: listener) }
@@ -208,7 +209,7 @@ final class AdmissionPermit {
     }
 }
 
-/// What counts as one client: an IPv4 address, or an IPv6 /64, which is what one customer is given (RFC 6177 §2).
+/// Identifies a client: an IPv4 address, or an IPv6 /64, the usual assignment to one customer (RFC 6177 §2).
 struct ClientKey: Hashable, Sendable {
     private let isIPv4: Bool
     private let bits: UInt64
@@ -232,7 +233,7 @@ extension GatewayConfiguration {
         return min(self.maximumConnections, budget.connections(each: self.descriptorsPerConnection))
     }
 
-    /// What a written limit would need and the process does not have, in words for the log.
+    /// Warning for the log if a configured limit needs more descriptors than the process has.
     package func descriptorShortage(_ budget: DescriptorBudget) -> String? {
         let wanted = self.connectionLimit(budget)
         let possible = budget.connections(each: self.descriptorsPerConnection)

@@ -1,7 +1,7 @@
 import DequeModule
 import StreamTransport
 
-/// A line with its clock, on a loop. Lives while anybody is in it.
+/// A queue of TLS handshakes with its timer, on a loop. Released when it is empty.
 final class HandshakeQueue {
     private let gateway: LoopGateway
     private let listener: String
@@ -63,11 +63,11 @@ extension HandshakeQueue: TurnEndTarget {
     }
 }
 
-/// The TLS handshakes of one listener on one loop: a number of them at once, since each has some 55 KiB before anybody is
-/// known. Further connections wait for their turn, in the order in which they came, with nothing but a socket.
+/// The TLS handshakes of one listener on one loop: a limited number at once, because each takes some 55 KiB before the
+/// client is known. Further connections wait in order of arrival, holding only a socket.
 ///
-/// While others wait, a handshake has `patience` for its own; so silent clients cannot keep the others out for their whole
-/// `handshake-timeout`.
+/// While others wait, a handshake has `patience` to complete, so that silent clients cannot keep others out for their
+/// whole `handshake-timeout`.
 package struct HandshakeQueueSettings: Sendable {
     package static let queuedTimeout = Duration.seconds(2)
 
@@ -82,9 +82,9 @@ package struct HandshakeQueueSettings: Sendable {
 
     package var isEmpty: Bool { self.underWay.isEmpty && self.waitingSet.isEmpty }
 
-    /// A connection wants to begin its handshake.
-    /// - Parameter limit: handshakes at once; at least one is.
-    /// - Returns: whether it may; else its turn comes by `takeNext`.
+    /// A connection is ready to begin its handshake.
+    /// - Parameter limit: concurrent handshakes; at least one is allowed.
+    /// - Returns: whether it may begin; otherwise `takeNext` returns it later.
     package mutating func arrived(_ identifier: UInt64, limit: Int, at now: MonotonicInstant) -> Bool {
         guard self.waitingSet.isEmpty, self.underWay.count < max(1, limit) else {
             self.waiting.append(identifier)

@@ -1,7 +1,7 @@
 import GatewayConfiguration
 import StreamTransport
 
-/// What one listener holds and admits.
+/// Connections of one listener and its accept rate.
 struct ListenerAdmission: Sendable {
     var limits: ListenerLimits {
         didSet {

@@ -11,7 +11,7 @@ package final class ChatHub: Sendable {
     /// One for each ordered pair of loops that had something to hand over.
     private let channels = Mutex<[Int: ChatChannel]>([:])
 
-    /// What the rooms of one loop may keep for members that are behind, in bytes.
+    /// Bytes that the rooms of one loop may keep for slow members.
     let backlogLimit: Int
 
     package init(loops: [Loop], backlogLimit: Int = 64 << 20) {
@@ -64,7 +64,7 @@ package final class ChatHub: Sendable {
         }
     }
 
-    /// Takes a part of what came from another loop, and tells that loop when it may go on.
+    /// Takes a batch from another loop, and lets that loop resume when the channel is half empty.
     func take(from origin: Int, to target: Int, upTo limit: Int) -> ChatChannel.Part {
         guard let part = self.channel(from: origin, to: target)?.take(upTo: limit) else { return ChatChannel.Part() }
         if part.wakesSender {
@@ -86,8 +86,8 @@ package final class ChatHub: Sendable {
     }
 }
 
-/// Messages on their way from one loop to another. Bounded: whoever adds to a full channel must stop its sources, and is
-/// told when half of it has been taken.
+/// Messages from one loop to another. Bounded: a sender that fills the channel must pause its sources, and is woken
+/// when half of it has been taken.
 package final class ChatChannel: Sendable {
     /// Bytes, as messages count for them, from which on the channel is full.
     package static let highWatermark = 1 << 20
@@ -97,7 +97,7 @@ package final class ChatChannel: Sendable {
         package var messages: [(room: String, message: ChatMessage)] = []
         /// More is left.
         package var hasMore = false
-        /// The loop that adds waits to be told.
+        /// The sending loop waits for free space.
         package var wakesSender = false
     }
 
@@ -118,7 +118,7 @@ package final class ChatChannel: Sendable {
 
     package init() {}
 
-    /// What is in the channel counts for so many bytes.
+    /// Cost of the queued messages in bytes.
     package var cost: Int { self.state.withLock { $0.cost } }
 
     /// Takes all of `messages`, be the channel full or not.

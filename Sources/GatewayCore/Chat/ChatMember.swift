@@ -30,7 +30,7 @@ final class ChatMember: WebSocketRelay {
     func webSocketOpened() {}
 
     func received(_ mark: FramePosition, _ bytes: RawSpan, by task: WebSocketTask, over transport: any Transport) {
-        // One that was sent away may go on for a while.
+        // A removed member may still receive input for a while.
         guard let seat = self.seat else { return }
         self.unfinished.append(bytes)
         guard mark.endsMessage else { return }
@@ -203,8 +203,7 @@ extension StreamChatMember: ChatSubscriber {
         case .unchanged: message.bytes.withRawSpan { task.enqueue($0) }
         case .rewritten: made.withRawSpan { task.enqueue($0) }
         case .violation:
-            // What another member said cannot be written in this framing: it is left out, and this member is not to
-            // blame.
+            // The message cannot be expressed in this member's framing: it is skipped, and the member stays.
             self.toStream = MessagesToStream(self.framing, messageLimit: self.messageLimit)
         }
     }

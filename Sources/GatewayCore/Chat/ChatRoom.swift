@@ -8,13 +8,13 @@ protocol ChatSubscriber: AnyObject {
     var takesMore: Bool { get }
     /// Bytes that wait in the hearer's own output.
     var queuedBytes: Int { get }
-    /// Somebody else said this.
+    /// Delivers a message of another member.
     func deliver(_ message: ChatMessage)
     /// Asks for `LoopRooms.outputProgressed`.
     func awaitProgress()
     /// More than `ChatRoom.backlogLimit` waits for this member. It must leave.
     func backlogExceeded()
-    /// The room takes no more messages for now. What the member has begun to say it may end.
+    /// The room accepts no more messages for now. The member may complete the message it has begun.
     func pauseReading()
     func resumeReading()
 }
@@ -48,7 +48,7 @@ final class ChatSubscription {
     }
 }
 
-/// What the rooms of one loop keep for members that are behind, together.
+/// Bytes that the rooms of one loop keep for slow members, in total.
 final class ChatBacklog {
     /// In bytes. Above it, members that are behind are sent away much sooner.
     let limit: Int
@@ -66,19 +66,19 @@ final class ChatRoom {
     struct Entry {
         let message: ChatMessage
         let speaker: UInt64
-        /// What all messages up to and with this one count for.
+        /// Cost of all messages up to and including this one.
         let end: UInt64
     }
 
-    /// What may wait for a member whose output is full, in bytes; one that is further behind is sent away, so that it
-    /// does not hold up the room.
+    /// Bytes that may wait for a member whose output is full; a member further behind is removed, so that it does not
+    /// hold up the room.
     static let backlogLimit = 4 << 20
     /// The same while the rooms of the loop keep too much together.
     static let sharedBacklogLimit = 256 << 10
 
     let name: String
     private(set) var seats: [UInt64: ChatSubscription] = [:]
-    /// Its members are to be offered what was said.
+    /// The room is listed for delivery.
     var isUnheard = false
     /// Loops that are behind with this room's messages.
     var blockedLoops: Set<Int> = []
@@ -87,7 +87,7 @@ final class ChatRoom {
     private var log: Deque<Entry> = []
     /// Number of the first message in `log`.
     private var first: UInt64 = 0
-    /// What all messages so far count for, and of those all that are forgotten.
+    /// Cost of all messages so far, and of those no longer kept.
     private var end: UInt64 = 0
     private var forgotten: UInt64 = 0
     private let backlog: ChatBacklog
@@ -194,7 +194,7 @@ package struct ChatMessage: Sendable {
     package let kind: MessageKind
     package let bytes: [UInt8]
 
-    /// What the message counts for in a limit, in bytes. So one limit bounds large messages and empty ones alike.
+    /// Cost of the message in limits, in bytes, so that one limit bounds both large and empty messages.
     package var cost: Int { self.bytes.count + Self.overhead }
 
     package init(kind: MessageKind, bytes: [UInt8]) {

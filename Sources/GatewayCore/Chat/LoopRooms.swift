@@ -1,18 +1,17 @@
 import DequeModule
 import StreamTransport
 
-/// The rooms as one loop sees them: its own members.
+/// One loop's part of the rooms: its own members.
 ///
-/// What is said is given to the members at the end of the event, to each all that waits for it at once. What the
-/// event's share of the turn (`TurnBudget`) does not suffice for follows in the next turns. As long as this loop, or
-/// another that the room has members on, is behind, those who say more are not read.
+/// Messages are delivered at the end of the event, to each member all at once. Deliveries beyond the event's share of
+/// the turn (`TurnBudget`) follow in the next turns. While this loop, or another with members of the room, is behind,
+/// members that publish are not read.
 final class LoopRooms {
     /// To visit a member is to send to it: so many units of `TurnBudget`.
     private static let visitWork = 8192
     /// Messages that a member is given before it is the next one's turn.
     private static let messagesPerVisit = 512
-    /// What is said between two looks at the members, in bytes as messages count for them, before who says more has to
-    /// wait.
+    /// Cost of messages between two deliveries, in bytes, above which publishers are paused.
     private static let unheardLimit = 256 << 10
     /// Taken at once of what another loop hands over, in the same bytes.
     private static let arrivalPart = 64 << 10
@@ -24,7 +23,7 @@ final class LoopRooms {
     private let backlog: ChatBacklog
     private var lastNumber: UInt64 = 0
 
-    /// Rooms with messages that nobody has been offered.
+    /// Rooms with undelivered messages.
     private var pendingRooms: [ChatRoom] = []
     private var pendingCost = 0
     /// Members with messages to be given.
@@ -58,7 +57,7 @@ final class LoopRooms {
         return room.add(member, number: self.lastNumber)
     }
 
-    /// What the member has said still goes to the others; it is read again if it was not.
+    /// The member's own messages still go to the others; if its reading was paused, it resumes.
     func leave(_ seat: ChatSubscription) {
         guard let hearer = seat.hearer else { return }
         let room = seat.room
@@ -169,7 +168,7 @@ final class LoopRooms {
         }
     }
 
-    /// Queues the room's members, and sends away those whom what was said leaves too far behind.
+    /// Queues the room's members for delivery, and removes those that are too far behind.
     private func offer(_ room: ChatRoom) {
         var late: [ChatSubscription] = []
         for seat in room.seats.values where room.hasMore(for: seat) {
@@ -188,7 +187,7 @@ final class LoopRooms {
         self.ready.append(seat)
     }
 
-    /// Gives one member what waits for it, as far as its output and the share of the turn reach.
+    /// Delivers the waiting messages to one member, as far as its output and the share of the turn allow.
     private func serve(_ seat: ChatSubscription) {
         let room = seat.room
         self.loop.spend(Self.visitWork)
@@ -224,7 +223,7 @@ final class LoopRooms {
         for room in touched { self.offer(room) }
     }
 
-    /// Reads on from those who had to wait, but for those whose room another loop is behind with.
+    /// Resumes paused publishers, except those whose room waits for another loop.
     private func releaseHeld() {
         guard !self.pausedMembers.isEmpty, !self.isBehind else { return }
         let seats = self.pausedMembers

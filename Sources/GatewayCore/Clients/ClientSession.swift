@@ -2,7 +2,7 @@ import SessionTasks
 import StreamTransport
 import WebSocketProtocol
 
-/// A connection opened by command: a task that belongs to the control plane, and that nobody relays.
+/// A connection opened through the control plane: a task that is not relayed.
 final class ClientSession {
     typealias Opened = (Result<ConnectionKey, ClientFailure>) -> Void
 
@@ -102,7 +102,7 @@ extension ClientSession: RequestedConnection {
     }
 }
 
-/// What is being opened, for who may give it up meanwhile. Touched on its loop alone.
+/// An opening in progress, so that it can be cancelled. Used on its loop only.
 final class PendingOpening {
     private var connection: (any RequestedConnection)?
     private var isGivenUp = false
@@ -114,7 +114,7 @@ final class PendingOpening {
         self.connection = connection
     }
 
-    /// It stands, or never will.
+    /// The connection is open, or failed to open.
     func openingCompleted() {
         self.isOver = true
         self.connection = nil
@@ -128,7 +128,7 @@ final class PendingOpening {
     }
 }
 
-/// Why a connection that was asked for did not come about.
+/// Why a requested connection failed to open.
 package struct ClientFailure: Error, Sendable {
     /// The name it had; its closing record is kept under it.
     package let key: ConnectionKey?

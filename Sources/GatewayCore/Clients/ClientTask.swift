@@ -4,7 +4,7 @@ import StreamTransport
 import TLSEngine
 import WebSocketProtocol
 
-/// A connection that somebody in charge wants opened.
+/// A connection to open on behalf of the control plane.
 package struct ClientConnectionRequest: Sendable {
     package let url: EndpointURL
     /// Path and query of a WebSocket, percent-encoded.
@@ -14,7 +14,7 @@ package struct ClientConnectionRequest: Sendable {
     package var deflate: DeflatePolicy?
     /// For `tls` and `wss`, and for a stream that starts TLS later.
     package var context: TLSContext?
-    /// The name that is asked for and verified; `nil` is the URL's host.
+    /// Host name for SNI and verification; `nil` uses the URL's host.
     package var serverName: String?
     package var keepAlive = KeepAliveSettings()
     package var options = WebSocketOptions()
@@ -25,7 +25,7 @@ package struct ClientConnectionRequest: Sendable {
     package var labels: [String: String] = [:]
     /// Asked of each address before it is tried; `nil` permits all.
     package var permits: (@Sendable (SocketAddress) -> Bool)?
-    /// Told of each step of the opening, on its loop.
+    /// Called for each step of the opening, on its loop.
     package var watch: (@Sendable (OpeningStep) -> Void)?
 
     package init(_ url: EndpointURL) {
@@ -52,15 +52,15 @@ package struct ClientConnectionRequest: Sendable {
     }
 }
 
-/// What was opened by command: a connection, or a tunnel between two.
+/// A connection, or a tunnel of two, opened through the control plane.
 protocol RequestedConnection: LiveConnection {
-    /// What was asked for; of a tunnel, downstream.
+    /// The requested URL; of a tunnel, downstream.
     var url: String { get }
-    /// Of a tunnel, what was asked for upstream.
+    /// The requested upstream URL of a tunnel.
     var upstreamURL: String? { get }
     /// When payload could flow; `nil` before.
     var openedAt: MonotonicInstant? { get }
-    /// What its tasks have counted.
+    /// Records of its tasks.
     var records: [TaskRecord] { get }
 }
 
@@ -97,7 +97,7 @@ struct RequestedTask {
 
     let url: String
     let link: RelayEndpoint
-    /// The request as it is shown, where anybody may ask for it.
+    /// The request as shown by the REST interface, if handshakes are kept.
     private let handshake: ClientHandshake?
 
     /// - Parameter startsPaused: no message is read before a relay is attached.
@@ -143,7 +143,7 @@ struct RequestedTask {
         }
     }
 
-    /// The task has a new owner: nobody here hears of its end.
+    /// The task gets a new owner: its end is no longer observed here.
     func releaseOwnership() {
         switch self.link {
         case .stream(let task): task.forgetEndObservers()
@@ -151,7 +151,7 @@ struct RequestedTask {
         }
     }
 
-    /// Ends it wherever it is, its opening included; a WebSocket that stands is told this code.
+    /// Ends the connection in any state, the opening included; an open WebSocket is closed with this code.
     func giveUp(_ code: CloseCode) {
         switch self.link {
         case .stream(let task): task.cancelOnLoop()

@@ -3,8 +3,8 @@ import SessionTasks
 import StreamTransport
 import WebSocketProtocol
 
-/// A tunnel opened by command: two connections of our own, joined as soon as both stand. One that does not come about
-/// takes the other with it.
+/// A tunnel opened through the control plane: two connections of our own, joined once both are open. If one fails to
+/// open, the other is closed.
 final class ClientTunnel {
     let identifier: UInt64
     private let gateway: LoopGateway
@@ -14,9 +14,9 @@ final class ClientTunnel {
     private let createdAt: MonotonicInstant
     private(set) var openedAt: MonotonicInstant?
     private var opened: ClientSession.Opened?
-    /// Sides that do not stand yet.
+    /// Sides that are not open yet.
     private var pendingSides = Set(TunnelSide.allCases)
-    /// Once both stand.
+    /// Set once both sides are open.
     private var tunnel: Tunnel?
     private var isOver = false
 
@@ -37,7 +37,7 @@ final class ClientTunnel {
         }
     }
 
-    /// Both at once: who waits for the two waits for the slower one.
+    /// Opens both sides concurrently.
     func start() {
         for side in TunnelSide.allCases where !self.isOver {
             self.task(side).start {
@@ -89,7 +89,7 @@ final class ClientTunnel {
         self.complete(.failure(ClientFailure(key, failure: end.failure ?? .ended, response: response)))
     }
 
-    /// Before both stand.
+    /// Ends the opening of both sides.
     private func giveUp(_ reason: TerminationReason, _ code: CloseCode, detail: String? = nil) {
         guard !self.isOver, self.tunnel == nil else { return }
         self.isOver = true
@@ -127,14 +127,14 @@ extension ClientTunnel: RequestedConnection {
         self.tunnel == nil ? self.giveUp(party, cause) : self.tunnel?.abandon(party, cause)
     }
 
-    /// Nobody but the tunnel uses its tasks.
+    /// The tasks are used by the tunnel only.
     func link(_ side: TunnelSide) -> RelayEndpoint? {
         self.tunnel == nil ? nil : self.task(side).link
     }
 
     func report(at now: MonotonicInstant, to reports: inout [ConnectionReport]) {
         var (first, second) = (self.report(.downstream, at: now), self.report(.upstream, at: now))
-        // Who is not read holds up the one whose bytes wait.
+        // A side that is not read holds up the side whose bytes wait.
         first.sendStalled = second.receiveStalled
         second.sendStalled = first.receiveStalled
         reports.append(first)
@@ -149,7 +149,7 @@ extension ClientTunnel: RequestedConnection {
     }
 }
 
-/// A tunnel between two peers that somebody in charge wants opened.
+/// A tunnel between two peers to open on behalf of the control plane.
 package struct ClientTunnelRequest: Sendable {
     package let downstream: ClientConnectionRequest
     package let upstream: ClientConnectionRequest

@@ -43,11 +43,11 @@ final class StreamEcho: TransportConsumer {
     }
 }
 
-/// Sends every message back as it came: its kind, and if asked its fragments.
+/// Echoes every message with its kind and, if configured, its fragments.
 ///
 /// A message in one piece, which is nearly every one, goes from the receive buffer straight into the output. Others are
-/// gathered first, so that a message that turns out to break a rule is not half echoed. To compress a long one takes
-/// longer than a turn may: it goes back in fragments, over several turns, and nothing is read meanwhile.
+/// assembled first, so that a message that turns out to break a rule is not echoed in part. A long message is
+/// compressed in fragments over several turns, and nothing is read meanwhile.
 final class WebSocketEcho: WebSocketRelay {
     /// Fragments whose boundaries are kept; a message in more of them comes back in one.
     static let fragmentLimit = 4096

@@ -144,7 +144,7 @@ extension EndpointSession: LiveConnection {
     }
 }
 
-/// What answers at an endpoint of the gateway's own.
+/// Relay of an endpoint inside the gateway.
 protocol EndpointRelay: WebSocketRelay {
     func start(_ task: WebSocketTask)
 }

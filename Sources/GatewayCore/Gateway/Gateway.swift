@@ -48,7 +48,7 @@ package final class Gateway: Sendable {
 
     package var counters: GatewayCounters { self.shared.counters }
 
-    /// The loop whose turn it is to take what somebody wants opened.
+    /// Picks the loop for the next requested connection.
     func nextPart() -> LoopConfined<LoopGateway>? {
         guard !self.parts.isEmpty else { return nil }
         let turn = self.turn.wrappingAdd(1, ordering: .relaxed).oldValue
@@ -83,12 +83,12 @@ package final class Gateway: Sendable {
         }
     }
 
-    /// Puts a new configuration in the running one's place. Listeners whose address did not change go on listening;
-    /// connections that are there keep the routes they came by, whether or not those changed.
+    /// Replaces the running configuration. Listeners whose address did not change keep listening; open connections keep
+    /// the routes they were matched to.
     ///
-    /// All that a listener needs is in force before it accepts, and is withdrawn only once it accepts nothing more: no
-    /// client is refused for a reload.
-    /// - Throws: `GatewayPlanError`; everything then stays as it was.
+    /// Settings apply before a listener accepts, and are withdrawn only after it accepts nothing more: no client is
+    /// refused because of a reload.
+    /// - Throws: `GatewayPlanError`; nothing is changed then.
     package func reload(_ configuration: GatewayConfiguration) async throws(GatewayPlanError) {
         let former = self.state.withLock { $0.plan }
         let plan = try GatewayPlan(configuration, former: former)
@@ -131,7 +131,7 @@ package final class Gateway: Sendable {
         }
     }
 
-    /// Tells those who follow events that a new configuration was no right one.
+    /// Publishes an event for a rejected configuration.
     package func reloadFailed(_ detail: String) {
         var event = GatewayEvent(.reloadFailed)
         event.detail = String(detail.prefix(1024))
@@ -248,7 +248,7 @@ package final class Gateway: Sendable {
 
     // MARK: Ending
 
-    /// What `drain` is going to do, for the log.
+    /// Description of what `drain` does, for the log.
     package var drainDescription: String {
         let settings = self.drainSettings
         let count = self.shared.withAdmission { $0.connections }
@@ -265,8 +265,8 @@ package final class Gateway: Sendable {
     /// From the beginning of `drain` to its end at the latest.
     package var drainTimeout: Duration { self.drainSettings.timeout }
 
-    /// Stops listening, asks every connection to end over the drain's close spread, and cuts what is left at its
-    /// timeout. Returns when nothing is left.
+    /// Stops listening, asks every connection to close over the drain's close spread, and resets the remaining ones at
+    /// its timeout. Returns when none is left.
     package func drain() async {
         let settings = self.drainSettings
         self.shared.eventLog?.publish(GatewayEvent(.drainStarted))
@@ -295,13 +295,13 @@ extension Gateway {
     /// Connections that one turn of a loop looks at when many are listed, so that a list never holds up traffic.
     static let reportsPerTurn = 128
 
-    /// One connection and its task, for somebody to use.
+    /// An open connection with its task.
     package struct Live: Sendable {
         package let link: RelayEndpoint?
         package let report: ConnectionReport
     }
 
-    /// What is known by a name.
+    /// Result of looking a connection up by its key.
     package enum Lookup: Sendable {
         case live(Live)
         case closed(ConnectionReport)
@@ -399,10 +399,10 @@ extension Gateway {
     }
 }
 
-/// Opening by command. From any thread; who awaits may be cancelled, and what was being opened is then given up.
+/// Opening connections and tunnels on request. From any thread; cancelling the awaiting Swift task cancels the opening.
 extension Gateway {
     package typealias Opening = Result<ConnectionKey, ClientFailure>
-    /// Told the name as soon as there is one.
+    /// Called with the key as soon as it is assigned.
     package typealias Naming = @Sendable (ConnectionKey) -> Void
 
     /// Opens a connection, on the loop whose turn it is.
@@ -412,7 +412,7 @@ extension Gateway {
     }
 
     /// Opens a tunnel between two peers, both its connections on one loop.
-    /// - Returns: the name of its downstream side, once both stand and are joined.
+    /// - Returns: key of the downstream side, once both are open and joined.
     package func open(_ order: ClientTunnelRequest, named: Naming? = nil) async -> Opening {
         await self.opening(named) { $0.open(order, $1) }
     }
@@ -463,7 +463,7 @@ extension Gateway {
     }
 }
 
-/// How the endpoints of upstreams stand, for the control plane. From any thread.
+/// Health of upstream endpoints, for the control plane. From any thread.
 extension Gateway {
     /// One endpoint at one moment.
     package struct EndpointSnapshot: Sendable {
@@ -519,7 +519,7 @@ extension Gateway {
 }
 
 extension LoopGateway {
-    /// Adds what is over.
+    /// Adds the metrics of closed connections.
     func includingClosed(_ figures: GatewayMetrics) -> GatewayMetrics {
         var figures = figures
         for (route, sums) in self.totals.ended { figures.traffic[route, default: TrafficMetrics()].add(sums) }

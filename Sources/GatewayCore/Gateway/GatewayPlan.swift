@@ -79,7 +79,7 @@ package struct GatewayPlan: Sendable {
     /// Connections to all upstreams together, under way and open.
     package var upstreamConnections: Int {
         let routes = self.listeners.flatMap { $0.routes + [$0.route].compactMap(\.self) }
-        // A route that two listeners serve stands there twice.
+        // A route served by two listeners occurs twice.
         let upstreams = Dictionary(
             routes.compactMap(\.upstream).map { (ObjectIdentifier($0), $0) }, uniquingKeysWith: { first, _ in first })
         return upstreams.values.reduce(0) { sum, upstream in
@@ -120,8 +120,7 @@ package final class ListenerPlan: Sendable {
         self.route = route
     }
 
-    /// What a request asks for, if it may have it. A path that leads nowhere is told before what else may be wrong with
-    /// the request.
+    /// Matches a request to a route. An unknown path is reported before other faults of the request.
     /// - Parameter isSecure: whether the request came through TLS.
     func find(_ head: RequestHead, isSecure: Bool) throws(HandshakeRefusal) -> MatchedRequest {
         let host = head.fields.single("Host")
@@ -145,7 +144,7 @@ package final class RoutePlan: Sendable {
     package let configuration: RouteConfiguration
     /// `nil` for `echo` and `chat`.
     let upstream: UpstreamPlan?
-    /// What is accepted from clients, and offered to WebSocket upstreams; `nil` for no compression.
+    /// Compression accepted from clients and offered to WebSocket upstreams; `nil` for none.
     let deflate: DeflatePolicy?
     let origins: OriginRules
     /// How a WebSocket of this route behaves, on either side. Made once, so that its connections share it.
@@ -165,7 +164,7 @@ package final class RoutePlan: Sendable {
         }
     }
 
-    /// What a client and this route agreed on.
+    /// Compression negotiated between a client and this route.
     func negotiated(_ acceptance: HandshakeAcceptance) -> NegotiatedDeflate? {
         guard let parameters = acceptance.deflate, let policy = self.deflate else { return nil }
         return NegotiatedDeflate(parameters, policy: policy)
@@ -211,7 +210,7 @@ package final class UpstreamPlan: Sendable {
 /// A configuration that is well-formed but cannot be put to work: a certificate that cannot be read, an address that is
 /// taken.
 package struct GatewayPlanError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What and where, in one line.
+    /// The error and its place, in one line.
     package let description: String
 
     package init(_ description: String) {

@@ -1,7 +1,7 @@
 import StreamTransport
 import Synchronization
 
-/// What all loops of a gateway share. Touched when connections come and go, never for their bytes.
+/// State shared by all loops of a gateway. Used when connections open and close, never per byte.
 package final class GatewayShared: Sendable {
     let log: TunnelLog
     package let hub: ChatHub
@@ -10,7 +10,7 @@ package final class GatewayShared: Sendable {
     package let closedLimit: Int
     /// Whether opening handshakes are kept for the REST interface.
     package let keepsHandshakes: Bool
-    /// Where events go; `nil` where nobody could ever ask for them.
+    /// Receives events; `nil` without a control plane.
     package let eventLog: EventLog?
     /// Of the process; `nil` where connections have no memory that could be returned, as in simulations.
     let memory: MemoryReturn?

@@ -4,7 +4,7 @@ import StreamTransport
 
 /// A connection that the gateway is responsible for, from its acceptance to its end. On its loop.
 protocol LiveConnection: AnyObject {
-    /// Unique in the process; stands in the log and in the REST interface.
+    /// Unique in the process; the `connection` field of log lines and the REST interface.
     var identifier: UInt64 { get }
     var routeName: String? { get }
     /// Bytes taken from one peer that the kernel has not taken for the other: what its watermarks bound.
@@ -13,11 +13,11 @@ protocol LiveConnection: AnyObject {
     func drain()
     /// Ends at once, with a reset where that is not a clean end.
     func abandon(_ party: TerminationParty, _ cause: TerminationCause)
-    /// Ends in order by somebody's wish, with this Close where there is a WebSocket.
+    /// Ends in order on request, with this Close frame on a WebSocket.
     func stop(_ signal: CloseSignal)
     /// The task on that side; `nil` while there is none.
     func link(_ side: TunnelSide) -> RelayEndpoint?
-    /// Appends what is to be shown: of a tunnel, both its connections.
+    /// Appends the reports of this connection; of a tunnel, both.
     func report(at now: MonotonicInstant, to reports: inout [ConnectionReport])
 }
 
@@ -27,7 +27,7 @@ extension LiveConnection {
 }
 
 extension ConnectionContext {
-    /// What is known of an accepted connection beside its task.
+    /// Report of an accepted connection, without its task's properties.
     func report(_ kind: ConnectionKind, stage: TaskStage, at now: MonotonicInstant) -> ConnectionReport {
         var report = ConnectionReport(
             ConnectionKey(self.identifier), kind, isAccepted: true, stage: stage, createdAt: self.acceptedAt,

@@ -26,9 +26,9 @@ package final class LoopGateway {
     var totals = LoopMetrics()
     /// Of those few connections that have any.
     var labels: [ConnectionKey: [String: String]] = [:]
-    /// Opening handshakes of those that have one, where somebody may ask for them.
+    /// Opening handshakes of open connections, if they are kept for the REST interface.
     var handshakes: [UInt64: HandshakeMetadata] = [:]
-    /// Connections that ended with messages nobody has received yet, the oldest first.
+    /// Ended connections with unread messages, oldest first.
     var unreadSessions: [ClientSession] = []
 
     package init(loop: Loop, index: Int, shared: GatewayShared) {
@@ -46,9 +46,8 @@ package final class LoopGateway {
 
     // MARK: Listeners
 
-    /// Puts an open, listening descriptor to work. A listener of the same name goes on accepting until
-    /// `closeDisplaced`.
-    /// - Throws: the descriptor is closed then, and the listener of that name is what it was.
+    /// Starts a listener on a listening descriptor. A listener of the same name keeps accepting until `closeReplaced`.
+    /// - Throws: the descriptor is closed then, and the listener of that name is unchanged.
     package func open(_ plan: ListenerPlan, on descriptor: Descriptor) throws(SystemError) {
         let place = LoopListener(plan, gateway: self)
         _ = self.loop.system.apply(plan.configuration.keepAlive.socketOptions, to: descriptor)
@@ -85,12 +84,12 @@ package final class LoopGateway {
         self.close(place)
     }
 
-    /// Clients whose connections stand already are still taken.
+    /// Accepts the connections already in the kernel's queue, then closes.
     private func close(_ place: LoopListener) {
         if !self.isDraining { place.socket?.acceptWaiting() }
         place.socket?.close()
-        // All loops share the one socket, and each may be the first to close it; an adopted one belongs to whoever made
-        // it.
+        // All loops share the one socket file, and each may be the first to close it; the file of an adopted socket
+        // belongs to its creator.
         if case .unix(let path, _) = place.plan.configuration.address { self.loop.system.removeSocketFile(path) }
     }
 
@@ -108,7 +107,7 @@ package final class LoopGateway {
         self.live.values.map { $0 as AnyObject }
     }
 
-    /// Of the connections of one route, the most bytes that one holds back for want of a reader.
+    /// Largest number of bytes queued by one connection of the route.
     package func largestQueue(onRoute name: String) -> Int {
         self.live.values.reduce(0) { $1.routeName == name ? max($0, $1.queuedBytes) : $0 }
     }
@@ -118,12 +117,12 @@ package final class LoopGateway {
         self.live.sorted { $0.key < $1.key }.compactMap { $1.routeName == name ? $1.link(.downstream) : nil }
     }
 
-    /// Every identifier given out on this loop, to accepted connections and to those opened by command.
+    /// Every identifier assigned on this loop.
     package var identifiers: [UInt64] {
         (0..<self.sequence).map { self.identifier($0) }
     }
 
-    /// Tells the loop, so that who has an identifier need not ask them all.
+    /// Combines sequence and loop number, so that the loop can be found from an identifier.
     private func identifier(_ sequence: UInt64) -> UInt64 {
         sequence &* UInt64(max(1, self.shared.loopCount)) &+ UInt64(self.index) &+ 1
     }
@@ -156,7 +155,7 @@ package final class LoopGateway {
         self.loop.arm(self.memoryTimer, after: MemoryReturn.interval, target: self)
     }
 
-    /// One connection became another under the same identifier: what was accepted became a tunnel.
+    /// Replaces a connection under the same identifier: an accepted connection that became a tunnel.
     func replace(_ connection: any LiveConnection) {
         guard let place = self.live.index(forKey: connection.identifier) else { return }
         self.live.values[place] = connection
@@ -274,9 +273,9 @@ extension GatewayEvent {
     }
 }
 
-/// What is opened by command, on its loop.
+/// Connections opened through the control plane, on its loop.
 extension LoopGateway {
-    /// Sessions that ended with messages unread and are kept for who still wants them; the oldest makes room.
+    /// Sessions kept after their end for their unread messages; beyond that the oldest is dropped.
     static let unreadSessionLimit = 32
 
     /// - Returns: what it is until it ends; `opened` may have been called already.
@@ -313,7 +312,7 @@ extension LoopGateway {
         self.shared.eventLog?.publish(GatewayEvent(.opened, of: connection))
     }
 
-    /// The last word on what was opened by command.
+    /// Records the end of a requested connection.
     func ended(_ connection: any RequestedConnection, _ reason: TerminationReason, detail: String?) {
         self.shared.counters.count("ended/" + reason.name)
         self.shared.log.closed(
@@ -343,10 +342,10 @@ extension LoopGateway {
     }
 }
 
-/// What the control plane asks of one loop. Each answer is a snapshot: no traffic waits for it longer than it takes to
-/// look at a few hundred connections.
+/// Snapshots for the control plane. Each visits at most a few hundred connections a step, so that traffic does not wait
+/// long.
 extension LoopGateway {
-    /// A connection that somebody asked for.
+    /// Result of looking a connection up.
     package enum Finding: Sendable {
         case live(ConnectionReport)
         case closed(ConnectionReport)
@@ -369,7 +368,7 @@ extension LoopGateway {
         return reports
     }
 
-    /// Adds what is kept beside the connections themselves.
+    /// Adds properties stored beside the connections.
     private func complete(_ reports: inout [ConnectionReport]) {
         guard !self.labels.isEmpty || !self.handshakes.isEmpty else { return }
         for index in reports.indices {
@@ -391,7 +390,7 @@ extension LoopGateway {
         return self.closed.report(key).map { .closed($0) } ?? .unknown
     }
 
-    /// Keeps what is known of a connection that ends now, and publishes `event` with it.
+    /// Records the end of a connection and publishes `event`.
     func recordClosing(_ identifier: UInt64, _ reason: TerminationReason, detail: String?, _ event: GatewayEvent?) {
         guard self.closed.limit > 0 || event != nil else { return }
         var event = event

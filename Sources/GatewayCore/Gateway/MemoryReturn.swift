@@ -1,10 +1,10 @@
 import StreamTransport
 import Synchronization
 
-/// Gives the memory of bursts back to the system: of handshakes that are over, of tunnels whose readers were slow.
+/// Returns the memory of bursts to the system: of completed handshakes, of tunnels with slow readers.
 ///
-/// The C library keeps what is freed in the middle of its heaps. While a gateway has connections, and once after the last,
-/// a thread of its own looks how much that is, at most every `interval`, and returns it where it is worth the while.
+/// The C library keeps memory freed in the middle of its heaps. While a gateway has connections, and once after the
+/// last, a separate thread checks how much that is, at most every `interval`, and returns it if worthwhile.
 final class MemoryReturn: Sendable {
     static let interval = Duration.seconds(10)
     /// Idle bytes that are left alone.
@@ -12,7 +12,7 @@ final class MemoryReturn: Sendable {
 
     private struct State {
         var nextCheck = MonotonicInstant(nanoseconds: .min)
-        /// What the last look could not return, as single blocks in use hold their pages.
+        /// Bytes that the last attempt could not return because single blocks in use hold their pages.
         var unreturnable = 0
     }
 

@@ -1,11 +1,11 @@
 import GatewayConfiguration
 import StreamTransport
 
-/// The fields that tell a WebSocket upstream who the client is: `X-Forwarded-For`, `-Proto`, `-Host`, and `Forwarded`
-/// (RFC 7239).
+/// Fields that tell a WebSocket upstream who the client is: `X-Forwarded-For`, `-Proto`, `-Host`, and `Forwarded` (RFC
+/// 7239).
 ///
-/// What the client itself sent of them never passes, unless it is a trusted peer: then its lists go on with our element
-/// at their end, and its word on scheme and host stands.
+/// Values from the client itself are dropped unless it is a trusted peer: then its lists are extended by our element,
+/// and its scheme and host are kept.
 package struct ForwardedFields: Hashable, Sendable {
     package let forwarded: String
     /// `nil` where no address is known: a client on a Unix socket.
@@ -44,7 +44,7 @@ package struct ForwardedFields: Hashable, Sendable {
         }
     }
 
-    /// RFC 7239 §6: an IPv6 address stands in brackets and quotes.
+    /// RFC 7239 §6: an IPv6 address is written in brackets and quotes.
     private static func node(_ client: SocketAddress) -> String {
         guard let address = Self.address(client) else { return "unknown" }
         return address.utf8.contains(UInt8(ascii: ":")) ? "\"[\(address)]\"" : address
@@ -58,7 +58,7 @@ package struct ForwardedFields: Hashable, Sendable {
         lines.first { Self.isSendable($0) }
     }
 
-    /// No line ends or other control characters, whoever let them through (RFC 9110 §5.5).
+    /// No line ends or other control characters (RFC 9110 §5.5).
     private static func isSendable(_ value: String) -> Bool {
         !value.isEmpty && value.utf8.allSatisfy { (0x20...0x7E).contains($0) || $0 == 0x09 }
     }
@@ -70,9 +70,9 @@ package struct ForwardedFields: Hashable, Sendable {
     }
 }
 
-/// What a client's opening handshake says about the way it came, and what we know of it ourselves.
+/// Forwarding information of a client's opening handshake: what it sent, and what we know ourselves.
 package struct ForwardedRequest: Hashable, Sendable {
-    /// The other end of the connection, or whom a trusted PROXY header named.
+    /// The peer of the connection, or the source of a trusted PROXY header.
     package var client: SocketAddress
     /// Whether the client spoke TLS to us.
     package var isSecure: Bool

@@ -26,11 +26,11 @@ final class InboundConnection {
     /// Of the phase `request`; apart from it, so that it is changed in place.
     private var parser: RequestParser?
     private var isSecure = false
-    /// Admission refused it; a WebSocket client is told with a status once it has asked.
+    /// Refused by admission; a WebSocket client gets the status after its request.
     private var refusal: AdmissionRefusal?
     let ticket: AdmissionPermit
     private var securing: SecureTransport?
-    /// Goes on with whoever takes the connection over.
+    /// Used by the connection's next owner too.
     let timer = LoopTimer()
 
     init(_ passport: ConnectionContext, plan: ListenerPlan, transport: any Transport, gateway: LoopGateway) {
@@ -128,7 +128,7 @@ final class InboundConnection {
         self.gateway.handshakeQueues[self.context.listener]?.leave(self.context.identifier)
     }
 
-    /// What is inside, with or without TLS around it.
+    /// Continues with the plaintext, inside TLS or without.
     private func plain() {
         if self.plan.configuration.kind.speaksWebSocket {
             let limits = self.plan.configuration.limits
@@ -302,7 +302,7 @@ extension InboundConnection: LiveConnection {
 }
 
 extension AdmissionRefusal {
-    /// What a WebSocket client is told.
+    /// Response to a refused WebSocket client.
     var handshakeRefusal: HandshakeRefusal {
         HandshakeRefusal(
             status: Int(self.status),
@@ -311,7 +311,7 @@ extension AdmissionRefusal {
     }
 }
 
-/// What was accepted, ready for its endpoint.
+/// An accepted connection, ready for its endpoint.
 enum InboundTransport {
     /// Bytes from now on.
     case stream(any Transport)

@@ -2,17 +2,16 @@ import ByteKernels
 import GatewayConfiguration
 import StreamTransport
 
-/// What a PROXY protocol header says about a connection (haproxy's proxy-protocol.txt, versions 1 and 2).
+/// A PROXY protocol header (haproxy's proxy-protocol.txt, versions 1 and 2).
 package enum ProxyHeader: Hashable, Sendable {
-    /// The connection stands for itself: version 2's LOCAL, or addresses the sender does not know. Use those of the
-    /// connection.
+    /// No proxied addresses: version 2's LOCAL, or addresses unknown to the sender. Use those of the connection.
     case local
     /// The client is `source`, and connected to `destination`.
     case proxied(source: SocketAddress, destination: SocketAddress)
 }
 
 extension ProxyHeader {
-    /// The header as it stands first on a connection.
+    /// Encodes the header that begins a connection.
     ///
     /// An IPv4 and an IPv6 address together are both written as IPv6. Unix sockets have no form in version 1 and become
     /// UNKNOWN, as does every pair that fits no family; in version 2 such a pair becomes LOCAL.
@@ -105,7 +104,7 @@ extension ProxyHeader {
 
 /// The checksum of RFC 3720 §12.1 (Castagnoli's polynomial, reflected), bit by bit: headers are short and rare.
 package enum CRC32C {
-    /// - Parameter zeroing: bytes that count as 0, where the checksum itself stands.
+    /// - Parameter zeroing: range counted as zeros: the checksum itself.
     package static func checksum(of bytes: RawSpan, _ range: Range<Int>, zeroing: Range<Int>) -> UInt32 {
         var remainder = UInt32.max
         for offset in range {

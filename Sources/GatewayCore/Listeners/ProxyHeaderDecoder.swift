@@ -2,10 +2,11 @@ import ByteKernels
 import GatewayConfiguration
 import StreamTransport
 
-/// Reads the PROXY protocol header off the front of a connection, version 1 or 2, told apart by their first bytes.
+/// Decodes the PROXY protocol header at the beginning of a connection, version 1 or 2, distinguished by their first
+/// bytes.
 ///
-/// Keeps nothing: asked again with all bytes from the first on, it answers as soon as they suffice, the same for every
-/// cut. It never asks for more than the limit.
+/// Stateless: called again with all bytes from the first on, it returns a result as soon as they suffice, the same for
+/// every split. It never asks for more than the limit.
 package struct ProxyHeaderDecoder: Sendable {
     /// Version 1 is at most this long, CRLF included (§2.1).
     package static let longestLine = 107
@@ -54,7 +55,7 @@ package struct ProxyHeaderDecoder: Sendable {
     private static func header(of line: [UInt8]) -> ProxyHeader? {
         let parts = line.split(separator: 0x20, omittingEmptySubsequences: false)
         guard let family = parts.first else { return nil }
-        // What follows UNKNOWN is for nobody (§2.1).
+        // Bytes after UNKNOWN are ignored (§2.1).
         if family.elementsEqual("UNKNOWN".utf8) { return .local }
         guard parts.count == 5, let sourcePort = Self.port(parts[3]), let destinationPort = Self.port(parts[4]),
             let source = Self.address(parts[1], family: family, port: sourcePort),
@@ -155,7 +156,7 @@ package struct ProxyHeaderDecoder: Sendable {
     }
 }
 
-/// What the first bytes of a connection hold.
+/// Result of decoding the first bytes of a connection.
 package enum ProxyHeaderResult: Hashable, Sendable {
     /// A header may be under way: ask again with more bytes behind these.
     case incomplete

@@ -1,15 +1,15 @@
 import SessionTasks
 import StreamTransport
 
-/// Who a connection is, from its acceptance to its last log line.
+/// Identity of a connection, from its acceptance to its last log line.
 struct ConnectionContext: Sendable {
-    /// What few connections have.
+    /// Properties that few connections have.
     private struct Rare: Sendable {
         var client: SocketAddress?
         var destination: SocketAddress?
     }
 
-    /// Unique in the process, from 1 up; stands in both log lines and in the REST interface.
+    /// Unique in the process, from 1 up; appears in both log lines and in the REST interface.
     let identifier: UInt64
     let listener: String
     /// The other end of the connection that was accepted.
@@ -29,7 +29,7 @@ struct ConnectionContext: Sendable {
         self.acceptedAt = acceptedAt
     }
 
-    /// The client itself: the peer, or whom a trusted PROXY header named.
+    /// The client: the peer, or the source of a trusted PROXY header.
     var client: SocketAddress {
         get { self.rare?.value.client ?? self.peer }
         set { self.changeRare { $0.client = newValue } }

@@ -4,8 +4,8 @@ import SessionTasks
 import StreamTransport
 import WebSocketProtocol
 
-/// One connection as it was at one moment: everything that REST shows of it. Made on its loop; counters are read off the
-/// task's record when they are shown.
+/// Snapshot of one connection with all that REST shows of it. Made on its loop; counters are read from the task's
+/// record when they are shown.
 package struct ConnectionReport: Sendable {
     package let key: ConnectionKey
     package let kind: ConnectionKind
@@ -16,7 +16,7 @@ package struct ConnectionReport: Sendable {
     package let takenAt: MonotonicInstant
     /// `nil` before its task was made: the connection is still in its handshake.
     package var record: TaskRecord?
-    /// What the record told beside its counters.
+    /// Properties of the record besides its counters.
     package var details: TaskRecord.Details?
     package var listener: String?
     package var route: String?
@@ -24,10 +24,10 @@ package struct ConnectionReport: Sendable {
     package var upstream: String?
     /// The URL of the endpoint that was chosen.
     package var endpoint: String?
-    /// What was asked for, of a connection that was opened by command.
+    /// Requested URL of a connection opened through the control plane.
     package var url: String?
     package var peer: SocketAddress?
-    /// Whom a trusted PROXY header named, where that is another than the peer.
+    /// Source of a trusted PROXY header, if it differs from the peer.
     package var client: SocketAddress?
     package var partner: ConnectionKey?
     package var queuedSendBytes = 0
@@ -35,7 +35,7 @@ package struct ConnectionReport: Sendable {
     package var unreadMessages = 0
     package var receiveStalled = Duration.zero
     package var sendStalled = Duration.zero
-    /// Whether what came of the peer, or is to go to it, has nowhere to go just now.
+    /// Whether bytes received from the peer, or to be sent to it, cannot progress.
     package var isStalled = false
     package var isSuspended = false
     package var isInputClosed = false
@@ -65,7 +65,7 @@ package struct ConnectionReport: Sendable {
 }
 
 extension ConnectionReport {
-    /// What the task itself tells.
+    /// Adds the task's own properties.
     mutating func read(_ link: RelayEndpoint) {
         switch link {
         case .stream(let task): self.read(task)
@@ -73,7 +73,7 @@ extension ConnectionReport {
         }
         let stall = link.outputStall
         self.sendStalled = stall.total(at: self.takenAt)
-        // Who relays watches both sides, and stops reading one long before the other takes nothing more.
+        // A relay watches both sides, and stops reading one long before the other accepts nothing more.
         if !self.isRelayed, stall.since != nil { self.isStalled = true }
     }
 
@@ -112,10 +112,10 @@ extension ConnectionReport {
     }
 }
 
-/// The name of one connection in the REST interface: `17` for one that was accepted or opened by command, `17u` for the
-/// one that a tunnel opened to its upstream on behalf of `17`. Unique in the process.
+/// Key of one connection in the REST interface: `17` for an accepted or requested connection, `17u` for the upstream
+/// connection of tunnel `17`. Unique in the process.
 package struct ConnectionKey: Hashable, Sendable, Comparable {
-    /// Also stands in the log.
+    /// Also appears in the log.
     package let number: UInt64
     package let side: TunnelSide
 
@@ -148,20 +148,20 @@ extension ConnectionKey: CustomStringConvertible {
     }
 }
 
-/// What a connection carries.
+/// Protocol carried by a connection.
 package enum ConnectionKind: String, CaseIterable, Sendable {
     case stream
     case webSocket
 }
 
 extension ListenerKind {
-    /// What the connections of such a listener carry.
+    /// Kind of the connections that the listener accepts.
     var connectionKind: ConnectionKind {
         self.speaksWebSocket ? .webSocket : .stream
     }
 }
 
-/// The opening handshake of a WebSocket as it was on the wire, in one piece of memory; credentials are left out.
+/// The opening handshake of a WebSocket as sent and received, in one block of memory, without credentials.
 package struct HandshakeMetadata: Sendable, Hashable {
     /// One head: its first line, and its fields.
     package struct Head: Sendable, Hashable {
@@ -174,9 +174,9 @@ package struct HandshakeMetadata: Sendable, Hashable {
         package let value: String
     }
 
-    /// Bytes kept of both heads together; what is longer is cut.
+    /// Bytes kept of both heads together; the rest is cut off.
     static let limit = 8 << 10
-    /// What stands for the value of a field that must not be shown.
+    /// Replaces the value of a secret field.
     static let hidden = "(hidden)"
 
     private let text: [UInt8]
@@ -195,7 +195,7 @@ package struct HandshakeMetadata: Sendable, Hashable {
         ["authorization", "proxy-authorization", "cookie", "sec-websocket-key"].contains(name.lowercased())
     }
 
-    /// What the client asked, and what the server answered.
+    /// The client's request and the server's response.
     package var messageHeads: (request: Head, response: Head) {
         let lines = self.text.split(separator: 0x0A, omittingEmptySubsequences: false).map { line in
             line.last == 0x0D ? line.dropLast() : line
@@ -246,7 +246,7 @@ struct ClosedConnections {
     }
 
     func report(_ key: ConnectionKey) -> ConnectionReport? {
-        // Who asks for one that is closed usually asks soon.
+        // Most queries for closed connections follow soon after the end.
         self.reports.last { $0.key == key }
     }
 }

@@ -4,15 +4,15 @@ import StreamTransport
 import Synchronization
 import WebSocketProtocol
 
-/// The last events, for whoever follows them. From any thread.
+/// The latest events, for followers. From any thread.
 ///
-/// A follower holds no queue of its own, only the number up to which it has read: one that is too slow finds a gap, and
-/// holds up nobody.
+/// A follower has no queue, only the number up to which it has read: one that is too slow finds a gap, and holds up
+/// nothing.
 package final class EventLog: Sendable {
     /// Events that are kept.
     package static let standardLimit = 4096
 
-    /// What follows a number.
+    /// Events after a number.
     package struct Batch: Sendable {
         /// Events that are not kept any more, or never were.
         package let missed: ClosedRange<UInt64>?
@@ -25,7 +25,7 @@ package final class EventLog: Sendable {
         var isClosed = false
         var waiting: [UInt64: CheckedContinuation<Void, Never>] = [:]
         var lastWaiting: UInt64 = 0
-        /// When a limit was told of last, and how often it was hit since.
+        /// Last report of each limit, and the number of hits since.
         var limits: [String: (at: Int64, count: Int)] = [:]
     }
 
@@ -58,7 +58,8 @@ package final class EventLog: Sendable {
         return waiting
     }
 
-    /// A connection was refused. A flood of refusals must not push everything else out: they are told of together.
+    /// Records a refused connection. A flood of refusals must not displace all other events: they are reported
+    /// together.
     package func limitHit(_ limit: String, listener: String) {
         let now = Machine.wallClockMilliseconds()
         let waiting = self.state.withLock { state -> [CheckedContinuation<Void, Never>] in
@@ -78,7 +79,7 @@ package final class EventLog: Sendable {
         for continuation in waiting { continuation.resume() }
     }
 
-    /// What follows `number`, at most `count` events.
+    /// Returns at most `count` events after `number`.
     package func events(after number: UInt64, count: Int = 256) -> Batch {
         self.state.withLock { state in
             // From before this process began: what it meant is unknown.
@@ -110,13 +111,13 @@ package final class EventLog: Sendable {
             self.state.withLock { $0.waiting.removeValue(forKey: ticket) }?.resume()
         }
         return self.state.withLock { state in
-            // What was told before the end is still to be read.
+            // Events published before the end can still be read.
             if state.last > number { return true }
             return state.isClosed ? false : nil
         }
     }
 
-    /// Nothing more will come: whoever waits is told.
+    /// Ends the log and wakes its followers.
     package func close() {
         let waiting = self.state.withLock { state in
             state.isClosed = true
@@ -150,7 +151,7 @@ package struct GatewayEvent: Sendable {
     package var connection: ConnectionKey?
     package var listener: String?
     package var route: String?
-    /// The upstream's name; what was asked for upstream, of a tunnel that was opened by command.
+    /// The upstream's name; the requested upstream URL of a tunnel opened through the control plane.
     package var upstream: String?
     /// The URL of the upstream's endpoint.
     package var endpoint: String?
@@ -166,7 +167,7 @@ package struct GatewayEvent: Sendable {
     package var receivedBytes: UInt64?
     package var sentBytes: UInt64?
     package var labels: [String: String] = [:]
-    /// How many were refused, or are told to end; which attempt of a transfer.
+    /// Number of refused or drained connections; attempt of a transfer.
     package var count: Int?
     /// The drain that it belongs to.
     package var drain: String?
@@ -177,7 +178,7 @@ package struct GatewayEvent: Sendable {
         self.kind = kind
     }
 
-    /// Adds what is known of a connection that closed.
+    /// Adds properties of a connection that closed.
     mutating func add(_ report: ConnectionReport) {
         self.closeCode = report.facts?.closeCode?.rawValue
         self.closeReason = report.facts?.closeReason.map { String(decoding: $0, as: UTF8.self) }

@@ -19,13 +19,13 @@ package struct GatewayMetrics: Sendable {
         }
     }
 
-    /// Routes that are told apart.
+    /// Number of routes reported separately.
     package static let routeLimit = 256
 
     package var live: [Group: Int] = [:]
     package var stalled = 0
     package var queuedBytes = 0
-    /// By route: of what lives and what is over.
+    /// By route: open and closed connections.
     package var traffic: [String: TrafficMetrics] = [:]
     package var handshakes = Distribution()
     package var lifetimes = Distribution()
@@ -37,8 +37,8 @@ package struct GatewayMetrics: Sendable {
 
     package init() {}
 
-    /// The same with at most `routeLimit` routes: what is beyond counts together, as `other`.
-    /// - Parameter configured: told apart before all others, in this order; others follow by name.
+    /// Reports at most `routeLimit` routes; the rest is added up as `other`.
+    /// - Parameter configured: routes reported first, in this order; others follow by name.
     package func bounded(preferring configured: [String]) -> GatewayMetrics {
         let names = Set(self.traffic.keys).union(self.live.keys.map(\.route))
         guard names.count > Self.routeLimit else { return self }
@@ -78,12 +78,12 @@ package final class GatewayCounters: Sendable {
     }
 }
 
-/// What the connections of one loop that are over have carried, and how long things took. On the loop.
+/// Metrics of the closed connections of one loop. On the loop.
 struct LoopMetrics {
-    /// Routes that are told apart; what is beyond counts as `other`.
+    /// Number of routes counted separately; the rest counts as `other`.
     static let routeLimit = 256
 
-    /// By route; of connections opened by command, under the empty name.
+    /// By route; connections opened through the control plane have an empty name.
     private(set) var ended: [String: TrafficMetrics] = [:]
     /// From acceptance to the first byte of payload that may flow, in microseconds.
     var handshakes = Distribution()
@@ -97,7 +97,7 @@ struct LoopMetrics {
     }
 }
 
-/// What several connections carried together.
+/// Traffic of several connections.
 package struct TrafficMetrics: Sendable {
     package var connections: UInt64 = 0
     package var bytesReceived: UInt64 = 0
@@ -135,8 +135,8 @@ package struct TrafficMetrics: Sendable {
 package final class AddedLatency {
     /// Reads of one side of a tunnel of which one is taken; the first is.
     package static let interval: UInt8 = 64
-    /// Reads that are waited for at once. Beyond that the oldest counts as it stands: a peer that takes nothing is told
-    /// of, and hides nobody.
+    /// Number of reads measured at once. Beyond that the oldest counts as it is: a peer that accepts nothing is
+    /// visible, and hides no others.
     package static let pendingLimit = 16
 
     private struct Pending {
@@ -148,7 +148,7 @@ package final class AddedLatency {
 
     /// In microseconds.
     package private(set) var distribution = Distribution()
-    /// Only where somebody may ask.
+    /// Only if the metrics can be queried.
     package var isEnabled = false
     private var pending: [Pending] = []
 
@@ -162,7 +162,7 @@ package final class AddedLatency {
         self.distribution.add(readAt.duration(to: now))
     }
 
-    /// The kernel has yet to take some of what was read.
+    /// Starts measuring a read of which bytes still wait for the kernel.
     package func startWaiting(
         _ end: AnyObject, _ readAt: MonotonicInstant, until target: UInt64, at now: MonotonicInstant
     ) {

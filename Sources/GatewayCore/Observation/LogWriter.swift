@@ -30,9 +30,9 @@ package final class LogWriter: Sendable {
     package let lost = Atomic<Int>(0)
 
     /// - Parameters:
-    ///   - onOwnThread: `false` where `write` never waits: whoever logs writes.
-    ///   - write: where lines go; standard error unless said.
-    ///   - notice: the line that tells how many were dropped.
+    ///   - onOwnThread: `false` if `write` never waits: then the logging thread writes.
+    ///   - write: writes lines; by default to standard error.
+    ///   - notice: returns the line that reports dropped lines.
     package init(
         onOwnThread: Bool = true, write: (@Sendable ([UInt8]) -> Void)? = nil,
         notice: @escaping @Sendable (Int) -> String = { "\($0) log lines were dropped: the log's reader is too slow" }
@@ -98,8 +98,7 @@ package final class LogWriter: Sendable {
     }
 }
 
-/// One line of the log: a constant message with named values. What peers say in them cannot forge a line or end a
-/// string.
+/// One line of the log: a constant message with named values. Values from peers cannot forge a line or end a string.
 package struct LogLine: Sendable {
     package enum Value: Sendable {
         case text(String)

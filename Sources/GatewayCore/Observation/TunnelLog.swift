@@ -15,7 +15,7 @@ package final class TunnelLog: Sendable {
         self.writer = writer ?? LogWriter(notice: { Self.dropNotice($0).rendered(format, at: WallClock.now()) })
     }
 
-    /// Tells of lines that the log's reader was too slow for.
+    /// Reports the lines dropped because the log's reader was too slow.
     private static func dropNotice(_ count: Int) -> LogLine {
         LogLine("log lines dropped", [("count", .number(UInt64(max(0, count))))], level: .warning)
     }
@@ -56,7 +56,7 @@ package final class TunnelLog: Sendable {
         self.write(LogLine("control", fields, level: .notice))
     }
 
-    /// A connection opened by command.
+    /// Logs a connection opened through the control plane.
     func opened(_ key: ConnectionKey, url: String, upstream: String?) {
         guard self.logsConnections else { return }
         self.write(LogLine("connection opened", Self.fields(of: key, url, upstream)))
@@ -83,8 +83,7 @@ package final class TunnelLog: Sendable {
     ) {
         guard self.logsConnections else { return }
         var fields = Self.fields(of: passport)
-        // Each direction as the side that sent it counts it: what came from the client, and what came from the other
-        // end or us.
+        // Each direction as its sender counts it: bytes from the client, and bytes from the upstream or from us.
         fields.append(("bytesTowardUpstream", .number(downstream?.bytesReceived ?? 0)))
         fields.append(("bytesTowardDownstream", .number(downstream?.bytesSent ?? 0)))
         // A stream has no messages: then the other side's count is the tunnel's.
@@ -115,7 +114,7 @@ package final class TunnelLog: Sendable {
         self.writer.log(line.rendered(self.settings.format, at: WallClock.now()))
     }
 
-    /// Waits until what was logged is written, but never long for a reader that takes nothing.
+    /// Waits until all lines are written, but never long for a reader that reads nothing.
     package func flush() {
         self.writer.flush()
     }

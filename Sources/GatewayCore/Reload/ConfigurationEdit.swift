@@ -12,10 +12,10 @@ package enum ConfigurationEdit: Sendable {
     /// Puts another configuration in the place of the whole.
     case replace(DocumentNode)
 
-    /// What it makes of a document.
+    /// Result of applying an edit to a document.
     struct Result {
         var document: DocumentNode
-        /// Where the entry stands that was written; `nil` where there is none.
+        /// Path of the entry that was written; `nil` if none was.
         var path: ConfigurationKeyPath?
     }
 
@@ -45,7 +45,7 @@ package enum ConfigurationEdit: Sendable {
         }
     }
 
-    /// The name of what is changed; `nil` for the whole.
+    /// Section and name of the changed entry; `nil` for the whole configuration.
     package var place: (section: ConfigurationSection, name: String?)? {
         switch self {
         case .create(let section, let entry): (section, entry["name"]?.text)
@@ -96,15 +96,15 @@ package enum ConfigurationEdit: Sendable {
     }
 }
 
-/// Why a change of the configuration was not carried out. Everything is as it was.
+/// Why a change of the configuration was refused. Nothing is changed.
 package enum ConfigurationRefusal: Error, Sendable {
-    /// - Parameter entry: where the entry that was written stands in the whole; `nil` where none was.
+    /// - Parameter entry: path of the written entry in the whole document; `nil` if none was written.
     case problems(ConfigurationProblems, entry: ConfigurationKeyPath?)
     case unknown(ConfigurationSection, String)
     case taken(ConfigurationSection, String)
     /// It would not run: a certificate that cannot be used, an address that is taken.
     case cannotRun(GatewayPlanError)
-    /// Somebody changed it in between.
+    /// The configuration was changed by another request in between.
     case changedMeanwhile
     /// There is no file that could be read again.
     case noFile

@@ -3,11 +3,11 @@ import GatewayConfiguration
 /// The configuration that runs, and the one way in which it changes: from a file that is read again, or entry by entry.
 /// Changes are carried out one after another.
 package actor RunningConfiguration {
-    /// What it needs of the process around it.
+    /// Callbacks that connect the configuration with the process.
     package struct Terms: Sendable {
         /// Reads the file again; `nil` where there is none.
         package var read: (@Sendable () throws -> LocatedConfiguration)?
-        /// Lays over what was read what the command line says.
+        /// Applies the command line's options to the configuration read.
         package var adjust: @Sendable (inout GatewayConfiguration) -> Void = { _ in }
         /// Tries a file that the configuration names.
         package var check: @Sendable (_ path: String, _ use: FileUse) -> FileProblem? = { _, _ in nil }
@@ -15,19 +15,19 @@ package actor RunningConfiguration {
         package init() {}
     }
 
-    /// What a change did, or would do.
+    /// Effect of a change, or of a dry run.
     package struct Outcome: Sendable {
         package let changes: [ConfigurationChange]
         /// As it is now; of a dry run, as it would be.
         package let snapshot: ConfigurationSnapshot
     }
 
-    /// Whether a change may be carried out on what is there.
+    /// Precondition of a change.
     package typealias Condition = @Sendable (ConfigurationSnapshot) -> Bool
 
-    /// Puts in force what was made ready.
+    /// Applies a prepared configuration.
     package typealias Adoption = @Sendable () -> Void
-    /// Makes ready what a configuration means to somebody beside the gateway, or refuses it.
+    /// Prepares a configuration for another component, or refuses it.
     package typealias Follower = @Sendable (GatewayConfiguration) throws(GatewayPlanError) -> Adoption
 
     package private(set) var snapshot: ConfigurationSnapshot
@@ -45,8 +45,8 @@ package actor RunningConfiguration {
     }
 
     /// - Parameters:
-    ///   - isDryRun: reads and checks everything, and changes nothing. Whether an address can be had is not tried.
-    ///   - condition: asked when it is this change's turn.
+    ///   - isDryRun: reads and checks everything, and changes nothing. Does not try to bind addresses.
+    ///   - condition: evaluated when it is this change's turn.
     package func apply(
         _ edit: ConfigurationEdit, isDryRun: Bool, if condition: @escaping Condition
     ) async -> Result<Outcome, ConfigurationRefusal> {
@@ -62,7 +62,7 @@ package actor RunningConfiguration {
         }
     }
 
-    /// Puts what the file says now in the place of what runs, with what was changed since.
+    /// Reads the file again and applies it, replacing edits made since.
     package func reload(
         isDryRun: Bool = false, if condition: @escaping Condition = { _ in true }
     ) async -> Result<Outcome, ConfigurationRefusal> {
@@ -137,7 +137,7 @@ package actor RunningConfiguration {
     }
 }
 
-/// The configuration that runs, as it was at one moment.
+/// The running configuration at one moment.
 package struct ConfigurationSnapshot: Sendable {
     private struct Place: Hashable {
         let section: ConfigurationSection

@@ -21,9 +21,9 @@ package struct OriginRules: Hashable, Sendable {
         self.init(route.origins.isEmpty ? [.any] : route.origins)
     }
 
-    /// - Parameter origin: the `Origin` field's value; `nil` without one.
-    /// - Returns: whether the request passes; else it is answered 403. What is no origin of RFC 6454 §6.1 passes only
-    ///   where all do.
+    /// - Parameter origin: value of the `Origin` field; `nil` without one.
+    /// - Returns: whether the request is allowed; otherwise the response is 403. A value that is no origin by RFC 6454
+    ///   §6.1 is allowed only if all are.
     package func allows(_ origin: String?) -> Bool {
         guard !self.allowsAny, let origin else { return true }
         if origin == "null" { return self.allowsOpaque }

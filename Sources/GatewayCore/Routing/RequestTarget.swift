@@ -1,7 +1,6 @@
 import GatewayConfiguration
 
-/// A request target taken apart: origin form, or absolute form whose authority then stands for `Host` (RFC 9112 §3.2.1,
-/// §3.2.2).
+/// A parsed request target: origin form, or absolute form, whose authority replaces `Host` (RFC 9112 §3.2.1, §3.2.2).
 struct RequestTarget: Hashable, Sendable {
     struct Segment: Hashable, Sendable {
         let encoded: Substring
@@ -10,7 +9,7 @@ struct RequestTarget: Hashable, Sendable {
 
     /// `nil` in origin form.
     let authority: Substring?
-    /// What stands between slashes; `/` alone is one empty segment.
+    /// Segments between slashes; `/` alone is one empty segment.
     let segments: [Segment]
     let query: Substring?
 
@@ -45,7 +44,7 @@ struct RequestTarget: Hashable, Sendable {
         return nil
     }
 
-    /// - Returns: `nil` for a percent sign without two digits, and for what is not UTF-8 when decoded.
+    /// - Returns: `nil` for a percent sign without two digits, and for a result that is not UTF-8.
     private static func decoded(_ piece: Substring) -> String? {
         guard piece.utf8.contains(UInt8(ascii: "%")) else { return String(piece) }
         var bytes: [UInt8] = []

@@ -115,7 +115,7 @@ package struct RouteMatch: Hashable, Sendable {
     package let index: Int
     /// From left to right.
     package let parameters: [RouteParameter]
-    /// What stands behind the first `?`, still percent-encoded; `nil` without one.
+    /// The part after the first `?`, still percent-encoded; `nil` without one.
     package let query: String?
 
     package init(index: Int, parameters: [RouteParameter], query: String?) {
@@ -129,19 +129,18 @@ package struct RouteMatch: Hashable, Sendable {
         self.parameters.first { $0.name == name }?.value
     }
 
-    /// What `ResourceTemplate` fills its places with.
+    /// Values for the placeholders of `ResourceTemplate`.
     package var encodedParameters: [String: String] {
         Dictionary(self.parameters.map { ($0.name, $0.encoded) }, uniquingKeysWith: { first, _ in first })
     }
 }
 
-/// What a request's path holds in the place of `{name}` or `{name...}`.
+/// Value of a `{name}` or `{name...}` in a request's path.
 package struct RouteParameter: Hashable, Sendable {
     package let name: String
     /// As the client sent it, percent-encoding and all.
     package let encoded: String
-    /// Decoded; in `{name...}` the slashes between segments stand among decoded segments, so an encoded slash cannot be
-    /// told from one.
+    /// Decoded; in `{name...}` slashes separate decoded segments, so an encoded slash looks the same.
     package let value: String
 
     package init(name: String, encoded: String, value: String) {
@@ -151,7 +150,7 @@ package struct RouteParameter: Hashable, Sendable {
     }
 }
 
-/// What a route table says to a request.
+/// Result of matching a request.
 package enum RouteResult: Hashable, Sendable {
     case route(RouteMatch)
     /// 404.
@@ -161,7 +160,7 @@ package enum RouteResult: Hashable, Sendable {
     case malformed
 }
 
-/// An opening request that a route was found for, with all that is known of who asks.
+/// An opening request matched to a route, with the facts about the client.
 final class MatchedRequest: Sendable {
     let route: RoutePlan
     /// After every check of RFC 6455 §4.2.1.

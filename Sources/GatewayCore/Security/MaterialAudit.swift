@@ -1,8 +1,8 @@
 import GatewayConfiguration
 import TLSEngine
 
-/// Tries to make TLS of the certificates, keys and lists that a configuration names, so that a file that can be read but
-/// is of no use is told at its place, with all others, before anything listens.
+/// Tries to build TLS contexts from the certificates, keys and lists that a configuration names, so that unusable ones
+/// are reported at their place, together with all other problems, before anything listens.
 package struct MaterialAudit {
     private let located: LocatedConfiguration
     /// Files of which is known already that they cannot be read; nothing more is said about them.
@@ -13,7 +13,7 @@ package struct MaterialAudit {
         self.unreadable = unreadable
     }
 
-    /// What cannot be used, each at the value that names it. Key logs are not touched.
+    /// Problems, each at the value that names the file. Key logs are not touched.
     package func problems() -> [ConfigurationProblem] {
         let configuration = self.located.configuration
         let control = configuration.control.tls.map {

@@ -24,7 +24,7 @@ final class LoopDrainer: TimerTarget {
         self.goOn()
     }
 
-    /// Tells those whose turn it is; those that are gone count as told.
+    /// Notifies connections that are due; closed ones count as notified.
     private func goOn() {
         let due = self.schedule.due(at: self.gateway.loop.now)
         while self.told < due, self.whenEmpty != nil {
@@ -50,21 +50,21 @@ final class LoopDrainer: TimerTarget {
     }
 }
 
-/// When which of the open connections are told to close, so that clients do not all come back at once.
+/// Schedule by which open connections are asked to close, so that clients do not all reconnect at once.
 package struct DrainSchedule: Hashable, Sendable {
     package let began: MonotonicInstant
-    /// What is still open then is reset.
+    /// Connections still open then are reset.
     package let deadline: MonotonicInstant
-    /// Connections to be told.
+    /// Number of connections to notify.
     package let count: Int
     private let spread: Int64
     private let loop: Int64
     private let loops: Int64
 
     /// - Parameters:
-    ///   - count: connections of one loop, open at `began`; they are told evenly over the spread.
-    ///   - loop: which loop of how many drain at the same time: they take turns, so that what all of them tell is even
-    ///     too. The first of the first loop is told at once.
+    ///   - count: connections of one loop, open at `began`; they are notified evenly over the spread.
+    ///   - loop: index among the loops that drain at the same time: they alternate, so that the total is even too. The
+    ///     first of the first loop is notified at once.
     package init(_ settings: DrainSettings, count: Int, loop: Int = 0, of loops: Int = 1, began: MonotonicInstant) {
         self.loops = Int64(max(loops, 1))
         self.loop = Int64(min(max(loop, 0), max(loops, 1) - 1))
@@ -74,7 +74,7 @@ package struct DrainSchedule: Hashable, Sendable {
         self.spread = max(min(settings.closeSpread, settings.timeout), .zero).clampedNanoseconds
     }
 
-    /// How many should have been told by now.
+    /// Number of connections due by now.
     package func due(at now: MonotonicInstant) -> Int {
         let elapsed = self.began.duration(to: now).clampedNanoseconds
         guard elapsed >= 0, self.count > 0 else { return 0 }
@@ -85,8 +85,8 @@ package struct DrainSchedule: Hashable, Sendable {
         return quotient < self.loop ? 0 : min(Int((quotient - self.loop) / self.loops) + 1, self.count)
     }
 
-    /// When the next one is to be told.
-    /// - Parameter told: how many were.
+    /// Time of the next notification.
+    /// - Parameter told: number of connections notified.
     /// - Returns: `nil` when all were.
     package func next(after told: Int) -> MonotonicInstant? {
         guard told >= 0, told < self.count else { return nil }
@@ -96,8 +96,8 @@ package struct DrainSchedule: Hashable, Sendable {
     }
 }
 
-/// When each connection of a drain at a rate is told to end: the i-th at `i / rate` after the beginning, plus its own
-/// jitter. The jitter of one moves no other, so the rate holds whatever the jitter is.
+/// Times at which the connections of a rate-limited drain are notified: the i-th at `i / rate` after the beginning,
+/// plus its own jitter. Jitter of one does not move others, so the rate holds whatever the jitter is.
 package struct DrainTimes: Sendable {
     /// One connection of the drain: its place in the order in which they were found, and its time.
     private struct Turn {
@@ -116,9 +116,9 @@ package struct DrainTimes: Sendable {
     private var paused: MonotonicInstant?
 
     /// - Parameters:
-    ///   - count: connections to be told.
-    ///   - rate: connections each second, in `rates`; beyond them the nearest of them.
-    ///   - jitter: each is told up to so much later, by chance.
+    ///   - count: number of connections.
+    ///   - rate: connections per second, clamped to `rates`.
+    ///   - jitter: upper bound of the random delay of each.
     package init(
         count: Int, rate: Double, jitter: Duration, began: MonotonicInstant,
         using generator: inout some RandomNumberGenerator
@@ -138,13 +138,13 @@ package struct DrainTimes: Sendable {
         self.began = began
     }
 
-    /// When the next one is to be told; `nil` when all were, or while it is paused.
+    /// Time of the next notification; `nil` when all were made, or while paused.
     package var next: MonotonicInstant? {
         guard self.paused == nil, self.position < self.turns.count else { return nil }
         return self.instant(of: self.turns[self.position])
     }
 
-    /// Whether there is nobody left to be told.
+    /// Whether all were notified.
     package var isComplete: Bool { self.position == self.turns.count }
 
     /// Takes one whose time has come.
@@ -155,13 +155,13 @@ package struct DrainTimes: Sendable {
         return self.turns[self.position].index
     }
 
-    /// When the last one is told. While it is paused, as if it went on at `now`.
+    /// Time of the last notification. While paused, as if resumed at `now`.
     package func end(at now: MonotonicInstant) -> MonotonicInstant {
         guard let last = self.turns.last else { return self.began }
         return self.instant(of: last).advanced(by: self.paused?.duration(to: now) ?? .zero)
     }
 
-    /// How many of those that are still to be told have their time at `deadline` or after it.
+    /// Number of pending notifications at or after `deadline`.
     package func count(from deadline: MonotonicInstant, at now: MonotonicInstant) -> Int {
         let shift = self.paused?.duration(to: now) ?? .zero
         return self.turns[self.position...].count { self.instant(of: $0).advanced(by: shift) >= deadline }
@@ -173,7 +173,7 @@ package struct DrainTimes: Sendable {
 
     // MARK: Pauses
 
-    /// Nobody is told until `resume`.
+    /// Stops notifying until `resume`.
     package mutating func pause(at now: MonotonicInstant) {
         if self.paused == nil { self.paused = now }
     }

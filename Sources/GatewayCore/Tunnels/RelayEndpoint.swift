@@ -35,7 +35,7 @@ package enum RelayEndpoint: Sendable {
         }
     }
 
-    /// Whether what is sent is compressed.
+    /// Whether output is compressed.
     var compresses: Bool {
         switch self {
         case .stream: false
@@ -71,7 +71,7 @@ package enum RelayEndpoint: Sendable {
         }
     }
 
-    /// From now on `tap` sees what is carried; on the loop.
+    /// Attaches a tap. On the loop.
     package func add(_ tap: TaskTap) {
         switch self {
         case .stream(let task): task.add(tap)

@@ -2,7 +2,7 @@ import SessionTasks
 import StreamTransport
 import WebSocketProtocol
 
-/// Why a connection ended: who, where in its life, and what. Each connection has exactly one; the first cause wins.
+/// Why a connection ended: party, phase and cause. Each connection has exactly one; the first cause wins.
 package struct TerminationReason: Hashable, Sendable {
     package var party: TerminationParty
     package var phase: TerminationPhase
@@ -27,7 +27,7 @@ extension TerminationReason: CustomStringConvertible {
     }
 }
 
-/// What ended a connection.
+/// Cause of a connection's end.
 package enum TerminationCause: Hashable, Sendable {
     /// Both directions finished, or a regular Close with this code (`nil` for none).
     case clean(closeCode: UInt16?)
@@ -37,7 +37,8 @@ package enum TerminationCause: Hashable, Sendable {
     case truncated
     case unresponsive
     case timeout(TerminationTimeout)
-    /// A rule of WebSocket, of the framing or a message limit was broken; the code tells which (RFC 6455 §7.4.1).
+    /// A rule of WebSocket or of the framing was broken, or a message limit exceeded; the code says which (RFC 6455
+    /// §7.4.1).
     case violation(closeCode: UInt16)
     /// A malformed PROXY protocol header, or one from a peer that is not trusted.
     case proxyHeader
@@ -54,7 +55,7 @@ package enum TerminationCause: Hashable, Sendable {
     case upstreamHandshake
     /// Shutdown or reload.
     case drained
-    /// Ended by command.
+    /// Ended on request.
     case stopped
     /// The gateway's own resources failed it.
     case system
@@ -95,8 +96,7 @@ package enum TerminationCause: Hashable, Sendable {
 }
 
 extension TerminationCause {
-    /// What the failure of a task means for its connection. A lost connection has the same cause whatever is spoken on
-    /// it, in a tunnel or not.
+    /// Maps a task's failure. A lost connection has the same cause whatever protocol it carries, in a tunnel or not.
     init(_ failure: TaskFailure) {
         if let fault = ConnectionFailure(failure) {
             self = fault.cause
@@ -115,7 +115,7 @@ extension TerminationCause {
         }
     }
 
-    /// What a failed transport means while the client's way to its endpoint is not complete.
+    /// Maps a transport's failure before the connection reached its endpoint.
     init(arriving failure: TransportFailure) {
         switch failure {
         case .deadlinePassed: self = .timeout(.handshake)
@@ -165,13 +165,13 @@ extension TerminationReason {
     }
 }
 
-/// Who ended a connection.
+/// The party that ended a connection.
 package enum TerminationParty: String, CaseIterable, Sendable {
     case downstream
     case upstream
     /// A limit or deadline of ours, or our own fault.
     case gateway
-    /// A person or a program in charge: drain, reload, REST.
+    /// A person or program operating the gateway: drain, reload, REST.
     case `operator`
 
     package init(_ side: TunnelSide) {
@@ -182,7 +182,7 @@ package enum TerminationParty: String, CaseIterable, Sendable {
     }
 }
 
-/// Where in its life a connection ended. The raw value stands in logs and metrics.
+/// Phase in which a connection ended. The raw value appears in logs and metrics.
 package enum TerminationPhase: String, CaseIterable, Sendable {
     case accepting
     case proxyProtocol = "proxy-protocol"

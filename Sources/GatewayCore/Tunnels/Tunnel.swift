@@ -4,7 +4,7 @@ import StreamTransport
 
 /// Two connections joined, both on one loop: performs what its machine orders, and keeps its deadlines.
 final class Tunnel {
-    /// From the first order to end until what still stands is reset.
+    /// From the first action that ends a side until what is still open is reset.
     static let closingTimeout = Duration.seconds(10)
 
     let downstream: TunnelEnd
@@ -16,7 +16,7 @@ final class Tunnel {
     private let lifeTimer: LoopTimer
     /// Made when the closing begins.
     private var closingTimer: LoopTimer?
-    /// What had been sent when the closing last showed progress.
+    /// Bytes sent when the closing last progressed.
     private var sentAtClosing: UInt64 = 0
     private var finished: ((TerminationReason) -> Void)?
 
@@ -141,7 +141,7 @@ final class Tunnel {
         self.loop.arm(timer, after: Self.closingTimeout, target: self)
     }
 
-    /// A peer that still takes what was sent before the end is given its time anew.
+    /// A peer that still accepts earlier output gets the full time again.
     private func closingTimerFired() {
         guard self.sentBytes == self.sentAtClosing else { return self.armClosing() }
         self.perform(self.machine.closingTimedOut())

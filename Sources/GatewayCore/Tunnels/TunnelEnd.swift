@@ -24,7 +24,7 @@ final class TunnelEnd {
     private var isPausedForOtherSide = false
     /// Reads so far, around and around.
     var reads: UInt8 = 0
-    /// Somebody waits for what was written on this side to have left.
+    /// Bytes written on this side are being measured until they are sent.
     var isMeasuringLatency = false
 
     init(_ side: TunnelSide, _ link: RelayEndpoint, to target: RelayEndpoint, settings: TunnelSettings) {
@@ -49,7 +49,7 @@ final class TunnelEnd {
         }
         let becomesMessages = if case (.stream, .webSocket) = (self.link, other.link) { true } else { false }
         let limit = settings.buffer.readLimit(for: becomesMessages ? settings.framing : nil)
-        // What one read brings may be one message, which is compressed in one step.
+        // One read may become one message, which is compressed in one step.
         self.link.setReadLimit(other.link.compresses ? min(limit, WebSocketTask.compressedPiece) : limit)
     }
 
@@ -65,7 +65,7 @@ final class TunnelEnd {
         self.relays = machine.relays(from: self.side)
         self.watchesEndMark = machine.watchesEndMark(from: self.side)
         guard self.isPausedForOtherSide, !self.relays else { return }
-        // What is thrown away needs nobody to take it.
+        // Discarded input needs no reader.
         self.isPausedForOtherSide = false
         self.link.stallEnded()
         self.link.resumeReading()
@@ -80,10 +80,10 @@ final class TunnelEnd {
 
     // MARK: Over to the other side
 
-    /// What this side's connection received was given to the other one.
+    /// Input of this side was forwarded to the other one.
     /// - Parameters:
-    ///   - queued: what waits there now.
-    ///   - readAt: when it was read, if that is looked at.
+    ///   - queued: bytes queued there now.
+    ///   - readAt: time of the read, if it is measured.
     private func didForward(queued: Int, _ readAt: MonotonicInstant?) {
         if queued > self.watermarks.high { self.pauseForOtherSide() }
         if let readAt, let other = self.other { self.forwarded(readAt, to: other) }
@@ -105,8 +105,8 @@ final class TunnelEnd {
         self.link.resumeReading()
     }
 
-    /// - Parameter queued: what waits on the other side now, if anything was given to it.
-    /// - Returns: the bytes used.
+    /// - Parameter queued: bytes queued on the other side, if any were forwarded.
+    /// - Returns: number of bytes used.
     private func forward(_ bytes: RawSpan, by task: WebSocketTask, queued: inout Int) -> Int {
         guard let framing = self.framing else {
             queued = task.sendFrame(.binary, startsMessage: true, endsMessage: true, bytes)
@@ -135,7 +135,8 @@ final class TunnelEnd {
         return offset
     }
 
-    /// What the framing still holds back when the stream is over; says whether that was well.
+    /// Flushes the framing at the end of the stream.
+    /// - Returns: whether the stream ended at a valid place.
     private func finishFraming() -> Bool {
         guard case .webSocket(let task) = self.target, let step = self.framing?.toMessages.finish() else {
             return true
@@ -154,7 +155,7 @@ final class TunnelEnd {
         }
     }
 
-    /// - Returns: what waits on the other side now; 0 where nothing was given to it.
+    /// - Returns: bytes queued on the other side; 0 if none were forwarded.
     private func carry(_ mark: FramePosition, _ bytes: RawSpan, by task: StreamTask) -> Int {
         guard let framing = self.framing else { return task.enqueue(bytes) }
         var made: [UInt8] = []
@@ -316,7 +317,7 @@ extension TunnelEnd {
         return AddedLatency.shared(on: loop).isEnabled ? loop.system.now() : nil
     }
 
-    /// What was read at `readAt` is written to the other side.
+    /// Bytes read at `readAt` were written to the other side.
     func forwarded(_ readAt: MonotonicInstant, to other: TunnelEnd) {
         let loop = self.link.loop
         let latency = AddedLatency.shared(on: loop)

@@ -1,6 +1,6 @@
 import GatewayConfiguration
 
-/// The life of one tunnel: two sides, two directions, one end. Told what happens, it says what to do on each side.
+/// State of one tunnel: two sides, two directions, one end. Takes events and returns actions for each side.
 ///
 /// - A direction ends cleanly only if its source ended it: FIN, close_notify, an end mark, a regular Close. Any loss on
 ///   one side is a reset or an abnormal Close on the other.
@@ -14,7 +14,7 @@ package struct TunnelMachine: Hashable, Sendable {
         case closeSent(CloseSignal)
         /// WebSocket: its Close was passed on to the other side, whose answer will be the answer.
         case closeHeld(CloseSignal)
-        /// Told to end; the transport's last word is still to come.
+        /// An action ended this side; its transport has not ended yet.
         case ending
         case ended
     }
@@ -30,7 +30,7 @@ package struct TunnelMachine: Hashable, Sendable {
 
     var downstreamPhase = SidePhase.open
     var upstreamPhase = SidePhase.open
-    /// Who finished a direction first.
+    /// The side that first finished a direction.
     var firstFinisher: TunnelSide?
     var closingTimerStarted = false
 
@@ -59,7 +59,7 @@ package struct TunnelMachine: Hashable, Sendable {
     /// violation (1002) if the direction is `.finished` by an end mark.
     package func relays(from side: TunnelSide) -> Bool {
         switch self.phase(side.other) {
-        // Who sent Close may still be told what was under way: our own Close has not left.
+        // A side that sent Close may still receive pending data: our own Close is not sent yet.
         case .open, .closeHeld: self.direction(from: side) == .open
         case .closeSent, .ending, .ended: false
         }
@@ -99,7 +99,7 @@ extension TunnelMachine {
         }
     }
 
-    /// Whether what comes from `side` still matters.
+    /// Whether input from `side` is still used.
     func isReading(_ side: TunnelSide) -> Bool {
         switch self.phase(side) {
         case .open, .closeSent: true
@@ -280,7 +280,7 @@ extension TunnelMachine {
         return orders
     }
 
-    /// The transport of `side` ended as it was told to. Untold, it is a fault of the system.
+    /// The transport of `side` ended as requested. Unrequested, it is a failure of the system.
     package mutating func connectionClosed(_ side: TunnelSide) -> TunnelActions {
         guard self.phase(side) == .ending else { return self.connectionFaulted(side, .system) }
         self.setPhase(side, .ended)
@@ -289,7 +289,7 @@ extension TunnelMachine {
         return orders
     }
 
-    /// The peer of `side` does not answer, though its connection still stands: no pong in time.
+    /// The peer of `side` sent no Pong in time, though the connection is open.
     package mutating func peerUnresponsive(_ side: TunnelSide) -> TunnelActions {
         var orders = TunnelActions.none
         guard self.isReading(side) else { return orders }
@@ -299,10 +299,10 @@ extension TunnelMachine {
         return orders
     }
 
-    /// The peer of `side` broke a rule of WebSocket or of the framing, or went beyond a limit.
+    /// The peer of `side` broke a rule of WebSocket or of the framing, or exceeded a limit.
     ///
-    /// A WebSocket that did so is told `closeCode`, and the other side ends abnormally (1011); what a stream did wrong
-    /// is told to the WebSocket on the other side.
+    /// A WebSocket that did so is closed with `closeCode`, and the other side ends abnormally (1011); the violation of
+    /// a stream is reported to the WebSocket on the other side.
     package mutating func violated(_ side: TunnelSide, closeCode: UInt16) -> TunnelActions {
         var orders = TunnelActions.none
         guard self.isReading(side) else { return orders }
@@ -322,8 +322,8 @@ extension TunnelMachine {
         self.cut(.gateway, .timeout(.maximumAge), CloseSignal(code: 1001, reason: Array("maximum age".utf8)))
     }
 
-    /// The time to close is over: whatever still stands is reset. Only a Close that waits for the other side's is still
-    /// answered; call again if that does not end it.
+    /// The closing timeout passed: everything still open is reset. Only a Close that waits for the other side's is
+    /// still answered; call again if that does not end it.
     package mutating func closingTimedOut() -> TunnelActions {
         var orders = TunnelActions.none
         let silent = TunnelSide.allCases.first { side in
@@ -340,13 +340,13 @@ extension TunnelMachine {
         return orders
     }
 
-    /// The gateway drains: one WebSocket side is told 1001, and when it has answered, the other side ends: what is
-    /// under way from the first is still delivered. Two streams know no such word; they go on until `abandoned`.
+    /// The gateway drains: one WebSocket side gets 1001, and after its answer the other side ends; data in flight from
+    /// the first is still delivered. Two streams continue until `abandoned`.
     package mutating func drainBegan() -> TunnelActions {
         self.closeRequested(.goingAway, by: .operator, .drained, leavesStreams: true)
     }
 
-    /// Someone in charge wants an orderly end: as `drainBegan` with this Close; two streams are finished and closed.
+    /// An orderly end was requested: as `drainBegan` with this Close; two streams are finished and closed.
     package mutating func stopRequested(_ signal: CloseSignal) -> TunnelActions {
         self.closeRequested(signal, by: .operator, .stopped, leavesStreams: false)
     }
@@ -387,7 +387,7 @@ extension TunnelMachine {
     }
 }
 
-/// What a tunnel wants done after an event: at most one order for each side.
+/// Actions of a tunnel after an event: at most one for each side.
 package struct TunnelActions: Hashable, Sendable {
     package var downstream: SideAction?
     package var upstream: SideAction?

@@ -82,7 +82,7 @@ extension TunnelSession: LiveConnection {
         second.endpoint = first.endpoint
         second.partner = ConnectionKey(self.identifier)
         second.read(upstream)
-        // Who is not read holds up the one whose bytes wait.
+        // A side that is not read holds up the side whose bytes wait.
         first.sendStalled = second.receiveStalled
         second.sendStalled = first.receiveStalled
         reports.append(first)

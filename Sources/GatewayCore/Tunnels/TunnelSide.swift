@@ -13,7 +13,7 @@ package enum TunnelSide: String, CaseIterable, Sendable {
     }
 }
 
-/// What a side of a tunnel speaks.
+/// Protocol of one side of a tunnel.
 package enum SideKind: CaseIterable, Sendable {
     /// Bytes: TCP, TLS or a Unix socket. Either end can finish alone.
     case stream
@@ -21,20 +21,20 @@ package enum SideKind: CaseIterable, Sendable {
     case webSocket
 }
 
-/// What to do on one side of a tunnel. What was written before stays in front, except in `fail` and `reset`.
+/// Action on one side of a tunnel. Earlier output is sent first, except with `fail` and `reset`.
 package enum SideAction: Hashable, Sendable {
-    /// Stream: FIN or close_notify behind all queued bytes; go on reading.
+    /// Stream: FIN or close_notify after all queued bytes; keep reading.
     case finishOutput
-    /// WebSocket: an empty binary message behind all queued ones; go on reading.
+    /// WebSocket: an empty binary message after all queued ones; keep reading.
     case sendEndMark
-    /// WebSocket: begin the closing handshake behind all queued messages; go on reading until its Close comes.
+    /// WebSocket: begin the closing handshake after all queued messages; keep reading until the peer's Close.
     case sendClose(CloseSignal)
     /// `sendEndMark`, then `sendClose`.
     case sendEndMarkThenClose(CloseSignal)
     /// WebSocket: answer its Close behind all queued messages, then end the connection (RFC 6455 §7.1.1).
     case answerClose(CloseSignal)
-    /// Send what is queued, then end the connection cleanly; nothing more is read. On a WebSocket both Close frames are
-    /// exchanged already.
+    /// Send what is queued, then end the connection cleanly; nothing more is read. On a WebSocket both Close frames
+    /// were exchanged.
     case close
     /// WebSocket: fail the connection (RFC 6455 §7.1.7). Drop queued messages, send this Close at the next frame
     /// boundary, end.
@@ -46,13 +46,13 @@ package enum SideAction: Hashable, Sendable {
 /// One direction of a tunnel, named after the side its bytes come from.
 package enum TunnelDirection: Sendable {
     case open
-    /// Its source ended it, or its sink wants no more: nothing is missing.
+    /// Ended by its source, or not wanted by its sink: nothing is missing.
     case finished
     /// It ended before its source did: bytes may be missing.
     case failed
 }
 
-/// What a Close frame says (RFC 6455 §5.5.1).
+/// Code and reason of a Close frame (RFC 6455 §5.5.1).
 package struct CloseSignal: Hashable, Sendable {
     /// `nil` where the frame is empty (1005 to a reader; never on the wire).
     package var code: UInt16?

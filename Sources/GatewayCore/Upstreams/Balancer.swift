@@ -1,10 +1,10 @@
 import GatewayConfiguration
 import StreamTransport
 
-/// Chooses among the endpoints of an upstream, and leaves out for a while those that keep failing.
+/// Chooses among the endpoints of an upstream, and ejects for a while those that keep failing.
 ///
-/// Every `choose` is followed by exactly one `release`, when that connection is over or could not be made. In between,
-/// `succeeded` or `failed` tells how connecting went.
+/// Every `choose` is followed by exactly one `release`, when that connection ends or failed to open. In between,
+/// `succeeded` or `failed` reports the result of connecting.
 package struct Balancer: Sendable {
     /// Ejections grow to this many times the configured duration.
     package static let longestEjection = 16
@@ -31,13 +31,13 @@ package struct Balancer: Sendable {
         self.endpoints.indices.contains(endpoint) && self.endpoints[endpoint].isEjected(at: now)
     }
 
-    /// Takes the next endpoint by the policy.
+    /// Chooses an endpoint by the policy.
     ///
     /// - Parameters:
-    ///   - tried: endpoints that this connection tried already; chosen again only when no other stands.
-    ///   - excluded: endpoints that are of no use to this connection; never chosen.
-    /// - Returns: an index into the configuration's endpoints; `nil` only if all are excluded. When all are ejected, all
-    ///   count: a guess is better than a certain refusal.
+    ///   - tried: endpoints already tried for this connection; chosen again only if no other is left.
+    ///   - excluded: endpoints that cannot serve this connection; never chosen.
+    /// - Returns: an index into the configuration's endpoints; `nil` only if all are excluded. If all are ejected, all
+    ///   are candidates: a guess is better than a certain refusal.
     package mutating func choose(
         avoiding tried: [Int] = [], excluding excluded: [Int] = [], now: MonotonicInstant
     ) -> Int? {
@@ -125,7 +125,7 @@ package struct Balancer: Sendable {
     }
 }
 
-/// What a balancer knows of one endpoint.
+/// Health of one endpoint.
 struct EndpointHealth: Hashable, Sendable {
     let weight: Int
     /// Connections chosen for it and not given back: under way and open.

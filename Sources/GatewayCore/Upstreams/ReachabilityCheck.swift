@@ -22,7 +22,7 @@ package enum ReachabilityCheck {
     ) async -> String? {
         await withCheckedContinuation { continuation in
             loop.execute {
-                // No client is known whom headers could name.
+                // There is no client for the forwarding headers.
                 let passport = ConnectionContext(
                     identifier: 0, listener: "", peer: .unix(path: ""), acceptedAt: loop.now)
                 _ = UpstreamAttempt(
@@ -45,7 +45,7 @@ package enum ReachabilityCheck {
             task.close(.normalClosure)
             return nil
         case .failure(let failure):
-            // Without a client's parameters the path asked for is none that the upstream must know.
+            // Without a client's parameters, the upstream need not know the path.
             if case .status = failure.kind, !url.resource.parameters.isEmpty { return nil }
             return failure.detail ?? "no connection came about"
         }

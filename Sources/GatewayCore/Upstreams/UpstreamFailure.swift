@@ -2,13 +2,13 @@ import SessionTasks
 import TLSEngine
 import WebSocketProtocol
 
-/// Why an upstream cannot serve a client, and what the client is told.
+/// Why an upstream cannot serve a client, and the client's response.
 package enum UpstreamFailure: Hashable, Sendable {
     /// Its name, its address, a refusal, a reset.
     case unreachable
     /// TLS: no handshake, or a broken record.
     case tls
-    /// A certificate or key does not fit: the upstream's does not stand verification, or it refuses ours.
+    /// A certificate or key is unusable: the upstream's fails verification, or the upstream refuses ours.
     case certificate
     /// No connection within its time.
     case connectTimeout
@@ -53,7 +53,7 @@ package enum UpstreamFailure: Hashable, Sendable {
     /// Whether the same endpoint would fail again for the same reason: it is not tried again for this client.
     package var isPermanent: Bool { self == .certificate }
 
-    /// Whether another attempt may go better: not where the answer is meant for the client.
+    /// Whether another attempt may succeed: not if the response is meant for the client.
     package var isRetryable: Bool { self.countsAgainstEndpoint || self == .ownResources }
 
     /// Whose end of the connection it is.
@@ -80,8 +80,8 @@ package enum UpstreamFailure: Hashable, Sendable {
 }
 
 extension UpstreamFailure {
-    /// What a task that never opened says of its upstream.
-    /// - Parameter connected: whether its connection stood, so that what took too long was a handshake.
+    /// Maps the failure of a task that never opened.
+    /// - Parameter connected: whether its connection was established, so that a timeout was the handshake's.
     init(_ failure: TaskFailure?, response: ResponseHead?, connected: Bool) {
         switch failure {
         case .handshakeRefused(let status): self = .status(UInt16(clamping: status))
@@ -97,7 +97,7 @@ extension UpstreamFailure {
         }
     }
 
-    /// What the client is told before its 101.
+    /// Response to the client before its 101.
     func refusal(_ answer: ResponseHead?) -> HandshakeRefusal {
         var fields: [HTTPField] = []
         if self.forwardsResponse, let answer {

@@ -36,7 +36,7 @@ enum UpstreamRequest {
             client: passport.client, isSecure: asked?.isSecure ?? false, host: asked?.head.fields["Host"])
         var trusted = false
         if let asked {
-            // Whom a PROXY header names wrote the request, not the proxy that wrote the header.
+            // The source in a PROXY header wrote the request, not the proxy that wrote the header.
             trusted = TrustedPeers(asked.plan.configuration.trustedForwarders).contains(passport.client)
             request.forwarded = asked.head.fields.values("Forwarded")
             request.forwardedFor = asked.head.fields.values("X-Forwarded-For")
@@ -47,8 +47,7 @@ enum UpstreamRequest {
         return fields + ForwardedFields(request, trusted: trusted).fields.map { HTTPField($0.name, $0.value) }
     }
 
-    /// What the client says of itself and its user goes on to the upstream; what belongs to this hop does not (RFC 9110
-    /// §7.6.1).
+    /// Fields of the client about itself and its user are forwarded; those of this hop are not (RFC 9110 §7.6.1).
     private static func forwardedFields(_ head: RequestHead, unless own: [HTTPField]) -> [HTTPField] {
         let names = ["Origin", "Cookie", "Authorization", "User-Agent", "Accept-Language"]
         return names.filter { name in !own.contains { $0.name.lowercased() == name.lowercased() } }

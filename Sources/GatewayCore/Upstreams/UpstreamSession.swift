@@ -89,7 +89,7 @@ final class UpstreamSession {
             if isDown == true { self.publish(.upstreamDown, detail: failure.detail) }
             if failure.kind.isPermanent { self.permanentlyFailed.append(endpoint) }
             var generator = LoopRandomGenerator(self.loop)
-            // An answer that is meant for the client is no reason to ask another endpoint.
+            // A response meant for the client is no reason to try another endpoint.
             guard failure.kind.isRetryable, self.hasEndpointLeft,
                 case .retry(let delay) = self.plan.attemptFailed(now: now, using: &generator)
             else { return self.fail(failure.kind, answer: failure.response, detail: failure.detail) }
@@ -102,7 +102,7 @@ final class UpstreamSession {
         return self.permanentlyFailed.count < count
     }
 
-    /// Tells of the endpoint that was tried last.
+    /// Publishes an event about the endpoint tried last.
     private func publish(_ kind: GatewayEvent.Kind, detail: String? = nil) {
         var event = GatewayEvent(kind)
         event.route = self.context.route
@@ -136,7 +136,7 @@ final class UpstreamSession {
 
     private func acceptance(_ asked: MatchedRequest, upstream: RelayEndpoint) -> HandshakeAcceptance {
         switch upstream {
-        // What the upstream chose is what the client gets: the choice is made once, end to end.
+        // The client gets the subprotocol that the upstream chose: negotiated once, end to end.
         case .webSocket(let task):
             asked.request.acceptance(subprotocol: task.subprotocol, deflate: self.route.deflate)
         case .stream:
@@ -221,7 +221,7 @@ extension UpstreamSession: TimerTarget {
 extension UpstreamSession: LiveConnection {
     var identifier: UInt64 { self.context.identifier }
     var routeName: String? { self.context.route }
-    /// Nothing is read before both sides stand.
+    /// Nothing is read before both sides are open.
     var queuedBytes: Int { 0 }
 
     func report(at now: MonotonicInstant, to reports: inout [ConnectionReport]) {

@@ -4,6 +4,7 @@ import HTTPTypes
 package struct CacheEntry: Equatable, Sendable {
     package let status: Int
     package let fields: HTTPFields
+    package let control: CacheControl
     /// The values of the request fields that `Vary` nominates.
     package let varyKey: VaryKey
     /// The local times at which the request was sent and the response received.
@@ -34,8 +35,6 @@ package struct CacheEntry: Equatable, Sendable {
         self.responseTime = responseTime
     }
 
-    package let control: CacheControl
-
     package var entityTag: EntityTag? { self.fields[values: .eTag].first.flatMap { EntityTag($0) } }
 
     /// The field as received, which is how it must be sent back; `nil` if it is not a valid date.
@@ -60,11 +59,11 @@ package struct CacheEntry: Equatable, Sendable {
             guard let date = HTTPDate(expires, now: self.responseTime) else { return 0 }
             return max(0, date.seconds(since: self.date))
         }
-        return self.guessedLifetime
+        return self.heuristicLifetime
     }
 
     /// A tenth of the time since the last modification (RFC 9111 §4.2.2).
-    private var guessedLifetime: Int64 {
+    private var heuristicLifetime: Int64 {
         guard HeuristicStatus.contains(self.status) || self.control.isPublic,
             let modified = self.lastModified.flatMap({ HTTPDate($0, now: self.responseTime) })
         else { return 0 }
@@ -73,13 +72,13 @@ package struct CacheEntry: Equatable, Sendable {
 
     /// Seconds since the response was generated or validated (RFC 9111 §4.2.3).
     package func age(at now: HTTPDate) -> Int64 {
-        let told =
+        let ageField =
             self.fields[values: .age].first?.trimmingBlanks.clampedDecimal(limit: CacheControl.maximumSeconds) ?? 0
         let apparent = max(0, self.responseTime.seconds(since: self.date))
         let delay = max(0, self.responseTime.seconds(since: self.requestTime))
         // The local clock may have been set back.
         let resident = max(0, now.seconds(since: self.responseTime))
-        return max(apparent, told + delay) + resident
+        return max(apparent, ageField + delay) + resident
     }
 
     package func isFresh(at now: HTTPDate) -> Bool { self.lifetime > self.age(at: now) }
@@ -92,7 +91,7 @@ package struct CacheEntry: Equatable, Sendable {
     }
 
     /// Fields that a 304 does not update (RFC 9111 §3.2).
-    private static let kept: Set<HTTPField.Name> = [
+    private static let excludedFromUpdate: Set<HTTPField.Name> = [
         .contentEncoding, .contentLength, .contentRange, .contentType, .eTag,
     ]
 
@@ -107,28 +106,28 @@ package struct CacheEntry: Equatable, Sendable {
     ///   - responseTime: of the 304.
     /// - Returns: `nil` if the 304 does not match the stored response, which must then be loaded again.
     package func freshened(by fields: HTTPFields, requestTime: HTTPDate, responseTime: HTTPDate) -> Self? {
-        guard self.isMeant(by: fields), self.fields.count + fields.count <= Self.fieldLimit else { return nil }
-        let news = HopByHop.removed(from: fields)
+        guard self.isSelected(by: fields), self.fields.count + fields.count <= Self.fieldLimit else { return nil }
+        let update = HopByHop.removed(from: fields)
         var merged = self.fields
-        for name in Set(news.map(\.name)) where !Self.kept.contains(name) {
-            merged[fields: name] = news[fields: name]
+        for name in Set(update.map(\.name)) where !Self.excludedFromUpdate.contains(name) {
+            merged[fields: name] = update[fields: name]
         }
         // Without an Age in the 304 the stored one is outdated.
-        if !news.contains(.age) { merged[.age] = nil }
+        if !update.contains(.age) { merged[.age] = nil }
         return Self(
             status: self.status, fields: merged, varyKey: self.varyKey, requestTime: requestTime,
             responseTime: responseTime)
     }
 
-    private func isMeant(by fields: HTTPFields) -> Bool {
-        if let line = fields[values: .eTag].first, let told = EntityTag(line) {
-            guard let ours = self.entityTag else { return false }
-            // Compressing servers may weaken the tag of only one of the responses; the server compared weakly for its 304
-            // (RFC 9110 §13.1.2).
-            return told.weaklyMatches(ours)
+    private func isSelected(by fields: HTTPFields) -> Bool {
+        if let line = fields[values: .eTag].first, let received = EntityTag(line) {
+            guard let stored = self.entityTag else { return false }
+            // Compressing servers may weaken the tag of only one of the responses; the server compared weakly for its
+            // 304 (RFC 9110 §13.1.2).
+            return received.weaklyMatches(stored)
         }
-        if self.entityTag == nil, let told = fields[values: .lastModified].first, let ours = self.lastModified {
-            return told.trimmingBlanks == ours.trimmingBlanks
+        if self.entityTag == nil, let received = fields[values: .lastModified].first, let stored = self.lastModified {
+            return received.trimmingBlanks == stored.trimmingBlanks
         }
         return true
     }
@@ -151,7 +150,7 @@ package enum CacheDecision: Equatable, Sendable {
     package static func decide(
         _ policy: CachePolicy, method: HTTPRequest.Method, fields: HTTPFields, entry: CacheEntry?, now: HTTPDate
     ) -> Self {
-        let usable = entry.flatMap { self.answers($0, method: method, fields: fields) ? $0 : nil }
+        let usable = entry.flatMap { self.matches($0, method: method, fields: fields) ? $0 : nil }
         switch policy {
         case .reloadIgnoringLocalCacheData:
             return .load([:])
@@ -162,26 +161,28 @@ package enum CacheDecision: Equatable, Sendable {
         case .returnCacheDataDontLoad:
             return usable == nil ? .unavailable : .useStored
         case .reloadRevalidatingCacheData:
-            return usable.map(Self.asking) ?? .load([:])
+            return usable.map(Self.validation) ?? .load([:])
         case .useProtocolCachePolicy:
-            return self.byProtocol(fields: fields, entry: usable, now: now)
+            return self.protocolDecision(fields: fields, entry: usable, now: now)
         }
     }
 
-    private static func byProtocol(fields: HTTPFields, entry: CacheEntry?, now: HTTPDate) -> Self {
+    private static func protocolDecision(fields: HTTPFields, entry: CacheEntry?, now: HTTPDate) -> Self {
         let request = CacheControl(fields)
         guard let entry, !request.noStore else { return request.onlyIfCached ? .unavailable : .load([:]) }
-        let needsAsking = request.noCache || entry.control.noCache
-        if !needsAsking, self.isFreshEnough(entry, for: request, now: now) { return .useStored }
-        return request.onlyIfCached ? .unavailable : self.asking(entry)
+        let needsValidation = request.noCache || entry.control.noCache
+        if !needsValidation, self.isFreshEnough(entry, for: request, now: now) { return .useStored }
+        return request.onlyIfCached ? .unavailable : self.validation(entry)
     }
 
     /// Whether `entry` matches the request.
-    private static func answers(_ entry: CacheEntry, method: HTTPRequest.Method, fields: HTTPFields) -> Bool {
+    private static func matches(_ entry: CacheEntry, method: HTTPRequest.Method, fields: HTTPFields) -> Bool {
         guard method == .get || method == .head, entry.varyKey.matches(fields) else { return false }
         // Conditional and range requests of the caller go to the server.
-        let own: [HTTPField.Name] = [.range, .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange]
-        return !own.contains(where: fields.contains)
+        let conditional: [HTTPField.Name] = [
+            .range, .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange,
+        ]
+        return !conditional.contains(where: fields.contains)
     }
 
     /// RFC 9111 §4.2 and §5.2.1: the request may require more than freshness, or accept staleness.
@@ -200,7 +201,7 @@ package enum CacheDecision: Equatable, Sendable {
     }
 
     /// A conditional request, or a plain one if the entry has no validator (RFC 9111 §4.3.1).
-    private static func asking(_ entry: CacheEntry) -> Self {
+    private static func validation(_ entry: CacheEntry) -> Self {
         var fields = HTTPFields()
         if let tag = entry.entityTag { fields[.ifNoneMatch] = tag.fieldValue }
         if let modified = entry.lastModified { fields[.ifModifiedSince] = modified }
@@ -231,8 +232,8 @@ package enum CacheInvalidation {
         !MethodTraits.isSafe(method) && (200...399).contains(status)
     }
 
-    /// The references in `Location` and `Content-Location` whose stored responses are to be removed too, if they resolve
-    /// to the target's own origin: otherwise one site could empty another's cache.
+    /// The references in `Location` and `Content-Location` whose stored responses are to be removed too, if they
+    /// resolve to the target's own origin: otherwise one site could empty another's cache.
     package static func invalidatedReferences(method: HTTPRequest.Method, status: Int, fields: HTTPFields) -> [String] {
         guard self.invalidatesTarget(method: method, status: status) else { return [] }
         return [.location, .contentLocation].compactMap { fields[values: $0].first }

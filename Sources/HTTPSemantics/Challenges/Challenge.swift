@@ -5,11 +5,6 @@ package struct Challenge: Equatable, Sendable {
         package let name: String
         /// Without quotes and escapes.
         package let value: String
-
-        package init(name: String, value: String) {
-            self.name = name
-            self.value = value
-        }
     }
 
     /// As received.
@@ -17,12 +12,6 @@ package struct Challenge: Equatable, Sendable {
     /// The token68 that Negotiate and NTLM use instead of parameters.
     package let token68: String?
     package let parameters: [Parameter]
-
-    package init(schemeName: String, token68: String? = nil, parameters: [Parameter] = []) {
-        self.schemeName = schemeName
-        self.token68 = token68
-        self.parameters = parameters
-    }
 
     package var scheme: AuthenticationScheme { AuthenticationScheme(name: self.schemeName) }
 
@@ -40,8 +29,8 @@ package struct Challenge: Equatable, Sendable {
 
     /// The challenges of all lines of one field, in order (RFC 9110 §11.6.1).
     ///
-    /// Commas separate both challenges and parameters, so the token after a word decides which it is. A malformed element is
-    /// skipped up to the next comma.
+    /// Commas separate both challenges and parameters, so the token after a word decides which it is. A malformed
+    /// element is skipped up to the next comma.
     package static func parse(_ lines: [String]) -> [Self] {
         var challenges: [Self] = []
         for line in lines where line.utf8.count <= self.lineLimit {
@@ -51,15 +40,15 @@ package struct Challenge: Equatable, Sendable {
         return challenges
     }
 
-    /// The answerable challenges of the given schemes, the strongest scheme first; within a scheme in the server's order of
-    /// preference (RFC 7616 §3.7). A caller that rejects one tries the next.
+    /// The answerable challenges of the given schemes, the strongest scheme first; within a scheme in the server's
+    /// order of preference (RFC 7616 §3.7). A caller that rejects one tries the next.
     package static func ranked(_ challenges: [Self], supporting schemes: Set<AuthenticationScheme>) -> [Self] {
         challenges.filter { schemes.contains($0.scheme) && $0.isAnswerable }
             .sorted { $0.scheme.strength > $1.scheme.strength }
     }
 
-    /// The Basic and Digest challenges; without any, the NTLM and Negotiate challenges, so that a credential for them can be
-    /// rejected with an explanation.
+    /// The Basic and Digest challenges; without any, the NTLM and Negotiate challenges, so that a credential for them
+    /// can be rejected with an explanation.
     package static func answerable(in lines: [String]) -> [Self] {
         let all = self.parse(lines)
         let answered = self.ranked(all, supporting: [.basic, .digest])
@@ -180,7 +169,7 @@ package enum AuthenticationScheme: Hashable, Sendable {
     }
 
     /// Ranking of the schemes: a higher one discloses less of the secret.
-    var strength: Int {
+    fileprivate var strength: Int {
         switch self {
         case .negotiate: 4
         case .ntlm: 3

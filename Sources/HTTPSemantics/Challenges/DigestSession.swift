@@ -34,11 +34,11 @@ package struct DigestSession: Sendable {
         self.useCount = self.useCount == .max ? 1 : self.useCount + 1
         let algorithm = self.challenge.algorithm
         let secret = self.secret(clientNonce: clientNonce)
-        let protection = self.challenge.preferredQOP
-        let requestHash = Self.requestHash(request, protection: protection, algorithm: algorithm)
+        let qop = self.challenge.preferredQOP
+        let requestHash = Self.requestHash(request, qop: qop, algorithm: algorithm)
         let count = Self.hexadecimal(self.useCount)
         let response =
-            switch protection {
+            switch qop {
             case .legacy: algorithm.hexadecimal("\(secret):\(self.nonce):\(requestHash)")
             case .auth: algorithm.hexadecimal("\(secret):\(self.nonce):\(count):\(clientNonce):auth:\(requestHash)")
             case .authInt:
@@ -50,8 +50,8 @@ package struct DigestSession: Sendable {
             "nonce=\(Self.quoted(self.nonce))", "response=\"\(response)\"", "algorithm=\(algorithm.name)",
         ]
         if let opaque = self.challenge.opaque { parts.append("opaque=\(Self.quoted(opaque))") }
-        if protection != .legacy || algorithm.isSession { parts.append("cnonce=\(Self.quoted(clientNonce))") }
-        if protection != .legacy { parts += ["qop=\(protection == .auth ? "auth" : "auth-int")", "nc=\(count)"] }
+        if qop != .legacy || algorithm.isSession { parts.append("cnonce=\(Self.quoted(clientNonce))") }
+        if qop != .legacy { parts += ["qop=\(qop == .auth ? "auth" : "auth-int")", "nc=\(count)"] }
         return "Digest " + parts.joined(separator: ", ")
     }
 
@@ -68,8 +68,8 @@ package struct DigestSession: Sendable {
     /// Adopts `nextnonce` of `Authentication-Info` or `Proxy-Authentication-Info` (RFC 7616 §3.5).
     package mutating func received(authenticationLines: [String]) {
         // The field has parameters without a scheme.
-        let told = Challenge.parse(authenticationLines.map { "Digest " + $0 }).first
-        guard let next = told?.parameter("nextnonce"), !next.isEmpty, next != self.nonce else { return }
+        let info = Challenge.parse(authenticationLines.map { "Digest " + $0 }).first
+        guard let next = info?.parameter("nextnonce"), !next.isEmpty, next != self.nonce else { return }
         self.nonce = next
         self.useCount = 0
     }
@@ -85,10 +85,10 @@ package struct DigestSession: Sendable {
     }
 
     /// H(A2) of RFC 7616 §3.4.3.
-    static func requestHash(
-        _ request: DigestRequest, protection: DigestChallenge.QualityOfProtection, algorithm: DigestAlgorithm
+    private static func requestHash(
+        _ request: DigestRequest, qop: DigestChallenge.QualityOfProtection, algorithm: DigestAlgorithm
     ) -> String {
-        switch protection {
+        switch qop {
         case .legacy, .auth: return algorithm.hexadecimal("\(request.method):\(request.target)")
         case .authInt:
             let content = request.contentHash ?? algorithm.hexadecimal("")
@@ -97,7 +97,7 @@ package struct DigestSession: Sendable {
     }
 
     /// The `username` parameters: hashed, quoted or extended (RFC 7616 §3.4, §3.4.4).
-    static func userParts(_ user: String, for challenge: DigestChallenge) -> [String] {
+    private static func userParts(_ user: String, for challenge: DigestChallenge) -> [String] {
         if challenge.hashesUser {
             return ["username=\"\(challenge.algorithm.hexadecimal("\(user):\(challenge.realm)"))\"", "userhash=true"]
         }
@@ -107,7 +107,7 @@ package struct DigestSession: Sendable {
     }
 
     /// A quoted string; control characters are dropped.
-    static func quoted(_ text: String) -> String {
+    private static func quoted(_ text: String) -> String {
         var bytes: [UInt8] = [UInt8(ascii: "\"")]
         for byte in text.utf8 where !byte.isControl {
             if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { bytes.append(UInt8(ascii: "\\")) }
@@ -118,7 +118,7 @@ package struct DigestSession: Sendable {
     }
 
     /// The eight digits of `nc`.
-    static func hexadecimal(_ count: UInt32) -> String {
+    private static func hexadecimal(_ count: UInt32) -> String {
         let digits = String(count, radix: 16)
         return String(repeating: "0", count: 8 - digits.utf8.count) + digits
     }
@@ -147,7 +147,7 @@ package struct DigestChallenge: Equatable, Sendable {
     /// Whether the user name is sent hashed.
     package let hashesUser: Bool
     package let usesUTF8: Bool
-    /// URI references of the protection space; empty for the whole origin.
+    /// URI references of the qop space; empty for the whole origin.
     package let domain: [String]
 
     /// - Returns: `nil` for another scheme, without realm or nonce, and for an unsupported algorithm or `qop`.
@@ -155,8 +155,8 @@ package struct DigestChallenge: Equatable, Sendable {
         guard challenge.scheme == .digest, let realm = challenge.realm, let nonce = challenge.parameter("nonce"),
             let algorithm = DigestAlgorithm(name: challenge.parameter("algorithm"))
         else { return nil }
-        let qop = challenge.parameter("qop").map { FieldList.elements([$0]).map(\.loweredASCII) }
-        self.offeredQOPs = qop.map(Self.known) ?? [.legacy]
+        let names = challenge.parameter("qop").map { FieldList.elements([$0]).map(\.loweredASCII) }
+        self.offeredQOPs = names.map(Self.parseQOP) ?? [.legacy]
         guard !self.offeredQOPs.isEmpty else { return nil }
         self.realm = realm
         self.nonce = nonce
@@ -168,9 +168,9 @@ package struct DigestChallenge: Equatable, Sendable {
         self.domain = challenge.parameter("domain")?.split(separator: " ").prefix(64).map(String.init) ?? []
     }
 
-    private static func known(_ qop: [String]) -> [QualityOfProtection] {
-        if qop.isEmpty { return [.legacy] }
-        return qop.compactMap { name in
+    private static func parseQOP(_ names: [String]) -> [QualityOfProtection] {
+        if names.isEmpty { return [.legacy] }
+        return names.compactMap { name in
             switch name {
             case "auth": .auth
             case "auth-int": .authInt

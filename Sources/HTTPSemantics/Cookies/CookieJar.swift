@@ -14,7 +14,7 @@ package struct CookieJar: Sendable {
     package let suffixes: PublicSuffixRule
     package private(set) var count = 0
     /// Cookies by domain, in the order in which they were stored.
-    private(set) var cookiesByDomain: [String: [Cookie]] = [:]
+    private var cookiesByDomain: [String: [Cookie]] = [:]
 
     /// - Parameters:
     ///   - cookies: restored cookies; only the limits are applied to them.
@@ -48,8 +48,8 @@ package struct CookieJar: Sendable {
             self.remove(at: old, of: cookie.domain)
             return .removed(true)
         }
-        if let old, let before = self.cookiesByDomain[cookie.domain]?[old] {
-            cookie.creation = before.creation
+        if let old, let previous = self.cookiesByDomain[cookie.domain]?[old] {
+            cookie.creation = previous.creation
             self.cookiesByDomain[cookie.domain]?[old] = cookie
             return .replaced
         }
@@ -65,8 +65,8 @@ package struct CookieJar: Sendable {
         var found: [Cookie] = []
         guard self.count > 0 else { return found }
         for domain in Self.domains(over: request.host) {
-            guard let shelf = self.cookiesByDomain[domain] else { continue }
-            for (index, cookie) in shelf.enumerated() where request.matches(cookie) && !cookie.isExpired(at: now) {
+            guard let cookies = self.cookiesByDomain[domain] else { continue }
+            for (index, cookie) in cookies.enumerated() where request.matches(cookie) && !cookie.isExpired(at: now) {
                 found.append(cookie)
                 if cookie.lastAccess < now { self.cookiesByDomain[domain]?[index].lastAccess = now }
             }
@@ -84,29 +84,29 @@ package struct CookieJar: Sendable {
     /// - Returns: the removed cookies.
     package mutating func removeAll(where isUnwanted: (Cookie) -> Bool) -> [Cookie] {
         var removed: [Cookie] = []
-        for (domain, shelf) in self.cookiesByDomain {
-            let unwanted = shelf.filter(isUnwanted)
+        for (domain, cookies) in self.cookiesByDomain {
+            let unwanted = cookies.filter(isUnwanted)
             guard !unwanted.isEmpty else { continue }
             removed += unwanted
-            let kept = shelf.filter { !isUnwanted($0) }
+            let kept = cookies.filter { !isUnwanted($0) }
             self.cookiesByDomain[domain] = kept.isEmpty ? nil : kept
         }
         self.count -= removed.count
         return removed
     }
 
-    /// Enforces the limits: removes expired cookies; then, within the domain, cookies that are not secure before others;
-    /// then from the whole jar. Among equals the least recently used is removed first.
+    /// Enforces the limits: removes expired cookies; then, within the domain, cookies that are not secure before
+    /// others; then from the whole jar. Among equals the least recently used is removed first.
     private mutating func makeRoom(in domain: String, now: HTTPDate) {
-        let crowded = self.cookiesByDomain[domain]?.count ?? 0 > self.limits.perDomain
-        guard crowded || self.count > self.limits.total else { return }
+        let exceedsDomain = self.cookiesByDomain[domain]?.count ?? 0 > self.limits.perDomain
+        guard exceedsDomain || self.count > self.limits.total else { return }
         _ = self.removeAll { $0.isExpired(at: now) }
-        while let shelf = self.cookiesByDomain[domain], shelf.count > self.limits.perDomain {
-            guard let index = Self.leastWanted(shelf) else { break }
+        while let cookies = self.cookiesByDomain[domain], cookies.count > self.limits.perDomain {
+            guard let index = Self.evictionCandidate(cookies) else { break }
             self.remove(at: index, of: domain)
         }
         while self.count > self.limits.total {
-            let oldest = self.cookiesByDomain.min { Self.oldestUse($0.value) < Self.oldestUse($1.value) }
+            let oldest = self.cookiesByDomain.min { Self.oldestAccess($0.value) < Self.oldestAccess($1.value) }
             guard let oldest,
                 let index = oldest.value.indices.min(by: { oldest.value[$0].isUsedBefore(oldest.value[$1]) })
             else { break }
@@ -120,13 +120,13 @@ package struct CookieJar: Sendable {
         if self.cookiesByDomain[domain]?.isEmpty == true { self.cookiesByDomain[domain] = nil }
     }
 
-    private static func leastWanted(_ shelf: [Cookie]) -> Int? {
-        let open = shelf.indices.filter { !shelf[$0].isSecure }
-        return (open.isEmpty ? Array(shelf.indices) : open).min { shelf[$0].isUsedBefore(shelf[$1]) }
+    private static func evictionCandidate(_ cookies: [Cookie]) -> Int? {
+        let insecure = cookies.indices.filter { !cookies[$0].isSecure }
+        return (insecure.isEmpty ? Array(cookies.indices) : insecure).min { cookies[$0].isUsedBefore(cookies[$1]) }
     }
 
-    private static func oldestUse(_ shelf: [Cookie]) -> HTTPDate {
-        shelf.reduce(.latest) { min($0, $1.lastAccess) }
+    private static func oldestAccess(_ cookies: [Cookie]) -> HTTPDate {
+        cookies.reduce(.latest) { min($0, $1.lastAccess) }
     }
 
     private static func ordered(_ cookies: [Cookie]) -> [Cookie] {
@@ -156,7 +156,8 @@ extension Cookie {
 
 extension CookieJar {
     /// Applies the rules of RFC 6265bis §5.7 in order.
-    func validated(_ set: SetCookie, from request: CookieRequest, now: HTTPDate) throws(CookieRefusal) -> Cookie {
+    private func validated(_ set: SetCookie, from request: CookieRequest, now: HTTPDate) throws(CookieRefusal) -> Cookie
+    {
         try Self.checkSyntax(set)
         let domain = try self.domain(of: set, from: request)
         let cookie = Cookie(
@@ -168,17 +169,17 @@ extension CookieJar {
         try self.checkSecurity(cookie, from: request)
         try Self.checkSite(cookie, from: request)
         try Self.checkPrefix(cookie, pathWasNamed: set.path != nil)
-        guard request.isForHTTP || !self.hides(cookie) else { throw .nonHTTPAPI }
+        guard request.isForHTTP || !self.replacesHTTPOnly(cookie) else { throw .nonHTTPAPI }
         return cookie
     }
 
     private static func checkSyntax(_ set: SetCookie) throws(CookieRefusal) {
         let size = set.name.utf8.count + set.value.utf8.count
-        let isBroken = { (byte: UInt8) in byte.isControl || byte == UInt8(ascii: ";") }
-        guard size > 0, size <= SetCookieField.nameAndValueLimit, !set.name.utf8.contains(where: isBroken),
-            !set.value.utf8.contains(where: isBroken), !set.name.utf8.contains(UInt8(ascii: "="))
+        let isForbidden = { (byte: UInt8) in byte.isControl || byte == UInt8(ascii: ";") }
+        guard size > 0, size <= SetCookieField.nameAndValueLimit, !set.name.utf8.contains(where: isForbidden),
+            !set.value.utf8.contains(where: isForbidden), !set.name.utf8.contains(UInt8(ascii: "="))
         else { throw .malformed }
-        guard set.path?.utf8.contains(where: isBroken) != true else { throw .malformed }
+        guard set.path?.utf8.contains(where: isForbidden) != true else { throw .malformed }
     }
 
     /// - Returns: `nil` for a host-only cookie.
@@ -200,16 +201,16 @@ extension CookieJar {
     private func checkSecurity(_ cookie: Cookie, from request: CookieRequest) throws(CookieRefusal) {
         guard !request.isSecure else { return }
         guard !cookie.isSecure else { throw .insecureConnection }
-        let isHidden = self.cookiesByDomain.contains { domain, shelf in
+        let overlaysSecure = self.cookiesByDomain.contains { domain, cookies in
             guard
                 CookieDomain.matches(domain, domain: cookie.domain)
                     || CookieDomain.matches(cookie.domain, domain: domain)
             else { return false }
-            return shelf.contains {
+            return cookies.contains {
                 $0.isSecure && $0.name == cookie.name && CookiePath.matches(cookie.path, cookiePath: $0.path)
             }
         }
-        guard !isHidden else { throw .insecureConnection }
+        guard !overlaysSecure else { throw .insecureConnection }
     }
 
     private static func checkSite(_ cookie: Cookie, from request: CookieRequest) throws(CookieRefusal) {
@@ -222,9 +223,9 @@ extension CookieJar {
     }
 
     private static func checkPrefix(_ cookie: Cookie, pathWasNamed: Bool) throws(CookieRefusal) {
-        let bearer = cookie.name.isEmpty ? cookie.value : cookie.name
-        let isSecureName = bearer.beginsIgnoringCase("__Secure-")
-        let isHostName = bearer.beginsIgnoringCase("__Host-")
+        let text = cookie.name.isEmpty ? cookie.value : cookie.name
+        let isSecureName = text.beginsIgnoringCase("__Secure-")
+        let isHostName = text.beginsIgnoringCase("__Host-")
         guard isSecureName || isHostName else { return }
         // A nameless cookie with this value would be sent back as if it had the name.
         guard !cookie.name.isEmpty, cookie.isSecure else { throw .invalidNamePrefix }
@@ -232,7 +233,7 @@ extension CookieJar {
     }
 
     /// Whether the cookie would replace an HttpOnly one.
-    private func hides(_ cookie: Cookie) -> Bool {
+    private func replacesHTTPOnly(_ cookie: Cookie) -> Bool {
         self.cookiesByDomain[cookie.domain]?.contains { $0.isHTTPOnly && cookie.identity == $0.identity } ?? false
     }
 }

@@ -4,8 +4,8 @@ package struct SetCookie: Equatable, Sendable {
     package enum Dialect: Sendable {
         /// RFC 6265bis: `Secure` and `HttpOnly` are set whatever value they have.
         case standard
-        /// Foundation's for header fields in a dictionary: flags are set only without a value, `Discard` makes a session
-        /// cookie.
+        /// Foundation's for header fields in a dictionary: flags are set only without a value, `Discard` makes a
+        /// session cookie.
         case foundation
     }
 
@@ -163,8 +163,8 @@ package struct SetCookieField: Equatable, Sendable {
     private static func beginsCookie(_ bytes: ArraySlice<UInt8>) -> Bool {
         let rest = bytes.drop { $0.isBlank || $0 == 0x0A || $0 == 0x0D }
         let name = rest.prefix(while: \.isTokenCharacter)
-        let behind = rest.dropFirst(name.count).drop(while: \.isBlank)
-        return !name.isEmpty && behind.first == UInt8(ascii: "=")
+        let remainder = rest.dropFirst(name.count).drop(while: \.isBlank)
+        return !name.isEmpty && remainder.first == UInt8(ascii: "=")
     }
 
     private static func withoutLineEnds(_ bytes: ArraySlice<UInt8>) -> String {
@@ -181,11 +181,11 @@ package enum CookieField {
         self.rendered(cookies.map { ($0.name, $0.value) })
     }
 
-    /// The field's value for names with their values. A pair with a semicolon or a control character, which could inject
-    /// another cookie or field, is left out.
+    /// The field's value for names with their values. A pair with a semicolon or a control character, which could
+    /// inject another cookie or field, is left out.
     package static func rendered(_ pairs: [(String, String)]) -> String? {
         var value: [UInt8] = []
-        for (name, content) in pairs where !self.isBroken(name) && !self.isBroken(content) {
+        for (name, content) in pairs where !self.isForbidden(name) && !self.isForbidden(content) {
             if !value.isEmpty { value += [UInt8(ascii: ";"), UInt8(ascii: " ")] }
             if !name.isEmpty {
                 value += name.utf8
@@ -196,7 +196,7 @@ package enum CookieField {
         return value.isEmpty ? nil : String(decoding: value, as: UTF8.self)
     }
 
-    private static func isBroken(_ text: String) -> Bool {
+    private static func isForbidden(_ text: String) -> Bool {
         text.utf8.contains { $0.isControl || $0 == UInt8(ascii: ";") }
     }
 }

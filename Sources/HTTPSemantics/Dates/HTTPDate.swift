@@ -29,8 +29,8 @@ package struct HTTPDate: Hashable, Comparable, Sendable {
     /// Case-insensitive, and the day name need not match the date; otherwise as in the grammar.
     /// - Parameter now: determines the century of an RFC 850 date: more than 50 years ahead is in the past.
     package init?(_ text: String, now: Self) {
-        guard var reading = HTTPDateParser(text), let moment = reading.moment(now: now) else { return nil }
-        self = moment
+        guard var parser = HTTPDateParser(text), let date = parser.date(now: now) else { return nil }
+        self = date
     }
 
     /// IMF-fixdate, as in `Sun, 06 Nov 1994 08:49:37 GMT`.
@@ -132,7 +132,7 @@ private struct HTTPDateParser {
         self.bytes = Array(text.utf8)
     }
 
-    mutating func moment(now: HTTPDate) -> HTTPDate? {
+    mutating func date(now: HTTPDate) -> HTTPDate? {
         self.skipBlanks()
         let name = self.letters()
         guard self.skip(UInt8(ascii: ",")) else {
@@ -149,7 +149,7 @@ private struct HTTPDateParser {
         guard self.skipBlanks(), let month = self.month(), self.skipBlanks(), let year = self.number(digits: 4...4),
             let time = self.time(), self.zone(), self.isAtEnd
         else { return nil }
-        return Self.moment(year: year, month: month, day: day, time: time)
+        return Self.date(year: year, month: month, day: day, time: time)
     }
 
     /// `Sunday, 06-Nov-94 08:49:37 GMT`, from the month on.
@@ -161,8 +161,8 @@ private struct HTTPDateParser {
         let century = CivilDate(daysSinceEpoch: now.seconds.floorDivided(by: 86_400)).year / 100 * 100
         // The latest century in which the date is at most 50 years ahead.
         for year in [century + 100 + twoDigits, century + twoDigits, century - 100 + twoDigits] {
-            if let moment = Self.moment(year: year, month: month, day: day, time: time), moment <= limit {
-                return moment
+            if let date = Self.date(year: year, month: month, day: day, time: time), date <= limit {
+                return date
             }
         }
         return nil
@@ -173,10 +173,10 @@ private struct HTTPDateParser {
         guard self.skipBlanks(), let month = self.month(), self.skipBlanks(), let day = self.number(digits: 1...2),
             let time = self.time(), self.skipBlanks(), let year = self.number(digits: 4...4), self.isAtEnd
         else { return nil }
-        return Self.moment(year: year, month: month, day: day, time: time)
+        return Self.date(year: year, month: month, day: day, time: time)
     }
 
-    private static func moment(year: Int, month: Int, day: Int, time: Int) -> HTTPDate? {
+    private static func date(year: Int, month: Int, day: Int, time: Int) -> HTTPDate? {
         CivilDate(year: year, month: month, day: day).map {
             HTTPDate(seconds: $0.daysSinceEpoch * 86_400 + Int64(time))
         }

@@ -55,7 +55,9 @@ package enum SuggestedFilename {
     ///   - disposition: the value of `Content-Disposition`.
     ///   - path: of the URL, percent-encoded.
     package static func choose(disposition: String?, path: String) -> String {
-        if let wish = disposition.flatMap({ ContentDisposition($0)?.filename }), let name = self.sanitized(wish) {
+        if let suggested = disposition.flatMap({ ContentDisposition($0)?.filename }),
+            let name = self.sanitized(suggested)
+        {
             return name
         }
         let last = path.utf8.split(separator: UInt8(ascii: "/")).last ?? Substring("").utf8[...]
@@ -70,7 +72,7 @@ package enum SuggestedFilename {
             return self.isHidden(scalar) ? nil : scalar
         }
         let clean = String(String.UnicodeScalarView(scalars)).trimmingBlanks
-        guard clean != ".", clean != "..", clean.unicodeScalars.contains(where: self.isSeen) else { return nil }
+        guard clean != ".", clean != "..", clean.unicodeScalars.contains(where: self.isVisible) else { return nil }
         return self.shortened(clean)
     }
 
@@ -82,7 +84,7 @@ package enum SuggestedFilename {
         }
     }
 
-    private static func isSeen(_ scalar: Unicode.Scalar) -> Bool {
+    private static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
         !scalar.properties.isWhitespace && !scalar.properties.isDefaultIgnorableCodePoint
     }
 

@@ -2,8 +2,8 @@ import HTTPTypes
 
 /// Incremental parser for `multipart/x-mixed-replace` and other multipart types (RFC 2046 §5.1.1).
 ///
-/// The parts do not depend on how the bytes were split. Accepts bare LF as line end, which many cameras send. Buffers at
-/// most the header fields of one part, or one delimiter.
+/// The parts do not depend on how the bytes were split. Accepts bare LF as line end, which many cameras send. Buffers
+/// at most the header fields of one part, or one delimiter.
 package struct MultipartParser: Sendable {
     /// Most bytes of one part's header fields, and most fields.
     package static let headLimit = 16_384
@@ -61,15 +61,15 @@ package struct MultipartParser: Sendable {
                 case .preamble, .content: self.scan()
                 }
             switch step {
-            case .goOn: continue
+            case .proceed: continue
             case .event(let event): return event
-            case .wait: return self.hasEnded ? self.giveUp() : nil
+            case .wait: return self.hasEnded ? self.finalEvent() : nil
             }
         }
     }
 
     private enum Step {
-        case goOn
+        case proceed
         case wait
         case event(MultipartEvent)
     }
@@ -77,7 +77,7 @@ package struct MultipartParser: Sendable {
     private mutating func begin(isLast: Bool) -> Step {
         if isLast { return .event(self.finish(.finished)) }
         self.state = .head([:], size: 0)
-        return .goOn
+        return .proceed
     }
 
     private mutating func finish(_ event: MultipartEvent) -> MultipartEvent {
@@ -88,7 +88,7 @@ package struct MultipartParser: Sendable {
     }
 
     /// The remaining events at the end of input.
-    private mutating func giveUp() -> MultipartEvent? {
+    private mutating func finalEvent() -> MultipartEvent? {
         switch self.state {
         case .over: return nil
         case .preamble: return self.finish(.violation(.noParts))
@@ -118,7 +118,7 @@ package struct MultipartParser: Sendable {
             return .event(.partBegan(fields))
         }
         self.state = .head(Self.adding(line, to: fields), size: size + 1)
-        return .goOn
+        return .proceed
     }
 
     /// Ignores malformed lines, as the content is still usable.
@@ -137,7 +137,7 @@ package struct MultipartParser: Sendable {
         if self.isAtLineStart {
             switch self.boundary.outcome(in: self.buffer, at: self.start) {
             case .partial: return .wait
-            case .delimiter(let end, let isLast): return self.delimited(end, isLast: isLast)
+            case .delimiter(let end, let isLast): return self.passDelimiter(end, isLast: isLast)
             case .none: self.isAtLineStart = false
             }
         }
@@ -147,28 +147,28 @@ package struct MultipartParser: Sendable {
             if outcome != .none {
                 let hasReturn = lineEnd > self.start && self.buffer[lineEnd - 1] == 0x0D
                 let end = hasReturn ? lineEnd - 1 : lineEnd
-                if end > self.start { return self.passOn(upTo: end) }
-                guard case .delimiter(let behind, let isLast) = outcome else { return .wait }
-                return self.delimited(behind, isLast: isLast)
+                if end > self.start { return self.emit(upTo: end) }
+                guard case .delimiter(let delimiterEnd, let isLast) = outcome else { return .wait }
+                return self.passDelimiter(delimiterEnd, isLast: isLast)
             }
             from = lineEnd + 1
         }
         // A carriage return at the end may be part of the next delimiter.
         let end = self.buffer.last == 0x0D ? self.buffer.count - 1 : self.buffer.count
-        return end > self.start ? self.passOn(upTo: end) : .wait
+        return end > self.start ? self.emit(upTo: end) : .wait
     }
 
-    private mutating func passOn(upTo end: Int) -> Step {
+    private mutating func emit(upTo end: Int) -> Step {
         let content = self.buffer[self.start..<end]
         self.start = end
-        return self.state == .content ? .event(.content(Array(content))) : .goOn
+        return self.state == .content ? .event(.content(Array(content))) : .proceed
     }
 
-    private mutating func delimited(_ end: Int, isLast: Bool) -> Step {
+    private mutating func passDelimiter(_ end: Int, isLast: Bool) -> Step {
         let hadPart = self.state == .content
         self.start = end
         self.state = .between(isLast: isLast)
-        return hadPart ? .event(.partEnded) : .goOn
+        return hadPart ? .event(.partEnded) : .proceed
     }
 }
 
@@ -203,15 +203,15 @@ private struct BoundaryMatcher: Equatable, Sendable {
     }
 
     private static func outcome(of form: [UInt8], in bytes: [UInt8], at start: Int) -> Outcome {
-        let there = bytes[start...].prefix(form.count)
-        guard form.starts(with: there) else { return .none }
-        guard there.count == form.count else { return .partial }
-        var index = there.endIndex
+        let candidate = bytes[start...].prefix(form.count)
+        guard form.starts(with: candidate) else { return .none }
+        guard candidate.count == form.count else { return .partial }
+        var index = candidate.endIndex
         if index < bytes.count, bytes[index] == UInt8(ascii: "-") {
             guard index + 1 < bytes.count else { return .partial }
             return bytes[index + 1] == UInt8(ascii: "-") ? .delimiter(end: index + 2, isLast: true) : .none
         }
-        while index < bytes.count, bytes[index].isBlank, index - there.endIndex < self.paddingLimit { index += 1 }
+        while index < bytes.count, bytes[index].isBlank, index - candidate.endIndex < self.paddingLimit { index += 1 }
         if index < bytes.count, bytes[index] == 0x0D { index += 1 }
         guard index < bytes.count else { return .partial }
         return bytes[index] == 0x0A ? .delimiter(end: index + 1, isLast: false) : .none

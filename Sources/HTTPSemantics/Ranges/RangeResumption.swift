@@ -47,14 +47,14 @@ package struct RangeResumption: Equatable, Sendable {
 
     package func evaluate(status: Int, fields: HTTPFields) -> Outcome {
         switch status {
-        case 206: return self.judgePart(fields)
+        case 206: return self.evaluatePart(fields)
         case 200...299: return .restart
-        case 416: return self.judgeUnsatisfiable(fields)
+        case 416: return self.evaluateUnsatisfiable(fields)
         default: return .otherResponse
         }
     }
 
-    private func judgePart(_ fields: HTTPFields) -> Outcome {
+    private func evaluatePart(_ fields: HTTPFields) -> Outcome {
         let lines = fields[values: .contentRange]
         guard lines.count == 1, let line = lines.first, let range = ContentRange(line), let bytes = range.bytes,
             bytes.lowerBound == self.offset, self.validator.isCompatible(with: fields),
@@ -63,7 +63,7 @@ package struct RangeResumption: Equatable, Sendable {
         return .append(total: range.total)
     }
 
-    private func judgeUnsatisfiable(_ fields: HTTPFields) -> Outcome {
+    private func evaluateUnsatisfiable(_ fields: HTTPFields) -> Outcome {
         let range = fields[values: .contentRange].first.flatMap { ContentRange($0) }
         // The complete length equals our offset: no bytes are missing.
         guard range?.total == self.offset, self.validator.isCompatible(with: fields) else { return .requestWhole }
@@ -76,8 +76,8 @@ package enum ResumeValidator: Equatable, Sendable {
     case entityTag(String)
     case lastModified(String)
 
-    /// The strongest validator of a response. Weak tags do not identify bytes, and neither does a modification date less
-    /// than a second before the response's Date (RFC 9110 §8.8.2.2).
+    /// The strongest validator of a response. Weak tags do not identify bytes, and neither does a modification date
+    /// less than a second before the response's Date (RFC 9110 §8.8.2.2).
     package init?(_ fields: HTTPFields, now: HTTPDate) {
         if let tag = fields[values: .eTag].first.flatMap({ EntityTag($0) }), !tag.isWeak {
             self = .entityTag(tag.fieldValue)
@@ -102,11 +102,11 @@ package enum ResumeValidator: Equatable, Sendable {
     func isCompatible(with fields: HTTPFields) -> Bool {
         switch self {
         case .entityTag(let value):
-            guard let told = fields[values: .eTag].first.flatMap({ EntityTag($0) }) else { return true }
-            return told.fieldValue == value
+            guard let received = fields[values: .eTag].first.flatMap({ EntityTag($0) }) else { return true }
+            return received.fieldValue == value
         case .lastModified(let value):
-            guard let told = fields[values: .lastModified].first else { return true }
-            return told.trimmingBlanks == value
+            guard let received = fields[values: .lastModified].first else { return true }
+            return received.trimmingBlanks == value
         }
     }
 }
@@ -134,8 +134,8 @@ package struct ContentRange: Equatable, Sendable {
             self.bytes = nil
             return
         }
-        let ends = range.split(separator: "-", omittingEmptySubsequences: false)
-        guard ends.count == 2, let first = Self.number(ends[0]), let last = Self.number(ends[1]), first <= last,
+        let bounds = range.split(separator: "-", omittingEmptySubsequences: false)
+        guard bounds.count == 2, let first = Self.number(bounds[0]), let last = Self.number(bounds[1]), first <= last,
             self.total.map({ last < $0 }) ?? true
         else { return nil }
         self.bytes = first...last

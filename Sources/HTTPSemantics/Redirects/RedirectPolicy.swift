@@ -17,8 +17,8 @@ package enum RedirectPolicy {
         case refuse(Refusal)
     }
 
-    /// 305 and 306, deprecated by RFC 9110, are followed like 307, as Foundation's own tests expect; they do not change the
-    /// proxy.
+    /// 305 and 306, deprecated by RFC 9110, are followed like 307, as Foundation's own tests expect; they do not change
+    /// the proxy.
     package static func isRedirect(_ status: Int) -> Bool {
         [301, 302, 303, 305, 306, 307, 308].contains(status)
     }
@@ -49,11 +49,11 @@ package enum RedirectPolicy {
     }
 
     private static func removeContent(from fields: inout HTTPFields) {
-        let about: Set<HTTPField.Name> = [
+        let contentFields: Set<HTTPField.Name> = [
             .contentType, .contentLength, .contentEncoding, .contentLanguage, .contentLocation, .contentDisposition,
             .contentRange, .contentDigest, .contentMD5, .digest, .lastModified, .transferEncoding, .trailer, .expect,
         ]
-        fields.removeAll { about.contains($0.name) }
+        fields.removeAll { contentFields.contains($0.name) }
     }
 
     /// Removes credentials and cookies if the origin changes.

@@ -18,8 +18,8 @@ enum Base64 {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Decodes `text`, ignoring blanks and line ends; `nil` for invalid Base64. Padding may be missing as a whole: this is
-    /// the forgiving-base64 decode of browsers for `data:` URLs.
+    /// Decodes `text`, ignoring blanks and line ends; `nil` for invalid Base64. Padding may be missing as a whole: this
+    /// is the forgiving-base64 decode of browsers for `data:` URLs.
     static func decoded(_ text: [UInt8]) -> [UInt8]? {
         var digits = text.filter { !$0.isBlank && $0 != 0x0A && $0 != 0x0C && $0 != 0x0D }
         if digits.count % 4 == 0 {

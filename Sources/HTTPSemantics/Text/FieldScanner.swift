@@ -85,8 +85,8 @@ enum FieldList {
     /// Most elements; no legitimate list has more.
     static let limit = 256
 
-    /// The elements of all lines of one field, in order, trimmed and without empty ones. Commas in quoted strings do not
-    /// separate elements.
+    /// The elements of all lines of one field, in order, trimmed and without empty ones. Commas in quoted strings do
+    /// not separate elements.
     static func elements(_ lines: [String]) -> [String] {
         var elements: [String] = []
         for line in lines {
@@ -112,8 +112,8 @@ struct FieldParameter: Equatable {
 
     /// Reads all parameters; names without a value are left out.
     ///
-    /// A value that is neither token nor quoted string extends to the next semicolon that is not escaped by a backslash, as
-    /// in Foundation's Content-Disposition parser.
+    /// A value that is neither token nor quoted string extends to the next semicolon that is not escaped by a
+    /// backslash, as in Foundation's Content-Disposition parser.
     static func list(_ scanner: inout FieldScanner) -> [Self] {
         var parameters: [Self] = []
         while !scanner.isAtEnd, parameters.count < self.limit {

@@ -63,9 +63,9 @@ final class TransportOpening {
     }
 }
 
-/// How far an opening came: for who measures it, and who tells failures apart by more than their words.
+/// Progress of an opening, for metrics and for classifying failures.
 package enum OpeningStep: Sendable {
-    /// The connection stands. `resolvedAt`: when the name was known; `nil` where an address was given.
+    /// The connection is established. `resolvedAt`: when the name was resolved; `nil` if an address was given.
     case connected(resolvedAt: MonotonicInstant?, local: SocketAddress?, peer: SocketAddress?)
     /// The TLS handshake begins, and is done.
     case securing
@@ -89,7 +89,7 @@ package struct OpeningTarget: Sendable {
     package var secure: SecureSettings?
     /// Asked of each address before it is tried; `nil` permits all.
     package var permits: ConnectAttempt.Permission?
-    /// Told of each step, on the loop, before who opens learns of it.
+    /// Called for each step, on the loop, before the completion.
     package var watch: (@Sendable (OpeningStep) -> Void)?
 
     package init(_ place: ConnectTarget) {

@@ -97,7 +97,7 @@ extension SecureTransport: Transport {
         self.sendRecords()
     }
 
-    /// TLS cannot refuse input by itself: what comes is left unread.
+    /// TLS cannot refuse input: later input stays unread.
     package func shutdownInput() {
         self.lower.shutdownInput()
     }

@@ -5,9 +5,9 @@ import TLSEngine
 
 /// TLS over another transport: its consumer sees plaintext, the transport below sees records.
 ///
-/// Plaintext lands in a buffer that all connections of the loop share, and what is written in a turn is gathered in one
-/// of the loop's spare arrays and leaves as few records as it fits in: an idle connection holds the engine's state and
-/// no buffer.
+/// Received plaintext goes to a buffer that all connections of the loop share; the writes of a turn are collected in
+/// one of the loop's spare arrays and leave in as few records as possible: an idle connection holds the engine's state
+/// and no buffer.
 package final class SecureTransport {
     package typealias Completion = (Result<SecureTransport, TransportFailure>) -> Void
 
@@ -19,7 +19,7 @@ package final class SecureTransport {
         case ended
     }
 
-    /// Plaintext that one turn gathers before it is encrypted early.
+    /// Plaintext of one turn that is encrypted before the turn ends.
     static let plaintextBufferLimit = 64 << 10
 
     package let lower: any Transport
@@ -36,7 +36,7 @@ package final class SecureTransport {
     var outputClosed = false
     private var inputEnded = false
     private var awaitsTurnEnd = false
-    /// The connection has had its share of the turn, and goes on with the rest in the next one.
+    /// The connection has used its share of the turn and continues in the next one.
     private var awaitsNextTurn = false
     private var isResuming = false
     private var mustReportProgress = false
@@ -140,7 +140,7 @@ package final class SecureTransport {
         self.fail(TLSFailure(.excessiveInput, reasons: ["the handshake is longer than \(limit) bytes"]))
     }
 
-    /// Plaintext waits for a consumer who takes no more.
+    /// Decrypted plaintext waits for the consumer.
     private var isFull: Bool {
         self.phase == .established && self.paused
     }
@@ -184,7 +184,7 @@ package final class SecureTransport {
         }
         guard self.phase == .established, !rest.isEmpty else { return }
         self.kept = rest
-        // Whoever resumed meanwhile, a new owner perhaps, is still to be offered what was left.
+        // A consumer that resumed meanwhile, possibly a new owner, is still to be offered the rest.
         if !self.paused { self.isResuming = true; self.workLater() }
     }
 
@@ -206,7 +206,7 @@ package final class SecureTransport {
 
     // MARK: Sent
 
-    /// Encrypts what this turn gathered.
+    /// Encrypts the plaintext written in this turn.
     func flush() {
         guard self.phase == .established, !self.pendingPlaintext.isEmpty else { return }
         var bytes: [UInt8] = []
@@ -261,7 +261,7 @@ package final class SecureTransport {
         self.fail(.tls(LayerFailure(failure)))
     }
 
-    /// Ends below with a reset (after the alert, if one waits) and tells the owner at the end of the turn.
+    /// Ends the transport below with a reset, after a pending alert, and reports the failure at the end of the turn.
     func fail(_ failure: TransportFailure) {
         guard self.phase != .ended, self.failure == nil else { return }
         self.failure = failure
@@ -292,7 +292,7 @@ package final class SecureTransport {
         }
     }
 
-    /// Once what this turn gathered is encrypted, the transport below knows when it has left.
+    /// Requested below once this turn's plaintext is encrypted: the transport below knows when it is sent.
     private func forwardProgressRequest() {
         guard self.mustReportProgress, self.pendingPlaintext.isEmpty else { return }
         self.mustReportProgress = false
@@ -341,7 +341,7 @@ extension SecureTransport: TransportConsumer {
 }
 
 extension SecureEvent {
-    /// What it costs beside what its consumer does with it, in units of `TurnBudget`.
+    /// Work besides the consumer's own, in units of `TurnBudget`.
     fileprivate var work: Int {
         switch self {
         case .plaintext(let count): TurnBudget.record + count
@@ -380,7 +380,7 @@ extension SecureTransport: TurnEndTarget {
         guard !self.paused, self.phase == .established else { return }
         self.offerKept()
         guard !self.paused, self.phase == .established else { return }
-        // What OpenSSL took in while the consumer had enough, or while a decision was awaited.
+        // Input that OpenSSL took while the consumer was full or a decision was pending.
         _ = self.decryptInput(RawSpan())
         guard !self.paused, self.phase == .established else { return }
         if !self.earlyCiphertext.isEmpty { return self.workLater() }
@@ -389,7 +389,7 @@ extension SecureTransport: TurnEndTarget {
     }
 }
 
-/// What the handshake asks the connection's owner: whether a certificate is good, and which to show.
+/// Decisions that the handshake leaves to the connection's owner: whether to trust a certificate, and which to present.
 extension SecureTransport {
     func requestDecision(_ request: VerificationRequest) {
         guard let decide = self.settings.decide else { return self.decided(.reject) }
@@ -407,7 +407,7 @@ extension SecureTransport {
         self.resumeAfterDecision()
     }
 
-    /// A peer must not fill our memory while somebody thinks, nor be blamed for the time that takes.
+    /// While a decision is pending the peer must not fill our memory, nor be blamed for the time.
     private func pauseForDecision() {
         self.isAwaitingDecision = true
         self.loop.disarm(self.timer)
@@ -446,7 +446,8 @@ extension SecureTransport: TimerTarget {
     }
 }
 
-/// How one connection is secured: the context with its certificates and rules, and what is special to this connection.
+/// TLS settings of one connection: the context with its certificates and rules, and what belongs to this connection
+/// only.
 package struct SecureSettings: Sendable {
     package typealias Decide =
         @Sendable (VerificationRequest, @escaping @Sendable (VerificationDecision) -> Void) -> Void
@@ -493,7 +494,7 @@ final class PlaintextBuffer {
 }
 
 extension TransportEnd {
-    /// What failed; `nil` when we ended it ourselves.
+    /// The failure; `nil` if this side ended the connection.
     package var transportFailure: TransportFailure? {
         if case .failed(let failure) = self { failure } else { nil }
     }

@@ -2,10 +2,10 @@ import ByteKernels
 import DequeModule
 import StreamTransport
 
-/// The reads of a stream task in their order: bytes in, answers out. Knows no transport and no clock.
+/// The reads of a stream task in order, as a machine without transport and clock.
 ///
-/// Bytes that a read has gathered but not yet answered belong to the queue, not to the read: a read that is cancelled
-/// leaves them, in their place, to the next one.
+/// Bytes that were buffered for a read but not returned yet belong to the queue: if the read is cancelled, the next one
+/// gets them.
 package struct ReadQueue {
     package typealias Completion = (Result<StreamTask.Chunk, TaskFailure>) -> Void
 
@@ -40,7 +40,7 @@ package struct ReadQueue {
         case answer(Completion, Result<StreamTask.Chunk, TaskFailure>)
         case closeInput
         case reachedBarrier(UInt64)
-        /// What the barrier stands for cannot happen any more: something before it failed.
+        /// The barrier's operation cannot happen any more: an operation before it failed.
         case failedBarrier(UInt64, TaskFailure)
     }
 
@@ -50,7 +50,7 @@ package struct ReadQueue {
     private var inputEnded = false
     /// Once set, answers every read at once.
     private var failure: TaskFailure?
-    /// Behind an operation whose deadline passed: to be answered at once, while what stood before it goes on waiting.
+    /// Operations behind one whose deadline passed: they fail at once, while operations before it keep waiting.
     private var expired = ExpiredOperations<Operation>()
     private var reportedBarrierNumber: UInt64 = 0
 
@@ -94,13 +94,13 @@ package struct ReadQueue {
         return count
     }
 
-    /// Whether bytes are taken that nobody has asked for: while fewer than `limit` are here.
+    /// Whether bytes are buffered without a read: while fewer than `limit` are.
     package func readsAhead(_ limit: Int) -> Bool {
         self.buffered.count < limit && !self.inputEnded && self.failure == nil
     }
 
-    /// Takes what nobody has asked for, until `limit` bytes are here.
-    /// - Returns: how many bytes of `bytes` were taken.
+    /// Buffers bytes without a read, up to `limit` in all.
+    /// - Returns: number of bytes taken from `bytes`.
     package mutating func bufferAhead(_ bytes: RawSpan, limit: Int) -> Int {
         guard self.readsAhead(limit) else { return 0 }
         let count = min(bytes.byteCount, limit - self.buffered.count)
@@ -117,7 +117,7 @@ package struct ReadQueue {
         if self.failure == nil { self.failure = failure }
     }
 
-    /// What is to be done next; `nil` when nothing is. Ask until then.
+    /// Next action to perform; call until `nil`.
     package mutating func nextAction() -> Action? {
         if let order = self.nextExpiredAction() { return order }
         switch self.operations.first {
@@ -171,19 +171,19 @@ package struct ReadQueue {
         if case .barrier(number) = self.operations.first { true } else { false }
     }
 
-    /// Takes the barrier away, and fails what stands behind it and everything that comes later.
+    /// Removes the barrier and fails the operations behind it and all later ones.
     package mutating func failAfterBarrier(_ number: UInt64, _ failure: TaskFailure) {
         let found = self.operations.firstIndex { if case .barrier(number) = $0 { true } else { false } }
         if let found { self.expired.take(&self.operations, from: found + 1, failure) }
         self.liftBarrier(number)
     }
 
-    /// Lets pass what waits behind the barrier, wherever in the queue it stands.
+    /// Removes the barrier, wherever it is in the queue, so that the operations behind it run.
     package mutating func liftBarrier(_ number: UInt64) {
         self.operations.removeAll { if case .barrier(number) = $0 { true } else { false } }
     }
 
-    /// Gives the gathered bytes away, in front of what the transport still holds.
+    /// Takes the buffered bytes; they precede those still in the transport.
     package mutating func surrenderGathered() -> [UInt8] {
         defer { self.buffered = [] }
         return self.buffered

@@ -12,7 +12,7 @@ package struct SendQueue {
         package let completion: Completion
         /// Bytes that the transport was given.
         package var writtenCount = 0
-        /// What the transport's `sentBytes` must reach for the write to be done; known once all was given.
+        /// Value of the transport's `sentBytes` at which the write is complete; known once all bytes were passed on.
         package var doneAt: UInt64?
 
         package init(
@@ -37,13 +37,13 @@ package struct SendQueue {
         case answer(Completion, Result<Void, TaskFailure>)
         case closeOutput
         case reachedBarrier(UInt64)
-        /// What the barrier stands for cannot happen any more: something before it failed.
+        /// The barrier's operation cannot happen any more: an operation before it failed.
         case failedBarrier(UInt64, TaskFailure)
     }
 
     package private(set) var operations: Deque<Operation> = []
     private var failure: TaskFailure?
-    /// Behind a write whose deadline passed: to be answered at once, while what stood before it goes on.
+    /// Operations behind a write whose deadline passed: they fail at once, while operations before it continue.
     private var expired = ExpiredOperations<Operation>()
     private var reportedBarrier: UInt64 = 0
 
@@ -151,14 +151,14 @@ package struct SendQueue {
         if case .barrier(number) = self.operations.first { true } else { false }
     }
 
-    /// Takes the barrier away, and fails what stands behind it and everything that comes later.
+    /// Removes the barrier and fails the operations behind it and all later ones.
     package mutating func failAfterBarrier(_ number: UInt64, _ failure: TaskFailure) {
         let found = self.operations.firstIndex { if case .barrier(number) = $0 { true } else { false } }
         if let found { self.expired.take(&self.operations, from: found + 1, failure) }
         self.liftBarrier(number)
     }
 
-    /// Lets pass what waits behind the barrier, wherever in the queue it stands.
+    /// Removes the barrier, wherever it is in the queue, so that the operations behind it run.
     package mutating func liftBarrier(_ number: UInt64) {
         self.operations.removeAll { if case .barrier(number) = $0 { true } else { false } }
     }

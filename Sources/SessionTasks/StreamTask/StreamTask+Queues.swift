@@ -3,7 +3,7 @@ import DequeModule
 import StreamTransport
 
 extension StreamTask {
-    /// Does what the queues order, and keeps reading and the timer in step with what waits.
+    /// Performs the queues' actions, then updates reading and the timer to what is waiting.
     func advance() {
         guard !self.ended else { return }
         guard self.queuesIfMade != nil else {
@@ -29,7 +29,7 @@ extension StreamTask {
         return queues.reads.wantsBytes || queues.reads.readsAhead(queues.readAhead)
     }
 
-    /// The queues if there are any, and they may run: the connection stands, or nothing will ever come of them.
+    /// The queues, if there are any and they may run: the connection is open, or will never be.
     private var runnableQueues: StreamQueues? {
         let stands = self.transport != nil || self.outlivesTransport
         guard self.ended || (self.isRunning && stands && self.securing == nil) else { return nil }
@@ -80,7 +80,7 @@ extension StreamTask {
             sentBytes: self.transport?.sentBytes ?? 0, mayWrite: queued < StreamTask.outputWatermark)
     }
 
-    /// Gives the transport one slice of the first write, so that a huge one does not stand in memory twice.
+    /// Passes one slice of the first write to the transport, so that a huge write is not in memory twice.
     private func writeSlice(_ bytes: [UInt8], from offset: Int) {
         guard let transport = self.transport else { return }
         let end = min(bytes.count, offset + StreamTask.outputWatermark)
@@ -106,7 +106,7 @@ extension StreamTask {
         }
     }
 
-    /// Something before the barrier failed in one queue: what it stands for fails, and what waits behind it in either.
+    /// An operation before the barrier failed in one queue: fails the barrier's operation, and those behind it in both.
     private func failBarrier(_ number: UInt64, _ failure: TaskFailure) {
         let barrier = self.queues.barriers.removeValue(forKey: number)
         self.failAfterBarrier(number, failure) {
@@ -118,8 +118,7 @@ extension StreamTask {
         }
     }
 
-    /// What was asked for behind the barrier counted on what it stands for: were it carried out all the same, what was
-    /// meant for TLS would go out in the clear.
+    /// Operations behind a barrier rely on it: if they ran all the same, data meant for TLS would be sent in the clear.
     func failAfterBarrier(_ number: UInt64, _ failure: TaskFailure, _ tell: () -> Void) {
         self.queues.reads.failAfterBarrier(number, failure)
         self.queues.sends.failAfterBarrier(number, failure)
@@ -145,7 +144,7 @@ extension StreamTask: TimerTarget {
     package func timerFired(_ timer: LoopTimer) {
         self.queues.reads.expire(at: self.loop.now)
         self.queues.sends.expire(at: self.loop.now)
-        // Before the connection stands the queues do not run, but deadlines do.
+        // Before the connection is open the queues do not run, but deadlines do.
         if self.transport == nil, !self.outlivesTransport { self.answerFailed() }
         self.advance()
     }
@@ -169,7 +168,7 @@ extension StreamTask: TransportConsumer {
             let taken = self.queues.reads.take(bytes.bytes.extracting(used..<bytes.byteCount))
             if self.isTapped, taken > 0 { self.show(.received, bytes.bytes.extracting(used..<(used + taken))) }
             used += taken
-            // Before whoever gets them looks.
+            // Counted before any observer looks.
             if taken > 0 { self.record.countReceived(bytes: taken, at: self.loop.now) }
             self.runReads()
             if taken == 0 { break }
@@ -204,7 +203,7 @@ extension StreamTask: TransportConsumer {
 
     package func outputProgressed() {
         if let relay = self.relay {
-            // What was asked for beside the relay.
+            // Writes requested beside the relay.
             if self.queuesIfMade != nil { self.runSends() }
             return relay.outputProgressed()
         }
@@ -229,14 +228,14 @@ extension StreamTask: TransportConsumer {
     }
 }
 
-/// What a stream task needs only where reads and writes are queued; a relayed one never makes it.
+/// State that a stream task needs only for queued reads and writes; a relayed one never makes it.
 final class StreamQueues {
     var reads = ReadQueue()
     var sends = SendQueue()
     var barriers: [UInt64: StreamTask.Barrier] = [:]
-    /// Bytes taken from the transport at most while nobody reads; 0 leaves all in the kernel.
+    /// Most bytes taken from the transport without a read; 0 leaves all in the kernel.
     var readAhead = 0
-    /// Told that a direction was shut in order: reading by either end, writing by ours.
+    /// Called when a direction closed cleanly: reading by either end, writing by ours.
     var inputObserver: (() -> Void)?
     var outputObserver: (() -> Void)?
 
@@ -257,7 +256,7 @@ struct ExpiredOperations<Operation> {
         self.failure != nil
     }
 
-    /// Moves the operations from `index` on here, in front of what is here already.
+    /// Moves the operations from `index` on to the front of this list.
     mutating func take(_ queue: inout Deque<Operation>, from index: Int, _ failure: TaskFailure) {
         self.operations.prepend(contentsOf: queue[index...])
         queue.removeSubrange(index...)

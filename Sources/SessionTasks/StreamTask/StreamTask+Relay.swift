@@ -3,7 +3,7 @@ import StreamTransport
 /// The task as one end of a relay: its loop's code takes the bytes as they come and writes without queueing operations.
 /// Everything here is on the loop, and the task still counts, shows its facts and can be cancelled.
 extension StreamTask {
-    /// From now on `relay` is told what the transport tells; the read queue rests. Reading starts with `resumeReading`.
+    /// Directs the transport's events to `relay`; the read queue rests. Reading starts with `resumeReading`.
     package func attach(_ relay: any TransportConsumer) {
         self.relay = relay
         self.disarm()
@@ -29,7 +29,7 @@ extension StreamTask {
         return queued
     }
 
-    /// Where bytes for the peer may go without being shown to anybody; `nil` while somebody looks on and has room.
+    /// Socket to which output may be spliced; `nil` while a tap with free space is attached.
     package var spliceDestination: SocketConnection? {
         self.canSplice ? self.transport?.socket : nil
     }
@@ -78,12 +78,12 @@ extension StreamTask {
         self.transport?.resumeReading()
     }
 
-    /// The end of the stream towards the peer, behind what was written.
+    /// Ends the output after all bytes written.
     package func finishOutput() {
         self.transport?.shutdownOutput()
     }
 
-    /// Ends cleanly behind what was written; input that still comes is thrown away for at most `linger`.
+    /// Ends cleanly after all bytes written; later input is discarded for at most `linger`.
     package func close(linger: Duration) {
         self.transport?.close(linger: linger)
     }
@@ -100,7 +100,7 @@ extension StreamTask {
 }
 
 extension StreamTask {
-    /// From now on `tap` sees what is carried. On the loop.
+    /// Attaches a tap. On the loop.
     package func add(_ tap: TaskTap) {
         guard !self.ended else { return }
         LoopTaskMetrics.shared(on: self.loop).add(tap, to: self.record)
@@ -111,7 +111,7 @@ extension StreamTask {
         self.isTapped = LoopTaskMetrics.shared(on: self.loop).remove(tap, from: self.record)
     }
 
-    /// Whether nobody looks on, or who does has no room for more: what goes by then is counted as left out.
+    /// Whether no tap is attached, or all are full: spliced bytes are counted as skipped.
     var canSplice: Bool {
         !self.isTapped || LoopTaskMetrics.shared(on: self.loop).areTapsFull(at: self.record)
     }
@@ -125,7 +125,7 @@ extension StreamTask {
     }
 }
 
-/// What the control plane shows of a task beside its record, on the loop.
+/// Properties that the control plane shows besides the task's record, on the loop.
 extension StreamTask {
     package var stage: TaskStage {
         if self.ended { return .closed }

@@ -1,14 +1,14 @@
 import StreamTransport
 
-/// A byte stream to a peer, opened towards it or accepted from it, with reads and writes that queue.
+/// A byte stream to a peer, opened by this side or accepted, with queued reads and writes.
 ///
-/// Reads are answered in their order, writes go out in theirs, and the two do not wait for each other. `closeRead`,
-/// `closeWrite`, `startSecureConnection` and `captureStreams` take their place behind what was asked for before them.
-/// Usable from any thread.
+/// Reads complete in order, writes are sent in order, and the two do not wait for each other. `closeRead`,
+/// `closeWrite`, `startSecureConnection` and `captureStreams` run after the operations requested before them. Usable
+/// from any thread.
 ///
 /// - Source: the URL loading system's `URLSessionStreamTask`; both roles are ours.
 public final class StreamTask: @unchecked Sendable {
-    /// What one read gave.
+    /// Result of one read.
     public struct Chunk: Sendable, Hashable {
         /// Between the read's minimum and maximum; fewer only at the end of the stream.
         public let bytes: [UInt8]
@@ -16,7 +16,7 @@ public final class StreamTask: @unchecked Sendable {
         public let isAtEnd: Bool
     }
 
-    /// What waits until both queues have come to it.
+    /// An operation that runs once both queues have reached it.
     enum Barrier {
         case secure(SecureSettings, (Result<Void, TaskFailure>) -> Void)
         case capture((Result<CapturedStreams, TaskFailure>) -> Void)
@@ -43,13 +43,13 @@ public final class StreamTask: @unchecked Sendable {
     private var suspendedAt = MonotonicInstant(nanoseconds: 0)
     var ended = false
     var inputWasClosed = false
-    /// A reader has been told of the end, or wanted no more.
+    /// The end of input was returned to a reader, or reading was closed.
     var readingIsOver = false
     /// `closeWrite` was carried out.
     var writingIsOver = false
-    /// The transport is gone after both directions had ended in order: what came before is still to be read.
+    /// The transport ended after both directions closed cleanly: bytes received before can still be read.
     var outlivesTransport = false
-    /// Somebody looks on.
+    /// At least one tap is attached.
     var isTapped = false
     /// Made by the first deadline; a relayed task never makes it.
     private var timer: LoopTimer?
@@ -74,7 +74,7 @@ public final class StreamTask: @unchecked Sendable {
         self.transportOpened(transport)
     }
 
-    /// Made when first asked for, and then told what happened before.
+    /// Made on first use, then updated with what happened before.
     var queues: StreamQueues {
         if let made = self.madeQueues { return made }
         let made = StreamQueues()
@@ -187,7 +187,7 @@ public final class StreamTask: @unchecked Sendable {
         }
     }
 
-    /// Drops whoever asked to hear of the end: the task has a new owner.
+    /// Removes the end observers: the task has a new owner.
     package func forgetEndObservers() {
         self.endObserver = nil
     }
@@ -288,8 +288,8 @@ extension StreamTask {
         self.finish(nil)
     }
 
-    /// Reads up to `limit` bytes that nobody has asked for yet, and tells when a direction is shut in order: reading by
-    /// either end, be there bytes that nobody has read, and writing by ours. Each at most once for each end.
+    /// Buffers up to `limit` bytes without a read, and reports each direction that closes cleanly, once: reading by
+    /// either end, even if bytes are unread, and writing by ours.
     package func watchDirections(
         readAhead limit: Int, inputClosed: @escaping () -> Void, outputClosed: @escaping () -> Void
     ) {
@@ -300,9 +300,9 @@ extension StreamTask {
         self.advance()
     }
 
-    /// Starts TLS in the role of the settings' context when everything asked for before is done; what is asked for
-    /// later waits, and fails if TLS does not begin.
-    /// - Returns: a number by which it can be withdrawn.
+    /// Starts TLS in the role of the settings' context after all operations requested before; later ones wait, and fail
+    /// if TLS does not begin.
+    /// - Returns: a number for withdrawing it.
     @discardableResult
     package func startSecure(
         _ settings: SecureSettings, _ completion: @escaping (Result<Void, TaskFailure>) -> Void
@@ -314,14 +314,14 @@ extension StreamTask {
         return self.place(.secure(settings, completion))
     }
 
-    /// Gives up a start of TLS that has not come to its end, and with it the whole task: what stands behind it was not
-    /// meant for the open.
+    /// Cancels a start of TLS that has not completed, and with it the whole task: later operations must not go out in
+    /// the clear.
     package func withdrawSecuring(_ number: UInt64) {
         guard self.queuesIfMade?.barriers[number] != nil || self.securing?.number == number else { return }
         self.cancelOnLoop()
     }
 
-    /// Hands the connection over when everything asked for before is done; the task is complete then.
+    /// Hands the connection over after all operations requested before; the task is then complete.
     package func captureStreams(_ completion: @escaping (Result<CapturedStreams, TaskFailure>) -> Void) {
         guard !self.ended else { return completion(.failure(self.record.read { $0.failure } ?? .ended)) }
         self.place(.capture(completion))
@@ -419,10 +419,10 @@ extension StreamTask {
         }
     }
 
-    /// Writes all of `bytes` behind what was written before; returns when the kernel has taken every byte, which does
-    /// not mean that the peer has.
+    /// Writes all of `bytes` after earlier writes; returns when the kernel has accepted every byte, which does not mean
+    /// that the peer has received them.
     ///
-    /// Cancelling the awaiting Swift task withdraws the write if it had not begun; one that has begun runs to its end.
+    /// Cancelling the awaiting Swift task withdraws the write if it has not started; one that has started is completed.
     /// - Throws: `TaskFailure`.
     public func write(_ bytes: [UInt8], timeout: Duration? = nil) async throws(TaskFailure) {
         try await self.perform { task, completion in
@@ -432,12 +432,12 @@ extension StreamTask {
         }
     }
 
-    /// Sends the end of the stream (FIN; under TLS close_notify) behind all writes so far. Reading goes on.
+    /// Ends the output (FIN; under TLS close_notify) after all earlier writes. Reading continues.
     public func closeWrite() {
         self.loop.execute { self.closeWriteOnLoop() }
     }
 
-    /// Reads no more once the reads so far are answered. Writing goes on.
+    /// Stops reading after all earlier reads complete. Writing continues.
     public func closeRead() {
         self.loop.execute { self.closeReadOnLoop() }
     }
@@ -458,12 +458,12 @@ extension StreamTask {
         self.loop.execute { self.cancelOnLoop() }
     }
 
-    /// Starts TLS on the open connection when all reads and writes so far are done; what is asked for later waits for
-    /// it, and fails if TLS does not begin.
+    /// Starts TLS on the open connection after all earlier reads and writes; later ones wait for it, and fail if TLS
+    /// does not begin.
     ///
-    /// Bytes that came behind those that were read before are taken for the peer's handshake, never for plaintext.
-    /// Cancelling the awaiting Swift task before TLS stands cancels the whole task: what was meant for TLS must not go
-    /// out in the clear.
+    /// Bytes received after those already read are taken as the peer's handshake, never as plaintext. Cancelling the
+    /// awaiting Swift task before TLS is established cancels the whole task: data meant for TLS must not go out in the
+    /// clear.
     /// - Throws: `TaskFailure.secureConnectionFailed`; the task is then over.
     package func startSecureConnection(_ settings: SecureSettings) async throws(TaskFailure) {
         try await self.perform { task, completion in

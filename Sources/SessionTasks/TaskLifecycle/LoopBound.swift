@@ -7,7 +7,8 @@ struct LoopBound<Value>: @unchecked Sendable {
     }
 }
 
-/// A value kept apart from its owner, whom it costs eight bytes however large it is; copies share it until one changes.
+/// A value stored outside its owner, which costs the owner eight bytes however large the value is; copies share it
+/// until one changes.
 package indirect enum Apart<Value> {
     case value(Value)
 

@@ -1,18 +1,18 @@
 import StreamTransport
 import WebSocketProtocol
 
-/// What the tasks of one loop share: their masking keys, and what they count together. Touched on the loop alone.
+/// State shared by the tasks of one loop: masking keys and metrics. Used on the loop only.
 package final class LoopTaskMetrics {
     let keys: MaskingKeys
     /// Payload of messages that were received, in bytes; of frames that are passed on many at a time, their mean.
     package var messageSizes: Distribution { self.sizes }
     /// From our pings to their Pongs, in microseconds.
     package private(set) var roundTrips = Distribution()
-    /// Whether each connection remembers how long its own pings took: only where somebody may ask.
+    /// Whether each connection records the round trips of its own pings: only if they can be queried.
     package var keepsRoundTrips = false
     private var sizes = Distribution()
 
-    /// Who looks on at which task; most tasks have nobody, and know it.
+    /// Taps by task; most tasks have none.
     private var taps: [UInt64: [TaskTap]] = [:]
     /// Those found last, and at which task: a busy connection is looked up once.
     private var found: [TaskTap] = []
@@ -44,7 +44,7 @@ extension LoopTaskMetrics {
         self.foundAt = nil
     }
 
-    /// - Returns: whether somebody else still looks on.
+    /// - Returns: whether the task has other taps.
     func remove(_ tap: TaskTap, from record: TaskRecord) -> Bool {
         var rest = self.taps[record.identifier] ?? []
         rest.removeAll { $0 === tap }
@@ -60,7 +60,7 @@ extension LoopTaskMetrics {
         return self.found
     }
 
-    /// Whether who looks on at the task has no room for more, so that bytes may go by unseen.
+    /// Whether all taps of the task are full, so that bytes may be spliced.
     func areTapsFull(at record: TaskRecord) -> Bool {
         self.taps(at: record).allSatisfy(\.isFull)
     }

@@ -9,7 +9,7 @@ public enum TaskFailure: Error, Hashable, Sendable {
     case timedOut
     /// A read after `closeRead`, or a write after `closeWrite`.
     case directionClosed
-    /// The arguments cannot be meant; the text says what is wrong.
+    /// The arguments are invalid; the text says why.
     case usageError(String)
     /// The task is over, or its transport was captured: nothing can be done with it any more.
     case ended
@@ -17,7 +17,7 @@ public enum TaskFailure: Error, Hashable, Sendable {
     indirect case connectionLost(TransportError)
     /// No connection came about: name resolution, refusal, unreachable network, our own lack of resources.
     indirect case cannotConnect(TransportError)
-    /// TLS failed: no handshake, a certificate that does not stand verification, or a broken record.
+    /// TLS failed: no handshake, a certificate that fails verification, or an invalid record.
     indirect case secureConnectionFailed(TLSFailure)
     /// The peer's answer to the opening handshake was not an acceptance.
     case handshakeRefused(status: Int)
@@ -75,8 +75,7 @@ extension TaskFailure {
     }
 }
 
-/// What was wrong with a task's connection, or kept it from coming about. `description` says it in words; decide by
-/// `kind`.
+/// Why a task's connection failed or was not established. `description` is for people; decide by `kind`.
 public struct TransportError: Hashable, Sendable, CustomStringConvertible {
     public enum Kind: Hashable, Sendable {
         /// The peer reset the connection.
@@ -125,7 +124,7 @@ public struct TransportError: Hashable, Sendable, CustomStringConvertible {
         self.cause = .missing(end)
     }
 
-    /// A connection that another program holds for the task, and whose failure it tells in words alone.
+    /// A failure reported as text by another program that holds the task's connection.
     package init(reported text: String) {
         self.cause = .reported(text)
     }

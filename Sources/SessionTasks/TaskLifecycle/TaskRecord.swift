@@ -2,12 +2,12 @@ import StreamTransport
 import Synchronization
 import TLSEngine
 
-/// What every task tells of itself, readable from any thread at any time. Only the task's loop writes counters, so they
-/// cost a plain store.
+/// Properties common to all tasks, readable from any thread at any time. Only the task's loop writes the counters, so
+/// they cost a plain store.
 package final class TaskRecord: Sendable {
-    /// What changes rarely.
+    /// Properties that change rarely.
     package struct Details: Sendable {
-        /// What most connections never have.
+        /// Properties that most connections never have.
         private struct Rare: Sendable {
             var label: String?
             var tls: TLSMetadata?
@@ -82,7 +82,7 @@ package final class TaskRecord: Sendable {
         self.stateNumber = Atomic(state.rawValue)
     }
 
-    /// Who cancels shows it at once, from any thread; from there the state only goes on to its end.
+    /// Cancelling shows at once, from any thread; from then on the state only advances to its end.
     package var state: TaskState {
         get { TaskState(rawValue: self.stateNumber.load(ordering: .relaxed)) ?? .completed }
         set {
@@ -112,7 +112,7 @@ package final class TaskRecord: Sendable {
     package var framesReceived: UInt64 { self.messagesReceived &+ UInt64(self.moreFramesIn.load(ordering: .relaxed)) }
     package var framesSent: UInt64 { self.messagesSent &+ UInt64(self.moreFramesOut.load(ordering: .relaxed)) }
 
-    /// Whether the peer is not read at the moment because what came of it has nowhere to go.
+    /// Whether reading is paused because the received bytes cannot be passed on.
     package var isStalled: Bool { self.stalled.load(ordering: .relaxed) }
 
     /// Whether a connection to the peer stood at some time, be it without TLS or the opening handshake yet.
@@ -181,7 +181,7 @@ package final class TaskRecord: Sendable {
         self.active.store(now.nanoseconds, ordering: .relaxed)
     }
 
-    /// What changes rarely, as it is now.
+    /// Current values of the properties that change rarely.
     package var currentDetails: Details { self.details.withLock { $0 } }
 
     package func read<R: Sendable>(_ body: (Details) -> R) -> R {
@@ -208,7 +208,7 @@ public enum TaskState: UInt8, Sendable, Hashable {
     /// Made, or suspended: nothing is read, nothing is begun, no timer runs.
     case suspended
     case running
-    /// Asked to end; what waits is being answered.
+    /// Cancellation is in progress; waiting operations are being completed.
     case canceling
     /// Over. `error` says how, if not well.
     case completed

@@ -1,12 +1,12 @@
 import ByteKernels
 
-/// Copies what one task carries for somebody who looks on. On the loop; it must never wait.
+/// Copies what one task carries to an observer. On the loop; it never waits.
 package final class TaskTap {
     /// Bytes of a piece that are copied at most.
     private let pieceLimit: Int
     /// One message of so many is copied; of a stream, one piece.
     private let sampling: Int
-    /// Whether there is room for a piece; where not, it is counted as skipped.
+    /// Whether a piece fits; otherwise it is counted as skipped.
     private let hasRoom: () -> Bool
     private let take: (TapPiece) -> Void
     private let skipped: (Int) -> Void
@@ -28,7 +28,7 @@ package final class TaskTap {
     /// Nothing that passes now would be copied.
     var isFull: Bool { !self.hasRoom() }
 
-    /// A piece passed that nobody in this process saw.
+    /// Counts a piece that was spliced past the process.
     func skipPiece() {
         self.skipped(1)
     }
@@ -62,7 +62,7 @@ package final class TaskTap {
     }
 }
 
-/// A piece of what a connection carries, as somebody sees it who only looks on.
+/// A piece of what a connection carries, as an observer sees it.
 package struct TapPiece: Sendable {
     package enum Way: String, Sendable {
         case received, sent
@@ -74,9 +74,9 @@ package struct TapPiece: Sendable {
         case frames
     }
 
-    /// Its place among all that passed, what was left out included; set by whoever takes it.
+    /// Number among all pieces, skipped ones included; set by the receiver.
     package var number: UInt64 = 0
-    /// When it passed, in milliseconds since 1970-01-01T00:00:00Z; set by whoever takes it.
+    /// Time in milliseconds since 1970-01-01T00:00:00Z; set by the receiver.
     package var at: Int64 = 0
     package let way: Way
     package let content: Content

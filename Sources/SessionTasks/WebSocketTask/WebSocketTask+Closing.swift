@@ -5,9 +5,9 @@ import WebSocketProtocol
 
 /// The closing handshake and the other ends, on the loop (RFC 6455 §7).
 extension WebSocketTask {
-    /// Sends a Close frame behind what was sent, and waits for the peer's for `closeTimeout`.
+    /// Sends a Close frame after everything sent before, and waits `closeTimeout` for the peer's.
     /// - Parameters:
-    ///   - code: `nil` sends an empty Close frame. A code that may not go over the wire is sent as 1000.
+    ///   - code: `nil` sends an empty Close frame. A code that must not be sent becomes 1000.
     ///   - reason: cut to 123 bytes at a character.
     package func close(_ code: CloseCode?, reason: [UInt8] = []) {
         switch self.phase {
@@ -28,7 +28,7 @@ extension WebSocketTask {
         guard self.phase == .open else { return }
         self.sendClose(code.map(CloseCode.init(rawValue:)), reason: reason)
         self.phase = .closing
-        // A relay that stopped reading because its other side is behind goes on when that has caught up.
+        // A relay that paused reading because its other side is behind resumes when that has caught up.
         if self.relay == nil { self.wantsReading = true }
         self.readingStopped = false
         self.updateReading()
@@ -36,8 +36,8 @@ extension WebSocketTask {
         self.processDeferredEnd()
     }
 
-    /// The peer's time to answer. It begins anew whenever some of what stands before our Close frame has left; where a
-    /// relay bounds the closing by itself, also with all that the peer still has to say before its own.
+    /// Starts the peer's time to answer. It restarts whenever output ahead of our Close frame leaves and, if a relay
+    /// limits the closing itself, with everything the peer still sends before its own.
     func waitForClose() {
         self.loop.arm(self.timer, after: self.options.closeTimeout, target: self)
     }
@@ -62,7 +62,7 @@ extension WebSocketTask {
         self.publishClose(code, reason: reason)
         let wasOpen = self.phase == .open
         self.phase = .draining
-        // No ping is due any more; whoever answers the Close bounds the wait.
+        // No more pings: the Close has its own deadline.
         self.loop.disarm(self.timer)
         if self.relay == nil {
             self.queuesIfMade?.closeObserver?(code, reason)
@@ -74,8 +74,8 @@ extension WebSocketTask {
         if answers { self.answerClose(code, reason: []) }
     }
 
-    /// Answers the peer's Close frame and ends the connection, behind what was sent (RFC 6455 §5.5.1). Only after
-    /// `peerClosed`.
+    /// Answers the peer's Close frame and ends the connection, after everything sent before (RFC 6455 §5.5.1). Only
+    /// after `peerClosed`.
     package func answerClose(_ code: CloseCode?, reason: [UInt8]) {
         guard self.phase == .draining, self.mustAnswerClose, self.transport != nil else { return }
         self.mustAnswerClose = false
@@ -148,11 +148,11 @@ extension WebSocketTask {
 
     // MARK: Behind a message
 
-    /// How long a message may be in hand before what came behind it ends the connection all the same.
+    /// How long the end may wait for the receiver of the last message before it.
     private static let receiverTimeout = Duration.seconds(1)
 
-    /// Acts on what ends the connection. While somebody has a message before it in hand it is held, so that the message
-    /// can still be answered: what came in one segment must not be treated otherwise than what came one after the other.
+    /// Processes an end of the connection. It is deferred while a receiver handles a message that came before, so that
+    /// the message can still be answered: whether both came in one segment must make no difference.
     func endCame(_ end: DeferredEnd) {
         guard self.phase == .open, self.relay == nil, let queues = self.queuesIfMade, queues.inbox.isBehind else {
             return self.act(on: end)

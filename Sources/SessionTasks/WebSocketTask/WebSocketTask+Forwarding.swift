@@ -20,7 +20,7 @@ extension WebSocketTask {
         self.forwarding = FrameForwarding(relay, input: input)
     }
 
-    /// Pulls frames out of `bytes` until they are used up, nobody wants more for now, or the task has had its share of the
+    /// Forwards frames from `bytes` until they are used up, the consumer pauses, or the task has used its share of the
     /// turn.
     func pullFrames(_ bytes: inout MutableRawSpan, _ forwarding: FrameForwarding) -> Int {
         var used = 0
@@ -69,7 +69,7 @@ extension WebSocketTask {
         guard let forwarding = self.forwarding, let transport = self.transport else { return 0 }
         if self.awaitsFrameEnd {
             guard let rest = run.rest else { return 0 }
-            // A frame that goes on is waited for.
+            // A forwarded frame extends the wait.
             self.waitForClose()
             return self.write(rest, bytes.extracting(0..<rest.range.count), forwarding, to: transport)
         }
@@ -132,15 +132,16 @@ extension WebSocketTask {
 }
 
 extension ForwardingEvent {
-    /// What it costs, in units of `TurnBudget`.
+    /// Work in units of `TurnBudget`.
     fileprivate var work: Int {
         guard case .frames(let run) = self else { return TurnBudget.frame }
         return run.frameCount * TurnBudget.forwardedFrame + run.range.count
     }
 }
 
-/// What a task needs that passes data frames on as they come: who takes its peer's, and what of our own waits while a
-/// frame from the other WebSocket is under way to its peer. At most one control frame of each kind waits.
+/// State of a task that forwards data frames as they arrive: the relay that receives the peer's frames, and own control
+/// frames that wait while a frame from the other WebSocket is partly sent. At most one control frame of each kind
+/// waits.
 final class FrameForwarding {
     let relay: any FrameRelay
     var input: FrameForwarder
@@ -171,7 +172,8 @@ final class FrameForwarding {
         return true
     }
 
-    /// What has waited, in the order to be sent; the Close last, as nothing may follow it (RFC 6455 §5.5.1).
+    /// Takes the next waiting frame in the order of sending; the Close is last, because nothing may follow it (RFC 6455
+    /// §5.5.1).
     func popDeferred() -> (opcode: Opcode, payload: [UInt8])? {
         if let payload = self.pong.take() { return (.pong, payload) }
         if let payload = self.ping.take() { return (.ping, payload) }
@@ -180,15 +182,13 @@ final class FrameForwarding {
     }
 }
 
-/// A relay between two WebSockets that takes data frames as they are, head and payload, once the task was told to
-/// forward them. Everything else it is told as any relay.
+/// A relay between two WebSockets that receives data frames unchanged, header and payload, once the task forwards them.
 package protocol FrameRelay: WebSocketRelay {
-    /// Frames to be written to the other WebSocket as they stand. `bytes` are those of the run, valid only during the
-    /// call.
+    /// Frames to be written to the other WebSocket unchanged. `bytes` are those of the run, valid only during the call.
     func received(_ run: FrameRun, _ bytes: RawSpan)
 }
 
-/// Where a piece of payload stands in its message.
+/// Position of a piece of payload in its message.
 package struct FramePosition: Hashable, Sendable {
     package var kind: MessageKind
     /// The first piece of its message.
@@ -206,7 +206,7 @@ package struct FramePosition: Hashable, Sendable {
     }
 }
 
-/// Payload goes on as it comes.
+/// Payload forwarded as it arrives.
 struct RelayedPayload: PayloadConsumer {
     let relay: any WebSocketRelay
     let transport: any Transport

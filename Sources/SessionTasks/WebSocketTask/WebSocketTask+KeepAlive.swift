@@ -3,7 +3,7 @@ import WebSocketProtocol
 
 /// Pings and Pongs, on the loop.
 extension WebSocketTask {
-    /// What keep-alive pings carry. Pings of the task's user carry a number in its place.
+    /// Payload of keep-alive pings. Pings of the task's user carry a number instead.
     private static let keepAlivePayload = Array("keep-alive".utf8)
 
     /// Bytes that the kernel takes and cannot send yet: so many wait there before a Ping. A connection over a fast
@@ -37,8 +37,7 @@ extension WebSocketTask {
         self.loop.arm(self.timer, at: state.deadline(timeout: timeout), target: self)
     }
 
-    /// A peer cannot answer a ping that waits for the rest of a frame. In its place it is to take what waits before it,
-    /// if anything does.
+    /// A peer cannot answer a ping that waits for the rest of a frame; instead, accepting the bytes ahead of it counts.
     private var isPingHeldBack: Bool {
         self.forwarding?.ping != nil && self.queuedBytes == 0
     }
@@ -95,15 +94,14 @@ extension WebSocketTask {
     }
 }
 
-/// Keep-alive of one WebSocket: a ping every interval, and a peer that showed no sign of life since the last one for
-/// too long is gone.
+/// Keep-alive of one WebSocket: a ping every interval; the peer is considered gone if it shows no sign of life for too
+/// long after one.
 ///
-/// Any byte is a sign of life, not only the Pong: behind a large message a Pong may take its time. So is what a slow
-/// reader does, whose Ping waits behind megabytes in the kernels of both sides: it acknowledges what is before the
-/// Ping, and as it reads on, it has room for more (`OutputDelivery`). That is looked at twice in the pong timeout, and
-/// only while a Pong is late. Such a reader has four times the pong timeout for each further sign of life, until a Pong
-/// comes in time: its kernel may have megabytes for it whose reading shows in large steps, or not at all, because a
-/// window has a limit of its own.
+/// Any received byte is a sign of life, not only the Pong: behind a large message a Pong may take long. So is the
+/// progress of a slow reader whose Ping waits behind megabytes in both kernels: it acknowledges bytes ahead of the
+/// Ping, and its window grows as it reads (`OutputDelivery`). This is checked twice in the pong timeout, and only while
+/// a Pong is late. Such a reader gets four times the pong timeout for each further sign of life, until a Pong comes in
+/// time: its kernel may hold megabytes whose reading shows in large steps or, because windows are limited, not at all.
 struct KeepAliveState {
     enum Action: Equatable {
         case sendPing
@@ -136,7 +134,7 @@ struct KeepAliveState {
     mutating func responseExpected(at now: MonotonicInstant) {
         self.unanswered = now
         self.late = nil
-        // When it left is not kept: how long it takes cannot be told.
+        // Its time of sending is not kept: the round trip cannot be measured.
         self.awaitsPong = false
     }
 
@@ -173,7 +171,7 @@ struct KeepAliveState {
         var asksAgain = false
         if let look = self.nextCheck(timeout: timeout), look <= now {
             guard self.look(at: now, timeout: timeout, delivery()) else { return .giveUp }
-            // What the peer acknowledges it with says how much room it has by then.
+            // The peer's acknowledgement will say how large its window is by then.
             asksAgain = true
         }
         guard self.nextPing <= now else {
@@ -181,7 +179,7 @@ struct KeepAliveState {
             return asksAgain ? .sendPing : .wait
         }
         self.nextPing = now.advanced(by: interval)
-        // With one under way, it cannot be told which of them a Pong answers.
+        // With another ping outstanding, it is unknown which of them a Pong answers.
         self.awaitsPong = !asksAgain
         if self.unanswered == nil { self.unanswered = now }
         return .sendPing
@@ -210,8 +208,8 @@ private final class LatePeer {
     /// The ping that is waited for is among the bytes before this place.
     private var streamOffset: Int64 = 0
 
-    /// Bytes before the ping that were acknowledged, and bytes behind it as long as the peer takes in no more than it
-    /// reads. What it acknowledges freely says nothing of the program behind the kernel; that it has more room does.
+    /// Whether bytes ahead of the ping were acknowledged, or bytes behind it while the peer accepts no more than it
+    /// reads. Acknowledgements alone say nothing of the program behind the kernel; a growing window does.
     func indicatesProgress(_ delivery: OutputDelivery?) -> Bool {
         guard let delivery else { return false }
         defer { self.last = delivery }

@@ -64,7 +64,7 @@ extension WebSocketTask {
         }
         client.headBytes += used
         if client.parser != nil { client.parser = parser }
-        // What is left belongs to whoever reads on, if anybody does.
+        // The rest belongs to the next reader, if any.
         if client.isAwaitingDecision { return used }
         if self.phase == .opening, used < bytes.byteCount, client.parser == nil {
             return used + self.collectBody(bytes.bytes.extracting(used..<bytes.byteCount))
@@ -163,7 +163,7 @@ extension WebSocketTask {
     }
 }
 
-/// What a client's task needs only until it is open; apart, so that an open one does not carry it.
+/// State that a client's task needs only until it is open; separate, so that an open one does not carry it.
 final class OpeningState {
     let opening: ClientOpening
     var connecting: TransportOpening?
@@ -181,17 +181,17 @@ final class OpeningState {
     }
 }
 
-/// How a client's WebSocket comes about: where to connect to, and what to ask for there.
+/// How a client's WebSocket is opened: the target and the request.
 package struct ClientOpening: Sendable {
-    /// Decides about an answer that is no 101: with another opening the task goes on there, its queues untouched; with
-    /// `nil` the refusal stands. To be answered once, from any thread.
+    /// Decides about a response that is not 101: with another opening the task continues there, its queues untouched;
+    /// with `nil` the refusal stands. Call the completion once, from any thread.
     package typealias Judge = @Sendable (ResponseHead, @escaping @Sendable (ClientOpening?) -> Void) -> Void
 
     package var target: OpeningTarget
     package var handshake: ClientHandshake
     /// How our messages are compressed if the server agrees to one of the handshake's offers.
     package var deflate: DeflatePolicy?
-    /// `nil`: every refusal stands.
+    /// `nil` accepts every refusal.
     package var judge: Judge?
 
     package init(target: OpeningTarget, handshake: ClientHandshake, deflate: DeflatePolicy? = nil) {
@@ -221,8 +221,8 @@ extension MaskingKeys {
         }
     }
 
-    /// Two keys of each word. A system that gave no words would leave keys that anybody knows: then one comes from the
-    /// standard library's generator, which is cryptographic too.
+    /// Two keys from each word. If the system returns no random words, keys would be predictable: then one comes from
+    /// the standard library's generator, which is cryptographic too.
     package static func keys(of words: [UInt64]) -> (first: UInt32, more: [UInt32]) {
         var keys: [UInt32] = []
         keys.reserveCapacity(words.count * 2)

@@ -5,10 +5,10 @@ import WebSocketProtocol
 
 /// Frames in, on the loop.
 extension WebSocketTask {
-    /// Pulls events out of `bytes` until they are used up, nobody wants more for now, or the task has had its share of the
+    /// Processes `bytes` until they are used up, the receivers want no more, or the task has used its share of the
     /// turn.
     func processInput(_ bytes: inout MutableRawSpan) -> Int {
-        // Who takes the payload is settled once for all frames of a read.
+        // The payload's consumer is chosen once for all frames of a read.
         let used =
             if let forwarding = self.forwarding {
                 self.pullFrames(&bytes, forwarding)
@@ -17,7 +17,7 @@ extension WebSocketTask {
             } else {
                 self.pull(&bytes, for: AssembledPayload())
             }
-        // What comes after a Close frame, or after the connection failed, means nothing (RFC 6455 §5.5.1, §7.1.7).
+        // Bytes after a Close frame, or after the connection failed, are ignored (RFC 6455 §5.5.1, §7.1.7).
         return self.phase == .draining || self.phase == .ended ? bytes.byteCount : used
     }
 
@@ -113,7 +113,7 @@ extension WebSocketTask {
         queues.assembledPayload.append(payload)
         guard mark.endsMessage else { return }
         let message = queues.takeMessage(mark.kind)
-        // After our own Close reading cannot stop any more: what nobody waits for is then let go (RFC 6455 §1.4).
+        // After our own Close reading cannot pause any more: messages without a receiver are discarded (RFC 6455 §1.4).
         if self.phase == .closing, queues.inbox.isFull(limit: self.options.maximumMessageSize ?? (1 << 20)) { return }
         queues.inbox.append(message)
         self.completeReceives()
@@ -164,7 +164,7 @@ extension WebSocketTask {
         self.transport?.readLimit = bytes
     }
 
-    /// Keeps the transport's reading in step with who wants what.
+    /// Pauses or resumes the transport's reading to match demand.
     func updateReading() {
         guard self.phase == .open || self.phase == .closing, let transport = self.transport else { return }
         if self.relay == nil, let queues = self.queuesIfMade, self.phase == .open {
@@ -179,7 +179,7 @@ extension WebSocketTask {
 }
 
 extension WebSocketEvent {
-    /// What it costs, in units of `TurnBudget`.
+    /// Work in units of `TurnBudget`.
     fileprivate var work: Int {
         guard case .data(let chunk) = self else { return TurnBudget.frame }
         switch chunk.payload {
@@ -212,7 +212,7 @@ extension WebSocketTask: TransportConsumer {
             self.transport?.close(linger: .seconds(1))
             self.finish()
         case .draining:
-            // Our Close, and what stands before it, may still wait for the kernel.
+            // Our Close, and output ahead of it, may still wait for the kernel.
             self.transport?.close(linger: .seconds(2))
             self.finish()
         case .ended: break
@@ -253,13 +253,13 @@ struct MessageInbox {
         case deliver(Completion, Result<WebSocketTask.Message, TaskFailure>)
     }
 
-    /// Messages kept for nobody before reading stops; their bytes are held to the limit as well.
+    /// Messages kept without a receiver before reading pauses; the limit on their bytes applies as well.
     static let messageLimit = 64
 
     private var messages: Deque<WebSocketTask.Message> = []
     private var receivers: Deque<Receiver> = []
     private(set) var bytes = 0
-    /// The last message was given out, and nobody has asked for the next one since.
+    /// The last message was delivered, and no receive was requested since.
     private var isLastMessageUnacknowledged = false
     private var failure: TaskFailure?
 
@@ -267,7 +267,7 @@ struct MessageInbox {
         self.messages.count
     }
 
-    /// Whether the peer should wait: nobody takes what is here.
+    /// Whether the peer should wait: messages have no receiver.
     func isFull(limit: Int) -> Bool {
         self.messages.count >= Self.messageLimit || self.bytes >= limit
     }
@@ -277,7 +277,7 @@ struct MessageInbox {
         self.bytes += message.count
     }
 
-    /// Whether somebody has yet to come to the end of what arrived: messages wait, or the last one is being looked at.
+    /// Whether a receiver is behind: messages wait, or the last one delivered is being processed.
     var isBehind: Bool {
         !self.messages.isEmpty || self.isLastMessageUnacknowledged
     }
@@ -287,7 +287,7 @@ struct MessageInbox {
         self.receivers.append(receiver)
     }
 
-    /// Fails those who wait and all who come later; messages that are here are still given out first.
+    /// Fails the waiting receivers and all later ones; messages already received are delivered first.
     mutating func fail(_ failure: TaskFailure) {
         if self.failure == nil { self.failure = failure }
     }
@@ -320,7 +320,7 @@ final class MessageQueues {
     /// The message that is being received.
     var assembledPayload: [UInt8] = []
     var heldEnd: DeferredEnd?
-    /// Told that the peer's Close frame came, before the end.
+    /// Called with the peer's Close frame, before the end.
     var closeObserver: ((CloseCode?, [UInt8]) -> Void)?
 
     func takeMessage(_ kind: MessageKind) -> WebSocketTask.Message {
@@ -334,7 +334,7 @@ final class MessageQueues {
     }
 }
 
-/// Payload is gathered to messages, for whoever receives them.
+/// Payload assembled to messages for receivers.
 struct AssembledPayload: PayloadConsumer {
     @inline(__always)
     func take(_ mark: FramePosition, _ payload: RawSpan, by task: WebSocketTask) {
@@ -342,8 +342,8 @@ struct AssembledPayload: PayloadConsumer {
     }
 }
 
-/// Who takes the payload of the frames of a read: settled once for all of them, and known where the frames are read, so
-/// that it costs nothing for each.
+/// Consumer of the payload of a read's frames: a generic parameter chosen once per read, so that it costs nothing per
+/// frame.
 protocol PayloadConsumer {
     func take(_ mark: FramePosition, _ payload: RawSpan, by task: WebSocketTask)
 }

@@ -5,7 +5,7 @@ import WebSocketProtocol
 
 /// Frames out, on the loop.
 extension WebSocketTask {
-    /// Bytes of payload that are compressed at once, at most, by who must not hold up the loop: a millisecond or two.
+    /// Most bytes of payload compressed in one step by code that must not hold up the loop: a millisecond or two.
     package static let compressedPiece = 64 << 10
 
     /// Whether compression was agreed, so that sending takes far longer than copying.
@@ -20,7 +20,7 @@ extension WebSocketTask {
         return self.sendFrame(kind, startsMessage: startsMessage, endsMessage: endsMessage, payload, over: transport)
     }
 
-    /// As `sendFrame`, by who knows the task's transport already.
+    /// As `sendFrame`, for callers that have the task's transport already.
     @discardableResult
     package func sendFrame(
         _ kind: MessageKind, startsMessage: Bool, endsMessage: Bool, _ payload: RawSpan, over transport: any Transport
@@ -47,7 +47,7 @@ extension WebSocketTask {
         return queued
     }
 
-    /// What waited for the end of a message that went out in pieces may follow.
+    /// Frames that waited for the end of a message sent in pieces may follow.
     private func pieceForwarded(endsMessage: Bool) {
         let wasInside = self.isInsideMessage
         self.isInsideMessage = !endsMessage
@@ -76,9 +76,9 @@ extension WebSocketTask {
         }
     }
 
-    /// A peer that makes us write without reading what we wrote (pings, echoes) is not read until it does. For answers
-    /// alone: were it done for what we send of our own, two ends that both send much would wait for each other.
-    /// - Parameter queued: what the last answer was told to wait in the transport.
+    /// Pauses reading from a peer that makes us write without reading it (pings, echoes). For answers only: if it
+    /// applied to our own messages, two ends that both send much would wait for each other.
+    /// - Parameter queued: bytes queued in the transport after the last answer.
     @inlinable
     package func stopReadingIfBehind(_ queued: Int) {
         if queued > WebSocketTask.outputWatermark { self.stopReading() }

@@ -3,10 +3,10 @@ import StreamTransport
 import Synchronization
 import WebSocketProtocol
 
-/// A WebSocket to a peer, opened towards it or accepted from it, with messages that queue.
+/// A WebSocket to a peer, opened by this side or accepted, with queued messages.
 ///
-/// Sends and receives asked for before the opening handshake is done wait for it and then run in order. Pings are
-/// answered, and fragments joined, without the caller's help. Usable from any thread.
+/// Sends and receives requested before the opening handshake completes wait for it and then run in order. The task
+/// answers pings and joins fragments. Usable from any thread.
 ///
 /// - Source: RFC 6455; the URL loading system's `URLSessionWebSocketTask`; both roles are ours.
 public final class WebSocketTask: @unchecked Sendable {
@@ -35,7 +35,7 @@ public final class WebSocketTask: @unchecked Sendable {
         case ended
     }
 
-    /// What is readable at any time from any thread, and changes rarely.
+    /// Properties readable from any thread at any time that change rarely.
     struct Published: Sendable {
         var closeCode: CloseCode?
         var closeReason: [UInt8]?
@@ -44,7 +44,7 @@ public final class WebSocketTask: @unchecked Sendable {
         var subprotocol: String?
     }
 
-    /// What is known of the end.
+    /// How the connection ended or is ending.
     private struct Outcome {
         var failure: TaskFailure?
         var peerCloseCode: CloseCode?
@@ -75,22 +75,22 @@ public final class WebSocketTask: @unchecked Sendable {
     package let role: Role
     /// Payload of the message that is being received in pieces. Where the role leaves room for it.
     var receivedOfMessage: UInt32 = 0
-    /// What only a task with a queue of messages needs; a relayed one never makes it.
+    /// State that only a task with queued messages needs; a relayed one never makes it.
     private var madeQueues: MessageQueues?
     var keepAlive: KeepAliveState?
     /// Made by the first Pong that answers a ping of ours.
     private var roundTripsIfMeasured: Apart<RoundTrips>?
-    /// Apart, because a task that goes on has none.
+    /// Stored outside, because a running task has none.
     private var outcome: Apart<Outcome>?
     var closeCameFromPeer = false
     /// The peer's Close frame came, and the relay has yet to answer it: until then data may still be sent.
     var mustAnswerClose = false
-    /// What ends the connection has come, and waits for who has a message before it in hand.
+    /// The connection's end was received, and waits for the receiver of a message before it.
     var hasDeferredEnd = false
     var readingStopped = false
     /// A message went out in part: until its rest has, none of another kind may begin.
     var isInsideMessage = false
-    /// Somebody looks on.
+    /// At least one tap is attached.
     var isTapped = false
     /// As `isSuspended`, stored apart from what other modules see of it: what only this module touches costs no check of
     /// exclusive access.
@@ -119,11 +119,11 @@ public final class WebSocketTask: @unchecked Sendable {
         self.engine = WebSocketEngine(role: .client, maximumMessageSize: options.maximumMessageSize)
     }
 
-    /// The server's task of a connection whose opening request was accepted. On the loop; sends `response` and is open
-    /// at once.
+    /// Makes the server's task of a connection whose opening request was accepted. On the loop; sends `response` and is
+    /// open at once.
     /// - Parameters:
-    ///   - deflate: what was agreed in the response; `nil` for no compression.
-    ///   - response: the 101 response as it goes out.
+    ///   - deflate: the negotiated parameters; `nil` for no compression.
+    ///   - response: the 101 response to send.
     package init(
         accepting transport: any Transport, response: [UInt8], subprotocol: String?, deflate: NegotiatedDeflate?,
         options: WebSocketOptions = WebSocketOptions(), relay: (any WebSocketRelay)? = nil, startsPaused: Bool = false
@@ -240,7 +240,7 @@ public final class WebSocketTask: @unchecked Sendable {
             failure: outcome.failure)
     }
 
-    /// What went wrong; `nil` while nothing has.
+    /// The failure; `nil` if there is none so far.
     var failure: TaskFailure? {
         get { self.outcome?.value.failure }
         set {
@@ -256,7 +256,7 @@ public final class WebSocketTask: @unchecked Sendable {
         self.outcome = .value(outcome)
     }
 
-    /// Drops whoever asked to hear of the end: the task has a new owner.
+    /// Removes the end observers: the task has a new owner.
     package func forgetEndObservers() {
         self.endObserver = nil
     }
@@ -301,12 +301,12 @@ extension WebSocketTask {
         }
     }
 
-    /// The next whole message, in the order of arrival; those who ask first are served first.
+    /// Returns the next message in order of arrival; receivers are served in the order of their calls.
     ///
-    /// A Close frame, or what breaks the protocol, takes effect when the messages before it were received and the next
-    /// one is asked for, but after a second at the latest: until then the last message can still be answered.
+    /// A Close frame, or a violation of the protocol, takes effect when the messages before it were received and the
+    /// next one is requested, but after a second at the latest: until then the last message can still be answered.
     ///
-    /// Cancelling the awaiting Swift task loses no message: one that had not been given out goes to the next who asks.
+    /// Cancelling the awaiting Swift task loses no message: one that was not delivered goes to the next receiver.
     /// - Throws: `TaskFailure`; `.closed` after a clean end.
     public func receive() async throws(TaskFailure) -> Message {
         try await self.perform { task, completion in
@@ -328,9 +328,10 @@ extension WebSocketTask {
         }
     }
 
-    /// Begins the closing handshake behind what was sent. Waiting receives fail once the peer's Close frame is there.
+    /// Begins the closing handshake after everything sent before. Waiting receives fail once the peer's Close frame
+    /// arrives.
     /// - Parameters:
-    ///   - code: one that may not go over the wire is sent as 1000.
+    ///   - code: a code that must not be sent becomes 1000.
     ///   - reason: UTF-8; cut at a character to 123 bytes.
     public func cancel(with code: CloseCode, reason: [UInt8] = []) {
         self.loop.execute { self.close(code, reason: reason) }
@@ -416,7 +417,7 @@ extension WebSocketTask {
         if self.hasDeferredEnd {
             self.waitForReceivers()
         } else if var state = self.keepAlive {
-            // The peer was not heard because nobody listened.
+            // Silence does not count while reading was suspended.
             state.peerResponded()
             self.keepAlive = state
             self.loop.arm(self.timer, at: state.deadline(timeout: self.options.pongTimeout), target: self)
@@ -426,7 +427,7 @@ extension WebSocketTask {
     }
 }
 
-/// What the control plane shows of a task beside its record, and what it does to one, on the loop.
+/// Properties and operations for the control plane, on the loop.
 extension WebSocketTask {
     /// Where the connection is in its life.
     package var stage: TaskStage {
@@ -458,7 +459,7 @@ extension WebSocketTask {
         (self.queuesIfMade?.outgoing.waitingBytes ?? 0) + (self.relay?.unconsumedBytes ?? 0)
     }
 
-    /// Messages that came and that nobody has asked for.
+    /// Number of messages received without a receiver.
     package var unreadMessages: Int {
         self.queuesIfMade?.inbox.messageCount ?? 0
     }
@@ -469,7 +470,7 @@ extension WebSocketTask {
 }
 
 extension WebSocketTask {
-    /// How the connection ended or is ending, and what was agreed on in the opening handshake.
+    /// How the connection ended or is ending, and the negotiated parameters of the opening handshake.
     package struct Facts: Sendable, Hashable {
         package let closeCode: CloseCode?
         package let closeReason: [UInt8]?
@@ -488,7 +489,7 @@ extension WebSocketTask {
 }
 
 extension WebSocketTask {
-    /// From now on `tap` sees what is carried. On the loop.
+    /// Attaches a tap. On the loop.
     package func add(_ tap: TaskTap) {
         guard self.phase != .ended else { return }
         self.tally.add(tap, to: self.record)
@@ -508,8 +509,8 @@ extension WebSocketTask {
     }
 }
 
-/// What may be set on a WebSocket task before it opens. Copies share their memory until one is changed, so that many
-/// connections under the same options hold them once.
+/// Options of a WebSocket task, set before it opens. Copies share their memory until one is changed, so that many
+/// connections with the same options hold them once.
 public struct WebSocketOptions: Sendable, Hashable {
     private struct Values: Sendable, Hashable {
         var maximumMessageSize: Int? = 1 << 20
@@ -565,11 +566,11 @@ public struct WebSocketEnd: Sendable, Hashable {
     public let code: CloseCode?
     /// The reason in the peer's Close frame: UTF-8, at most 123 bytes.
     public let reason: [UInt8]
-    /// What went wrong; `nil` when the end was clean.
+    /// The failure; `nil` after a clean end.
     public let failure: TaskFailure?
 }
 
-/// What ends a connection and came behind a message that somebody still has in hand.
+/// An end of the connection that arrived behind a message still being processed by its receiver.
 enum DeferredEnd {
     case close(CloseCode?, reason: [UInt8])
     case violation(PeerViolation)

@@ -99,8 +99,8 @@ package final class ConnectAttempt {
         }
     }
 
-    /// The last failure is the one told, unless our own lack kept us from trying an address: then the target is not to
-    /// blame.
+    /// Keeps the failure to report: the latest, unless a local lack of resources kept an address from being tried; then
+    /// the target is not to blame.
     private func recordFailure(_ failure: TransportFailure) {
         guard self.lastFailure?.isLocalResourceFailure != true else { return }
         self.lastFailure = failure
@@ -201,8 +201,7 @@ final class ConnectingSocket {
         return self.descriptor
     }
 
-    /// With a reset: if the connection stands already on the other side, its end must not look like a peer that had
-    /// nothing to say.
+    /// Closes with a reset: if the peer has accepted already, a FIN would look like a client with nothing to say.
     func abandon() {
         self.loop.system.reset(self.surrender())
     }
@@ -240,7 +239,7 @@ extension SocketAddress {
     }
 }
 
-/// Names one lookup under way, so that it can be given up.
+/// Identifies a lookup in progress, so that it can be cancelled.
 package struct ResolutionToken: Hashable, Sendable {
     package let number: UInt64
 
@@ -262,7 +261,7 @@ package enum ResolutionFailure: Error, Hashable, Sendable {
 }
 
 extension TransportFailure {
-    /// What an error number means while a connection is being opened.
+    /// Maps an error number of `connect`.
     /// - Parameter isSocketFile: whether the address is that of a Unix socket.
     package init(connecting error: SystemError, isSocketFile: Bool) {
         switch error {

@@ -31,8 +31,8 @@ extension SocketConnection {
     /// From so many bytes on, a write is worth a call of its own rather than a copy.
     private static let largeWrite = 8 << 10
 
-    /// Only the first write of a turn: were all sent as they come, many would make many calls. What is longer than the
-    /// scratch waits in the queue for the end of the turn, and its writer is told when it has left.
+    /// Whether this write may skip the loop's write buffer: only the first of a turn, because one call for each write
+    /// would be many calls. A write larger than the buffer waits in the queue for the end of the turn.
     private func canBypassWriteBuffer(_ count: Int) -> Bool {
         self.waiting == 0 && count <= self.loop.writeBuffer.capacity - 8 && !self.loop.writeBuffer.wasPassed
             && self.loop.writeBuffer.owner !== self
@@ -75,8 +75,7 @@ extension SocketConnection {
         return self.waiting
     }
 
-    /// Makes room for `count` bytes in the loop's scratch, if this connection may use it: nothing of its own waits
-    /// before.
+    /// Reserves `count` bytes of the loop's write buffer for this connection, unless earlier output of it is queued.
     func claimWriteBuffer(_ count: Int) -> Bool {
         guard self.waiting == 0 else { return false }
         if let owner = self.loop.writeBuffer.owner, owner !== self { owner.flushWriteBuffer() }
@@ -108,14 +107,14 @@ extension SocketConnection {
         self.updateInterest()
     }
 
-    /// Sends what this turn gathered in the loop's scratch.
+    /// Sends what this turn wrote to the loop's write buffer.
     func flushWriteBuffer() {
         guard self.loop.writeBuffer.owner === self else { return }
         self.loop.writeBuffer.owner = nil
         self.sendWriteBuffer()
     }
 
-    /// As `flushScratch`, by whoever has taken this connection for the scratch's owner.
+    /// As `flushWriteBuffer`, after the caller has already released the buffer's ownership.
     func sendWriteBuffer() {
         let count = self.loop.writeBuffer.count
         self.loop.writeBuffer.count = 0
@@ -149,8 +148,8 @@ extension SocketConnection {
         self.endTurnLater()
     }
 
-    /// - Returns: whether the send merely has to wait. Otherwise the output is broken; the end is told once what the
-    ///   peer sent before was read.
+    /// - Returns: whether the send may be retried when the socket is writable. Otherwise output is broken; the end is
+    ///   reported once the bytes received before it are read.
     func mayRetry(_ result: Int) -> Bool {
         let error = SystemError(Int32(truncatingIfNeeded: -result))
         if error == .wouldBlock || error == .interrupted || error == .noBuffers { return true }
@@ -175,7 +174,7 @@ extension SocketConnection {
 
 /// Bytes that wait for the kernel, in pieces. Owns no memory while empty.
 struct WriteQueue {
-    /// Small writes are gathered into pieces of up to this size.
+    /// Small writes are joined into pieces of up to this size.
     private static let pieceSize = 64 << 10
     /// Pieces given to one sending call.
     private static let piecesPerCall = 16

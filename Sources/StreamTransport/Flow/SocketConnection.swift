@@ -2,16 +2,17 @@ import ByteKernels
 
 /// A connected socket on a loop.
 ///
-/// An idle connection owns no buffer: reads land in the loop's, writes are gathered in the loop's and leave at the end
-/// of the turn. Only what a consumer leaves unread, or the kernel does not take, is copied into the connection.
+/// An idle connection owns no buffer: reads use the loop's receive buffer, writes the loop's write buffer, which is
+/// sent at the end of the turn. Only bytes that the consumer leaves unread, or that the kernel does not accept, are
+/// copied into the connection.
 package final class SocketConnection: Transport {
-    /// What is left to do for the output direction.
+    /// State of the output direction.
     enum Output: Equatable {
         case open
         /// FIN follows the queued bytes.
         case finishing
         case finished
-        /// The peer will take nothing more: a write met a reset. What it sent before may still be read.
+        /// A write met a reset: the peer accepts nothing more. Bytes that it sent before may still be read.
         case broken
     }
 
@@ -20,7 +21,7 @@ package final class SocketConnection: Transport {
         /// Everything is sent, then what still arrives is thrown away until the peer's FIN or the linger deadline.
         case closing(linger: Duration)
         case ended(TransportEnd)
-        /// The consumer was told; nothing happens any more.
+        /// The end was reported to the consumer; nothing happens any more.
         case told
         case surrendered
     }
@@ -38,9 +39,9 @@ package final class SocketConnection: Transport {
 
     var lifecycle = Lifecycle.open
     var output = Output.open
-    /// What the kernel did not take; changed through `changeQueue` alone.
+    /// Bytes the kernel has not accepted yet; changed through `changeQueue` only.
     private var queue = WriteQueue()
-    /// Bytes in the queue; beside it because it is asked for with every write.
+    /// Number of bytes in the queue; stored beside it because every write reads it.
     private(set) var waiting = 0
     /// Made when the kernel first took less than it was given.
     private var stall: OutputStallBox?
@@ -48,7 +49,7 @@ package final class SocketConnection: Transport {
     var interest: Interest = .readable
     var watched = false
     var inputOpen = true
-    /// Our side wants no more input. Nothing is read until the connection closes, which reads on to throw away.
+    /// Our side accepts no more input. Nothing is read until the connection closes, which reads and discards.
     var refusesInput = false
     var paused: Bool
     var didReceiveReset = false
@@ -58,16 +59,16 @@ package final class SocketConnection: Transport {
     var isNextTurnScheduled = false
     /// Reading was resumed, and what had been left is still to be offered again.
     var mustOfferKept = false
-    /// The consumer wants to be told when everything has left.
+    /// The consumer awaits `outputProgressed` once everything is sent.
     var mustReportProgress = false
     /// Reading was resumed from inside the consumer's own `bytesReceived`, by a new owner perhaps: what it leaves is
     /// offered again.
     var resumedWhileOffering = false
-    /// What the consumer left, at the end; changed through `keep` and `takeKept` alone.
+    /// Bytes the consumer left, at the end of this array; changed through `keep` and `takeKept` only.
     private var kept: [UInt8] = []
     private(set) var keptCount = 0
     var closeTimer: LoopTimer?
-    /// What keeps the user timeout from getting in keep-alive's way; `nil` where either is off.
+    /// Keeps the user timeout from interfering with keep-alive; `nil` if either is off.
     var userTimeoutState: UserTimeoutState?
     var outputActivity = OutputActivity.untouched
     /// Among `UserTimeoutSweep`; below 0 where it is not there.
@@ -179,14 +180,14 @@ package final class SocketConnection: Transport {
         self.keep(bytes, last: bytes.count)
     }
 
-    /// Keeps the last `count` of `bytes`, in place unless most of them were used: what is kept is then offered again
-    /// and again without being copied each time, and a few bytes do not hold the memory of many.
+    /// Keeps the last `count` of `bytes`, in place unless most of them were used: they are offered again without being
+    /// copied each time, and a few bytes do not hold much memory.
     func keep(_ bytes: [UInt8], last count: Int) {
         self.keptCount = count
         self.kept = count < bytes.count / 4 ? Array(bytes.suffix(count)) : bytes
     }
 
-    /// - Returns: bytes of which the last `keptCount`, as it was before, are kept; none now.
+    /// - Returns: bytes of which the last `keptCount` (before the call) are kept; leaves none.
     func takeKept() -> [UInt8] {
         guard self.keptCount > 0 else { return [] }
         let bytes = self.kept
@@ -238,13 +239,12 @@ extension SocketConnection: Watchable {
         }
     }
 
-    /// Both directions are over while nobody reads. A failure is told now; a clean end waits until it is read,
-    /// unwatched meanwhile because the system would report it again and again.
+    /// Both directions ended while nothing is being read. A failure is reported now; a clean end waits until it is
+    /// read, unwatched because epoll would report it in every wait.
     private func hangUpWhileNotReading() {
         if self.didReceiveReset { return self.end(.failed(.reset)) }
         if let error = self.loop.system.connectError(self.descriptor) {
-            // A peer that had finished before it reset: all that it sent is here to be read. Who writes will hear of
-            // it.
+            // The peer finished before it reset: all that it sent can still be read. The next write reports the reset.
             guard error == .brokenPipe, self.inputOpen, !self.refusesInput, self.lifecycle == .open else {
                 return self.readFailed(error)
             }
@@ -271,7 +271,8 @@ extension SocketConnection: TurnEndTarget {
         self.reportEnd()
     }
 
-    /// Sends what went straight to the queue because it did not fit the scratch: nothing watches for room yet.
+    /// Sends output that went to the queue because it did not fit the write buffer: nothing watches for writability
+    /// yet.
     private func sendFreshlyQueued() {
         guard self.waiting > 0, self.isLive, !self.interest.contains(.writable) else { return }
         let taken = self.sendFromQueue()
@@ -284,13 +285,13 @@ extension SocketConnection: TurnEndTarget {
         if taken > 0 { self.mustReportProgress = true }
     }
 
-    /// While something still waits, `drainQueue` tells of it.
+    /// While bytes are queued, `drainQueue` reports progress.
     private func reportProgressIfDue() {
         guard self.mustReportProgress else { return }
         self.mustReportProgress = false
         guard self.lifecycle == .open, self.waiting == 0, self.output != .broken else { return }
         self.told?.outputProgressed()
-        // What the consumer wrote just now leaves in this turn too.
+        // Output that the consumer writes in response leaves in this turn too.
         self.endTurnLater()
     }
 
@@ -357,21 +358,21 @@ extension SocketConnection {
         self.offerUnconsumedLater()
     }
 
-    /// What a consumer left because its share of the turn was used up, or before a new owner resumed, comes again
-    /// unasked; else it waits for what the consumer wants more of.
+    /// Schedules bytes that the consumer left because its share of the turn was used up, or that were left before a new
+    /// owner resumed. Other bytes wait for more input.
     private func offerUnconsumedLater() {
         if self.resumedWhileOffering || self.loop.budgetIsSpent, !self.paused { self.offerKeptLater() }
     }
 
     func readOnce() {
-        // What was left comes before what is new, and before the end: there may be no room beside it, and nothing comes
-        // after the end. It is offered when all who are ready have had their turn.
+        // Kept bytes come before new ones and before the end; they are offered after all ready descriptors had their
+        // turn.
         if self.mustOfferKept { return }
         let start = self.keptCount
         let room = min(max(self.mostRead, 1), Loop.receiveCapacity - start)
         if self.lastReadWasLong, self.spliceInput(atMost: room) { return }
         guard room > 0 else {
-            // A consumer that neither takes nor pauses at a full buffer can never go on.
+            // A consumer that neither consumes nor pauses while the buffer is full would make no progress ever.
             assertionFailure("consumer left \(start) bytes without pausing")
             return self.end(.failed(.system(.noBuffers)))
         }
@@ -442,7 +443,7 @@ extension SocketConnection {
     }
 }
 
-/// Bulk that goes from one socket to another without coming into the process, where nobody wants to see it.
+/// Splicing: bulk data moves from one socket to another without entering the process, where no one reads it on the way.
 extension SocketConnection {
     /// In place of a read.
     /// - Returns: whether it was one; else nothing happened.
@@ -466,7 +467,7 @@ extension SocketConnection {
         return true
     }
 
-    /// Nothing may stand before what passes, neither in the queue nor in the loop's scratch.
+    /// Whether nothing is queued or in the write buffer ahead of spliced bytes.
     private func canReceiveSpliced(on loop: Loop) -> Bool {
         guard self.loop === loop else { return false }
         if loop.writeBuffer.owner === self { self.flushWriteBuffer() }
@@ -553,7 +554,7 @@ extension SocketConnection {
         if self.loop.writeBuffer.owner === self { self.flushWriteBuffer() }
         guard self.lifecycle == .open, self.waiting == 0, self.output == .open else { return nil }
         self.unwatch()
-        // The new owner gets the options as they were asked for.
+        // The new owner gets the socket options as configured.
         self.removeFromSweep()
         self.lifecycle = .surrendered
         self.told = nil

@@ -7,15 +7,16 @@ import ByteKernels
 package protocol Transport: AnyObject {
     var loop: Loop { get }
 
-    /// Told what happens. Held strongly until `transportEnded`, then dropped, so that no cycle outlives the connection.
+    /// Receives the events. Held strongly until `transportEnded`, then released, so that no reference cycle outlives
+    /// the connection.
     var consumer: (any TransportConsumer)? { get set }
 
     var localAddress: SocketAddress? { get }
     var peerAddress: SocketAddress? { get }
 
-    /// Queues a copy of `bytes`. What is written in one turn of the loop leaves in one call at its end. Ignored after
-    /// `shutdownOutput`, `close` or the end.
-    /// - Returns: `queuedBytes`, as every way to write does: who writes nearly always asks.
+    /// Queues a copy of `bytes`. All writes of one turn leave in one call at its end. Ignored after `shutdownOutput`,
+    /// `close` or the end.
+    /// - Returns: `queuedBytes`, as every write method does, because writers nearly always need it.
     @discardableResult
     func write(_ bytes: RawSpan) -> Int
 
@@ -32,8 +33,8 @@ package protocol Transport: AnyObject {
     @discardableResult
     func writeThrough(_ bytes: RawSpan) -> Int
 
-    /// Bytes written that the kernel has not taken yet, those of this turn included. Grows without refusal: who writes
-    /// watches it, stops its source at a watermark, and asks with `awaitProgress` to hear of it again.
+    /// Bytes written that the kernel has not accepted yet, those of this turn included. No write is refused: the writer
+    /// compares this with its watermark, pauses its source above it, and calls `awaitProgress`.
     var queuedBytes: Int { get }
 
     /// Of this connection's life: bytes given to `write`, and of those the bytes that the kernel took. A write is done
@@ -44,16 +45,15 @@ package protocol Transport: AnyObject {
     /// How long output waited for the peer to read.
     var outputStall: OutputStall { get }
 
-    /// How far the peer has come with what was written; `nil` where that is unknown. Asks the system: not for every
-    /// message.
+    /// How much of the output the peer has received; `nil` if unknown. Makes a system call: do not use it per message.
     var delivery: OutputDelivery? { get }
     /// The kernel takes no more than `limit` bytes before it has sent them: what must not wait long has at most so much
     /// before it there.
     func limitUnsent(to limit: Int)
 
-    /// Asks for one `outputProgressed` when all that was written so far has left, be it at the end of this very turn.
-    /// Who stopped its source at a watermark, or waits for a write to be done, asks for it: otherwise only a turn that
-    /// left bytes waiting is followed by a call.
+    /// Requests one `outputProgressed` call when everything written so far is sent, possibly at the end of this turn.
+    /// Needed by a writer that paused its source or waits for a write to complete: otherwise only a turn that leaves
+    /// bytes queued is followed by a call.
     func awaitProgress()
 
     /// No `bytesReceived` until `resumeReading`; the peer is slowed by its own full window. Failures are still noticed.
@@ -67,15 +67,15 @@ package protocol Transport: AnyObject {
     /// loop's buffer.
     var readLimit: Int { get set }
 
-    /// After all queued bytes: no more output (FIN, or close_notify). Input goes on.
+    /// Ends output (FIN, or close_notify) after all queued bytes. Input continues.
     func shutdownOutput()
-    /// Refuses further input; output goes on.
+    /// Refuses further input; output continues.
     func shutdownInput()
 
-    /// After all queued bytes: ends the connection cleanly. Input that still comes is read and thrown away for at most
-    /// `linger`, so that the kernel does not answer it with a reset that would destroy what was just sent; then the
-    /// descriptor is closed. Queued bytes get as long too, anew whenever the kernel takes some: with `.zero`, only what
-    /// it takes in this turn leaves. Bytes that are left then are lost, and the peer is told by a reset.
+    /// Ends the connection cleanly after all queued bytes. Input that still arrives is read and discarded for at most
+    /// `linger`, so that the kernel does not answer it with a reset, which would destroy what was just sent; then the
+    /// descriptor is closed. Queued bytes have the same time, starting again whenever the kernel accepts some: with
+    /// `.zero`, only what it accepts in this turn leaves. Bytes that are left then are lost, and the peer gets a reset.
     func close(linger: Duration)
     /// Ends at once with a reset: the peer must not take this for a clean end. Queued bytes are thrown away.
     func reset()
@@ -130,20 +130,19 @@ extension OutputSource {
     package var unconsumedBytes: Int { 0 }
 }
 
-/// The owner of a transport: told what happens on it, always on the loop, never from inside one of its own calls to the
-/// transport.
+/// Owner of a transport. All calls are made on the loop, never from inside one of its own calls to the transport.
 package protocol TransportConsumer: OutputSource {
-    /// Offers all bytes that wait, in the loop's shared buffer: they may be changed in place and must be copied to be
+    /// Offers all available bytes in the loop's shared buffer: they may be changed in place and must be copied to be
     /// kept.
     ///
-    /// A consumer counts its work with `Loop.spend`, and leaves the rest when `Loop.budgetIsSpent`.
-    /// - Returns: how many were used. The rest is kept aside as it is then and offered again, in front of what comes
-    ///   next: with the next bytes that arrive, after `resumeReading` if reading was paused meanwhile, or in the next turn
-    ///   if the consumer's share of this one is used up.
+    /// A consumer counts its work with `Loop.spend` and stops when `Loop.budgetIsSpent`.
+    /// - Returns: number of bytes used. The rest is stored as it is now and offered again before later bytes: with the
+    ///   next bytes that arrive, after `resumeReading` if reading was paused meanwhile, or in the next turn if the
+    ///   consumer's share of this one is used up.
     func bytesReceived(_ bytes: inout MutableRawSpan) -> Int
 
-    /// Asked before a read that is likely a long one: whereto bytes may go without being offered; `nil` where they are
-    /// wanted here. What goes there is told by `passedUnseen`.
+    /// Socket to which input may be spliced instead of being offered; `nil` to receive it here. Read before a read that
+    /// is likely long; `spliced` reports what was moved.
     var spliceTarget: SocketConnection? { get }
 
     /// Instead of `bytesReceived`: so many bytes went to the `unseenTarget`, where `queued` wait now.
@@ -153,8 +152,7 @@ package protocol TransportConsumer: OutputSource {
     /// still open.
     func inputClosed()
 
-    /// The kernel took queued bytes. Called only after a turn that left some waiting, or when `awaitProgress` asked for
-    /// it.
+    /// The kernel accepted queued bytes. Called after a turn that left some queued, or after `awaitProgress`.
     func outputProgressed()
 
     /// The connection is over. Called exactly once, last.
@@ -202,8 +200,8 @@ package enum TransportFailure: Error, Hashable, Sendable {
     case system(SystemError)
 }
 
-/// The failure of a layer between the socket and its consumer, such as TLS. This module knows none of these layers: the
-/// failure keeps its own type for those who do.
+/// Failure of a layer between socket and consumer, such as TLS. This module knows none of these layers: the failure
+/// keeps its own type for code that does.
 package struct LayerFailure: Error, Hashable, Sendable, CustomStringConvertible {
     package typealias Cause = Error & Hashable & Sendable & CustomStringConvertible
 

@@ -1,20 +1,20 @@
-/// Takes the user timeout off connections whose output rests, and puts it back with their next bytes; one for a loop.
+/// Turns the user timeout off for connections whose output is idle, and on again with their next bytes; one per loop.
 ///
-/// In Linux `TCP_USER_TIMEOUT` takes the place of the number of keep-alive probes (tcp(7)): an idle connection whose peer is
-/// gone would end after the user timeout, whatever keep-alive says. So it is in force only while bytes may be
-/// unacknowledged. An idle peer that is gone is then noticed after `idle + probes × interval`, a busy one after the user
-/// timeout, both by the kernel's own clock.
+/// On Linux `TCP_USER_TIMEOUT` overrides the number of keep-alive probes (tcp(7)): an idle connection whose peer is
+/// gone would end after the user timeout, whatever keep-alive says. So the timeout applies only while bytes may be
+/// unacknowledged. The kernel then notices an idle peer's loss after `idle + probes × interval`, a busy one's after the
+/// user timeout.
 ///
-/// Looks at all connections whose output does not rest every half of keep-alive's idle time, the shortest among them: long
-/// before the kernel would judge by the first probe. So a connection costs at most two system calls in that time, however
-/// much is sent, and one that rests costs neither a call nor memory.
+/// Each sweep looks at all connections with recent output, every half of the shortest keep-alive idle time: well before
+/// the kernel sends its first probe. A connection costs at most two system calls in that time however much it sends; an
+/// idle one costs neither a call nor memory.
 final class UserTimeoutSweep {
     /// Connections looked at in a turn.
     private static let share = 256
 
     /// Those whose bytes may be unacknowledged; each knows its place.
     private var active: [SocketConnection] = []
-    /// Where to go on in the round under way.
+    /// Index at which the sweep continues.
     private var next = 0
     private var pause = Duration.zero
     private let timer = LoopTimer()
@@ -75,9 +75,9 @@ struct UserTimeoutState {
     var pause: Duration { .milliseconds(max(self.idle / 2, 500)) }
 }
 
-/// How a connection's output stands to its user timeout. The order counts: from `quiet` on, the next bytes change it.
+/// Output activity with respect to the user timeout. The order counts: from `quiet` on, sending changes the state.
 enum OutputActivity: UInt8 {
-    /// The timeout stays as it was asked for.
+    /// The timeout stays as configured.
     case untouched
     /// Bytes were sent since the last look.
     case busy
@@ -93,7 +93,7 @@ extension SocketConnection {
         if self.outputActivity.rawValue >= OutputActivity.quiet.rawValue { self.endIdleOutput() }
     }
 
-    /// The user timeout is in force again. Not inlined: rare.
+    /// Applies the user timeout again. Not inlined: rare.
     @inline(never)
     func endIdleOutput() {
         let wasResting = self.outputActivity == .resting
@@ -110,7 +110,7 @@ extension SocketConnection {
         self.loop.restingOutputs.add(self, pause: terms.pause)
     }
 
-    /// Nobody looks any more; the options are as they were asked for.
+    /// Ends the sweeping of this connection and restores its options as configured.
     func removeFromSweep() {
         if self.outputActivity == .resting { self.endIdleOutput() }
         self.outputActivity = .untouched

@@ -57,7 +57,7 @@ package final class SocketListener {
         self.updateInterest()
     }
 
-    /// Takes the newcomers of the kernel's queue, who would be reset by `close`.
+    /// Accepts the connections in the kernel's queue, which `close` would reset.
     package func acceptWaiting() {
         for _ in 0..<Self.acceptsBeforeClose {
             guard !self.closed, !self.paused, !self.exhausted, self.acceptOne() else { return }
@@ -129,7 +129,7 @@ extension SocketListener: TimerTarget {
     }
 }
 
-/// Told what a listener takes. Held strongly until the listener is closed.
+/// Owner of a listener; held strongly until the listener is closed.
 package protocol SocketListenerOwner: AnyObject {
     /// The owner now owns the descriptor.
     func accepted(_ socket: AcceptedSocket, by listener: SocketListener)

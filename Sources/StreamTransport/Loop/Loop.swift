@@ -2,22 +2,21 @@ import ByteKernels
 import DequeModule
 import Synchronization
 
-/// One thread's worth of connections: waits until something is ready, lets its owner act, sends what was written, and
-/// begins again.
+/// Event loop of one thread: waits until a descriptor is ready, calls its watcher, sends what was written, and repeats.
 ///
 /// Everything on a loop happens on the thread that runs it; only `execute`, `stop`, `isCurrent` and the executor's
-/// `enqueue` may be called from elsewhere. A turn takes each ready descriptor once and gives each a share of its work
-/// (`TurnBudget`), so no connection can keep the others waiting for more than one read, or for what a read may stand for.
+/// `enqueue` may be called from elsewhere. A turn handles each ready descriptor once, with a share of the turn's work
+/// (`TurnBudget`), so no connection delays the others by more than that.
 package final class Loop: @unchecked Sendable {
     /// Bytes read from a socket in one call at most.
     package static let receiveCapacity = 256 << 10
-    /// Pieces of work taken from the inbox in one turn; the rest waits for the next, behind what is ready then.
+    /// Inbox entries run in one turn; the rest waits for the next, behind the descriptors that are ready then.
     package static let inboxShare = 64
 
     package let system: any System
     /// In nanoseconds. Atomic because it is read for every message, from other modules: so it is read by a plain load.
     @usableFromInline let turnBegan: Atomic<Int64>
-    /// Work that may still be done for what is acted on now. Atomic for the same reason.
+    /// Remaining work of the current share. Atomic for the same reason.
     @usableFromInline let workLeft = Atomic<Int>(TurnBudget.share)
     /// Lent to consumers during `bytesReceived`; nothing in it outlives the call.
     let receiveBuffer = SharedBuffer(capacity: Loop.receiveCapacity)
@@ -30,7 +29,7 @@ package final class Loop: @unchecked Sendable {
     private var table = WatchTable()
     private var timers = TimerQueue()
     private var turnEnds: [any TurnEndTarget] = []
-    /// Empty: takes the place of `turnEnds` while those are told.
+    /// Empty: replaces `turnEnds` while its targets are called.
     private var turnEndsInProgress: [any TurnEndTarget] = []
     /// Beside the array because it is asked after every event.
     private var turnEndCount = 0
@@ -83,14 +82,14 @@ package final class Loop: @unchecked Sendable {
         self.stopping.store(false, ordering: .releasing)
     }
 
-    /// One turn: waits for the next event or deadline, and acts on all that is due.
+    /// Runs one turn: waits for the next event or deadline, then handles everything ready or due.
     package func turn() {
         self.runner.store(SystemThread.current, ordering: .relaxed)
         let hasWork = !self.nextTurn.isEmpty || !self.inbox.isEmpty
         self.system.wait(&self.events, until: hasWork ? self.now : self.timers.nextDeadline)
         self.turnBegan.store(self.system.now().nanoseconds, ordering: .relaxed)
         self.workLeft.store(self.budget.beginTurn(), ordering: .relaxed)
-        // Those that ask in this turn are told in the next.
+        // Targets added in this turn are called in the next.
         let waiting = self.nextTurn.count
         self.endTurn()
         self.dispatchEvents()
@@ -113,7 +112,7 @@ package final class Loop: @unchecked Sendable {
         }
     }
 
-    /// Those for whom the turn's work does not suffice come first in the next one; a few always have their turn.
+    /// Targets that the turn's work does not reach come first in the next one; a few are called in any case.
     private func takeUpNextTurn(_ count: Int) {
         var done = 0
         while done < count, done < Self.fewTargets || !self.budget.isSpent, let target = self.nextTurn.popFirst() {
@@ -124,7 +123,7 @@ package final class Loop: @unchecked Sendable {
         }
     }
 
-    /// Told in a turn whose work is used up.
+    /// Targets called even when the turn's work is used up.
     private static let fewTargets = 16
 
     private func fireTimers() {
@@ -153,14 +152,15 @@ package final class Loop: @unchecked Sendable {
 
     private func endTurn() {
         self.writeBuffer.wasPassed = false
-        // Each may bring the other: a failure that a flush meets is told in the same turn.
+        // Each may cause the other: a failure that a flush meets is reported in the same turn.
         repeat {
             self.writeBuffer.takeOwner()?.sendWriteBuffer()
             if self.turnEndCount > 0 { self.notifyTurnEnds() }
         } while self.turnEndCount > 0 || self.writeBuffer.owner != nil
     }
 
-    /// Not inlined: what it needs of the array would otherwise be made ready at each turn's end, where mostly nobody waits.
+    /// Not inlined: otherwise every end of a turn would set up access to the array, although mostly no target is
+    /// registered.
     @inline(never)
     private func notifyTurnEnds() {
         // Two arrays in turn: the memory of neither is given back.
@@ -175,13 +175,13 @@ package final class Loop: @unchecked Sendable {
 
     // MARK: On the loop
 
-    /// Counts work done for what is acted on now, in units of `TurnBudget`.
+    /// Counts work done in the current share, in units of `TurnBudget`.
     @inlinable package func spend(_ work: Int) {
         self.workLeft.store(self.workLeft.load(ordering: .relaxed) &- work, ordering: .relaxed)
     }
 
-    /// Whether what is acted on now has had its share of the turn, and should leave the rest for the next one. A consumer
-    /// that then leaves bytes is offered them again in the next turn, after all other descriptors that are ready.
+    /// Whether the current share of the turn is used up, so that the rest should wait for the next turn. Bytes that a
+    /// consumer leaves then are offered again in the next turn, after all other ready descriptors.
     @inlinable package var budgetIsSpent: Bool {
         self.workLeft.load(ordering: .relaxed) <= 0
     }
@@ -210,7 +210,7 @@ package final class Loop: @unchecked Sendable {
         self.timers.disarm(timer)
     }
 
-    /// The loop's one object of this type, made when first asked for.
+    /// The loop's only object of this type, made on first use.
     package func local<T: AnyObject>(_ type: T.Type, make: () -> T) -> T {
         self.locals.object(type, make: make)
     }
@@ -243,7 +243,7 @@ package final class Loop: @unchecked Sendable {
         self.table.remove(token)
     }
 
-    /// Deadlines in the queue, among them some that were given up: at most as many as are armed, and 64.
+    /// Entries in the timer queue, stale ones included: at most 64 more than armed timers.
     package var timerCount: Int {
         self.timers.count
     }
@@ -261,8 +261,8 @@ extension Loop {
         self.receiveBuffer.lend(range) { self.system.receive(descriptor, into: &$0) }
     }
 
-    /// Shows `consumer` the first `total` bytes of the receive buffer.
-    /// - Returns: how many of them it used; all where there is nobody.
+    /// Offers `consumer` the first `total` bytes of the receive buffer.
+    /// - Returns: number of bytes used; all if there is no consumer.
     @inline(never)
     func offer(_ total: Int, to consumer: (any TransportConsumer)?) -> Int {
         self.receiveBuffer.lend(0..<total) { consumer?.bytesReceived(&$0) ?? total }
@@ -319,16 +319,16 @@ package final class LoopGroup: Sendable {
         }
     }
 
-    /// Ends all loops after their current turn. What is still connected is left to the end of the process.
+    /// Ends all loops after their current turn. Open connections are left to the end of the process.
     package func stop() {
         for loop in self.loops { loop.stop() }
     }
 }
 
-/// Work that other threads hand to a loop, in the order of the calls.
+/// Work that other threads hand to a loop, run in order of the calls.
 ///
-/// Work cannot be refused here, since much of it answers somebody who waits: who hands over more than one piece for each
-/// call of its own, connection or channel bounds it before.
+/// Nothing is refused here, because much of it answers a waiting caller: code that adds more than one entry per call,
+/// connection or channel limits itself before.
 final class LoopInbox: Sendable {
     enum Work: Sendable {
         case closure(@Sendable () -> Void)
@@ -366,7 +366,7 @@ final class LoopInbox: Sendable {
     }
 }
 
-/// Objects that all connections of one loop share: pools, scratch buffers, a generator. Asked for once, when a
+/// Objects shared by all connections of a loop: pools, buffers, a random number generator. Looked up once, when a
 /// connection is made.
 struct LoopLocals {
     private var objects: [ObjectIdentifier: AnyObject] = [:]
@@ -379,8 +379,7 @@ struct LoopLocals {
     }
 }
 
-/// Something with work left for the end of the turn: flushing what was written, telling what must not be told from
-/// inside a call.
+/// Does work at the end of a turn: flushes writes, makes calls that must not be made from inside another call.
 package protocol TurnEndTarget: AnyObject {
     func turnEnded()
     /// Called after `Loop.inNextTurn`. Does the same as `turnEnded` unless said otherwise.
@@ -395,13 +394,13 @@ extension TurnEndTarget {
 
 /// Something with a descriptor on a loop.
 package protocol Watchable: AnyObject {
-    /// The descriptor is ready. Called on the loop, once a turn at most; what is not taken is reported again in the
+    /// The descriptor is ready. Called on the loop at most once a turn; readiness that remains is reported again in the
     /// next turn.
     func ready(_ events: Interest)
 }
 
-/// Who watches what: tokens carry a slot and its generation, so an event that was found before its descriptor was
-/// closed and reused meets an older generation and is dropped.
+/// Watchers by token. A token holds a slot and its generation: an event for a descriptor that was closed and reused
+/// meanwhile has an older generation and is dropped.
 struct WatchTable {
     private struct Slot {
         var generation: UInt32 = 0

@@ -1,7 +1,7 @@
 import ByteKernels
 
-/// Where what one connection writes in a turn is gathered, so that it leaves in one call. One per loop: a connection
-/// owns output memory only while its peer does not keep up.
+/// Collects the writes of one connection during a turn, so that they leave in one call. One per loop: a connection owns
+/// output memory only while its peer does not keep up.
 final class LoopWriteBuffer {
     private let buffer = SharedBuffer(capacity: 256 << 10)
     var count = 0
@@ -17,8 +17,8 @@ final class LoopWriteBuffer {
         self.buffer.capacity - self.count
     }
 
-    /// Lends `count` bytes, which must have room, to be filled behind what is there.
-    /// - Returns: how many of them were used.
+    /// Lends `count` bytes, which must be free, for filling.
+    /// - Returns: number of bytes used.
     func add(upTo count: Int, _ fill: (inout MutableRawSpan) -> Int) -> Int {
         let start = self.count
         let used = self.buffer.lend(start..<(start + count)) { max(0, min(count, fill(&$0))) }
@@ -33,7 +33,7 @@ final class LoopWriteBuffer {
         return used
     }
 
-    /// Moved out, so that nobody holds it twice.
+    /// Moves the reference out, which saves a retain and release.
     func takeOwner() -> SocketConnection? {
         self.owner == nil ? nil : self.owner.take()
     }

@@ -23,7 +23,7 @@ struct TimerQueue {
 
     private var heap = Heap<Entry>()
     private var order: UInt64 = 0
-    /// Entries that will tell nobody: of a disarmed timer, or overtaken by an earlier one.
+    /// Entries without effect: their timer was disarmed or armed again for an earlier deadline.
     private var stale = 0
 
     /// Entries in the queue, stale ones included.
@@ -31,7 +31,7 @@ struct TimerQueue {
         self.heap.count
     }
 
-    /// When the next entry is due; it may turn out to be early.
+    /// Deadline of the next entry, which may be stale.
     var nextDeadline: MonotonicInstant? {
         self.heap.min?.at
     }
@@ -67,7 +67,8 @@ struct TimerQueue {
         self.heap.insert(Entry(at: deadline, order: self.order, timer: timer))
     }
 
-    /// Takes the next timer that is due at `now`, disarmed, with the target to tell.
+    /// Removes and disarms the next timer due at `now`.
+    /// - Returns: the timer with its target; `nil` if none is due.
     mutating func popDue(_ now: MonotonicInstant) -> (LoopTimer, any TimerTarget)? {
         while let entry = self.heap.min, entry.at <= now {
             self.heap.removeMin()
@@ -105,11 +106,11 @@ package final class LoopTimer {
 
     package init() {}
 
-    /// When the timer is due; `nil` while it is not armed.
+    /// Deadline; `nil` while the timer is not armed.
     package var deadline: MonotonicInstant? { self.due }
 }
 
-/// Told when a timer is due.
+/// Called when a timer fires.
 package protocol TimerTarget: AnyObject {
     /// The timer is no longer armed. Called on the loop.
     func timerFired(_ timer: LoopTimer)

@@ -1,13 +1,13 @@
-/// Shares the work of one turn among the connections that have something to do in it, so that none of them keeps the
-/// others waiting: a read of a few KiB may stand for hundreds of MB inflated, or for tens of thousands of messages.
+/// Shares the work of one turn among the connections that are ready in it, so that none delays the others: a read of a
+/// few KiB may inflate to hundreds of MB, or hold tens of thousands of messages.
 ///
-/// Work is counted in units of about a nanosecond: a byte looked at, copied or masked costs one.
+/// The unit of work is about a nanosecond: a byte scanned, copied or masked costs one.
 package struct TurnBudget {
-    /// What one connection may spend in a turn: about a millisecond.
+    /// Work of one connection in a turn: about a millisecond.
     package static let share = 1 << 20
-    /// What all of them may spend before shares become small.
+    /// Work of all connections in a turn before shares become small.
     package static let turn = 4 << 20
-    /// The share of those whose turn comes after that: enough to go on.
+    /// Share of a connection after that: enough to make progress.
     package static let smallShare = 64 << 10
 
     /// A frame, a message or a part of one, beside its bytes.
@@ -36,7 +36,7 @@ package struct TurnBudget {
         return self.granted
     }
 
-    /// - Parameter unspent: what is left of the share that was granted last; negative where it was exceeded.
+    /// - Parameter unspent: remainder of the share granted last; negative if it was exceeded.
     /// - Returns: the next share.
     package mutating func nextShare(unspent: Int) -> Int {
         self.left -= self.granted - unspent

@@ -1,15 +1,15 @@
 import CLinux
 import Synchronization
 
-/// Keeps some descriptors of the process free, because some of its parts cannot do without: libdispatch, for one, ends the
-/// process when it cannot open a file under /proc.
+/// Keeps some descriptors of the process free for parts that cannot do without: libdispatch, for one, ends the process
+/// when it cannot open a file under /proc.
 ///
-/// Callable from any thread. While there is room, it costs one system call for each connection that is opened, and none
-/// for those that are there.
+/// Callable from any thread. Costs one system call per connection opened while below the reserve, none for open
+/// connections.
 package final class DescriptorReserve: Sendable {
     /// The reserve of this process.
     package static let process = DescriptorReserve { DescriptorReserve.systemLimit }
-    /// Descriptors held open, to be given back at once should the limit sink below what is in use.
+    /// Descriptors held open, closed at once if the limit sinks below the number in use.
     private static let spareCount = 8
 
     private let currentLimit: @Sendable () -> Int
@@ -23,7 +23,7 @@ package final class DescriptorReserve: Sendable {
         self.currentLimit = limit
     }
 
-    /// What the limit is now.
+    /// Budget at the current limit.
     package var budget: DescriptorBudget { DescriptorBudget(limit: self.currentLimit()) }
 
     /// Whether a descriptor for a connection or a file may be opened. Looks closer only where there was no room before.
@@ -46,8 +46,8 @@ package final class DescriptorReserve: Sendable {
         return true
     }
 
-    /// Whether a descriptor that was just opened for a connection or a file lies below the reserve. If not, nothing
-    /// more is opened until there is room again.
+    /// Whether a descriptor just opened for a connection or a file is below the reserve. If not, nothing more may be
+    /// opened until others are closed.
     package func admits(_ number: Int32) -> Bool {
         guard number < self.budget.ceiling else {
             self.reached.store(true, ordering: .relaxed)

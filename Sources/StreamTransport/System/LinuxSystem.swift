@@ -158,7 +158,7 @@ extension LinuxSystem {
         return nil
     }
 
-    /// A socket file that nobody listens on any more (its process died) would make every restart fail.
+    /// A socket file left by a process that died would make every restart fail.
     private static func removeStaleSocket(_ path: String) {
         guard !path.hasPrefix("@"), unsafe sluice_is_socket_file(path) == 1, !SocketFile.isServed(path) else { return }
         _ = unsafe unlink(path)
@@ -176,7 +176,7 @@ extension LinuxSystem {
         return .success(AcceptedSocket(descriptor: Descriptor(accepted), peer: peer ?? .unix(path: "")))
     }
 
-    /// What the system said, which the reserve learns too.
+    /// Passes the system's error on, and reports it to the reserve.
     private func refused(_ error: SystemError) -> SystemError {
         if error == .processDescriptorsExhausted { self.reserve.exhausted() }
         return error
@@ -203,7 +203,7 @@ extension LinuxSystem {
         }
     }
 
-    /// Tells apart what Linux gives one number.
+    /// Distinguishes causes that Linux reports with one error number.
     private static func connectFailure(_ error: SystemError, _ address: SocketAddress) -> SystemError {
         switch (error, address) {
         // "Refused" is also the answer of a file that is no socket.
@@ -372,18 +372,18 @@ package struct SocketOptions: Hashable, Sendable {
     package var keepAliveIdle: Duration? = .seconds(60)
     /// Between probes, in whole seconds of at least 1.
     package var keepAliveInterval: Duration = .seconds(15)
-    /// Unanswered probes before the connection is given up.
+    /// Unanswered probes before the connection ends.
     package var keepAliveProbes: Int32 = 4
-    /// How long written bytes may stay unacknowledged before the connection is given up (`TCP_USER_TIMEOUT`). In force only
-    /// while there may be such bytes: see `UserTimeoutSweep`.
+    /// How long sent bytes may stay unacknowledged before the connection ends (`TCP_USER_TIMEOUT`). Applied only while
+    /// there may be such bytes: see `UserTimeoutSweep`.
     package var userTimeout: Duration?
-    /// What packets are marked with (`IP_TOS`, `IPV6_TCLASS`); `nil` leaves it as it is.
+    /// Marks packets (`IP_TOS`, `IPV6_TCLASS`); `nil` leaves the default.
     package var trafficClass: TrafficClass?
 
     package init() {}
 }
 
-/// What holds up the output of a TCP connection.
+/// Why a TCP connection's output does not progress.
 package struct OutputHold: Equatable, Sendable {
     /// Bytes that the kernel took and has not sent yet.
     package var unsent: Int
@@ -419,26 +419,25 @@ package struct ListenOptions: Hashable, Sendable {
     package init() {}
 }
 
-/// What the packets of a connection carry in their heads for routers that treat some better than others: the
-/// differentiated services code point, six bits (RFC 2474 §3).
+/// Differentiated services code point of a connection's packets, six bits (RFC 2474 §3), by which routers prioritise.
 ///
-/// The raw value is the code point; which is for what is RFC 4594 §2.3.
+/// The raw value is the code point; RFC 4594 §2.3 lists their uses.
 package enum TrafficClass: UInt8, CaseIterable, Hashable, Sendable {
     /// As all traffic that says nothing.
     case standard = 0
     /// CS1: may be slower than all other.
     case lowPriority = 8
-    /// AF21: somebody waits for the answer.
+    /// AF21: interactive requests.
     case lowLatency = 18
     /// AF31: sound and pictures with a buffer before them.
     case streaming = 26
     /// CS4: games, and what else answers at once.
     case interactive = 32
-    /// AF41: people who see each other.
+    /// AF41: video conferencing.
     case conferencing = 34
     /// CS5: about calls, and not the calls themselves.
     case signaling = 40
-    /// EF: people who hear each other.
+    /// EF: telephony.
     case telephony = 46
 
     /// The socket option that marks a connection with `peer`; `nil` for one over a Unix socket.

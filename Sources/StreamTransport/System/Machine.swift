@@ -1,7 +1,7 @@
 import ByteKernels
 import CLinux
 
-/// What the machine offers this process.
+/// Resources that the machine offers this process.
 package enum Machine {
     /// Processors that this process may run on, at least 1.
     package static var cores: Int {
@@ -19,12 +19,13 @@ package enum Machine {
     /// minute of large messages would be held for good.
     package static func returnLargeBlocks() {
         mallopt(M_MMAP_THRESHOLD, 1 << 20)
-        // What is left at the end of the heap; it would be 128 KiB, and go to and fro with every few connections.
+        // Free memory kept at the end of the heap; the default of 128 KiB would be returned and requested again with
+        // every few connections.
         mallopt(M_TRIM_THRESHOLD, 8 << 20)
     }
 
-    /// Bytes of memory that are this process's own, in use by nobody, and not yet given back to the system; `nil` where
-    /// that cannot be told. Takes some 10 µs, and more with the number of free blocks.
+    /// Bytes of this process's memory that are free but not returned to the system; `nil` if unknown. Takes some 10 µs,
+    /// and more with the number of free blocks.
     package static var idleMemory: Int? {
         guard let text = try? SystemFile.read("/proc/self/statm", limit: 4096) else { return nil }
         // proc(5): size, resident and shared, in pages.

@@ -95,9 +95,9 @@ extension SocketAddress {
 }
 
 extension ResolverThreads {
-    /// Looks `host` up for somebody without a loop of this kind.
+    /// Looks `host` up for callers without a loop.
     ///
-    /// - Parameter answer: called once: on one of the threads, or at once if too many lookups wait already. It must not
+    /// - Parameter answer: called once: on one of the threads, or immediately if too many lookups wait. It must not
     ///   block.
     package func resolve(
         _ host: String, port: UInt16,
@@ -109,8 +109,8 @@ extension ResolverThreads {
 
 /// One loop's lookups: handed to the resolver threads, answered on the loop.
 final class PendingResolutions {
-    /// What the threads may touch. It holds the loop's eventfd as a duplicate, so that an answer which comes after the
-    /// loop is gone wakes nobody instead of a stranger who got the descriptor's number.
+    /// State shared with the threads. It holds a duplicate of the loop's eventfd, so that an answer that comes after
+    /// the loop's end wakes nothing instead of an unrelated descriptor with the same number.
     private final class Answers: Sendable {
         let arrived = Mutex<[(ResolutionToken, Result<[SocketAddress], ResolutionFailure>)]>([])
         private let waker: Int32

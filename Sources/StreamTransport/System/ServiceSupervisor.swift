@@ -1,10 +1,10 @@
 import CLinux
 import Synchronization
 
-/// What the service manager that started the process told it, and wants to be told (sd_notify(3), sd_listen_fds(3)).
+/// Environment variables and messages of the service manager (sd_notify(3), sd_listen_fds(3)).
 package enum ServiceSupervisor {
-    /// Sends `state`, such as `READY=1`, where NOTIFY_SOCKET says; does nothing without it. Never waits.
-    /// - Throws: what the system said; `EAGAIN` where the service manager has not read what was sent before.
+    /// Sends `state`, such as `READY=1`, to NOTIFY_SOCKET; does nothing without it. Never waits.
+    /// - Throws: the system's error; `EAGAIN` if the service manager has not read earlier messages.
     package static func notify(_ state: String) throws(SystemError) {
         guard let path = Self.environment("NOTIFY_SOCKET"), !path.isEmpty else { return }
         try self.send(state, to: path)
@@ -25,7 +25,7 @@ package enum ServiceSupervisor {
         guard sent == 0 else { throw SystemError(sent ?? ENAMETOOLONG) }
     }
 
-    /// That a reload begins, with the instant that a unit of `Type=notify-reload` wants to hear. `READY=1` ends it.
+    /// Message for the beginning of a reload, with the timestamp that `Type=notify-reload` requires. `READY=1` ends it.
     package static var reloading: String {
         "RELOADING=1\nMONOTONIC_USEC=\(sluice_monotonic_nanoseconds() / 1000)"
     }
@@ -59,10 +59,10 @@ package enum ServiceSupervisor {
     }
 }
 
-/// Tells the service manager what the service is doing, without ever waiting for it. Callable from any thread.
+/// Sends the service's state to the service manager without ever waiting for it. Callable from any thread.
 ///
-/// What the service manager does not take is kept and sent again by `retry()`: the last state alone, since it says all
-/// that matters of those before. A `WATCHDOG=1` that it does not take is dropped; the next one says the same.
+/// A state that the service manager does not accept is kept and sent again by `retry()`: only the latest, because it
+/// supersedes the others. A `WATCHDOG=1` that it does not accept is dropped; the next one says the same.
 package final class ServiceNotifier: Sendable {
     /// Between two complaints about a service manager that takes nothing.
     package static let warningInterval = Duration.seconds(60)

@@ -1,6 +1,6 @@
 import ByteKernels
 
-/// Memory that a loop lends out for the length of a call: to receive into, and to gather what a turn writes.
+/// Memory that a loop lends for the length of a call: to receive into, and to collect a turn's writes.
 @safe
 package final class SharedBuffer {
     package let capacity: Int
@@ -23,8 +23,8 @@ package final class SharedBuffer {
         return body(&span)
     }
 
-    /// Copies `head` and behind it `bytes` to `start`; that there is room for them and eight bytes more is checked.
-    /// - Returns: the bytes copied.
+    /// Copies `head` followed by `bytes` to `start`; checks that they fit with eight bytes to spare.
+    /// - Returns: number of bytes copied.
     func put(_ head: LeadingBytes, _ bytes: RawSpan, at start: Int) -> Int {
         precondition(start >= 0 && head.count + bytes.byteCount + 8 <= self.capacity - start)
         guard let place = unsafe self.bytes.baseAddress.map({ unsafe $0 + start }) else { return 0 }

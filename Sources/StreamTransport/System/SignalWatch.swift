@@ -1,16 +1,16 @@
 import CLinux
 
-/// The signals that steer the process, taken by a handler that needs no thread, loop or lock to see the end through.
+/// Signals that control the process, taken by a handler that needs no thread, loop or lock to enforce the end.
 ///
-/// A first signal that asks for the end starts a clock of `patience`, a second one a clock of one second; when it runs
-/// out, and at a third signal, the process ends with `_exit`, whatever its threads are doing. Who acts on the signals
-/// (a loop or a thread) hears of them through an eventfd and usually ends the process in order long before.
+/// The first signal to terminate starts a clock of `patience`, a second one a clock of one second; when it expires, and
+/// at a third signal, the process ends with `_exit`, whatever its threads are doing. The code that acts on signals (a
+/// loop or a thread) receives them through an eventfd and usually ends the process cleanly long before.
 @safe
 package final class SignalWatch {
     private let loop: Loop
     private let descriptor: Descriptor
     private var token: UInt64 = 0
-    /// Called with each signal's number, once for several of one kind that came before anybody looked.
+    /// Called with each signal's number, once for several of the same kind that arrived since the last call.
     private let handler: (Int32) -> Void
 
     /// From here on these signals do not act by themselves; they wait to be heard. Once in a process, before its other

@@ -9,8 +9,7 @@ package enum SocketAddress: Hashable, Sendable {
     ///   - high: the first eight bytes on the wire; `low`: the last eight.
     ///   - scope: the interface index of a link-local address, else 0.
     case ipv6(high: UInt64, low: UInt64, scope: UInt32, port: UInt16)
-    /// A path of at most 107 bytes; empty for a socket without a name. A leading `@` stands for the abstract name
-    /// space.
+    /// Path of at most 107 bytes; empty for an unnamed socket. A leading `@` means the abstract name space.
     case unix(path: String)
 
     /// Whether one that listens here may be reached at another address: any of the machine's, or a path with no meaning.
@@ -118,7 +117,8 @@ extension SocketAddress {
         }
     }
 
-    /// What the kernel tells. A socket for both families names IPv4 peers as mapped addresses; they are IPv4 here.
+    /// Reads an address returned by the kernel. A dual-stack socket reports IPv4 peers as mapped addresses; they become
+    /// IPv4 here.
     init?(_ storage: sockaddr_storage, length: socklen_t) {
         var storage = storage
         switch Int32(storage.ss_family) {
@@ -157,7 +157,7 @@ extension SocketAddress {
 
 /// The file of a Unix socket.
 package enum SocketFile {
-    /// Whether a process listens at `path`, as far as can be told: only a refusal says that none does.
+    /// Whether a process listens at `path`; any error but a refusal counts as yes.
     package static func isServed(_ path: String) -> Bool {
         let isFile = unsafe sluice_is_socket_file(path) == 1
         guard isFile || path.hasPrefix("@") else { return false }

@@ -54,8 +54,8 @@ struct Passage: ~Copyable {
         }
     }
 
-    /// Fetches of what is held as much as fits.
-    /// - Returns: the bytes; 0 when nothing is held any more.
+    /// Copies as many of the spliced bytes as fit.
+    /// - Returns: number of bytes; 0 when the pipe is empty.
     mutating func take(into buffer: inout MutableRawSpan) -> Int {
         guard self.byteCount > 0 else { return 0 }
         let count = unsafe buffer.withUnsafeMutableBytes { bytes in

@@ -1,12 +1,12 @@
 import ByteKernels
 
-/// What a loop asks of the operating system, and all it asks: readiness, sockets, the clock.
+/// Everything a loop needs of the operating system: readiness, sockets, the clock.
 ///
-/// One object belongs to one loop. `LinuxSystem` makes the calls; `SimulatedSystem` answers them from a seeded network
-/// in virtual time. Because the seam is this low, the loop, the connections and everything above run unchanged on both.
+/// One object belongs to one loop. `LinuxSystem` makes the calls; a simulation answers them from a seeded network in
+/// virtual time. Because this seam is so low, the loop, the connections and everything above run unchanged on both.
 ///
-/// Results of transfers are counts, or a negated error number: no allocation and no throw on the hot path.
-/// Every call but `wake()` is made on the loop's thread.
+/// Results of transfers are counts, or a negated error number: no allocation and no throw on the hot path. Every call
+/// but `wake()` is made on the loop's thread.
 package protocol System: AnyObject {
     /// The clock, read afresh.
     func now() -> MonotonicInstant
@@ -54,13 +54,13 @@ package protocol System: AnyObject {
     /// - Returns: the bytes; 0 when nothing is left.
     func drainSplicePipe(into buffer: inout MutableRawSpan) -> Int
 
-    /// Sends FIN after what was written.
+    /// Sends FIN after all bytes written.
     func shutdownOutput(_ descriptor: Descriptor) -> SystemError?
     /// Refuses further input (`SHUT_RD`).
     func shutdownInput(_ descriptor: Descriptor) -> SystemError?
     /// Closes; bytes that the kernel took are still delivered.
     func close(_ descriptor: Descriptor)
-    /// Closes with RST: what was not delivered is thrown away, and the peer learns that the end was not clean.
+    /// Closes with RST: undelivered bytes are discarded, and the peer sees that the end was not clean.
     func reset(_ descriptor: Descriptor)
 
     func localAddress(_ descriptor: Descriptor) -> SocketAddress?
@@ -70,14 +70,14 @@ package protocol System: AnyObject {
     func apply(_ options: SocketOptions, to descriptor: Descriptor) -> SystemError?
     /// Sets `SocketOptions.userTimeout` alone; `nil` takes it away.
     func setUserTimeout(_ timeout: Duration?, of descriptor: Descriptor)
-    /// Bytes that the kernel takes before it has sent them (`TCP_NOTSENT_LOWAT`); what is written later waits in the
+    /// Limits the bytes that the kernel accepts but has not sent yet (`TCP_NOTSENT_LOWAT`); later output waits in the
     /// process.
     func setUnsentLimit(_ limit: Int, of descriptor: Descriptor)
 
     /// Bytes that the kernel took and the peer has not acknowledged, or on a Unix socket not read; `nil` where that is
     /// unknown.
     func unacknowledgedBytes(of descriptor: Descriptor) -> Int?
-    /// What holds up a connection's output; `nil` where that is unknown.
+    /// Why a connection's output does not progress; `nil` if unknown.
     func outputHold(of descriptor: Descriptor) -> OutputHold?
 
     /// Whether a connection may take a descriptor now, so that a lookup for one is worth its while.
@@ -120,7 +120,7 @@ extension System {
     }
 }
 
-/// What to be told about a descriptor.
+/// Events of a descriptor.
 package struct Interest: OptionSet, Hashable, Sendable {
     package let rawValue: UInt8
 
@@ -131,11 +131,11 @@ package struct Interest: OptionSet, Hashable, Sendable {
 
     package static let readable = Interest(rawValue: 1)
     package static let writable = Interest(rawValue: 2)
-    /// Reported whether asked for or not: both directions are over, or the connection failed.
+    /// Always reported: both directions ended, or the connection failed.
     package static let hangUp = Interest(rawValue: 4)
 }
 
-/// What one `wait` found: tokens of ready descriptors with what they are ready for. Made once per loop and reused.
+/// Result of one `wait`: tokens of ready descriptors with their events. Made once per loop and reused.
 package struct ReadyEvents {
     package struct Event: Hashable, Sendable {
         package let token: UInt64
@@ -182,7 +182,7 @@ package struct ReadyEvents {
     }
 }
 
-/// What one read gave, in owned bytes: for the slow paths that are not worth a lent buffer.
+/// Result of one read in owned bytes, for slow paths that are not worth a lent buffer.
 package enum ReceivedBytes: Hashable, Sendable {
     case bytes([UInt8])
     /// The end of input.
@@ -190,7 +190,7 @@ package enum ReceivedBytes: Hashable, Sendable {
     case failed(SystemError)
 }
 
-/// What came of passing bytes from one connection to another within the kernel.
+/// Result of moving bytes from one connection to another within the kernel.
 package struct SplicedBytes: Equatable, Sendable {
     /// Bytes taken from the source; 0 at its end of input; a negated error number.
     package let received: Int
@@ -218,7 +218,7 @@ package struct AcceptedSocket: Hashable, Sendable {
     }
 }
 
-/// A file descriptor. Who holds it says who closes it: the type itself owns nothing.
+/// A file descriptor. The type owns nothing: its holder documents who closes it.
 package struct Descriptor: Hashable, Sendable {
     package let number: Int32
 

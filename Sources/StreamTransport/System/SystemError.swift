@@ -11,7 +11,7 @@ package struct SystemError: Error, Hashable, Sendable {
 }
 
 extension SystemError {
-    /// What the call that just failed on this thread left behind.
+    /// Error of the call that just failed on this thread.
     static var last: SystemError {
         SystemError(sluice_errno())
     }

@@ -27,7 +27,7 @@ package enum SystemFile {
     }
 }
 
-/// The process's own output. A reader may be slow or asleep: who must not wait calls these on a thread that may.
+/// The process's own output. A reader may be slow or stopped: call these on a thread that may block.
 package enum StandardError {
     /// Writes all of `bytes`, waiting if the reader is slow.
     /// - Returns: `nil`, or why the rest could not be written (a full disk, a closed pipe).
@@ -55,7 +55,7 @@ package enum StandardOutput {
                 }
                 switch SystemError.last {
                 case .interrupted: continue
-                // Whoever gave us the descriptor set it not to wait.
+                // The descriptor was inherited in non-blocking mode.
                 case .wouldBlock:
                     var wanted = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                     _ = unsafe poll(&wanted, 1, -1)

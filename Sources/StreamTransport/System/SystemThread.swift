@@ -36,7 +36,7 @@ package enum SystemThread {
         return true
     }
 
-    /// Tells threads apart.
+    /// Identifies the current thread.
     static var current: UInt {
         UInt(pthread_self())
     }

@@ -20,17 +20,41 @@ enum CertificateFields {
         return unsafe PublicKeyPin(digest: Self.sha256(self.encode { unsafe i2d_X509_PUBKEY(key, $0) }))
     }
 
+    /// The DNS names among the alternative names, or the common name if there is no alternative name of any kind.
     static func serverNames(of certificate: OpaquePointer) -> [String] {
         var names: [String] = []
         let total = unsafe withUnsafeMutablePointer(to: &names) { pointer in
-            unsafe sluice_each_dns_name(certificate, pointer) { context, bytes, count in
-                let names = unsafe context?.assumingMemoryBound(to: [String].self)
-                let text = unsafe UnsafeBufferPointer(start: bytes, count: Int(count))
-                unsafe names?.pointee.append(String(decoding: text, as: UTF8.self))
-            }
+            unsafe sluice_each_dns_name(certificate, pointer, appendName)
         }
         guard total == 0 else { return names }
-        return unsafe Self.subjectName(of: certificate).map { [$0] } ?? []
+        return unsafe Self.commonName(of: certificate).map { [$0] } ?? []
+    }
+
+    fileprivate static func alternativeNames(of certificate: OpaquePointer) -> [String] {
+        var names: [String] = []
+        unsafe withUnsafeMutablePointer(to: &names) { pointer in
+            unsafe sluice_each_alternative_name(certificate, pointer, appendName)
+        }
+        return names
+    }
+
+    /// The subject in the form of RFC 2253; `nil` if it exceeds the limit.
+    fileprivate static func subject(of certificate: OpaquePointer) -> String? {
+        let limit = CertificateNames.subjectLimit
+        return unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: limit) { buffer in
+            let count = unsafe sluice_subject_text(certificate, buffer.baseAddress, Int32(limit))
+            guard count >= 0 else { return nil }
+            let bytes = unsafe buffer.prefix(Int(count)).map { UInt8(bitPattern: $0) }
+            return String(decoding: bytes, as: UTF8.self)
+        }
+    }
+
+    /// Parses one certificate. The caller owns the result.
+    static func parse(_ der: [UInt8]) -> OpaquePointer? {
+        unsafe der.withUnsafeBufferPointer { bytes in
+            var position = bytes.baseAddress
+            return unsafe d2i_X509(nil, &position, bytes.count)
+        }
     }
 
     static func sha256(_ bytes: [UInt8]) -> [UInt8] {
@@ -39,7 +63,7 @@ enum CertificateFields {
         return done == 1 ? digest : []
     }
 
-    private static func subjectName(of certificate: OpaquePointer) -> String? {
+    private static func commonName(of certificate: OpaquePointer) -> String? {
         let name = unsafe X509_get_subject_name(certificate)
         return unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
             guard let start = buffer.baseAddress else { return nil }
@@ -61,16 +85,12 @@ enum CertificateFields {
 }
 
 extension CertificateNames {
-    static let subjectLimit = 4096
+    fileprivate static let subjectLimit = 4096
 
     /// - Parameter der: one certificate.
     /// - Returns: `nil` for an invalid certificate, and for a subject of more than 4096 bytes.
     public init?(der: [UInt8]) {
-        let parsed = unsafe der.withUnsafeBufferPointer { bytes -> OpaquePointer? in
-            var position = bytes.baseAddress
-            return unsafe d2i_X509(nil, &position, bytes.count)
-        }
-        guard let certificate = unsafe parsed else {
+        guard let certificate = unsafe CertificateFields.parse(der) else {
             ERR_clear_error()
             return nil
         }
@@ -83,28 +103,11 @@ extension CertificateNames {
     }
 }
 
-extension CertificateFields {
-    fileprivate static func subject(of certificate: OpaquePointer) -> String? {
-        let limit = CertificateNames.subjectLimit
-        return unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: limit) { buffer in
-            let count = unsafe sluice_subject_text(certificate, buffer.baseAddress, Int32(limit))
-            guard count >= 0 else { return nil }
-            let bytes = unsafe buffer.prefix(Int(count)).map { UInt8(bitPattern: $0) }
-            return String(decoding: bytes, as: UTF8.self)
-        }
-    }
-
-    fileprivate static func alternativeNames(of certificate: OpaquePointer) -> [String] {
-        var names: [String] = []
-        unsafe withUnsafeMutablePointer(to: &names) { pointer in
-            unsafe sluice_each_alternative_name(certificate, pointer) { context, bytes, count in
-                let names = unsafe context?.assumingMemoryBound(to: [String].self)
-                let text = unsafe UnsafeBufferPointer(start: bytes, count: Int(count))
-                unsafe names?.pointee.append(String(decoding: text, as: UTF8.self))
-            }
-        }
-        return names
-    }
+/// Appends a name to the `[String]` at `context`.
+private func appendName(_ context: UnsafeMutableRawPointer?, _ bytes: UnsafePointer<UInt8>?, _ count: Int32) {
+    let names = unsafe context?.assumingMemoryBound(to: [String].self)
+    let text = unsafe UnsafeBufferPointer(start: bytes, count: Int(count))
+    unsafe names?.pointee.append(String(decoding: text, as: UTF8.self))
 }
 
 // MARK: - Verification without a connection
@@ -130,23 +133,21 @@ extension VerificationRequest {
         unsafe try self.fill(chain)
         guard unsafe X509_STORE_CTX_init(context, store.handle, sluice_x509_at(chain, 0), chain) == 1,
             unsafe X509_STORE_CTX_set_default(context, "ssl_server") == 1
-        else { throw ErrorQueue.failure(.engine, "the verification cannot begin") }
+        else { throw ErrorQueue.failure(.engine, "the verification cannot be initialized") }
         let parameters = unsafe X509_STORE_CTX_get0_param(context)
         unsafe X509_VERIFY_PARAM_set_auth_level(parameters, Int32(configuration.securityLevel))
         // A configured root is trusted even if it is not self-signed.
         if !trust.extra.isEmpty { unsafe X509_VERIFY_PARAM_set_flags(parameters, UInt(X509_V_FLAG_PARTIAL_CHAIN)) }
         unsafe try name?.require(in: parameters)
-        return unsafe Self.outcome(of: X509_verify_cert(context), context)
+        let isValid = unsafe X509_verify_cert(context) == 1
+        defer { ErrorQueue.clear() }
+        return unsafe isValid ? .valid : VerificationResult(failureOf: context)
     }
 
     private func fill(_ chain: OpaquePointer) throws(TLSFailure) {
         for der in self.peerChain {
-            let parsed = unsafe der.withUnsafeBufferPointer { bytes -> OpaquePointer? in
-                var position = bytes.baseAddress
-                return unsafe d2i_X509(nil, &position, bytes.count)
-            }
-            guard let certificate = unsafe parsed else {
-                throw ErrorQueue.failure(.unreadableCredentials, "the chain holds what is no certificate")
+            guard let certificate = unsafe CertificateFields.parse(der) else {
+                throw ErrorQueue.failure(.unreadableCredentials, "the chain contains an invalid certificate")
             }
             guard unsafe sluice_x509_push(chain, certificate) != 0 else {
                 unsafe X509_free(certificate)
@@ -154,17 +155,19 @@ extension VerificationRequest {
             }
         }
         guard !self.peerChain.isEmpty else {
-            throw TLSFailure(.unreadableCredentials, reasons: ["the chain holds no certificate"])
+            throw TLSFailure(.unreadableCredentials, reasons: ["the chain contains no certificate"])
         }
     }
+}
 
-    private static func outcome(of result: Int32, _ context: OpaquePointer) -> VerificationResult {
+extension VerificationResult {
+    static let valid = VerificationResult(code: X509_V_OK, text: "ok", depth: 0)
+
+    /// The error of a failed verification. One that could not run has failed, whatever the code says.
+    init(failureOf context: OpaquePointer) {
         let found = unsafe X509_STORE_CTX_get_error(context)
-        ErrorQueue.clear()
-        guard result != 1 else { return VerificationResult(code: X509_V_OK, text: "ok", depth: 0) }
-        // A verification that could not run has failed, whatever the code says.
         let code = found == X509_V_OK ? X509_V_ERR_UNSPECIFIED : found
-        return VerificationResult(
+        self.init(
             code: code, text: unsafe String(cString: X509_verify_cert_error_string(Int(code))),
             depth: Int(unsafe X509_STORE_CTX_get_error_depth(context)))
     }

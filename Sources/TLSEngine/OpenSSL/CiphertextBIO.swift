@@ -68,8 +68,8 @@ private func controlChannel(
     command == BIO_CTRL_FLUSH || command == BIO_CTRL_DUP ? 1 : 0
 }
 
-/// Ciphertext to send. Connections of one thread may share a buffer if the owner takes the bytes of each before it calls
-/// the next; an idle connection then owns no buffer.
+/// Ciphertext to send. Connections of one thread may share a buffer if the owner takes the bytes of each before it
+/// calls the next; an idle connection then owns no buffer.
 ///
 /// Unbounded, but one call appends at most the records for its plaintext and the responses to its input.
 @safe

@@ -31,8 +31,8 @@ final class ClientSessionCache: Sendable {
         }
     }
 
-    /// The newest session for `key`. A TLS 1.3 ticket is used only once, because an observer could link connections that
-    /// share one (RFC 8446 §C.4).
+    /// The newest session for `key`. A TLS 1.3 ticket is used only once, because an observer could link connections
+    /// that share one (RFC 8446 §C.4).
     func session(for key: String) -> CachedSession? {
         self.entries.withLock { entries in
             guard let index = entries.lastIndex(where: { $0.key == key }) else { return nil }
@@ -78,7 +78,7 @@ struct ReferenceIdentity {
     ) throws(TLSFailure) -> ReferenceIdentity? {
         guard let name else {
             guard configuration.checksServerName, configuration.peerVerification != .none else { return nil }
-            throw TLSFailure(.configuration, reasons: ["the server's name is to be verified but was not given"])
+            throw TLSFailure(.configuration, reasons: ["verification requires the server's name"])
         }
         var text = Substring(name)
         if text.hasPrefix("["), text.hasSuffix("]") { text = text.dropFirst().dropLast() }
@@ -117,6 +117,6 @@ struct ReferenceIdentity {
     }
 
     private func unacceptable() -> TLSFailure {
-        ErrorQueue.failure(.configuration, "\"\(self.text)\" cannot be a server's name")
+        ErrorQueue.failure(.configuration, "\"\(self.text)\" is not a valid server name")
     }
 }

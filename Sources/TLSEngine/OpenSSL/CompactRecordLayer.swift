@@ -11,18 +11,18 @@ package final class CompactRecordLayer {
     /// Most consecutive records without application data: empty records, KeyUpdate, user_canceled.
     package static let nonDataRecordLimit = 32
 
-    enum Alert {
+    private enum Alert {
         static let closeNotify: UInt8 = 0
         static let userCanceled: UInt8 = 90
     }
 
     private var reading: RecordKey
-    var writing: RecordKey
-    let recordsPerKey: UInt64
-    private var messages = KeyUpdateParser()
+    private var writing: RecordKey
+    private let recordsPerKey: UInt64
+    private var keyUpdates = KeyUpdateParser()
     /// Our sending key must be updated before the next application data.
-    var needsKeyUpdate = false
-    var consecutiveNonDataRecords = 0
+    private var needsKeyUpdate = false
+    private var consecutiveNonDataRecords = 0
     /// An incomplete record.
     private var partial: [UInt8] = []
     /// Decrypted content that did not fit the caller's buffer, from `surplusStart` on.
@@ -125,18 +125,18 @@ package final class CompactRecordLayer {
         let inner = record.count - RecordSize.header - RecordSize.tag
         if let start = target.baseAddress, inner <= target.count {
             let count = try unsafe self.reading.open(record, into: start)
-            return try unsafe self.judge(UnsafeRawBufferPointer(start: start, count: count))
+            return try unsafe self.process(UnsafeRawBufferPointer(start: start, count: count))
         }
         // Too little room: decrypt into `surplus`.
-        var wide = [UInt8](repeating: 0, count: inner)
-        var span = wide.mutableSpan
+        var buffer = [UInt8](repeating: 0, count: inner)
+        var span = buffer.mutableSpan
         var room = unsafe span.mutableBytes
         let event = try unsafe room.withUnsafeMutableBytes { bytes throws(RecordError) in
             try unsafe self.open(record, into: bytes)
         }
         guard case .plaintext(let count) = event else { return event }
-        wide.removeLast(wide.count - count)
-        self.surplus = wide
+        buffer.removeLast(buffer.count - count)
+        self.surplus = buffer
         let first = unsafe self.takeSurplus(into: target)
         return .plaintext(count: first)
     }
@@ -153,14 +153,15 @@ package final class CompactRecordLayer {
         return count
     }
 
-    private func judge(_ bytes: UnsafeRawBufferPointer) throws(RecordError) -> RecordEvent? {
+    private func process(_ bytes: UnsafeRawBufferPointer) throws(RecordError) -> RecordEvent? {
         do throws(RecordViolation) {
             let inner = try InnerPlaintext(unsafe RawSpan(_unsafeBytes: bytes))
             let content = unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: bytes[..<inner.count]))
             switch ContentType(rawValue: inner.type) {
-            case .applicationData: return try self.received(inner.count)
-            case .alert: return try self.alerted(content)
-            case .handshake: if let request = try self.message(content) { return self.updateReadingKey(request) }
+            case .applicationData: return try self.applicationDataReceived(inner.count)
+            case .alert: return try self.alertReceived(content)
+            case .handshake:
+                if let request = try self.handshakeReceived(content) { return self.updateReadingKey(request) }
             case nil: throw .unexpectedContent(type: inner.type)
             }
             return nil
@@ -169,8 +170,8 @@ package final class CompactRecordLayer {
         }
     }
 
-    private func received(_ count: Int) throws(RecordViolation) -> RecordEvent? {
-        guard !self.messages.isInsideMessage else { throw .interruptedMessage }
+    private func applicationDataReceived(_ count: Int) throws(RecordViolation) -> RecordEvent? {
+        guard !self.keyUpdates.isInsideMessage else { throw .interruptedMessage }
         guard count > 0 else {
             try self.countOverhead()
             return nil
@@ -179,8 +180,8 @@ package final class CompactRecordLayer {
         return .plaintext(count: count)
     }
 
-    private func alerted(_ content: RawSpan) throws(RecordViolation) -> RecordEvent? {
-        guard !self.messages.isInsideMessage else { throw .interruptedMessage }
+    private func alertReceived(_ content: RawSpan) throws(RecordViolation) -> RecordEvent? {
+        guard !self.keyUpdates.isInsideMessage else { throw .interruptedMessage }
         guard content.byteCount > 0 else { throw .emptyMessage }
         guard content.byteCount == 2 else { throw .notOneAlert }
         // TLS 1.3 ignores the level (RFC 8446 §6).
@@ -193,9 +194,9 @@ package final class CompactRecordLayer {
         }
     }
 
-    private func message(_ content: RawSpan) throws(RecordViolation) -> KeyUpdateParser.Request? {
+    private func handshakeReceived(_ content: RawSpan) throws(RecordViolation) -> KeyUpdateParser.Request? {
         try self.countOverhead()
-        return try self.messages.take(content)
+        return try self.keyUpdates.take(content)
     }
 
     private func updateReadingKey(_ request: KeyUpdateParser.Request) -> RecordEvent? {
@@ -338,8 +339,8 @@ package struct RecordKey: ~Copyable {
     }
 
     /// Encrypts one record with at most 2^14 + 238 bytes of content.
-    /// - Parameter type: the content type; with 0 the trailing zeros of the content are padding, and the byte before them
-    ///   is the type (RFC 8446 §5.4).
+    /// - Parameter type: the content type; with 0 the trailing zeros of the content are padding, and the byte before
+    ///   them is the type (RFC 8446 §5.4).
     /// - Returns: `false` if OpenSSL lacks memory.
     package mutating func seal(_ type: UInt8, _ content: RawSpan, to output: CiphertextBuffer) -> Bool {
         let length = content.byteCount + 1 + RecordSize.tag
@@ -377,8 +378,8 @@ package struct RecordKey: ~Copyable {
         return unsafe EVP_CIPHER_CTX_ctrl(self.context, EVP_CTRL_AEAD_GET_TAG, Int32(RecordSize.tag), end) == 1
     }
 
-    /// Decrypts one record into `target`, which has room for everything but header and tag. The contents of `target` are
-    /// undefined if this throws.
+    /// Decrypts one record into `target`, which has room for everything but header and tag. The contents of `target`
+    /// are undefined if this throws.
     /// - Parameter record: a complete record: header and tag at least, at most 2^14 + 256 bytes after the header.
     /// - Returns: the number of bytes written: content, type and padding.
     mutating func open(
@@ -400,15 +401,16 @@ package struct RecordKey: ~Copyable {
     }
 }
 
-/// The application traffic secrets of a server's handshake, collected from OpenSSL's callbacks for `CompactRecordLayer`.
-/// Wiped when the handshake completes.
+/// The application traffic secrets of a server's handshake, collected from OpenSSL's callbacks for
+/// `CompactRecordLayer`. Wiped when the handshake completes.
 struct TrafficSecrets: ~Copyable {
     private static let fromClient: StaticString = "CLIENT_TRAFFIC_SECRET_0 "
     private static let fromServer: StaticString = "SERVER_TRAFFIC_SECRET_0 "
 
     private var client = SecretBytes?.none
     private var server = SecretBytes?.none
-    /// Number of records that OpenSSL sent under the application key, which are tickets; `nil` until our Finished is sent.
+    /// Number of records that OpenSSL sent under the application key, which are tickets; `nil` until our Finished is
+    /// sent.
     private var written: UInt64?
 
     /// Stores the secret of a key log line if it is one of the two.
@@ -480,14 +482,14 @@ package enum KeySchedule {
         guard count <= suite.secretLength else { return false }
         let hash = unsafe suite == .aes256GCM ? EVP_sha384() : EVP_sha256()
         return unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Int(EVP_MAX_MD_SIZE)) { block in
-            let worked = unsafe Self.withDescription(of: label, count: count) { description in
+            let succeeded = unsafe Self.withDescription(of: label, count: count) { description in
                 unsafe HMAC(
                     hash, secret, Int32(suite.secretLength), description.baseAddress, description.count,
                     block.baseAddress, nil) != nil
             }
-            if worked, let start = block.baseAddress { unsafe target.copyMemory(from: start, byteCount: count) }
+            if succeeded, let start = block.baseAddress { unsafe target.copyMemory(from: start, byteCount: count) }
             unsafe OPENSSL_cleanse(block.baseAddress, block.count)
-            return worked
+            return succeeded
         }
     }
 

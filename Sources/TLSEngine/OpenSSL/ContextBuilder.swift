@@ -3,7 +3,7 @@ import Synchronization
 
 /// Configures a new SSL_CTX.
 @safe
-struct ContextBuilder {
+private struct ContextBuilder {
     let handle: OpaquePointer
     let configuration: TLSConfiguration
 
@@ -78,9 +78,9 @@ struct ContextBuilder {
                 throw TLSFailure(.configuration, reasons: ["a server needs a certificate"])
             }
             // A second certificate for the same names is installed too if its key has another type.
-            var kinds: Set<Int32> = []
+            var keyTypes: Set<Int32> = []
             for identity in identities where identity.serverNames == first.serverNames {
-                if kinds.insert(identity.keyType).inserted { try self.install(identity) }
+                if keyTypes.insert(identity.keyType).inserted { try self.install(identity) }
             }
             unsafe SSL_CTX_set_cert_cb(self.handle, certificateCallback, nil)
             unsafe _ = sluice_ctx_set_server_name_callback(self.handle, serverNameCallback)
@@ -157,19 +157,19 @@ private func connection(of ssl: OpaquePointer?) -> SecureConnection? {
     return unsafe Unmanaged<SecureConnection>.fromOpaque(pointer).takeUnretainedValue()
 }
 
-func certificateVerifyCallback(_ store: OpaquePointer?, _: UnsafeMutableRawPointer?) -> Int32 {
+private func certificateVerifyCallback(_ store: OpaquePointer?, _: UnsafeMutableRawPointer?) -> Int32 {
     let ssl = unsafe X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx())
     guard let store = unsafe store, let connection = unsafe connection(of: OpaquePointer(ssl)) else { return 0 }
     return unsafe connection.verifyPeer(store) ? 1 : 0
 }
 
 /// - Returns: 1 to continue, 0 to fail, -1 to suspend the handshake.
-func certificateCallback(_ ssl: OpaquePointer?, _: UnsafeMutableRawPointer?) -> Int32 {
+private func certificateCallback(_ ssl: OpaquePointer?, _: UnsafeMutableRawPointer?) -> Int32 {
     guard let connection = unsafe connection(of: ssl) else { return 0 }
     return connection.provideIdentity()
 }
 
-func serverNameCallback(
+private func serverNameCallback(
     _ ssl: OpaquePointer?, _ alert: UnsafeMutablePointer<Int32>?, _: UnsafeMutableRawPointer?
 ) -> Int32 {
     guard let connection = unsafe connection(of: ssl), let name = connection.requestedName else {
@@ -182,7 +182,7 @@ func serverNameCallback(
     return SSL_TLSEXT_ERR_ALERT_FATAL
 }
 
-func alpnSelectCallback(
+private func alpnSelectCallback(
     _ ssl: OpaquePointer?, _ chosen: UnsafeMutablePointer<UnsafePointer<UInt8>?>?,
     _ chosenCount: UnsafeMutablePointer<UInt8>?, _ offered: UnsafePointer<UInt8>?, _ offeredCount: UInt32,
     _: UnsafeMutableRawPointer?
@@ -198,12 +198,12 @@ func alpnSelectCallback(
 }
 
 /// - Returns: 1 if the reference to `session` was taken over, else 0.
-func newSessionCallback(_ ssl: OpaquePointer?, _ session: OpaquePointer?) -> Int32 {
+private func newSessionCallback(_ ssl: OpaquePointer?, _ session: OpaquePointer?) -> Int32 {
     guard let session = unsafe session, let connection = unsafe connection(of: ssl) else { return 0 }
     return unsafe connection.store(session) ? 1 : 0
 }
 
-func keyLogCallback(_ ssl: OpaquePointer?, _ line: UnsafePointer<CChar>?) {
+private func keyLogCallback(_ ssl: OpaquePointer?, _ line: UnsafePointer<CChar>?) {
     guard let line = unsafe line, let connection = unsafe connection(of: ssl) else { return }
     unsafe connection.callbackState?.secrets.keyLogged(line)
     connection.snapshot.keyLog?.write(unsafe String(cString: line))
@@ -229,7 +229,7 @@ func messageCallback(
     }
 }
 
-func infoCallback(_ ssl: OpaquePointer?, _ event: Int32, _ value: Int32) {
+private func infoCallback(_ ssl: OpaquePointer?, _ event: Int32, _ value: Int32) {
     guard event & SSL_CB_ALERT != 0, let connection = unsafe connection(of: ssl) else { return }
     let code = UInt8(truncatingIfNeeded: value)
     // These do not end the connection, or end one direction only; before TLS 1.3 warnings do not end it either.
@@ -251,20 +251,20 @@ final class ContextSnapshot: @unchecked Sendable {
     let keyLog: KeyLogWriter?
     private let resumptionDigest: [UInt8]
 
-    init(_ configuration: TLSConfiguration, replacing old: ContextSnapshot?) throws(TLSFailure) {
+    init(_ configuration: TLSConfiguration, replacing previous: ContextSnapshot?) throws(TLSFailure) {
         let trust = try TrustStore(configuration)
-        let shown = configuration.role == .client ? configuration.identities.first : nil
-        let certificate = shown.map { unsafe CertificateFields.derBytes(of: $0.certificate) } ?? []
+        let clientIdentity = configuration.role == .client ? configuration.identities.first : nil
+        let certificate = clientIdentity.map { unsafe CertificateFields.derBytes(of: $0.certificate) } ?? []
         let digest = CertificateFields.sha256(trust.digest + certificate)
-        let continued = old.flatMap { $0.resumptionDigest == digest ? $0 : nil }
+        let compatible = previous.flatMap { $0.resumptionDigest == digest ? $0 : nil }
         self.keyLog = try configuration.keyLog.map { keyLog throws(TLSFailure) in try KeyLogWriter(keyLog) }
         unsafe self.handle = try Self.makeHandle(configuration, trust: trust, sessionContext: digest)
         self.configuration = configuration
         self.preferredProtocols = configuration.applicationProtocols.map { Array($0.utf8) }
         self.identities = Self.table(of: configuration.identities)
         self.resumptionDigest = digest
-        self.sessions = continued?.sessions ?? ClientSessionCache(limit: configuration.clientSessionLimit)
-        if let continued { unsafe _ = sluice_ctx_copy_ticket_keys(continued.handle, self.handle) }
+        self.sessions = compatible?.sessions ?? ClientSessionCache(limit: configuration.clientSessionLimit)
+        if let compatible { unsafe _ = sluice_ctx_copy_ticket_keys(compatible.handle, self.handle) }
     }
 
     private static func makeHandle(
@@ -318,7 +318,7 @@ public final class TLSContext: Sendable {
 
     /// Replaces the configuration atomically and reads all files again. New connections use it; existing ones are not
     /// affected. Tickets issued earlier stay valid unless the requirements for peers changed.
-    /// - Throws: as `init`; the old configuration then stays in use.
+    /// - Throws: as `init`; the previous configuration then stays in use.
     public func reload(_ configuration: TLSConfiguration) throws(TLSFailure) {
         let material = try ContextSnapshot(configuration, replacing: self.snapshot)
         self.current.withLock { $0 = material }

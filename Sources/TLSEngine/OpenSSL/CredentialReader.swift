@@ -23,7 +23,7 @@ struct CredentialReader: ~Copyable {
         let count = bytes.isEmpty ? 0 : unsafe BIO_write(bio, bytes, Int32(clamping: bytes.count))
         guard let bio = unsafe bio, count == bytes.count else {
             unsafe BIO_free(bio)
-            throw ErrorQueue.failure(.unreadableCredentials, "cannot be held in memory")
+            throw ErrorQueue.failure(.unreadableCredentials, "cannot be copied into memory")
         }
         // Keeps the bytes when the BIO is reset.
         unsafe BIO_set_flags(bio, BIO_FLAGS_NONCLEAR_RST)
@@ -39,74 +39,55 @@ struct CredentialReader: ~Copyable {
         ErrorQueue.failure(kind, what, file: self.file)
     }
 
-    /// Calls `use` for each item up to the end of the text.
-    /// - Parameters:
-    ///   - what: the kind of item, for failures.
-    ///   - read: one of OpenSSL's PEM readers.
-    ///   - use: takes ownership of the item.
-    /// - Returns: the number of items.
-    private func eachPEM(
-        _ what: String, read: (OpaquePointer) -> OpaquePointer?, use: (OpaquePointer) -> Void
-    ) throws(TLSFailure) -> Int {
-        var count = 0
-        while let item = unsafe read(self.bio) {
-            unsafe use(item)
-            count += 1
-        }
-        guard sluice_pem_ended() != 0 else { throw self.failure(.unreadableCredentials, "a \(what) cannot be read") }
-        ERR_clear_error()
-        return count
-    }
-
     /// Calls `use` with each certificate; the pointer is valid during the call.
     func eachCertificate(_ use: (OpaquePointer) -> Void) throws(TLSFailure) {
-        let count = unsafe try self.eachPEM("certificate") { bio in
-            unsafe PEM_read_bio_X509(bio, nil, noPasswordCallback, nil)
-        } use: { item in
-            unsafe use(item)
-            unsafe X509_free(item)
-        }
-        guard count == 0 else { return }
-        try self.rewind()
-        guard let item = unsafe d2i_X509_bio(self.bio, nil) else {
-            throw self.failure(.unreadableCredentials, "holds no certificate")
-        }
-        unsafe use(item)
-        unsafe X509_free(item)
+        unsafe try self.each(
+            "certificate", pem: { unsafe PEM_read_bio_X509($0, nil, noPasswordCallback, nil) },
+            der: { unsafe d2i_X509_bio($0, nil) }, free: { unsafe X509_free($0) }, use)
     }
 
     /// Calls `use` with each revocation list; the pointer is valid during the call.
     func eachRevocationList(_ use: (OpaquePointer) -> Void) throws(TLSFailure) {
-        let count = unsafe try self.eachPEM("revocation list") { bio in
-            unsafe PEM_read_bio_X509_CRL(bio, nil, noPasswordCallback, nil)
-        } use: { item in
+        unsafe try self.each(
+            "revocation list", pem: { unsafe PEM_read_bio_X509_CRL($0, nil, noPasswordCallback, nil) },
+            der: { unsafe d2i_X509_CRL_bio($0, nil) }, free: { unsafe X509_CRL_free($0) }, use)
+    }
+
+    /// Reads PEM items up to the end of the text, or else a single DER item.
+    private func each(
+        _ kind: String, pem: (OpaquePointer) -> OpaquePointer?, der: (OpaquePointer) -> OpaquePointer?,
+        free: (OpaquePointer) -> Void, _ use: (OpaquePointer) -> Void
+    ) throws(TLSFailure) {
+        var count = 0
+        while let item = unsafe pem(self.bio) {
             unsafe use(item)
-            unsafe X509_CRL_free(item)
+            unsafe free(item)
+            count += 1
         }
+        guard sluice_pem_ended() != 0 else { throw self.failure(.unreadableCredentials, "a \(kind) cannot be read") }
+        ERR_clear_error()
         guard count == 0 else { return }
         try self.rewind()
-        guard let item = unsafe d2i_X509_CRL_bio(self.bio, nil) else {
-            throw self.failure(.unreadableCredentials, "holds no revocation list")
-        }
+        guard let item = unsafe der(self.bio) else { throw self.failure(.unreadableCredentials, "contains no \(kind)") }
         unsafe use(item)
-        unsafe X509_CRL_free(item)
+        unsafe free(item)
     }
 
     /// Reads the private key, PEM or DER. The caller owns the result.
     func privateKey(password: String?) throws(TLSFailure) -> OpaquePointer {
         let attempt = PasswordAttempt(password)
         let context = unsafe Unmanaged.passUnretained(attempt).toOpaque()
-        let found = unsafe PEM_read_bio_PrivateKey(self.bio, nil, passwordCallback, context)
-        if let found = unsafe found { return unsafe found }
+        let key = unsafe PEM_read_bio_PrivateKey(self.bio, nil, passwordCallback, context)
+        if let key = unsafe key { return unsafe key }
         if attempt.asked {
             throw self.failure(
                 .wrongPassword, password == nil ? "the key needs a password" : "the key's password is wrong")
         }
         let reasons = ErrorQueue.takeReasons()
         try self.rewind()
-        if let found = unsafe d2i_PrivateKey_bio(self.bio, nil) { return unsafe found }
+        if let key = unsafe d2i_PrivateKey_bio(self.bio, nil) { return unsafe key }
         ErrorQueue.clear()
-        throw TLSFailure(.unreadableCredentials, reasons: ["holds no private key"] + reasons, file: self.file)
+        throw TLSFailure(.unreadableCredentials, reasons: ["contains no private key"] + reasons, file: self.file)
     }
 
     /// Parses a PKCS#12 container. The caller owns the result.
@@ -148,7 +129,7 @@ private func passwordCallback(
     return Int32(password.count)
 }
 
-func noPasswordCallback(
+private func noPasswordCallback(
     _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int32, _ writing: Int32, _ context: UnsafeMutableRawPointer?
 ) -> Int32 {
     -1

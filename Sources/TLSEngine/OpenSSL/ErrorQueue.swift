@@ -1,7 +1,7 @@
 import COpenSSL
 
-/// OpenSSL's error queue of the current thread. It must be cleared before a call and read right after it, so that errors of
-/// other calls are not mixed up.
+/// OpenSSL's error queue of the current thread. It must be cleared before a call and read right after it, so that
+/// errors of other calls are not mixed up.
 enum ErrorQueue {
     /// Empties the queue; cheap if it is empty, as it usually is.
     static func clear() {

@@ -19,7 +19,7 @@ extension SecureConnection {
 
     private func advance(_ plaintext: inout MutableRawSpan) -> SecureEvent? {
         switch self.phase {
-        case .handshaking(let dialogue): return dialogue.pendingDecision == .none ? self.handshake(dialogue) : nil
+        case .handshaking(let state): return state.pendingDecision == .none ? self.handshake(state) : nil
         case .open: return unsafe plaintext.withUnsafeMutableBytes { unsafe self.decrypt(into: $0) }
         case .inputClosed: return nil
         case .failed: return self.reportFailure()
@@ -34,7 +34,7 @@ extension SecureConnection {
         ErrorQueue.clear()
         let result = unsafe SSL_read_ex(self.ssl, start, plaintext.count, &count)
         guard self.consecutiveHandshakeMessages <= CompactRecordLayer.nonDataRecordLimit else {
-            return self.refuseMessages()
+            return self.failForMessageLimit()
         }
         self.flushOutput()
         if result == 1 {
@@ -54,14 +54,15 @@ extension SecureConnection {
     }
 
     /// Counts a post-handshake message, such as KeyUpdate or NewSessionTicket. OpenSSL does not limit their number,
-    /// processes all of them within one call, and derives new keys for each KeyUpdate; beyond the limit its input is paused.
+    /// processes all of them within one call, and derives new keys for each KeyUpdate; beyond the limit its input is
+    /// paused.
     func handshakeMessageReceived() {
         self.consecutiveHandshakeMessages += 1
         guard self.consecutiveHandshakeMessages > CompactRecordLayer.nonDataRecordLimit else { return }
         unsafe self.channel.pointee.isInputPaused = true
     }
 
-    private func refuseMessages() -> SecureEvent? {
+    private func failForMessageLimit() -> SecureEvent? {
         unsafe self.channel.pointee.isInputPaused = false
         self.sendUnexpectedMessageAlert()
         self.fail(TLSFailure(.record, reasons: [RecordViolation.tooManyNonDataRecords.explanation], alert: self.alert))
@@ -114,33 +115,33 @@ extension SecureConnection {
     }
 
     func reportFailure() -> SecureEvent? {
-        guard case .failed(let failure, told: false) = self.phase else { return nil }
-        self.phase = .failed(failure, told: true)
+        guard case .failed(let failure, reported: false) = self.phase else { return nil }
+        self.phase = .failed(failure, reported: true)
         return .failed(failure)
     }
 
     /// Fails the connection. An alert of the peer or a rejection by a callback takes precedence over `kind`.
     func fail(_ kind: TLSFailure.Kind, _ what: String) {
-        let reasons = ErrorQueue.takeReasons()
+        let errors = ErrorQueue.takeReasons()
         let cause: TLSFailure.Kind
         if self.alert?.origin == .peer {
             cause = .peerAlert
         } else {
             cause = self.callbackState?.rejectionKind ?? kind
         }
-        var words = reasons.isEmpty ? [what] : reasons
+        var reasons = errors.isEmpty ? [what] : errors
         switch cause {
-        case .verification(let verdict): words.append(verdict.description)
-        case .pinMismatch: words.append("the chain holds none of the pinned keys")
-        case .rejected: words = ["the peer's certificate was rejected by decision"]
+        case .verification(let verdict): reasons.append(verdict.description)
+        case .pinMismatch: reasons.append("the chain holds none of the pinned keys")
+        case .rejected: reasons = ["the peer's certificate was rejected by the application"]
         default: break
         }
-        self.fail(TLSFailure(cause, reasons: words, alert: self.alert))
+        self.fail(TLSFailure(cause, reasons: reasons, alert: self.alert))
     }
 
     func fail(_ failure: TLSFailure) {
         guard self.failure == nil else { return }
-        self.phase = .failed(failure, told: false)
+        self.phase = .failed(failure, reported: false)
         self.records = nil
         self.queuedPlaintext = []
         self.deferredInput = []
@@ -158,14 +159,14 @@ extension SecureConnection {
     /// Whether OpenSSL's SSL object still exists.
     package var holdsOpenSSLConnection: Bool { unsafe self.ssl != nil }
 
-    /// Replaces OpenSSL's SSL object, which holds 14 KiB, by `CompactRecordLayer` right after the handshake. Keeps OpenSSL
-    /// for another version or cipher suite, and if it has buffered input.
-    func switchToCompactRecords(_ dialogue: HandshakeCallbackState, _ facts: TLSMetadata) {
+    /// Replaces OpenSSL's SSL object, which holds 14 KiB, by `CompactRecordLayer` right after the handshake. Keeps
+    /// OpenSSL for another version or cipher suite, and if it has buffered input.
+    func switchToCompactRecords(_ state: HandshakeCallbackState, _ facts: TLSMetadata) {
         guard Self.usesCompactRecords(self.snapshot.configuration) else { return }
         unsafe SSL_set_msg_callback(self.ssl, nil)
         guard facts.version == .tls13, unsafe SSL_has_pending(self.ssl) == 0,
             let suite = RecordSuite(rawValue: facts.cipherIdentifier),
-            let records = dialogue.secrets.makeRecords(suite)
+            let records = state.secrets.makeRecords(suite)
         else { return }
         self.records = records
         self.freeOpenSSLConnection()
@@ -201,13 +202,13 @@ extension SecureConnection {
             self.alert = TLSAlert(code: code, origin: .peer)
             self.fail(TLSFailure(.peerAlert, reasons: ["the peer ended the connection"], alert: self.alert))
         case .failed(.engine): self.fail(.engine, "a record cannot be decrypted")
-        case .failed(.peer(let violation)): self.accuse(violation, records)
+        case .failed(.peer(let violation)): self.fail(violation, records)
         }
         return (self.reportFailure(), 0)
     }
 
     /// Sends an alert, unless our output is closed, and fails the connection.
-    private func accuse(_ violation: RecordViolation, _ records: CompactRecordLayer) {
+    private func fail(_ violation: RecordViolation, _ records: CompactRecordLayer) {
         ErrorQueue.clear()
         if case .open = self.outputState, records.writeAlert(violation.alert, to: self.output) {
             self.alert = TLSAlert(code: violation.alert, origin: .ours)

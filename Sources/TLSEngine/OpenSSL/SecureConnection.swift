@@ -14,7 +14,7 @@ public final class SecureConnection {
         case handshaking(HandshakeCallbackState)
         case open
         case inputClosed
-        indirect case failed(TLSFailure, told: Bool)
+        indirect case failed(TLSFailure, reported: Bool)
     }
 
     enum Output {
@@ -24,9 +24,9 @@ public final class SecureConnection {
         case closed
     }
 
-    /// Largest amount of ciphertext buffered during a pending decision, in bytes; beyond it the connection fails. A caller
-    /// that pauses reading meanwhile does not reach it.
-    static let deferredInputLimit = 1 << 20
+    /// Largest amount of ciphertext buffered during a pending decision, in bytes; beyond it the connection fails. A
+    /// caller that pauses reading meanwhile does not reach it.
+    private static let deferredInputLimit = 1 << 20
 
     let snapshot: ContextSnapshot
     /// OpenSSL's SSL object; `nil` once `records` has replaced it.
@@ -62,14 +62,14 @@ public final class SecureConnection {
         _ context: TLSContext, serverName: String? = nil, resumptionKey: String? = nil,
         output: CiphertextBuffer = CiphertextBuffer()
     ) throws(TLSFailure) {
-        let material = context.snapshot
-        let client = material.configuration.role == .client
-        let name = client ? try ReferenceIdentity.validated(serverName, in: material.configuration) : nil
+        let snapshot = context.snapshot
+        let client = snapshot.configuration.role == .client
+        let name = client ? try ReferenceIdentity.validated(serverName, in: snapshot.configuration) : nil
         ErrorQueue.clear()
-        guard let ssl = unsafe SSL_new(material.handle) else { throw ErrorQueue.failure(.engine, "no TLS connection") }
+        guard let ssl = unsafe SSL_new(snapshot.handle) else { throw ErrorQueue.failure(.engine, "no TLS connection") }
         let channel = UnsafeMutablePointer<CiphertextBIO>.allocate(capacity: 1)
         unsafe channel.initialize(to: CiphertextBIO(output: output))
-        self.snapshot = material
+        self.snapshot = snapshot
         unsafe self.ssl = ssl
         unsafe self.channel = channel
         self.serverName = name?.text
@@ -81,7 +81,7 @@ public final class SecureConnection {
         unsafe SSL_set_ex_data(ssl, 0, Unmanaged.passUnretained(self).toOpaque())
         if client {
             unsafe SSL_set_connect_state(ssl)
-            unsafe try name?.install(on: ssl, verified: material.configuration.checksServerName)
+            unsafe try name?.install(on: ssl, verified: snapshot.configuration.checksServerName)
             self.offerSession()
         } else {
             unsafe SSL_set_accept_state(ssl)
@@ -110,12 +110,12 @@ public final class SecureConnection {
         self.output.take(body)
     }
 
-    /// Number of plaintext bytes waiting for the handshake (or for the rest of a message that the peer began) before they
-    /// can be encrypted. Unbounded: a caller that writes early must limit it.
+    /// Number of plaintext bytes waiting for the handshake (or for the rest of a message that the peer began) before
+    /// they can be encrypted. Unbounded: a caller that writes early must limit it.
     public var pendingPlaintext: Int { self.queuedPlaintext.count }
 
     var callbackState: HandshakeCallbackState? {
-        if case .handshaking(let dialogue) = self.phase { dialogue } else { nil }
+        if case .handshaking(let state) = self.phase { state } else { nil }
     }
 
     var isAwaitingDecision: Bool {
@@ -136,39 +136,40 @@ public final class SecureConnection {
     /// Client: writes the ClientHello to `output`; otherwise the first `nextEvent` does. No effect on a server.
     public func start() {
         guard case .handshaking = self.phase, self.snapshot.configuration.role == .client else { return }
-        var nothing = MutableRawSpan()
+        var noRoom = MutableRawSpan()
         var position = 0
         // Without input the only possible event is a failure, which the next `nextEvent` must report.
-        _ = self.nextEvent(RawSpan(), at: &position, plaintext: &nothing)
-        if case .failed(let failure, _) = self.phase { self.phase = .failed(failure, told: false) }
+        _ = self.nextEvent(RawSpan(), at: &position, plaintext: &noRoom)
+        if case .failed(let failure, _) = self.phase { self.phase = .failed(failure, reported: false) }
     }
 
     /// Consumes ciphertext and returns the next event.
     ///
     /// Call it until it returns `nil`: all of `ciphertext` is then consumed. To stop earlier, keep the bytes from
-    /// `position` on and pass them later; decrypted plaintext that did not fit is returned by a call without ciphertext.
+    /// `position` on and pass them later; decrypted plaintext that did not fit is returned by a call without
+    /// ciphertext.
     /// - Parameters:
     ///   - position: offset of the first byte of `ciphertext` not consumed yet; advanced.
-    ///   - plaintext: receives decrypted bytes at its front. Records are up to 16 KiB and are returned in parts if there is
-    ///     less room. Without room nothing is decrypted.
+    ///   - plaintext: receives decrypted bytes at its front. Records are up to 16 KiB and are returned in parts if
+    ///     there is less room. Without room nothing is decrypted.
     /// - Returns: `nil` when the next event needs more ciphertext or a pending decision.
     public func nextEvent(
         _ ciphertext: RawSpan, at position: inout Int, plaintext: inout MutableRawSpan
     ) -> SecureEvent? {
         let start = max(0, min(position, ciphertext.byteCount))
-        let fresh = ciphertext.extracting(start..<ciphertext.byteCount)
-        let waits = self.isAwaitingDecision
-        if self.deferredInput.isEmpty, !waits {
-            let (event, left) = unsafe fresh.withUnsafeBytes { unsafe self.process($0, &plaintext) }
+        let input = ciphertext.extracting(start..<ciphertext.byteCount)
+        let isAwaitingDecision = self.isAwaitingDecision
+        if self.deferredInput.isEmpty, !isAwaitingDecision {
+            let (event, left) = unsafe input.withUnsafeBytes { unsafe self.process($0, &plaintext) }
             position = ciphertext.byteCount - left
             return event
         }
         position = ciphertext.byteCount
-        if fresh.byteCount > Self.deferredInputLimit - self.deferredInput.count {
-            self.fail(TLSFailure(.excessiveInput, reasons: ["too much came while a decision was awaited"]))
+        if input.byteCount > Self.deferredInputLimit - self.deferredInput.count {
+            self.fail(TLSFailure(.excessiveInput, reasons: ["too much data arrived during a pending decision"]))
         } else {
-            unsafe fresh.withUnsafeBytes { unsafe self.deferredInput.append(contentsOf: $0) }
-            if waits { return nil }
+            unsafe input.withUnsafeBytes { unsafe self.deferredInput.append(contentsOf: $0) }
+            if isAwaitingDecision { return nil }
         }
         // Moved out of `self`, which callbacks access while OpenSSL reads these bytes.
         var bytes: [UInt8] = []
@@ -178,13 +179,13 @@ public final class SecureConnection {
         return event
     }
 
-    /// Encrypts `plaintext` into `output`, in records of up to 16 KiB. Before the handshake is complete the bytes are copied
-    /// and encrypted right after it (`pendingPlaintext`).
+    /// Encrypts `plaintext` into `output`, in records of up to 16 KiB. Before the handshake is complete the bytes are
+    /// copied and encrypted right after it (`pendingPlaintext`).
     /// - Throws: `.outputClosed` after `closeOutput`; the failure of a failed connection.
     public func write(_ plaintext: RawSpan) throws(TLSFailure) {
         if let failure = self.failure { throw failure }
         guard case .open = self.outputState else {
-            throw TLSFailure(.outputClosed, reasons: ["written after the output was closed"])
+            throw TLSFailure(.outputClosed, reasons: ["write after the output was closed"])
         }
         guard plaintext.byteCount > 0 else { return }
         if self.isHandshakeCompleted, self.queuedPlaintext.isEmpty,
@@ -196,16 +197,16 @@ public final class SecureConnection {
         unsafe plaintext.withUnsafeBytes { unsafe self.queuedPlaintext.append(contentsOf: $0) }
     }
 
-    /// Sends close_notify after everything written; input stays open (RFC 8446 §6.1). During the handshake it takes effect
-    /// when that completes.
+    /// Sends close_notify after everything written; input stays open (RFC 8446 §6.1). During the handshake it takes
+    /// effect when that completes.
     public func closeOutput() {
         guard case .open = self.outputState else { return }
         self.outputState = .closing
         self.flushOutput()
     }
 
-    /// Handles the end of the transport's input; call it after `nextEvent` has returned `nil`. A connection whose handshake
-    /// is not complete fails with `.closedDuringHandshake`.
+    /// Handles the end of the transport's input; call it after `nextEvent` has returned `nil`. A connection whose
+    /// handshake is not complete fails with `.closedDuringHandshake`.
     /// - Returns: whether the peer had sent close_notify.
     public func transportClosed() -> TransportClosure {
         switch self.phase {
@@ -219,20 +220,21 @@ public final class SecureConnection {
         }
     }
 
-    /// Resolves `.verificationRequested`; the next `nextEvent` continues the handshake. Ignored without a pending request.
+    /// Resolves `.verificationRequested`; the next `nextEvent` continues the handshake. Ignored without a pending
+    /// request.
     public func resolveVerification(_ decision: VerificationDecision) {
-        guard let dialogue = self.callbackState, dialogue.pendingDecision == .verification else { return }
-        dialogue.pendingDecision = .none
-        dialogue.decision = decision
+        guard let state = self.callbackState, state.pendingDecision == .verification else { return }
+        state.pendingDecision = .none
+        state.decision = decision
         unsafe self.channel.pointee.isInputPaused = false
     }
 
-    /// Resolves `.clientCertificateRequested`, with `nil` for no certificate; the next `nextEvent` continues the handshake.
-    /// Ignored without a pending request.
+    /// Resolves `.clientCertificateRequested`, with `nil` for no certificate; the next `nextEvent` continues the
+    /// handshake. Ignored without a pending request.
     public func provideClientCertificate(_ identity: TLSIdentity?) {
-        guard let dialogue = self.callbackState, dialogue.pendingDecision == .clientCertificate else { return }
-        dialogue.pendingDecision = .none
-        dialogue.selectedIdentity = identity.map { .identity($0) } ?? .noCertificate
+        guard let state = self.callbackState, state.pendingDecision == .clientCertificate else { return }
+        state.pendingDecision = .none
+        state.selectedIdentity = identity.map { .identity($0) } ?? .noCertificate
     }
 
     // MARK: Handshake
@@ -248,21 +250,21 @@ public final class SecureConnection {
             && configuration.peerVerification != .none
     }
 
-    func handshake(_ dialogue: HandshakeCallbackState) -> SecureEvent? {
-        if self.delegatesClientVerification, dialogue.decision == .reject { return self.refuseClient(dialogue) }
+    func handshake(_ state: HandshakeCallbackState) -> SecureEvent? {
+        if self.delegatesClientVerification, state.decision == .reject { return self.rejectClient(state) }
         ErrorQueue.clear()
         let result = unsafe SSL_do_handshake(self.ssl)
-        if let request = dialogue.request {
-            dialogue.request = nil
-            dialogue.pendingDecision = .verification
+        if let request = state.request {
+            state.request = nil
+            state.pendingDecision = .verification
             return .verificationRequested(request)
         }
-        if result == 1 { return self.completeHandshake(dialogue) }
+        if result == 1 { return self.completeHandshake(state) }
         switch unsafe SSL_get_error(self.ssl, result) {
         case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE:
             return nil
         case SSL_ERROR_WANT_X509_LOOKUP:
-            dialogue.pendingDecision = .clientCertificate
+            state.pendingDecision = .clientCertificate
             return .clientCertificateRequested(issuers: self.acceptedIssuers())
         case SSL_ERROR_ZERO_RETURN:
             self.fail(.closedDuringHandshake, "the peer closed during the handshake")
@@ -272,13 +274,13 @@ public final class SecureConnection {
         return self.reportFailure()
     }
 
-    private func completeHandshake(_ dialogue: HandshakeCallbackState) -> SecureEvent? {
+    private func completeHandshake(_ state: HandshakeCallbackState) -> SecureEvent? {
         guard let facts = self.metadata() else {
-            self.fail(.engine, "the handshake has no facts")
+            self.fail(.engine, "the handshake has no version or cipher suite")
             return self.reportFailure()
         }
-        if self.delegatesClientVerification, dialogue.decision == .accept { self.issueWithheldTickets(facts.version) }
-        self.switchToCompactRecords(dialogue, facts)
+        if self.delegatesClientVerification, state.decision == .accept { self.issueWithheldTickets(facts.version) }
+        self.switchToCompactRecords(state, facts)
         self.phase = .open
         self.flushOutput()
         return .handshakeCompleted(facts)
@@ -292,17 +294,17 @@ public final class SecureConnection {
     }
 
     /// Fails the handshake of a client that was rejected after OpenSSL had continued provisionally.
-    private func refuseClient(_ dialogue: HandshakeCallbackState) -> SecureEvent? {
+    private func rejectClient(_ state: HandshakeCallbackState) -> SecureEvent? {
         ErrorQueue.clear()
         if unsafe SSL_version(self.ssl) == TLS1_2_VERSION {
-            // Input is paused before the client's ChangeCipherSpec, so both directions are still unprotected. The record is a
-            // fatal bad_certificate alert.
+            // Input is paused before the client's ChangeCipherSpec, so both directions are still unprotected. The
+            // record is a fatal bad_certificate alert.
             self.write(record: [0x15, 0x03, 0x03, 0x00, 0x02, 0x02, 0x2A])
             self.alert = TLSAlert(code: 42, origin: .ours)
         } else {
-            self.refuseSignature()
+            self.failSignature()
         }
-        dialogue.rejectionKind = .rejected
+        state.rejectionKind = .rejected
         self.fail(.rejected, "rejected")
         return self.reportFailure()
     }
@@ -314,9 +316,9 @@ public final class SecureConnection {
         }
     }
 
-    /// OpenSSL sends an encrypted alert only for an error that it detects itself: for the client's signature if that has
-    /// arrived (handshake_failure), else for an invalid record (unexpected_message).
-    private func refuseSignature() {
+    /// OpenSSL sends an encrypted alert only for an error that it detects itself: for the client's signature if that
+    /// has arrived (handshake_failure), else for an invalid record (unexpected_message).
+    private func failSignature() {
         unsafe sluice_refuse_signatures(self.ssl)
         unsafe SSL_do_handshake(self.ssl)
         if self.alert == nil { self.sendUnexpectedMessageAlert() }
@@ -324,8 +326,8 @@ public final class SecureConnection {
 
     /// Makes OpenSSL send unexpected_message by feeding it an invalid record.
     func sendUnexpectedMessageAlert() {
-        let impossible: [UInt8] = [0x16, 0x03, 0x03, 0xFF, 0xFF]
-        unsafe impossible.withUnsafeBytes { bytes in
+        let invalidRecord: [UInt8] = [0x16, 0x03, 0x03, 0xFF, 0xFF]
+        unsafe invalidRecord.withUnsafeBytes { bytes in
             unsafe self.channel.pointee.input = bytes
             var byte: UInt8 = 0
             var count = 0
@@ -342,7 +344,7 @@ public final class SecureConnection {
         }
     }
 
-    func offerSession() {
+    private func offerSession() {
         guard let key = self.resumptionKey, self.snapshot.configuration.resumption != .off else { return }
         unsafe self.snapshot.sessions.session(for: key)?.offer(on: self.ssl)
     }
@@ -352,21 +354,21 @@ public final class SecureConnection {
     /// Verifies the peer's chain, or requests the caller's decision.
     /// - Returns: whether the handshake continues.
     func verifyPeer(_ store: OpaquePointer) -> Bool {
-        guard let dialogue = self.callbackState else { return false }
-        if let decision = dialogue.decision { return unsafe self.apply(decision, dialogue, store) }
-        let verdict = unsafe self.verdict(store)
+        guard let state = self.callbackState else { return false }
+        if let decision = state.decision { return unsafe self.apply(decision, state, store) }
+        let result = unsafe self.verify(store)
         let configuration = self.snapshot.configuration
         // OpenSSL would keep the verified chain, which is never read, for the lifetime of the connection.
         defer { unsafe X509_STORE_CTX_set0_verified_chain(store, nil) }
         guard configuration.delegatesVerification else {
-            if verdict.isValid { return true }
-            let pinned = verdict.code == X509_V_ERR_APPLICATION_VERIFICATION
-            dialogue.rejectionKind = pinned ? .pinMismatch : .verification(verdict)
+            if result.isValid { return true }
+            let isPinMismatch = result.code == X509_V_ERR_APPLICATION_VERIFICATION
+            state.rejectionKind = isPinMismatch ? .pinMismatch : .verification(result)
             return false
         }
         let chain = unsafe Self.derChain(X509_STORE_CTX_get0_untrusted(store))
-        dialogue.request = VerificationRequest(
-            peerChain: chain, result: verdict, serverName: self.serverName ?? self.requestedName)
+        state.request = VerificationRequest(
+            peerChain: chain, result: result, serverName: self.serverName ?? self.requestedName)
         // Accepted provisionally until the decision: a server's input is paused, a client is suspended.
         unsafe X509_STORE_CTX_set_error(store, X509_V_OK)
         if configuration.role == .server {
@@ -378,41 +380,36 @@ public final class SecureConnection {
     }
 
     private func apply(
-        _ decision: VerificationDecision, _ dialogue: HandshakeCallbackState, _ store: OpaquePointer
+        _ decision: VerificationDecision, _ state: HandshakeCallbackState, _ store: OpaquePointer
     ) -> Bool {
         switch decision {
         case .accept:
             unsafe X509_STORE_CTX_set_error(store, X509_V_OK)
             return true
         case .reject:
-            dialogue.rejectionKind = .rejected
+            state.rejectionKind = .rejected
             unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_CERT_REJECTED)
             return false
         }
     }
 
-    private func verdict(_ store: OpaquePointer) -> VerificationResult {
+    private func verify(_ store: OpaquePointer) -> VerificationResult {
         let configuration = self.snapshot.configuration
         if configuration.peerVerification != .none {
             let valid = unsafe X509_verify_cert(store) == 1
             let code = unsafe X509_STORE_CTX_get_error(store)
-            guard valid, code == X509_V_OK else { return unsafe self.verdict(store, code) }
+            guard valid, code == X509_V_OK else {
+                let failure = unsafe VerificationResult(failureOf: store)
+                unsafe X509_STORE_CTX_set_error(store, failure.code)
+                return failure
+            }
         }
         if !configuration.pins.isEmpty, unsafe !self.matchesPin(store, configuration.pins) {
             unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_APPLICATION_VERIFICATION)
             return VerificationResult(
                 code: X509_V_ERR_APPLICATION_VERIFICATION, text: "no pinned key in the chain", depth: 0)
         }
-        return VerificationResult(code: X509_V_OK, text: "ok", depth: 0)
-    }
-
-    private func verdict(_ store: OpaquePointer, _ found: Int32) -> VerificationResult {
-        // A verification that could not run has failed, whatever the code says.
-        let code = found == X509_V_OK ? X509_V_ERR_UNSPECIFIED : found
-        unsafe X509_STORE_CTX_set_error(store, code)
-        return VerificationResult(
-            code: code, text: unsafe String(cString: X509_verify_cert_error_string(Int(code))),
-            depth: Int(unsafe X509_STORE_CTX_get_error_depth(store)))
+        return .valid
     }
 
     /// Without verification the peer's chain proves nothing, so only the key of its leaf certificate counts.
@@ -431,7 +428,7 @@ public final class SecureConnection {
     /// identity that the caller provided, or suspends the handshake until it does.
     /// - Returns: 1 to continue, 0 to fail, -1 to suspend the handshake.
     func provideIdentity() -> Int32 {
-        if self.snapshot.configuration.role == .server { return self.showRequestedIdentity() ? 1 : 0 }
+        if self.snapshot.configuration.role == .server { return self.installRequestedIdentities() ? 1 : 0 }
         switch self.callbackState?.selectedIdentity ?? .noCertificate {
         case .undecided: return -1
         case .noCertificate: return 1
@@ -439,12 +436,12 @@ public final class SecureConnection {
         }
     }
 
-    private func showRequestedIdentity() -> Bool {
+    private func installRequestedIdentities() -> Bool {
         guard let name = self.requestedName else { return true }
-        let wanted = self.snapshot.identities(for: name)
-        guard let first = wanted.first, first !== self.snapshot.configuration.identities.first else { return true }
+        let identities = self.snapshot.identities(for: name)
+        guard let first = identities.first, first !== self.snapshot.configuration.identities.first else { return true }
         unsafe SSL_certs_clear(self.ssl)
-        return wanted.allSatisfy { unsafe $0.install(on: self.ssl) }
+        return identities.allSatisfy { unsafe $0.install(on: self.ssl) }
     }
 
     /// Caches a session for resumption.
@@ -457,7 +454,7 @@ public final class SecureConnection {
 
     // MARK: Metadata
 
-    func metadata() -> TLSMetadata? {
+    private func metadata() -> TLSMetadata? {
         guard let version = TLSVersion(rawValue: UInt16(truncatingIfNeeded: unsafe SSL_version(self.ssl))),
             let cipher = unsafe SSL_get_current_cipher(self.ssl)
         else { return nil }
@@ -494,7 +491,7 @@ public final class SecureConnection {
         return chain.first == first ? chain : [first] + chain
     }
 
-    static func derChain(_ stack: OpaquePointer?) -> [[UInt8]] {
+    private static func derChain(_ stack: OpaquePointer?) -> [[UInt8]] {
         (0..<(unsafe sluice_x509_count(stack))).map { index in
             unsafe CertificateFields.derBytes(of: sluice_x509_at(stack, index))
         }

@@ -7,8 +7,8 @@ public final class TLSIdentity: @unchecked Sendable {
     /// The intermediate certificates from the leaf's issuer towards the root; a STACK_OF(X509).
     let chain: OpaquePointer
     let key: OpaquePointer
-    /// The names for which a server selects this identity: the DNS names among the subject alternative names, or the common
-    /// name if there is no alternative name of any kind; others with `withServerNames(_:)`.
+    /// The names for which a server selects this identity: the DNS names among the subject alternative names, or the
+    /// common name if there is no alternative name of any kind; others with `withServerNames(_:)`.
     public let serverNames: [String]
 
     /// Reads the certificate, followed by its chain, and the key.
@@ -52,26 +52,26 @@ public final class TLSIdentity: @unchecked Sendable {
             if unsafe sluice_x509_push(stack, certificate) == 0 { unsafe X509_free(certificate) }
         }
         guard let first = unsafe sluice_x509_shift(stack) else {
-            throw certificates.failure(.unreadableCredentials, "holds no certificate")
+            throw certificates.failure(.unreadableCredentials, "contains no certificate")
         }
-        let found: OpaquePointer
+        let privateKey: OpaquePointer
         do throws(TLSFailure) {
-            unsafe found = try key.privateKey(password: password)
+            unsafe privateKey = try key.privateKey(password: password)
         } catch {
             unsafe X509_free(first)
             throw error
         }
         complete = true
-        unsafe try self.init(owning: first, chain: stack, key: found, file: key.file ?? certificates.file)
+        unsafe try self.init(owning: first, chain: stack, key: privateKey, file: key.file ?? certificates.file)
     }
 
     private convenience init(keyStore: borrowing CredentialReader, password: String?) throws(TLSFailure) {
         let store = unsafe try keyStore.keyStore()
         defer { unsafe PKCS12_free(store) }
-        let fits =
+        let isPasswordCorrect =
             unsafe PKCS12_mac_present(store) == 0 || PKCS12_verify_mac(store, password, -1) == 1
             || password == nil && PKCS12_verify_mac(store, "", 0) == 1
-        guard fits else { throw keyStore.failure(.wrongPassword, "the password does not open it") }
+        guard isPasswordCorrect else { throw keyStore.failure(.wrongPassword, "the password is missing or wrong") }
         ErrorQueue.clear()
         var key: OpaquePointer?
         var certificate: OpaquePointer?
@@ -82,7 +82,7 @@ public final class TLSIdentity: @unchecked Sendable {
             unsafe EVP_PKEY_free(key)
             unsafe X509_free(certificate)
             unsafe sluice_x509_stack_free(stack)
-            throw keyStore.failure(.unreadableCredentials, "holds no certificate with its key")
+            throw keyStore.failure(.unreadableCredentials, "contains no certificate with its key")
         }
         unsafe try self.init(owning: certificate, chain: stack, key: key, file: keyStore.file)
     }
@@ -97,7 +97,7 @@ public final class TLSIdentity: @unchecked Sendable {
         self.serverNames = unsafe CertificateFields.serverNames(of: certificate)
         ErrorQueue.clear()
         guard unsafe X509_check_private_key(certificate, key) == 1 else {
-            throw ErrorQueue.failure(.keyMismatch, "the private key is not the certificate's", file: file)
+            throw ErrorQueue.failure(.keyMismatch, "the private key does not match the certificate", file: file)
         }
     }
 

@@ -1,7 +1,7 @@
 /// The header of a protected record, TLSCiphertext (RFC 8446 §5.2).
 enum RecordHeader {
-    /// - Returns: the length of the record at the start of `bytes`, header included; `nil` until the header is complete.
-    ///   The version is ignored, as §5.1 requires; the AEAD covers it.
+    /// - Returns: the length of the record at the start of `bytes`, header included; `nil` until the header is
+    ///   complete. The version is ignored, as §5.1 requires; the AEAD covers it.
     /// - Throws: `.unexpectedRecord` for an unprotected record, ChangeCipherSpec included (§5: not allowed after the
     ///   peer's Finished); `.recordTooLong` above 2^14 + 256 bytes; `.badRecordMAC` if it is shorter than a tag.
     static func recordLength(_ bytes: RawSpan) throws(RecordViolation) -> Int? {
@@ -142,19 +142,19 @@ package enum RecordViolation: Error, Equatable, Sendable {
 
     var explanation: String {
         switch self {
-        case .unexpectedRecord(let type): "a record of type \(type) came unprotected after the handshake"
-        case .recordTooLong: "a record is longer than its 2^14 bytes of content allow"
-        case .badRecordMAC: "bad record mac: a record was changed on the way or is out of order"
-        case .noContentType: "a record holds nothing but padding"
-        case .unexpectedContent(let type): "a record holds content of the unknown type \(type)"
-        case .emptyMessage: "a record of alerts or handshake messages is empty"
-        case .notOneAlert: "a record does not hold exactly one alert"
-        case .interruptedMessage: "a handshake message was interrupted by something else"
-        case .unexpectedMessage(let type): "a handshake message of type \(type) came after the handshake"
-        case .malformedKeyUpdate: "a key update is not one byte long"
-        case .invalidKeyUpdateRequest(let value): "a key update asks for \(value), neither 0 nor 1"
-        case .messageAcrossKeyChange: "a key update is not the last of its record"
-        case .tooManyNonDataRecords: "too many records came that hold no data"
+        case .unexpectedRecord(let type): "unprotected record of type \(type) after the handshake"
+        case .recordTooLong: "a record exceeds the maximum length"
+        case .badRecordMAC: "bad record mac: a record was modified or reordered"
+        case .noContentType: "a record contains only padding"
+        case .unexpectedContent(let type): "a record has the unknown content type \(type)"
+        case .emptyMessage: "an alert or handshake record is empty"
+        case .notOneAlert: "an alert record does not contain exactly one alert"
+        case .interruptedMessage: "a handshake message was interrupted by another record"
+        case .unexpectedMessage(let type): "unexpected handshake message of type \(type) after the handshake"
+        case .malformedKeyUpdate: "a KeyUpdate message is malformed"
+        case .invalidKeyUpdateRequest(let value): "a KeyUpdate message has the invalid request_update \(value)"
+        case .messageAcrossKeyChange: "a KeyUpdate message is not the last of its record"
+        case .tooManyNonDataRecords: "too many records without application data"
         }
     }
 }
@@ -184,7 +184,7 @@ struct KeyUpdateParser: Equatable {
             let byte = content[byte: offset]
             self.count += 1
             guard self.count == Self.length else {
-                try Self.judge(byte, at: self.count - 1)
+                try Self.check(byte, at: self.count - 1)
                 continue
             }
             guard offset == content.byteCount - 1 else { throw .messageAcrossKeyChange }
@@ -194,7 +194,7 @@ struct KeyUpdateParser: Equatable {
         return nil
     }
 
-    private static func judge(_ byte: UInt8, at index: Int) throws(RecordViolation) {
+    private static func check(_ byte: UInt8, at index: Int) throws(RecordViolation) {
         switch index {
         case 0: if byte != Self.messageType { throw .unexpectedMessage(type: byte) }
         case 3: if byte != 1 { throw .malformedKeyUpdate }

@@ -41,7 +41,7 @@ extension URLSession {
                 }
                 let task = self.dataTask(
                     request,
-                    result: .bytes(channel) { result in
+                    consumer: .bytes(channel) { result in
                         guard let task = waiting.task as? URLSessionDataTask else {
                             return answer(.failure(URLError(.cancelled)))
                         }

@@ -130,7 +130,7 @@ final class WebSocketOpening: @unchecked Sendable {
         guard let url = self.request.url else { return answer(.refused) }
         self.core.storeCookies(lines, from: url, request: self.request, of: self.task)
         if response.statusCode == 401, self.authenticate(response, lines, answer) { return }
-        let fields = HTTPTypes.HTTPFields(lines: lines.map { (name: $0.name, value: $0.value) })
+        let fields = HTTPTypes.HTTPFields(lines)
         switch RedirectStep(response, fields: fields, of: self.request, at: url, count: self.redirects) {
         case .none: answer(.refused)
         case .refuse(let code, let text): answer(.failed(LoadFailure.error(code, url: url, text: text)))

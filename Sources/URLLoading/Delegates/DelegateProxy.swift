@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// A delegate by the protocols that it has, looked up once.
+/// A delegate cast to each delegate protocol once, with what is known about the methods that its class implements.
 final class DelegateProxy: Sendable {
     let delegate: any URLSessionDelegate
     let task: (any URLSessionTaskDelegate)?
@@ -9,7 +9,7 @@ final class DelegateProxy: Sendable {
     let download: (any URLSessionDownloadDelegate)?
     let stream: (any URLSessionStreamDelegate)?
     let webSocket: (any URLSessionWebSocketDelegate)?
-    let traits: DelegateTraits
+    private let traits: DelegateTraits
 
     init(_ delegate: any URLSessionDelegate) {
         self.delegate = delegate
@@ -21,57 +21,61 @@ final class DelegateProxy: Sendable {
         self.traits = DelegateTraits.of(delegate)
     }
 
-    /// Whether the method may be there: `false` once it is known to be left out, or where its protocol is missing.
+    /// `false` if the delegate lacks the method's protocol, or if an earlier call showed that its class lacks the method.
     func mayImplement(_ method: DelegateMethod) -> Bool {
-        self.conforms(method) && self.traits.implements(method) ?? true
+        self.conforms(for: method) && self.traits.implements(method) ?? true
     }
 
-    private func conforms(_ method: DelegateMethod) -> Bool {
+    private func conforms(for method: DelegateMethod) -> Bool {
         switch method {
         case .becameInvalid, .sessionChallenge, .sessionChallengeAsync: true
-        case .createdTask, .waitsForConnectivity, .redirection, .redirectionAsync, .taskChallenge, .taskChallengeAsync,
-            .newBodyStream, .newBodyStreamAsync, .sentBody, .informationalResponse, .metrics, .completion:
+        case .createdTask, .redirection, .redirectionAsync, .taskChallenge, .taskChallengeAsync, .newBodyStream,
+            .newBodyStreamAsync, .sentBody, .informationalResponse, .metrics, .completion:
             self.task != nil
         case .response, .responseAsync, .becameDownload, .becameStream, .data, .cacheProposal, .cacheProposalAsync:
             self.data != nil
         case .wroteData, .resumedAtOffset, .finishedDownload: self.download != nil
-        case .readClosed, .writeClosed, .betterRoute, .capturedStreams: self.stream != nil
+        case .readClosed, .writeClosed, .capturedStreams: self.stream != nil
         case .webSocketOpened, .webSocketClosed: self.webSocket != nil
         }
     }
 
-    /// Calls a method that only tells.
-    /// - Returns: whether the delegate has it.
-    func notify(_ method: DelegateMethod, _ body: () -> Void) -> Bool {
-        switch self.traits.implements(method) {
-        case true?:
-            body()
-            return true
-        case false?: return false
-        case nil:
-            let answers = MissingMethodFlag.watch(body)
-            self.traits.record(method, answers: answers)
-            return answers
+    /// Calls a synchronous method.
+    /// - Returns: whether the delegate implements it.
+    func notify(_ method: DelegateMethod, _ call: () -> Void) -> Bool {
+        guard self.conforms(for: method) else { return false }
+        if let isImplemented = self.traits.implements(method) {
+            if isImplemented { call() }
+            return isImplemented
         }
+        let isImplemented = MissingMethodFlag.staysUnset(during: call)
+        self.traits.record(method, isImplemented: isImplemented)
+        return isImplemented
     }
 
     /// Calls an asynchronous method.
-    /// - Returns: `nil` where the delegate does not have it.
-    func ask<Answer>(_ method: DelegateMethod, _ body: () async -> Answer) async -> Answer? {
+    /// - Returns: `nil` if the delegate does not implement it.
+    func ask<Answer>(_ method: DelegateMethod, _ call: () async -> Answer) async -> Answer? {
         guard self.mayImplement(method) else { return nil }
-        let answer = await MissingMethodFlag.watch(body)
-        self.traits.record(method, answers: answer != nil)
+        let answer = await MissingMethodFlag.result(of: call)
+        self.traits.record(method, isImplemented: answer != nil)
         return answer
     }
 }
 
-/// The messages that a delegate may leave out: whether it did decides who is asked next.
-enum DelegateMethod: Int, CaseIterable {
+extension [DelegateProxy] {
+    /// Calls `method` on the first delegate that implements it. On the delegate queue.
+    func notifyFirst(_ method: DelegateMethod, _ call: (DelegateProxy) -> Void) {
+        for delegate in self where delegate.notify(method, { call(delegate) }) { return }
+    }
+}
+
+/// The optional delegate methods: one that a delegate lacks is called on the next delegate.
+enum DelegateMethod: Int {
     case becameInvalid
     case sessionChallenge
     case sessionChallengeAsync
     case createdTask
-    case waitsForConnectivity
     case redirection
     case redirectionAsync
     case taskChallenge
@@ -94,44 +98,41 @@ enum DelegateMethod: Int, CaseIterable {
     case finishedDownload
     case readClosed
     case writeClosed
-    case betterRoute
     case capturedStreams
     case webSocketOpened
     case webSocketClosed
 
-    var bit: UInt64 { 1 << UInt64(self.rawValue) }
+    fileprivate var bit: UInt64 { 1 << UInt64(self.rawValue) }
 }
 
-/// What is known of a class of delegates: which messages it answers itself.
+/// Which optional methods one delegate class implements.
 ///
-/// There is no asking an object for its methods here. So the body that stands in for a missing method says so when it
-/// runs (`MissingMethodFlag`), and what a class showed once is remembered: for a class it never changes.
-final class DelegateTraits: Sendable {
-    private static let known = Mutex<[ObjectIdentifier: DelegateTraits]>([:])
+/// Swift on Linux cannot ask an object whether it responds to a method. So the default implementation of each optional
+/// method sets `MissingMethodFlag`, and the result of the first call is remembered: for a class it never changes.
+private final class DelegateTraits: Sendable {
+    private static let byClass = Mutex<[ObjectIdentifier: DelegateTraits]>([:])
 
     private let implemented = Atomic<UInt64>(0)
     private let missing = Atomic<UInt64>(0)
 
-    private init() {}
-
     static func of(_ delegate: AnyObject) -> DelegateTraits {
         let type = ObjectIdentifier(type(of: delegate))
-        return self.known.withLock { known in
-            if let traits = known[type] { return traits }
+        return self.byClass.withLock { byClass in
+            if let traits = byClass[type] { return traits }
             let traits = DelegateTraits()
-            known[type] = traits
+            byClass[type] = traits
             return traits
         }
     }
 
-    /// `nil` while it was never asked.
+    /// `nil` until the method was called once.
     func implements(_ method: DelegateMethod) -> Bool? {
         if self.implemented.load(ordering: .relaxed) & method.bit != 0 { return true }
         return self.missing.load(ordering: .relaxed) & method.bit != 0 ? false : nil
     }
 
-    func record(_ method: DelegateMethod, answers: Bool) {
-        if answers {
+    func record(_ method: DelegateMethod, isImplemented: Bool) {
+        if isImplemented {
             self.implemented.bitwiseOr(method.bit, ordering: .relaxed)
         } else {
             self.missing.bitwiseOr(method.bit, ordering: .relaxed)
@@ -139,58 +140,29 @@ final class DelegateTraits: Sendable {
     }
 }
 
-/// One message to a delegate that wants an answer, in its two spellings.
-struct DelegateRequest<Answer: Sendable>: Sendable {
-    let delegate: DelegateProxy
-    let method: DelegateMethod
-    let asyncMethod: DelegateMethod
-    let call: @Sendable (DelegateProxy, OneShotHandler<Answer>) -> Void
-    let callAsync: @Sendable (DelegateProxy) async -> Answer
-
-    var mayBeImplemented: Bool { self.delegate.mayImplement(self.method) || self.delegate.mayImplement(self.asyncMethod) }
-}
-
-/// A completion handler that was lent out: takes the first answer, from any thread, and ignores all others.
-final class OneShotHandler<Answer: Sendable>: Sendable {
-    private let completion: Mutex<(@Sendable (Answer) -> Void)?>
-
-    init(_ completion: @escaping @Sendable (Answer) -> Void) {
-        self.completion = Mutex(completion)
-    }
-
-    func callAsFunction(_ answer: Answer) {
-        let completion = self.completion.withLock { completion in
-            defer { completion = nil }
-            return completion
-        }
-        completion?(answer)
-    }
-}
-
-/// Set by the bodies that stand in for methods which a delegate leaves out.
+/// Set by the default implementations of the optional delegate methods.
 final class MissingMethodFlag: Sendable {
-    /// Of the call under way; `nil` where a program calls such a body itself.
-    @TaskLocal static var current: MissingMethodFlag?
+    /// Of the call in progress; `nil` if the program itself calls a default implementation.
+    @TaskLocal private static var current: MissingMethodFlag?
 
     private let flag = Atomic<Bool>(false)
 
-    var wasCalled: Bool { self.flag.load(ordering: .relaxed) }
+    private var isSet: Bool { self.flag.load(ordering: .relaxed) }
 
     static func set() {
         self.current?.flag.store(true, ordering: .relaxed)
     }
 
-    /// - Returns: whether the delegate has a method of its own for what `body` called.
-    static func watch(_ body: () -> Void) -> Bool {
-        let mark = MissingMethodFlag()
-        self.$current.withValue(mark, operation: body)
-        return !mark.wasCalled
+    fileprivate static func staysUnset(during call: () -> Void) -> Bool {
+        let flag = MissingMethodFlag()
+        self.$current.withValue(flag, operation: call)
+        return !flag.isSet
     }
 
-    /// - Returns: `nil` where the delegate left the method out.
-    static func watch<Answer>(_ body: () async -> Answer) async -> Answer? {
-        let mark = MissingMethodFlag()
-        let answer = await self.$current.withValue(mark, operation: body)
-        return mark.wasCalled ? nil : answer
+    /// - Returns: `nil` if a default implementation ran.
+    fileprivate static func result<Answer>(of call: () async -> Answer) async -> Answer? {
+        let flag = MissingMethodFlag()
+        let answer = await self.$current.withValue(flag, operation: call)
+        return flag.isSet ? nil : answer
     }
 }

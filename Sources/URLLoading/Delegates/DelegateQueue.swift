@@ -3,10 +3,10 @@ import Foundation
 import HTTPTransport
 import Synchronization
 
-/// The messages of one session on their way to its delegate queue.
+/// Runs the delegate calls and completion handlers of one session on its `OperationQueue`.
 ///
-/// On a serial queue they share operations: one takes everything that waits, in order, and lets others of the queue in
-/// between after `batch` of them. On a queue that runs several at a time each is an operation of its own.
+/// On a serial queue one operation runs all waiting messages in order, and ends after `batchLimit` of them so that the
+/// queue's other operations get their turn. On a concurrent queue each message is an operation of its own.
 final class DelegateQueue: Sendable {
     typealias Message = @Sendable () -> Void
 
@@ -22,36 +22,35 @@ final class DelegateQueue: Sendable {
 
     /// - Parameters:
     ///   - queue: `nil` makes a serial one.
-    ///   - pool: on whose event loop most messages begin.
+    ///   - pool: most messages are added on its event loop.
     init(_ queue: OperationQueue?, _ pool: ConnectionPool) {
         self.pool = pool
         if let queue {
             self.queue = queue
         } else {
-            let own = OperationQueue()
-            own.name = "URLSession delegate queue"
-            own.maxConcurrentOperationCount = 1
-            self.queue = own
+            self.queue = OperationQueue()
+            self.queue.name = "URLSession delegate queue"
+            self.queue.maxConcurrentOperationCount = 1
         }
     }
 
     func add(_ message: @escaping Message) {
         guard self.queue.maxConcurrentOperationCount == 1 else { return self.queue.addOperation(message) }
-        let begins = self.state.withLock { state in
+        let needsScheduling = self.state.withLock { state in
             state.messages.append(message)
             defer { state.isScheduled = true }
             return !state.isScheduled
         }
-        guard begins else { return }
-        // What one turn of the loop brings is one operation: waking the queue costs more than most messages.
+        guard needsScheduling else { return }
+        // All messages of one loop turn share an operation: waking the queue costs more than most messages.
         if self.pool.isCurrent { self.pool.executeLater { self.schedule() } } else { self.schedule() }
     }
 
     private func schedule() {
-        self.queue.addOperation { self.deliver() }
+        self.queue.addOperation { self.runBatch() }
     }
 
-    private func deliver() {
+    private func runBatch() {
         for _ in 0..<Self.batchLimit {
             let next = self.state.withLock { state -> Message? in
                 let next = state.messages.popFirst()
@@ -60,55 +59,83 @@ final class DelegateQueue: Sendable {
             }
             guard let next else { return }
             next()
-            // Who suspends the queue means the very next message.
+            // A program that suspends the queue expects not even one more message.
             if self.queue.isSuspended { break }
         }
         self.schedule()
     }
-}
 
-extension DelegateQueue {
-    /// Tells the first of `faces` that has the method. Nothing is scheduled where none can have it.
+    // MARK: Delegate calls
+
+    /// Calls `method` on the first delegate that implements it. Schedules nothing if none can.
     func notify(
-        _ faces: [DelegateProxy], _ method: DelegateMethod, _ call: @escaping @Sendable (DelegateProxy) -> Void
+        _ delegates: [DelegateProxy], _ method: DelegateMethod, _ call: @escaping @Sendable (DelegateProxy) -> Void
     ) {
-        let faces = faces.filter { $0.mayImplement(method) }
-        guard !faces.isEmpty else { return }
-        self.add {
-            for face in faces where face.notify(method, { call(face) }) { return }
-        }
+        let delegates = delegates.filter { $0.mayImplement(method) }
+        guard !delegates.isEmpty else { return }
+        self.add { delegates.notifyFirst(method, call) }
     }
 
-    /// Asks the first that answers.
-    /// - Parameter completion: called once, on any thread; with `nil` where nobody has the method, and then at once if
-    ///   that is known already.
+    /// Sends the first of `requests` whose delegate implements the method.
+    /// - Parameter completion: called once, on any thread; with `nil` if no delegate implements its method, and then
+    ///   synchronously if that is known already.
     func ask<Answer: Sendable>(
-        _ questions: [DelegateRequest<Answer>], _ completion: @escaping @Sendable (Answer?) -> Void
+        _ requests: [DelegateRequest<Answer>], _ completion: @escaping @Sendable (Answer?) -> Void
     ) {
-        let questions = questions.filter(\.mayBeImplemented)
-        guard !questions.isEmpty else { return completion(nil) }
-        self.add { self.ask(questions[...], completion) }
+        let requests = requests.filter(\.mayBeImplemented)
+        guard !requests.isEmpty else { return completion(nil) }
+        self.add { self.ask(requests[...], completion) }
     }
 
     private func ask<Answer: Sendable>(
-        _ questions: ArraySlice<DelegateRequest<Answer>>, _ completion: @escaping @Sendable (Answer?) -> Void
+        _ requests: ArraySlice<DelegateRequest<Answer>>, _ completion: @escaping @Sendable (Answer?) -> Void
     ) {
-        guard let question = questions.first else { return completion(nil) }
-        let face = question.delegate
-        let answer = OneShotHandler<Answer> { completion($0) }
-        if face.mayImplement(question.method), face.notify(question.method, { question.call(face, answer) }) { return }
-        guard face.mayImplement(question.asyncMethod) else { return self.ask(questions.dropFirst(), completion) }
+        guard let request = requests.first else { return completion(nil) }
+        let delegate = request.delegate
+        let handler = OneShotHandler<Answer> { completion($0) }
+        if delegate.notify(request.method, { request.call(delegate, handler) }) { return }
+        guard delegate.mayImplement(request.asyncMethod) else { return self.ask(requests.dropFirst(), completion) }
         Task {
-            if let answer = await face.ask(question.asyncMethod, { await question.callAsync(face) }) {
+            if let answer = await delegate.ask(request.asyncMethod, { await request.callAsync(delegate) }) {
                 completion(answer)
             } else {
-                self.add { self.ask(questions.dropFirst(), completion) }
+                self.add { self.ask(requests.dropFirst(), completion) }
             }
         }
     }
 }
 
-/// Takes something from one thread to another that is not used on both at a time.
+/// A delegate method that returns an answer, in its form with a completion handler and in its asynchronous form.
+struct DelegateRequest<Answer: Sendable>: Sendable {
+    let delegate: DelegateProxy
+    let method: DelegateMethod
+    let asyncMethod: DelegateMethod
+    let call: @Sendable (DelegateProxy, OneShotHandler<Answer>) -> Void
+    let callAsync: @Sendable (DelegateProxy) async -> Answer
+
+    fileprivate var mayBeImplemented: Bool {
+        self.delegate.mayImplement(self.method) || self.delegate.mayImplement(self.asyncMethod)
+    }
+}
+
+/// A completion handler that takes the first answer, from any thread, and ignores later ones.
+final class OneShotHandler<Answer: Sendable>: Sendable {
+    private let completion: Mutex<(@Sendable (Answer) -> Void)?>
+
+    init(_ completion: @escaping @Sendable (Answer) -> Void) {
+        self.completion = Mutex(completion)
+    }
+
+    func callAsFunction(_ answer: Answer) {
+        let completion = self.completion.withLock { completion in
+            defer { completion = nil }
+            return completion
+        }
+        completion?(answer)
+    }
+}
+
+/// Moves a value that is not `Sendable` to another thread. The sender must not use it afterwards.
 struct Carried<Value>: @unchecked Sendable {
     let value: Value
 

@@ -1,16 +1,16 @@
 import Foundation
 
-/// Hears what concerns a session as a whole. Every method may be left out; of a method with a completion handler its
-/// asynchronous twin can be written instead.
+/// Receives the events of a whole session. Every method is optional; a method with a completion handler can be
+/// implemented in its asynchronous form instead.
 ///
-/// Called on the session's delegate queue; asynchronous methods where their class wants them.
+/// Methods are called on the session's delegate queue, asynchronous ones on the executor of their class.
 public protocol URLSessionDelegate: NSObjectProtocol, Sendable {
-    /// The last message of a session.
-    /// - Parameter error: `nil` where the session was invalidated on request.
+    /// The session's last call.
+    /// - Parameter error: `nil` if the program invalidated the session.
     func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?)
 
-    /// A TLS handshake asks whether the server is trusted, or for a certificate of ours. Left out, the task's method is
-    /// asked; `completionHandler` may be called from any thread, and counts once.
+    /// A TLS handshake asks whether to trust the server, or for a client certificate. If not implemented, the task's
+    /// method is called. `completionHandler` may be called from any thread; calls after the first are ignored.
     func urlSession(
         _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void)
@@ -19,7 +19,7 @@ public protocol URLSessionDelegate: NSObjectProtocol, Sendable {
         _ session: URLSession, didReceive challenge: URLAuthenticationChallenge
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?)
 
-    /// Of background sessions, which are not there yet: never called.
+    /// Never called: background sessions are not implemented.
     func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession)
 }
 
@@ -45,13 +45,13 @@ extension URLSessionDelegate {
     public func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {}
 }
 
-/// Hears what concerns one task, of any kind. Every method may be left out: a task's own delegate is asked first, and
-/// the session's for what that leaves out.
+/// Receives the events of one task of any kind. Every method is optional: one that the task's own delegate does not
+/// implement is called on the session's delegate.
 public protocol URLSessionTaskDelegate: URLSessionDelegate {
-    /// The first message of a task: within the method of the session that makes it, on the calling thread.
+    /// The task's first call: on the thread that creates the task, before the creating method returns.
     func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask)
 
-    /// Of background sessions, which are not there yet: never called.
+    /// Never called: background sessions are not implemented.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
         completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void)
@@ -60,13 +60,12 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest
     ) async -> (URLSession.DelayedRequestDisposition, URLRequest?)
 
-    /// Not called: what waits for connectivity is still to come.
+    /// Never called: waiting for connectivity is not implemented.
     func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask)
 
-    /// The server sends the request elsewhere.
-    /// - Parameter completionHandler: takes the request to go on with, mostly `request`; `nil` makes the redirect
-    ///   itself
-    ///   the result.
+    /// The server redirects the request.
+    /// - Parameter completionHandler: takes the request to follow, usually `request`; `nil` makes the redirect response
+    ///   itself the result.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void)
@@ -76,7 +75,8 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         newRequest request: URLRequest
     ) async -> URLRequest?
 
-    /// The server asks for a name and a password; or what `URLSessionDelegate` left out.
+    /// The server asks for a user name and a password; also called for challenges of the session whose method
+    /// `URLSessionDelegate` does not implement.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void)
@@ -85,7 +85,7 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?)
 
-    /// The body of a streamed upload is needed, at first and whenever it must be sent again.
+    /// A streamed upload needs its body: for the first request, and each time the body must be sent again.
     /// - Parameter completionHandler: takes a stream that is not open; `nil` fails the task.
     func urlSession(
         _ session: URLSession, task: URLSessionTask,
@@ -93,7 +93,7 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
 
     func urlSession(_ session: URLSession, needNewBodyStreamForTask task: URLSessionTask) async -> InputStream?
 
-    /// Of resumable uploads, which are not there yet: never called.
+    /// Never called: resumable uploads are not implemented.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, needNewBodyStreamFrom offset: Int64,
         completionHandler: @escaping @Sendable (InputStream?) -> Void)
@@ -102,19 +102,19 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         _ session: URLSession, needNewBodyStreamForTask task: URLSessionTask, from offset: Int64
     ) async -> InputStream?
 
-    /// More of the body has left; counts in bytes of the body, `totalBytesExpectedToSend` -1 where it is not known.
+    /// More of the body was sent. Counts are bytes of the body; `totalBytesExpectedToSend` is -1 if unknown.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
         totalBytesExpectedToSend: Int64)
 
-    /// An answer of the 100s, 101 aside, which others follow.
+    /// An informational (1xx) response other than 101; the final response follows.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceiveInformationalResponse response: HTTPURLResponse)
 
-    /// What the task took: just before its end is told.
+    /// The task's metrics, immediately before `didCompleteWithError`.
     func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics)
 
-    /// The last message of a task. What a server answers, be it 404, is no error.
+    /// The task's last call. A response with an error status such as 404 is not an error.
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?)
 }
 
@@ -216,10 +216,10 @@ extension URLSessionTaskDelegate {
     }
 }
 
-/// Hears of the response and the content of data and upload tasks.
+/// Receives the response and the content of data and upload tasks.
 public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
-    /// The response is known; its content is held back until the answer. Comes anew for each part of
-    /// `multipart/x-mixed-replace`.
+    /// The response head has arrived; its content is held back until `completionHandler` is called. Called for each part
+    /// of `multipart/x-mixed-replace`.
     func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void)
@@ -228,17 +228,17 @@ public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse
     ) async -> URLSession.ResponseDisposition
 
-    /// The answer was `becomeDownload`; `dataTask` gets no more messages.
+    /// The disposition was `becomeDownload`; no more methods are called for `dataTask`.
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didBecome downloadTask: URLSessionDownloadTask)
 
-    /// The answer was `becomeStream`; `dataTask` gets no more messages.
+    /// The disposition was `becomeStream`; no more methods are called for `dataTask`.
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didBecome streamTask: URLSessionStreamTask)
 
-    /// More of the content, without what was given before.
+    /// The next piece of the content.
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data)
 
-    /// The content is whole and may be kept.
-    /// - Parameter completionHandler: takes what is to be kept; `nil` for nothing.
+    /// The content is complete and may be cached.
+    /// - Parameter completionHandler: takes the response to cache; `nil` caches nothing.
     func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse,
         completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void)
@@ -294,20 +294,21 @@ extension URLSessionDataDelegate {
     }
 }
 
-/// Hears of the file of a download task.
+/// Receives the progress and the file of a download task.
 public protocol URLSessionDownloadDelegate: URLSessionTaskDelegate {
-    /// The file is whole. It is taken away when this returns: move it, or open it. What came with a 404 is a file too.
+    /// The file is complete. It is deleted when this returns: move it, or open it. Called for error statuses such as 404
+    /// as well.
     func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL)
 
-    /// More was written; counts in bytes, once decoded; `totalBytesExpectedToWrite` -1 where it is not known.
+    /// More was written. Counts are bytes after decoding; `totalBytesExpectedToWrite` is -1 if unknown.
     func urlSession(
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
         totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64)
 
-    /// A download goes on from resume data: once, before anything is written.
+    /// The download resumes from resume data: called once, before anything is written.
     /// - Parameters:
-    ///   - fileOffset: bytes that are kept of the earlier attempt; 0 where they were of no use.
-    ///   - expectedTotalBytes: of the whole; -1 where it is not known.
+    ///   - fileOffset: bytes kept from the earlier attempt; 0 if they could not be used.
+    ///   - expectedTotalBytes: size of the whole file; -1 if unknown.
     func urlSession(
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
         expectedTotalBytes: Int64)
@@ -329,18 +330,18 @@ extension URLSessionDownloadDelegate {
     }
 }
 
-/// Hears of the two directions of a stream task.
+/// Receives the events of a stream task.
 public protocol URLSessionStreamDelegate: URLSessionTaskDelegate {
-    /// The reading side is shut, by either end; bytes that came before can still be read.
+    /// The reading side was closed, by either end; bytes received before can still be read.
     func urlSession(_ session: URLSession, readClosedFor streamTask: URLSessionStreamTask)
 
-    /// The writing side is shut; writes that are asked for later fail.
+    /// The writing side was closed; later writes fail.
     func urlSession(_ session: URLSession, writeClosedFor streamTask: URLSessionStreamTask)
 
-    /// Not called: what watches the network's routes is still to come.
+    /// Never called: network routes are not observed.
     func urlSession(_ session: URLSession, betterRouteDiscoveredFor streamTask: URLSessionStreamTask)
 
-    /// What `captureStreams()` asked for; the streams are not open. The last message of the task.
+    /// Completes `captureStreams()`; the streams are not open. The task's last call.
     func urlSession(
         _ session: URLSession, streamTask: URLSessionStreamTask, didBecome inputStream: InputStream,
         outputStream: OutputStream)
@@ -367,14 +368,14 @@ extension URLSessionStreamDelegate {
     }
 }
 
-/// Hears of the two ends of a WebSocket.
+/// Receives the opening and the closing of a WebSocket.
 public protocol URLSessionWebSocketDelegate: URLSessionTaskDelegate {
-    /// The opening handshake is done.
-    /// - Parameter protocol: the subprotocol that the server chose; `nil` for none.
+    /// The opening handshake has completed.
+    /// - Parameter protocol: the subprotocol that the server selected; `nil` for none.
     func urlSession(
         _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didOpenWithProtocol protocol: String?)
 
-    /// The peer's Close frame has come; one without a code tells `noStatusReceived`.
+    /// The peer's Close frame was received; `closeCode` is `noStatusReceived` if it has no code.
     func urlSession(
         _ session: URLSession, webSocketTask: URLSessionWebSocketTask,
         didCloseWith closeCode: URLSessionWebSocketTask.CloseCode, reason: Data?)

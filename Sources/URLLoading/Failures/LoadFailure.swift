@@ -126,7 +126,8 @@ enum LoadFailure {
         case .verification(let verdict): ServerTrust.failure(verdict.code)
         case .pinMismatch, .rejected: .serverCertificateUntrusted
         case .peerAlert:
-            self.requiresCertificate(failure.alert) ? .clientCertificateRequired : self.certificateAlertCode(failure.alert)
+            self.requiresCertificate(failure.alert)
+                ? .clientCertificateRequired : self.certificateAlertCode(failure.alert)
         case .unreadableCredentials, .wrongPassword, .keyMismatch: .clientCertificateRejected
         case .handshake, .notTLS, .record, .closedDuringHandshake, .excessiveInput, .configuration, .outputClosed,
             .engine:
@@ -260,12 +261,13 @@ extension LoadFailure {
 }
 
 extension URLError {
-    /// The status with which a server refused the opening handshake of a WebSocket. Ours: `URLErrorHandshakeStatusCodeKey`
-    /// in the `userInfo`.
+    /// The status with which a server refused the opening handshake of a WebSocket. Ours:
+    /// `URLErrorHandshakeStatusCodeKey` in the `userInfo`.
     public var handshakeStatusCode: Int? { self.userInfo[URLErrorHandshakeStatusCodeKey] as? Int }
 }
 
-/// In the `userInfo` of an error: the status with which a server refused the opening handshake of a WebSocket, an `Int`.
+/// In the `userInfo` of an error: the status with which a server refused the opening handshake of a WebSocket, an
+/// `Int`.
 public let URLErrorHandshakeStatusCodeKey = "URLErrorHandshakeStatusCode"
 
 /// In the `userInfo` of an error: why the network may not be used.

@@ -2,26 +2,24 @@ import Foundation
 import HTTPTransport
 import TLSEngine
 
-/// One exchange of a load, which may take several: what comes of it once the load has moved on is thrown away.
+/// One HTTP exchange of a load; redirects and challenges take several. Events after the load abandoned the exchange are
+/// ignored.
 final class HTTPAttempt: @unchecked Sendable {
-    /// Bytes of a content nobody wants that are read, so that its connection can be used again.
+    /// Bytes of unwanted content that are read so that the connection can be reused.
     private static let drainLimit = 64 << 10
 
-    /// Broken when the load has moved on.
+    /// `nil` once the load has abandoned the exchange.
     private var load: HTTPLoad?
     private(set) var exchange: Exchange?
     private var drainedBytes = 0
-    /// Whether its metrics are told.
+    /// Whether its metrics were recorded.
     var isRecorded = false
-    /// For metrics; `nil` where nobody wants them.
+    /// For metrics; `nil` if they are not collected.
     let request: URLRequest?
-    /// As they were sent.
+    /// The head that was sent.
     let head: RequestHead
-    /// For the cache; `nil` where there is none.
+    /// For the cache; `nil` without a cache.
     let startedAt: Date?
-    var connection: ConnectionMetadata?
-
-    /// What is being sent.
     let body: (any UploadBody)?
 
     init(_ load: HTTPLoad, request: URLRequest?, head: RequestHead, body: (any UploadBody)?, startedAt: Date?) {
@@ -32,14 +30,13 @@ final class HTTPAttempt: @unchecked Sendable {
         self.startedAt = startedAt
     }
 
-    func start(_ order: consuming ExchangeRequest, in pool: ConnectionPool) {
-        let exchange = pool.exchange(order, consumer: self)
+    func start(_ request: consuming ExchangeRequest, in pool: ConnectionPool) {
+        let exchange = pool.exchange(request, consumer: self)
         self.exchange = exchange
         self.body?.whenAvailable { exchange.bodyAvailable() }
         exchange.start()
     }
 
-    /// Ends it; nothing more is heard.
     func stop() {
         self.load = nil
         self.exchange?.cancel()
@@ -47,7 +44,7 @@ final class HTTPAttempt: @unchecked Sendable {
         self.body?.close()
     }
 
-    /// The load goes on with another: what little is left is read, much is cut off.
+    /// Abandons the exchange: reads up to `drainLimit` bytes of its content, and cancels it if there are more.
     func drain() {
         self.load = nil
         self.exchange?.pull(Self.drainLimit)
@@ -55,9 +52,7 @@ final class HTTPAttempt: @unchecked Sendable {
 }
 
 extension HTTPAttempt: ExchangeConsumer {
-    func connectionReady(_ facts: ConnectionMetadata) {
-        self.connection = facts
-    }
+    func connectionReady(_ connection: ConnectionMetadata) {}
 
     func verificationRequested(
         _ request: VerificationRequest, answer: @escaping @Sendable (VerificationDecision) -> Void
@@ -76,7 +71,7 @@ extension HTTPAttempt: ExchangeConsumer {
     }
 
     func informationalHeadReceived(_ head: ResponseHead) {
-        self.load?.informationalReceived(head, self)
+        self.load?.informationalReceived(head)
     }
 
     func headReceived(_ head: ResponseHead, framing: ResponseFraming) {
@@ -102,15 +97,15 @@ extension HTTPAttempt: ExchangeConsumer {
     }
 }
 
-/// What a task sends, and how it is sent again.
+/// The body of a task's request.
 enum TaskBody {
     case none
     case data(Data)
     case file(URL)
-    /// - Parameter first: what the program gave for the first time; `nil` asks for it.
+    /// - Parameter first: the stream to send first; `nil` asks the delegate for one.
     case stream(first: InputStream?)
 
-    /// Of the request itself: no bytes are no body.
+    /// The body of the request itself; empty data count as no body.
     init(_ request: URLRequest) {
         switch request.body {
         case .none: self = .none
@@ -123,8 +118,8 @@ enum TaskBody {
         if case .none = self { true } else { false }
     }
 
-    /// In bytes; -1 where it is not known.
-    /// - Parameter request: whose Content-Length may tell that of a stream.
+    /// In bytes; -1 if unknown.
+    /// - Parameter request: its Content-Length is the length of a stream.
     func length(for request: URLRequest?) -> Int64 {
         switch self {
         case .none: 0
@@ -137,8 +132,8 @@ enum TaskBody {
     }
 
     private static func size(of url: URL) -> Int64? {
-        // Of what a link leads to: that is what is sent.
-        var facts = stat()
-        return stat(url.path, &facts) == 0 ? Int64(facts.st_size) : nil
+        // Follows symbolic links, as reading the file does.
+        var status = stat()
+        return stat(url.path, &status) == 0 ? Int64(status.st_size) : nil
     }
 }

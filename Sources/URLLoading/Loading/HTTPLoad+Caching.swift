@@ -13,7 +13,7 @@ extension HTTPLoad {
         HTTPRequest.Method(self.request.httpMethod ?? "GET") ?? .get
     }
 
-    /// Looks whether the answer is there already; disk is read off the loop.
+    /// Uses a cached response or sends the request. The disk is read off the loop.
     func consultCache() {
         let policy = self.cachePolicy.meaning
         guard let cache = self.core.configuration.urlCache, self.method == .get || self.method == .head,
@@ -28,7 +28,7 @@ extension HTTPLoad {
     private func proceed(with stored: CachedURLResponse?) {
         let policy = self.cachePolicy.meaning
         if let stored, stored.entry == nil {
-            // It did not come over HTTP, or from a cache of the program's own: nothing is known of its age.
+            // Its age is unknown: it did not come over HTTP, or it comes from a custom cache.
             if policy == .returnCacheDataElseLoad || policy == .returnCacheDataDontLoad { return self.deliver(stored) }
         }
         let decision = CacheDecision.decide(
@@ -45,16 +45,15 @@ extension HTTPLoad {
         case .load(let fields):
             self.conditions = fields
             self.send()
-        case .unavailable: self.fail(.resourceUnavailable, "The response was to come from the cache, and is not there.")
+        case .unavailable:
+            self.fail(.resourceUnavailable, "The cache policy allows cached responses only, and there is none.")
         }
     }
 
-    /// The fields of the request: where there is something to match them with, as they would be sent, as far as that is
-    /// known before.
+    /// The fields of the request: to match a stored response, as they would be sent, as far as they are known.
     private func fields(toMatch stored: CachedURLResponse?) -> HTTPFields {
         guard stored != nil else { return HTTPFields(self.request.allHTTPHeaderFields) }
-        let lines = self.requestBuilder.fields(of: self.request, plain: self.core.defaultFields.value)
-        return HTTPFields(lines: lines.lazy.map { (name: $0.name, value: $0.value) })
+        return HTTPFields(self.requestBuilder.fields(of: self.request, defaults: self.core.defaultFields.value))
     }
 
     private func deliver(_ stored: CachedURLResponse) {
@@ -67,8 +66,8 @@ extension HTTPLoad {
         self.loader.deliver(stored.response, self.method == .head ? Data() : stored.data)
     }
 
-    /// The server says that what is kept still holds.
-    /// - Returns: whether that was asked.
+    /// Handles a 304 response: delivers the stored response with its updated fields.
+    /// - Returns: `false` if no stored response was being validated.
     func useStored(updatedBy fields: HTTPFields, _ attempt: HTTPAttempt) -> Bool {
         guard let stored = self.stored, let entry = stored.entry, let cache = self.core.configuration.urlCache,
             let response = stored.response as? HTTPURLResponse, let url = response.url,
@@ -79,7 +78,7 @@ extension HTTPLoad {
         self.abandonAttempt()
         self.stored = nil
         guard let fresh else {
-            // About another response than ours: what is kept is of no use.
+            // The 304 is about another representation (RFC 9111 §4.3.4).
             self.conditions = [:]
             self.send()
             return true
@@ -95,7 +94,7 @@ extension HTTPLoad {
         return true
     }
 
-    /// Sees what a response means for the cache before its content comes.
+    /// Invalidates what the response makes stale, and prepares to cache it.
     func startCaching(_ response: HTTPURLResponse) {
         self.cacheWriter = nil
         guard let cache = self.core.configuration.urlCache, let attempt = self.attempt,
@@ -103,9 +102,9 @@ extension HTTPLoad {
         else { return }
         self.invalidateCache(response, cache)
         guard self.loader.isCacheable else { return }
-        let sent = HTTPFields(lines: attempt.head.fields.lazy.map { (name: $0.name, value: $0.value) })
         self.cacheWriter = CacheWriter(
-            response, to: self.request, sent: sent, requestTime: startedAt, cache: cache)
+            response, to: self.request, sentFields: HTTPFields(attempt.head.fields), requestTime: startedAt,
+            cache: cache)
     }
 
     private func invalidateCache(_ response: HTTPURLResponse, _ cache: URLCache) {
@@ -121,18 +120,18 @@ extension HTTPLoad {
         }
     }
 
-    /// Puts a whole response into the cache, if nobody objects; then goes on.
+    /// Stores the complete response in the cache if the delegate allows it.
     func storeInCache(then: @escaping @Sendable () -> Void) {
-        guard let keeping = self.cacheWriter, let proposal = keeping.proposal else { return then() }
+        guard let writer = self.cacheWriter, let proposal = writer.proposal else { return then() }
         self.cacheWriter = nil
         self.loader.askToCache(
             proposal,
             self.awaiting { _, chosen in
-                // Before the end is told, so that who loads again finds it.
+                // Stored before the task completes, so that the next load finds it.
                 guard let chosen, chosen.storagePolicy != .notAllowed else { return then() }
-                let kept = keeping.completed(chosen)
+                let response = writer.completed(chosen)
                 DiskQueue.shared.async {
-                    keeping.cache.storeCachedResponse(kept, for: keeping.request)
+                    writer.cache.storeCachedResponse(response, for: writer.request)
                     self.core.pool.execute(then)
                 }
             })
@@ -140,7 +139,7 @@ extension HTTPLoad {
 }
 
 extension URLRequest {
-    /// Under which its answer is kept.
+    /// The cache key.
     fileprivate var asGET: URLRequest {
         var request = self
         request.httpMethod = "GET"
@@ -148,36 +147,37 @@ extension URLRequest {
     }
 }
 
-/// A response on its way into the cache: its content is gathered as it comes, up to a limit.
+/// Collects the content of a response for the cache, up to a limit.
 struct CacheWriter {
     let cache: URLCache
     let request: URLRequest
-    let response: HTTPURLResponse
-    let entry: CacheEntry
+    private let response: HTTPURLResponse
+    private let entry: CacheEntry
     /// Fields of the request as they were sent.
     private let sentFields: HTTPFields
     private let limit: Int
-    private(set) var content: Data? = Data()
+    private var content: Data? = Data()
 
-    /// - Returns: `nil` where the rules forbid to keep it, where it is no success (200 to 299), as on other platforms, or
-    ///   where it is too large: a twentieth of the cache.
+    /// - Returns: `nil` if RFC 9111 forbids storing the response, if its status is not 200 to 299 (as on other
+    ///   platforms),
+    ///   or if it is larger than a twentieth of the cache.
     init?(
-        _ response: HTTPURLResponse, to request: URLRequest, sent: HTTPFields, requestTime: Date, cache: URLCache
+        _ response: HTTPURLResponse, to request: URLRequest, sentFields: HTTPFields, requestTime: Date, cache: URLCache
     ) {
         let fields = response.httpFields
         guard (200...299).contains(response.statusCode),
             let method = HTTPRequest.Method(request.httpMethod ?? "GET"),
             Storability.evaluate(
-                method: method, requestFields: sent, status: response.statusCode, fields: fields) == .storable
+                method: method, requestFields: sentFields, status: response.statusCode, fields: fields) == .storable
         else { return nil }
         self.limit = max(cache.memoryCapacity, cache.diskCapacity) / 20
         guard self.limit > 0, response.expectedContentLength <= Int64(self.limit) else { return nil }
         self.cache = cache
         self.request = request
         self.response = response
-        self.sentFields = sent
+        self.sentFields = sentFields
         self.entry = CacheEntry(
-            status: response.statusCode, fields: fields, requestFields: sent, requestTime: HTTPDate(requestTime),
+            status: response.statusCode, fields: fields, requestFields: sentFields, requestTime: HTTPDate(requestTime),
             responseTime: HTTPDate(Date()))
     }
 
@@ -189,7 +189,7 @@ struct CacheWriter {
         self.content?.append(data)
     }
 
-    /// What would be kept; `nil` where it became too large.
+    /// The response to cache; `nil` if it became too large.
     var proposal: CachedURLResponse? {
         self.content.map {
             CachedURLResponse(
@@ -197,7 +197,7 @@ struct CacheWriter {
         }
     }
 
-    /// What is to be kept in the place of the proposal. One that the delegate made came when that did.
+    /// The response that the delegate chose, with times and selection fields if it is not a custom subclass.
     func completed(_ chosen: CachedURLResponse) -> CachedURLResponse {
         guard chosen.exchange == nil, type(of: chosen) == CachedURLResponse.self else { return chosen }
         let fields = (chosen.response as? HTTPURLResponse)?.httpFields ?? [:]
@@ -207,64 +207,8 @@ struct CacheWriter {
                 selection: VaryKey(response: fields, request: self.sentFields).values))
     }
 
-    /// What came over TLS stays out of files.
+    /// Responses received over TLS are not written to disk.
     private static func policy(_ request: URLRequest) -> URLCache.StoragePolicy {
         request.url?.scheme?.withLoweredLetters == "https" ? .allowedInMemoryOnly : .allowed
-    }
-}
-
-/// Gives out an answer that is there already: as it is pulled, in pieces.
-final class StoredLoad: RequestLoad, @unchecked Sendable {
-    private static let pieceSize = 256 << 10
-
-    private let data: Data
-    private let loader: TaskLoader
-    private var position: Data.Index
-    private var credit = 0
-    private var isStopped = false
-    private var isHeld = false
-    private var isScheduled = false
-
-    init(_ data: Data, for transfer: TaskLoader) {
-        self.data = data
-        self.loader = transfer
-        self.position = data.startIndex
-    }
-
-    func start() {}
-    func setPriority(_ priority: Float) {}
-
-    func stop() { self.isStopped = true }
-
-    func hold(_ isHeld: Bool) {
-        self.isHeld = isHeld
-        if !isHeld, self.credit > 0 { self.scheduleDelivery() }
-    }
-
-    func pull(_ count: Int) {
-        let (sum, overflow) = self.credit.addingReportingOverflow(count)
-        self.credit = overflow ? .max : sum
-        self.scheduleDelivery()
-    }
-
-    private func scheduleDelivery() {
-        guard !self.isScheduled else { return }
-        self.isScheduled = true
-        self.loader.core.pool.executeLater { self.deliver() }
-    }
-
-    private func deliver() {
-        self.isScheduled = false
-        while self.credit > 0, !self.isStopped, !self.isHeld {
-            let rest = self.data[self.position...]
-            guard !rest.isEmpty else {
-                self.isStopped = true
-                return self.loader.finished()
-            }
-            let piece = Data(rest.prefix(min(self.credit, Self.pieceSize)))
-            self.position += piece.count
-            if self.credit != .max { self.credit -= piece.count }
-            self.loader.received(piece, wireBytes: piece.count)
-        }
     }
 }

@@ -4,7 +4,7 @@ import HTTPTransport
 import TLSEngine
 
 extension HTTPLoad {
-    /// The value of `Authorization` for the request that is about to be sent; `nil` for none.
+    /// The value of the `Authorization` field for the request about to be sent; `nil` for none.
     func authorizationField(method: String, target: String, url: URL) -> String? {
         guard self.authorization != nil || !self.core.authorizations.value.isEmpty,
             let origin = HTTPSemantics.Origin(url)
@@ -21,7 +21,7 @@ extension HTTPLoad {
         switch self.body {
         case .none: break
         case .data(let data): hasher.update([UInt8](data))
-        // Streams cannot be read twice; of a file as much is read at once as memory can map.
+        // A stream cannot be read twice. A file is mapped into memory.
         case .file(let url):
             if let data = try? Data(contentsOf: url, options: .mappedIfSafe) { hasher.update([UInt8](data)) }
         case .stream: return nil
@@ -31,7 +31,7 @@ extension HTTPLoad {
 
     // MARK: 401
 
-    /// - Returns: whether the response is taken care of.
+    /// - Returns: whether the challenge is being answered; otherwise the 401 is the final response.
     func authenticate(_ response: HTTPURLResponse, _ head: HTTPTransport.ResponseHead) -> Bool {
         let lines = head.fields.filter { $0.isNamed("www-authenticate") }.map(\.value)
         let challenges = Challenge.answerable(in: lines)
@@ -56,14 +56,16 @@ extension HTTPLoad {
     }
 
     private func ask(_ challenges: ArraySlice<Challenge>, _ response: HTTPURLResponse) {
-        guard let challenge = challenges.first, let url = self.request.url else { return self.deliverResponse(response) }
+        guard let challenge = challenges.first, let url = self.request.url else {
+            return self.deliverResponse(response)
+        }
         let space = URLProtectionSpace(challenge, at: url)
         let proposed = self.proposedCredential(space, url)
-        let question = URLAuthenticationChallenge(
+        let authenticationChallenge = URLAuthenticationChallenge(
             protectionSpace: space, proposedCredential: proposed, previousFailureCount: self.refusedCredentials,
             failureResponse: response, error: nil, sender: ChallengeSender())
         self.loader.askChallenge(
-            question,
+            authenticationChallenge,
             self.awaiting { load, answer in
                 switch answer.disposition {
                 case .useCredential: load.answer(challenge, with: answer.credential, space, response)
@@ -76,7 +78,7 @@ extension HTTPLoad {
             })
     }
 
-    /// From the URL, else from the store; after a refusal, what was refused.
+    /// From the URL, otherwise from the credential storage; after a rejection, the rejected credential.
     private func proposedCredential(_ space: URLProtectionSpace, _ url: URL) -> URLCredential? {
         if let last = self.lastCredential { return last }
         if let user = url.user(percentEncoded: false), let password = url.password(percentEncoded: false) {
@@ -108,9 +110,9 @@ extension HTTPLoad {
 
     func verify(_ request: VerificationRequest, answer: @escaping @Sendable (VerificationDecision) -> Void) {
         guard let url = self.request.url else { return answer(.reject) }
-        self.loader.askTrust(request, at: url) { decision, refusal in
+        self.core.askTrust(request, at: url, for: self.loader.task, of: self.loader.session) { decision, refusal in
             self.core.pool.execute {
-                self.refusal = refusal
+                self.tlsRefusal = refusal
                 answer(decision)
             }
         }
@@ -118,7 +120,7 @@ extension HTTPLoad {
 
     func chooseIdentity(_ issuers: [[UInt8]], answer: @escaping @Sendable (TLSIdentity?) -> Void) {
         guard let url = self.request.url else { return answer(nil) }
-        self.loader.askIdentity(issuers, at: url) { identity, refusal in
+        self.core.askIdentity(issuers, at: url, for: self.loader.task, of: self.loader.session) { identity, refusal in
             self.core.pool.execute {
                 if let refusal { return self.fail(refusal) }
                 answer(identity)
@@ -128,7 +130,7 @@ extension HTTPLoad {
 }
 
 extension URLProtectionSpace {
-    /// The space of a challenge that came over HTTP.
+    /// The protection space of a challenge in a response.
     convenience init(_ challenge: Challenge, at url: URL) {
         let scheme = url.scheme?.withLoweredLetters ?? "http"
         let isSecure = ["https", "wss"].contains(scheme)
@@ -147,10 +149,10 @@ extension URLProtectionSpace {
     }
 }
 
-/// An answer to a challenge of a server, good for all requests of its scope. On the loop.
+/// A credential for an HTTP challenge, sent with all requests in its scope (RFC 9110 §11). Confined to the event loop.
 final class Authorization {
     private enum Method {
-        /// The whole value of the field.
+        /// The value of the `Authorization` field.
         case basic(String)
         case digest(DigestSession)
     }
@@ -161,7 +163,7 @@ final class Authorization {
     let credential: URLCredential
     private var method: Method
 
-    /// - Returns: `nil` where the credential is no name with a password, or where the scheme cannot say it.
+    /// - Returns: `nil` if the credential has no user name and password, or the scheme cannot encode them.
     init?(
         _ challenge: Challenge, credential: URLCredential, space: URLProtectionSpace, url: URL,
         origin: HTTPSemantics.Origin
@@ -189,27 +191,27 @@ final class Authorization {
             .filter { Origin($0) == origin }.map { $0.path(percentEncoded: true) }
     }
 
-    /// Why a credential cannot answer the challenge of a scheme that is still to come.
+    /// The error of a challenge whose scheme is not supported.
     static func refusal(of challenge: Challenge, at url: URL?) -> URLError? {
         guard [.ntlm, .negotiate].contains(challenge.scheme) else { return nil }
         return LoadFailure.error(
             .userAuthenticationRequired, url: url,
-            text: "The server wants \(challenge.schemeName), which is not there yet: Basic and Digest are.")
+            text: "The server requires \(challenge.schemeName) authentication; only Basic and Digest are supported.")
     }
 
-    /// Whether a challenge is about this: only a nonce that was too old lets the same credential be tried again.
+    /// Whether the same credential can be tried again, which is the case only after a stale nonce.
     func canRetry(after challenge: Challenge) -> Bool {
         guard case .digest(var session) = self.method, let digest = DigestChallenge(challenge) else { return false }
         defer { self.method = .digest(session) }
         return session.rechallenged(by: digest) == .retry
     }
 
-    /// What the next request's content must be hashed with; `nil` where it need not be.
+    /// Hashes the content of the next request; `nil` if that is not required.
     var contentHasher: DigestHasher? {
         if case .digest(let session) = self.method { session.contentHasher } else { nil }
     }
 
-    /// The value of `Authorization` for one request.
+    /// The value of the `Authorization` field for one request.
     func fieldValue(method: String, target: String, contentHash: String?) -> String {
         switch self.method {
         case .basic(let value): return value
@@ -222,7 +224,7 @@ final class Authorization {
         }
     }
 
-    /// What a server told for the next request.
+    /// Processes the `Authentication-Info` fields of a response.
     func received(authenticationLines: [String]) {
         guard !authenticationLines.isEmpty, case .digest(var session) = self.method else { return }
         session.received(authenticationLines: authenticationLines)
@@ -230,7 +232,7 @@ final class Authorization {
     }
 }
 
-/// The credentials that servers accepted in this session, to be sent before they are asked for: the last `limit`.
+/// Authorizations to send preemptively: the last `limit` used in this session.
 struct AuthorizationCache {
     private static let limit = 64
 
@@ -238,7 +240,6 @@ struct AuthorizationCache {
 
     var isEmpty: Bool { self.entries.isEmpty }
 
-    /// What is known to be wanted for `path` at `origin`.
     func find(_ origin: HTTPSemantics.Origin, path: String) -> Authorization? {
         self.entries.last { $0.origin == origin && $0.scope.covers(path) }
     }

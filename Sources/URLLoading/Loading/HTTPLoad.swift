@@ -4,85 +4,84 @@ import HTTPTransport
 import HTTPTypes
 import TLSEngine
 
-/// Loads over HTTP: one exchange after the other, until there is a response that redirects nowhere and asks for nothing.
+/// Loads a request over HTTP: runs one exchange after another until a response is neither a redirect to follow nor a
+/// challenge to answer.
 final class HTTPLoad: RequestLoad, @unchecked Sendable {
     let core: SessionCore
     let loader: TaskLoader
-    /// As the program made it, or as redirects and their delegate left it.
-    var request: URLRequest { didSet { self.isRequestPublished = false } }
+    /// As the program made it, or as redirects and the delegate changed it.
+    private(set) var request: URLRequest { didSet { self.isRequestPublished = false } }
     private var isRequestPublished: Bool
-    var body: TaskBody
-    var attempt: HTTPAttempt?
+    private(set) var body: TaskBody
+    private(set) var attempt: HTTPAttempt?
     private var isStopped = false
     private var isHeld = false
-    /// Counts what was begun, so that an answer that comes late is known as such.
+    /// Incremented by each asynchronous step, so that an outdated answer is recognized.
     private var generation = 0
     /// Where the request goes.
     private var origin: HTTPTransport.ServerEndpoint?
 
-    var redirects = 0
-    /// What was sent with the attempt, if anything.
+    private var redirects = 0
+    /// Cookies from a custom cookie storage; `nil` with the standard storage.
+    private var cookies: [HTTPCookie]?
+    /// Sent with the attempt, if not `nil`.
     var authorization: Authorization?
     var refusedCredentials = 0
     var lastCredential: URLCredential?
-    /// Kept answers and their conditions.
+    /// The cached response that is being validated.
     var stored: CachedURLResponse?
+    /// The condition fields of a cache validation or a resumed download.
     var conditions = HTTPFields()
     var cacheWriter: CacheWriter?
-    /// What a storage of the program's own gave for the request; `nil` where none was asked.
-    var cookies: [HTTPCookie]?
+    /// Why the delegate rejected the TLS handshake.
+    var tlsRefusal: URLError?
 
-    /// Of the response that is being given out.
-    var decoder: ContentDecoder?
-    var decodedBytes: Int64 = 0
-    var wireBytes = 0
-    var credit = 0
-    /// How the exchange ended, while decoded content still waits, or while it is not known yet whether its response is
-    /// the result.
-    var end: ExchangeEnd?
-    /// Whether the response is the result.
-    var isFinalResponse = false
-    var response: HTTPURLResponse?
-    /// What a download had before is of no use.
-    var restartsDownload = false
-    /// Why the connection was given up, where a delegate wished it.
-    var refusal: URLError?
+    private var decoder: ContentDecoder?
+    private var decodedBytes: Int64 = 0
+    /// Bytes received since content was last delivered.
+    private var wireBytes = 0
+    /// For decoded content; content without coding uses the credit of the exchange.
+    private var credit = PullCredit()
+    /// Set while decoded content is still to be delivered, or until the response is known to be the final one.
+    private var end: ExchangeEnd?
+    private var response: HTTPURLResponse?
+    private var isFinalResponse = false
+    /// The content of the earlier attempt of a download cannot be used.
+    private var restartsDownload = false
 
-    init(_ request: URLRequest, body: TaskBody, for transfer: TaskLoader) {
-        self.core = transfer.core
-        self.loader = transfer
+    init(_ request: URLRequest, body: TaskBody, for loader: TaskLoader) {
+        self.core = loader.core
+        self.loader = loader
         self.request = request
-        // What goes on from an earlier attempt begins with a request of its own.
-        self.isRequestPublished = transfer.resumption == nil
+        // The request of a resumed download differs from the task's current request.
+        self.isRequestPublished = loader.resumption == nil
         self.body = body
     }
 
-    // MARK: Loader
+    // MARK: RequestLoad
 
+    /// Also called for the target of a redirect.
     func start() {
         self.origin = self.request.url.flatMap { HTTPTransport.ServerEndpoint($0) }
         guard self.origin != nil else {
             return self.fail(.badURL, "The URL has no host, or a port that does not exist.")
         }
-        // Also of where a redirect leads to.
         if let refusal = self.core.refusal(of: self.request) { return self.fail(refusal) }
         if !self.body.isNone, self.request.httpMethod == "GET" {
-            // Who gives streams is asked for one even here, as Foundation does it; the answer comes to the same.
+            // Foundation asks the delegate for a stream even here; the answer does not matter.
             guard case .stream(nil) = self.body else { return self.failForBodyOfGET() }
             return self.send()
         }
         if let resumption = self.loader.resumption, !self.restartsDownload {
-            self.conditions = resumption.resumption.requestFields
+            self.conditions = resumption.range.requestFields
             return self.send()
         }
         self.consultCache()
     }
 
-    private func failForBodyOfGET() { self.fail(.dataLengthExceedsMaximum, "resource exceeds maximum size") }
-
     func stop() {
         self.isStopped = true
-        // What was given up on the way was a transaction too.
+        // An attempt that was abandoned is a transaction as well.
         if let attempt { self.recordTransaction(attempt, attempt.exchange?.metricsSoFar) }
         self.attempt?.stop()
         self.attempt = nil
@@ -95,8 +94,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
             if let end { return self.complete(end) }
             self.attempt?.exchange?.pull(count)
         } else {
-            let (sum, overflow) = self.credit.addingReportingOverflow(count)
-            self.credit = overflow ? .max : sum
+            self.credit.add(count)
             self.decode()
         }
     }
@@ -111,15 +109,15 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
         self.attempt?.exchange?.setPriority(priority)
     }
 
-    /// Does `work` with an answer that comes back on the loop, if the load still waits for it.
+    /// Wraps `work` so that it runs on the loop, and only if the load has not moved on to another step.
     func awaiting<Answer: Sendable>(_ work: @escaping @Sendable (HTTPLoad, Answer) -> Void)
         -> @Sendable (Answer) -> Void
     {
         self.generation += 1
-        let step = self.generation
+        let generation = self.generation
         return { answer in
             self.core.pool.execute {
-                guard !self.isStopped, self.generation == step else { return }
+                guard !self.isStopped, self.generation == generation else { return }
                 work(self, answer)
             }
         }
@@ -127,8 +125,20 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
 
     // MARK: Sending
 
-    /// Sends the request as it is now, once its body is there.
-    func sendBody() {
+    /// Sends the request, once its cookies and its body are available.
+    func send() {
+        self.cookies = nil
+        guard self.core.asksForCookies(of: self.request) else { return self.sendBody() }
+        self.publishRequest()
+        self.core.askForCookies(
+            of: self.loader.task,
+            self.awaiting { load, cookies in
+                load.cookies = cookies
+                load.sendBody()
+            })
+    }
+
+    private func sendBody() {
         switch self.body {
         case .none: self.send(.none, nil)
         case .data(let data):
@@ -142,15 +152,16 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
             self.loader.askBodyStream(
                 self.awaiting { load, stream in
                     guard load.request.httpMethod != "GET" else { return load.failForBodyOfGET() }
-                    // A request may have a stream of its own, which serves once.
                     guard let stream = stream.value ?? load.takeBodyStream() else {
-                        return load.fail(.requestBodyStreamExhausted, "The body is needed, and nobody gives a stream.")
+                        return load.fail(
+                            .requestBodyStreamExhausted, "The body must be sent, and the delegate provided no stream.")
                     }
                     load.send(stream)
                 })
         }
     }
 
+    /// The request's own stream, which can be read once.
     private func takeBodyStream() -> InputStream? {
         defer { self.request.httpBodyStream = nil }
         return self.request.httpBodyStream
@@ -174,59 +185,59 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
 
     private func send(_ body: HTTPTransport.RequestBody, _ source: (any UploadBody)?) {
         guard let url = self.request.url, let origin = self.origin else { return }
-        var order = ExchangeRequest(origin)
-        order.origin.socketPath = self.core.configuration.unixSocketPath
-        order.body = body
+        var exchange = ExchangeRequest(origin)
+        exchange.origin.socketPath = self.core.configuration.unixSocketPath
+        exchange.body = body
         if origin.scheme == .https {
             switch self.secureSetup(origin) {
-            case .success(let secure): order.secure = secure
+            case .success(let secure): exchange.secure = secure
             case .failure(let error): return self.fail(error)
             }
         }
-        order.head = self.head(at: url)
-        order.isMeasured = self.loader.isMeasured
-        order.priority = self.loader.priority
+        exchange.head = self.head(at: url)
+        exchange.isMeasured = self.loader.isMeasured
+        exchange.priority = self.loader.priority
         let timeout = self.loader.timeout(of: self.request)
-        order.connectTimeout = timeout
-        order.idleTimeout = timeout
-        order.trafficClass = self.core.configuration.trafficClass(for: self.request)
+        exchange.connectTimeout = timeout
+        exchange.idleTimeout = timeout
+        exchange.trafficClass = self.core.configuration.trafficClass(for: self.request)
         let request = self.loader.isMeasured ? self.request : nil
         let startedAt = self.core.configuration.urlCache == nil ? nil : Date()
-        let attempt = HTTPAttempt(self, request: request, head: order.head, body: source, startedAt: startedAt)
+        let attempt = HTTPAttempt(self, request: request, head: exchange.head, body: source, startedAt: startedAt)
         self.attempt = attempt
         self.response = nil
         self.isFinalResponse = false
         self.end = nil
         self.publishRequest()
-        attempt.start(order, in: self.core.pool)
+        attempt.start(exchange, in: self.core.pool)
         if self.isHeld { attempt.exchange?.hold(true) }
     }
 
-    /// Shows the request as it is now, unless the task has it.
-    func publishRequest() {
+    /// Makes the request the task's `currentRequest`.
+    private func publishRequest() {
         guard !self.isRequestPublished else { return }
         self.isRequestPublished = true
         self.loader.requestChanged(self.request)
     }
 
-    /// What the session adds to the request as it is now, without what is found out on the way.
+    /// A builder without the fields that are determined when the request is sent.
     var requestBuilder: RequestBuilder {
-        var dressing = RequestBuilder(self.core.configuration)
-        dressing.isAtOriginalOrigin = self.core.isAtOriginalOrigin(self.request, of: self.loader.task)
-        return dressing
+        var builder = RequestBuilder(self.core.configuration)
+        builder.isAtOriginalOrigin = self.core.isAtOriginalOrigin(self.request, of: self.loader.task)
+        return builder
     }
 
     private func head(at url: URL) -> RequestHead {
-        var dressing = self.requestBuilder
-        dressing.hasBody = !self.body.isNone
-        dressing.conditionalFields = self.conditions
-        dressing.cookies = self.cookies
+        var builder = self.requestBuilder
+        builder.hasBody = !self.body.isNone
+        builder.conditionalFields = self.conditions
+        builder.cookies = self.cookies
         let method = self.request.httpMethod ?? "GET"
         let target = url.requestTarget
         if self.request.value(forHTTPHeaderField: "Authorization") == nil || self.authorization != nil {
-            dressing.authorization = self.authorizationField(method: method, target: target, url: url)
+            builder.authorization = self.authorizationField(method: method, target: target, url: url)
         }
-        let fields = dressing.fields(of: self.request, plain: self.core.defaultFields.value)
+        let fields = builder.fields(of: self.request, defaults: self.core.defaultFields.value)
         return RequestHead(method: method, target: target, fields: fields)
     }
 
@@ -244,31 +255,13 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
         }
     }
 
-    // MARK: Ending
-
-    func fail(_ code: URLError.Code, _ text: String) {
-        self.fail(LoadFailure.error(code, url: self.request.url, text: text))
-    }
-
-    func fail(_ error: URLError) {
-        guard !self.isStopped else { return }
-        self.stop()
-        self.loader.failed(error)
-    }
-
-    func finish() {
-        guard !self.isStopped else { return }
-        self.stop()
-        self.loader.finished()
-    }
-}
-
-extension HTTPLoad {
     func bodySent(_ count: Int) {
         self.loader.bodySent(count)
     }
 
-    func informationalReceived(_ head: HTTPTransport.ResponseHead, _ attempt: HTTPAttempt) {
+    // MARK: Response
+
+    func informationalReceived(_ head: HTTPTransport.ResponseHead) {
         guard let response = self.response(head, contentIsEncoded: false) else { return }
         self.loader.informationalReceived(response)
     }
@@ -276,20 +269,20 @@ extension HTTPLoad {
     func headReceived(_ head: HTTPTransport.ResponseHead, framing: ResponseFraming, _ attempt: HTTPAttempt) {
         guard let url = self.request.url else { return }
         let isCoded = framing != .none && head.first("content-encoding") != nil
-        self.decoder =
-            isCoded ? ContentDecoder(HTTPFields(lines: head.fields.lazy.map { (name: $0.name, value: $0.value) })) : nil
+        self.decoder = isCoded ? ContentDecoder(HTTPFields(head.fields)) : nil
         guard let response = self.response(head, contentIsEncoded: self.decoder != nil) else { return }
         self.response = response
         self.decodedBytes = 0
         self.isFinalResponse = false
         self.end = nil
-        self.storeCookies(head.fields, from: url)
+        // Before the delegate gets the response.
+        self.core.storeCookies(head.fields, from: url, request: self.request, of: self.loader.task)
         self.authorization?.received(
             authenticationLines: head.fields.filter { $0.isNamed("authentication-info") }.map(\.value))
         if head.status == 401, self.authenticate(response, head) { return }
-        // Most responses are the result, and no rule needs their fields.
+        // Most responses are final without a look at their fields.
         if head.status < 300, self.loader.resumption == nil { return self.deliverResponse(response) }
-        let fields = HTTPFields(lines: head.fields.lazy.map { (name: $0.name, value: $0.value) })
+        let fields = HTTPFields(head.fields)
         if head.status == 304, self.useStored(updatedBy: fields, attempt) { return }
         if self.resume(response, fields) { return }
         self.followOrDeliver(response, fields)
@@ -300,6 +293,14 @@ extension HTTPLoad {
         return HTTPURLResponse(
             url: url, statusCode: head.status, httpVersion: "HTTP/1.\(head.minorVersion)",
             lines: head.fields, contentIsEncoded: contentIsEncoded)
+    }
+
+    /// Delivers the final response.
+    func deliverResponse(_ response: HTTPURLResponse) {
+        self.isFinalResponse = true
+        self.startCaching(response)
+        self.loader.responseReceived(response)
+        if self.decoder == nil, let end = self.end { self.complete(end) }
     }
 
     // MARK: Redirects
@@ -333,7 +334,7 @@ extension HTTPLoad {
         self.start()
     }
 
-    /// Leaves the exchange whose response is not the result.
+    /// Leaves an exchange whose response is not the final one.
     func abandonAttempt() {
         guard let attempt = self.attempt else { return }
         self.attempt = nil
@@ -343,19 +344,19 @@ extension HTTPLoad {
         attempt.drain()
     }
 
-    // MARK: Going on with a download
+    // MARK: Resuming a download
 
-    /// - Returns: whether the response is taken care of.
+    /// - Returns: whether the response was handled.
     private func resume(_ response: HTTPURLResponse, _ fields: HTTPFields) -> Bool {
         guard let resumption = self.loader.resumption, !self.restartsDownload else { return false }
-        switch resumption.resumption.evaluate(status: response.statusCode, fields: fields) {
+        switch resumption.range.evaluate(status: response.statusCode, fields: fields) {
         case .otherResponse, .restart: return false
         case .append(let total):
             guard self.loader.resumeFile(response, total: total) else { return self.restartDownload() }
             self.isFinalResponse = true
             if self.decoder == nil, let end = self.end { self.complete(end) }
         case .complete:
-            guard self.loader.resumeFile(response, total: resumption.resumption.offset) else {
+            guard self.loader.resumeFile(response, total: resumption.range.offset) else {
                 return self.restartDownload()
             }
             self.abandonAttempt()
@@ -375,14 +376,6 @@ extension HTTPLoad {
 
     // MARK: Content
 
-    /// The response is the result.
-    func deliverResponse(_ response: HTTPURLResponse) {
-        self.isFinalResponse = true
-        self.startCaching(response)
-        self.loader.responseReceived(response)
-        if self.decoder == nil, let end = self.end { self.complete(end) }
-    }
-
     func contentReceived(_ bytes: RawSpan) {
         self.wireBytes += bytes.byteCount
         guard self.decoder == nil else {
@@ -399,15 +392,15 @@ extension HTTPLoad {
         return self.wireBytes
     }
 
-    /// Gives out what can be decoded, as far as it is wanted, and asks for more when that is all.
-    func decode() {
+    /// Decodes and delivers as much as the credit allows; pulls more when the decoder has no input left.
+    private func decode() {
         do throws(ContentDecodingFailure) {
-            while self.credit > 0 {
+            while self.credit.bytes > 0 {
                 guard let piece = try self.decoder?.next() else { return self.decoderDrained() }
                 guard !piece.isEmpty else {
                     return self.core.pool.executeLater { if self.decoder != nil { self.decode() } }
                 }
-                if self.credit != .max { self.credit = max(0, self.credit - piece.count) }
+                self.credit.spend(piece.count)
                 self.deliver(piece)
             }
         } catch {
@@ -430,25 +423,21 @@ extension HTTPLoad {
         self.complete(end)
     }
 
-    private func fail(_ failure: ContentDecodingFailure) {
-        self.fail(LoadFailure.error(failure.code, url: self.request.url, cause: failure, text: failure.description))
-    }
-
     private func deliver(_ data: Data) {
         self.decodedBytes += Int64(data.count)
         self.cacheWriter?.append(data)
         self.loader.received(data, wireBytes: self.takeWireBytes())
     }
 
-    // MARK: End
+    // MARK: Ending
 
     func exchangeEnded(_ end: ExchangeEnd, metrics: ExchangeMetrics, _ attempt: HTTPAttempt) {
         self.recordTransaction(attempt, metrics)
         if case .failed(let failure) = end, self.response == nil {
-            return self.fail(self.refusal ?? self.error(failure, attempt))
+            return self.fail(self.tlsRefusal ?? self.error(failure, attempt))
         }
         self.end = end
-        // What the response means for the load is told when it is known; what is left of it, when it is decoded.
+        // Until the response is known to be final, and while content waits to be decoded, the end must wait too.
         guard self.isFinalResponse else { return }
         if self.decoder == nil { self.complete(end) } else { self.decode() }
     }
@@ -464,7 +453,7 @@ extension HTTPLoad {
             file.code, url: self.request.url, cause: file.underlying ?? cause, text: file.description)
     }
 
-    func complete(_ end: ExchangeEnd) {
+    private func complete(_ end: ExchangeEnd) {
         self.end = nil
         switch end {
         case .upgraded(let connection): self.loader.upgraded(connection)
@@ -473,7 +462,7 @@ extension HTTPLoad {
         }
     }
 
-    func recordTransaction(_ attempt: HTTPAttempt, _ metrics: ExchangeMetrics?) {
+    private func recordTransaction(_ attempt: HTTPAttempt, _ metrics: ExchangeMetrics?) {
         guard let request = attempt.request, let metrics, !attempt.isRecorded else { return }
         attempt.isRecorded = true
         self.loader.recordTransaction(
@@ -481,33 +470,35 @@ extension HTTPLoad {
                 request: request.withSentFields(attempt.head), response: self.response, source: .network(metrics),
                 decodedBytes: self.decodedBytes))
     }
+
+    private func failForBodyOfGET() { self.fail(.dataLengthExceedsMaximum, "resource exceeds maximum size") }
+
+    private func fail(_ failure: ContentDecodingFailure) {
+        self.fail(LoadFailure.error(failure.code, url: self.request.url, cause: failure, text: failure.description))
+    }
+
+    func fail(_ code: URLError.Code, _ text: String) {
+        self.fail(LoadFailure.error(code, url: self.request.url, text: text))
+    }
+
+    func fail(_ error: URLError) {
+        guard !self.isStopped else { return }
+        self.stop()
+        self.loader.failed(error)
+    }
+
+    private func finish() {
+        guard !self.isStopped else { return }
+        self.stop()
+        self.loader.finished()
+    }
 }
 
 extension URLRequest {
-    /// The request with the fields that were sent.
+    /// The request with the header fields that were sent.
     func withSentFields(_ head: RequestHead) -> URLRequest {
         var request = self
         for field in head.fields { request.setValue(field.value, forHTTPHeaderField: field.name) }
         return request
-    }
-}
-
-extension HTTPLoad {
-    /// Sends the request as it is now, once its cookies and its body are there.
-    func send() {
-        self.cookies = nil
-        guard self.core.asksForCookies(of: self.request) else { return self.sendBody() }
-        self.publishRequest()
-        self.core.askForCookies(
-            of: self.loader.task,
-            self.awaiting { load, cookies in
-                load.cookies = cookies
-                load.sendBody()
-            })
-    }
-
-    /// Keeps the cookies of an answer, before anybody is told of it.
-    func storeCookies(_ lines: [HeaderField], from url: URL) {
-        self.core.storeCookies(lines, from: url, request: self.request, of: self.loader.task)
     }
 }

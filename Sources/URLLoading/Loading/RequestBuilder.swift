@@ -3,19 +3,19 @@ import HTTPSemantics
 import HTTPTransport
 import HTTPTypes
 
-/// What a session adds to a request before it is sent: its own fields, cookies, and what every request needs.
+/// Builds the header fields of a request: the request's own, the session's, cookies, and defaults.
 struct RequestBuilder {
     private static let userAgent = "\(ProcessInfo.processInfo.processName) URLLoading/1"
 
-    let configuration: URLSessionConfiguration
-    /// Whether the program set a body: its type then has a default.
+    private let configuration: URLSessionConfiguration
+    /// Whether there is a body; a POST then gets a default Content-Type.
     var hasBody = false
-    /// Cache validators, or those of a range; what the program set itself goes before them.
+    /// Conditions of a cache validation or a resumed download. They replace fields of the same name.
     var conditionalFields = HTTPFields()
     var authorization: String?
-    /// Whether the request goes where the program sent it: elsewhere the session's own `Authorization` is not for.
+    /// Whether the request goes to the origin that the program named; no other gets the session's own `Authorization`.
     var isAtOriginalOrigin = true
-    /// In place of those of the storage, where somebody was asked for them.
+    /// Used instead of those in the cookie storage.
     var cookies: [HTTPCookie]?
 
     init(_ configuration: URLSessionConfiguration) {
@@ -25,7 +25,8 @@ struct RequestBuilder {
     /// All fields in the order in which they are sent, without those that the transport sees to.
     /// - Parameter plain: as `plainFields` gives them.
     func fields(of request: URLRequest, plain: [HeaderField]? = nil) -> [HeaderField] {
-        if let plain, self.isAtOriginalOrigin, !self.hasBody, request.allHTTPHeaderFields == nil, self.conditionalFields.isEmpty,
+        if let plain, self.isAtOriginalOrigin, !self.hasBody, request.allHTTPHeaderFields == nil,
+            self.conditionalFields.isEmpty,
             self.authorization == nil,
             self.cookieField(for: request) == nil
         {
@@ -37,7 +38,7 @@ struct RequestBuilder {
         if let authorization { Self.set("Authorization", authorization, in: &fields) }
         Self.add("Accept", "*/*", to: &fields)
         Self.add("Accept-Encoding", ContentDecoder.acceptEncodingValue, to: &fields)
-        Self.add("Accept-Language", Self.languages, to: &fields)
+        Self.add("Accept-Language", Self.language, to: &fields)
         Self.add("User-Agent", Self.userAgent, to: &fields)
         if self.hasBody, request.httpMethod == "POST" {
             Self.add("Content-Type", "application/x-www-form-urlencoded", to: &fields)
@@ -48,7 +49,7 @@ struct RequestBuilder {
         return fields.sorted { $0.name < $1.name }
     }
 
-    /// All fields of a request that has none of its own, no body, and no cookies.
+    /// The fields of a request without fields of its own, body and cookies.
     var defaultFields: [HeaderField] {
         var request = URLRequest(url: URL(fileURLWithPath: "/"))
         request.httpShouldHandleCookies = false
@@ -59,19 +60,19 @@ struct RequestBuilder {
         fields.contains { $0.name.isSameFieldName(as: name) }
     }
 
-    /// Unless there is one.
+    /// Adds the field unless there is one of this name.
     private static func add(_ name: String, _ value: String, to fields: inout [HeaderField]) {
         if !self.contains(name, fields) { fields.append(HeaderField(name, value)) }
     }
 
-    /// In place of what is there.
+    /// Replaces all fields of this name.
     private static func set(_ name: String, _ value: String, in fields: inout [HeaderField]) {
         fields.removeAll { $0.name.isSameFieldName(as: name) }
         fields.append(HeaderField(name, value))
     }
 
-    /// The language of the program's user (RFC 9110 §12.5.4).
-    private static let languages: String = {
+    /// The user's preferred language (RFC 9110 §12.5.4).
+    private static let language: String = {
         let first = Locale.preferredLanguages.first { $0.utf8.allSatisfy { $0 == 0x2D || $0 >= 0x30 && $0 < 0x7B } }
         return first ?? "en"
     }()
@@ -86,7 +87,7 @@ struct RequestBuilder {
         }
     }
 
-    /// Cookies are chosen anew for each request that goes out, after a redirect too.
+    /// Selects cookies for each request anew, also after a redirect.
     private func cookieField(for request: URLRequest) -> String? {
         if let cookies { return HTTPCookie.requestHeaderFields(with: cookies)["Cookie"] }
         guard request.httpShouldHandleCookies, self.configuration.httpShouldSetCookies,
@@ -97,13 +98,13 @@ struct RequestBuilder {
         return HTTPCookie.requestHeaderFields(with: cookies)["Cookie"]
     }
 
-    /// Those that an answer sets.
+    /// The cookies that a response sets.
     static func cookies(_ lines: [HeaderField], from url: URL) -> [HTTPCookie] {
         lines.filter { $0.isNamed("set-cookie") }
             .compactMap { SetCookieField($0.value) }.compactMap { HTTPCookie.cookie($0, from: url) }
     }
 
-    /// Keeps the cookies of an answer, if the request, the session and the rules allow it.
+    /// Stores the cookies of a response, if the request, the session and the cookie policy allow it.
     static func storeCookies(
         _ lines: [HeaderField], from url: URL, request: URLRequest, configuration: URLSessionConfiguration
     ) {
@@ -116,7 +117,7 @@ struct RequestBuilder {
 }
 
 extension HTTPFields {
-    /// The fields of a request as a program set them.
+    /// The fields of a request as the program set them.
     init(_ values: [String: String]?) {
         self.init()
         for (name, value) in (values ?? [:]).sorted(by: { $0.key < $1.key }) {
@@ -125,15 +126,15 @@ extension HTTPFields {
         }
     }
 
-    /// By their names, repeated ones joined.
+    /// The values by name; those of repeated fields are joined.
     var values: [String: String] {
         var values: [String: String] = [:]
         for field in self { values[field.name.rawName] = self[field.name] }
         return values
     }
 
-    /// The fields of a message as it came, at most as many as the transport lets in.
-    init(lines: some Sequence<(name: String, value: String)>) {
+    /// The fields of a message as it was sent or received.
+    init(_ lines: [HeaderField]) {
         self.init()
         for line in lines {
             guard let name = HTTPField.Name(line.name) else { continue }
@@ -151,8 +152,8 @@ extension HTTPSemantics.Origin {
 }
 
 extension HTTPTransport.ServerEndpoint {
-    /// Where a request for `url` goes to; `ws` stands for `http`, and `wss` for `https`.
-    /// - Returns: `nil` for a URL that is not of HTTP, and for one without a host or with a port that does not exist.
+    /// The server of `url`; `ws` is treated as `http`, and `wss` as `https`.
+    /// - Returns: `nil` for another scheme, without a host, or with an invalid port.
     init?(_ url: URL) {
         guard let host = url.serverName else { return nil }
         let scheme: HTTPTransport.ServerEndpoint.Scheme
@@ -171,14 +172,14 @@ extension HTTPTransport.ServerEndpoint {
 }
 
 extension URL {
-    /// The host in small letters and without brackets; `nil` where there is none.
+    /// The host in lower case and without brackets; `nil` if there is none.
     var serverName: String? {
         guard var host = self.host(percentEncoded: true)?.withLoweredLetters, !host.isEmpty else { return nil }
         if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
         return host
     }
 
-    /// What stands in the request line: path and query.
+    /// Path and query, as in the request line.
     var requestTarget: String {
         let path = self.path(percentEncoded: true)
         let query = self.query(percentEncoded: true).map { "?\($0)" } ?? ""

@@ -3,67 +3,136 @@ import Foundation
 import HTTPSemantics
 import HTTPTransport
 
-/// Loads one request for a transfer. Confined to the session's event loop, on which it also tells the transfer.
+/// Loads one request for a `TaskLoader`. Confined to the session's event loop.
 protocol RequestLoad: AnyObject, Sendable {
     func start()
-    /// Ends the load; the transfer hears nothing more of it.
+    /// Ends the load; the task loader is not called any more.
     func stop()
-    /// So many more bytes of content are wanted; `Int.max` for all. Nothing is told before it is called.
+    /// Allows `count` more bytes of content to be delivered, `Int.max` for all. None are delivered before the first
+    /// call.
     func pull(_ count: Int)
-    /// While held, nothing moves and no clock runs.
+    /// Suspends or resumes the load and its timeouts.
     func hold(_ isHeld: Bool)
     func setPriority(_ priority: Float)
 }
 
-/// Who loads a request: a protocol of the program, or what is built in for its scheme.
+/// Selects what loads a request: a `URLProtocol` of the program, or the built-in load for the scheme.
 enum RequestLoadFactory {
     static func load(
-        for request: URLRequest, body: TaskBody, transfer: TaskLoader
+        for request: URLRequest, body: TaskBody, loader: TaskLoader
     ) -> Result<any RequestLoad, URLError> {
-        if let refusal = transfer.core.refusal(of: request.url) { return .failure(refusal) }
+        if let refusal = loader.core.refusal(of: request.url) { return .failure(refusal) }
         guard let url = request.url, let scheme = url.scheme?.withLoweredLetters else {
-            return self.refusal(.unsupportedURL, request, "There is no URL, or it has no scheme.")
+            return self.unsupported(request, "There is no URL, or it has no scheme.")
         }
-        if let loader = ProtocolLoad.loader(for: request, transfer: transfer) { return .success(loader) }
+        if let load = ProtocolLoad.load(for: request, loader: loader) { return .success(load) }
         switch scheme {
-        case "http", "https": return .success(HTTPLoad(request, body: body, for: transfer))
-        case "data": return .success(DataURLLoad(url, for: transfer))
-        case "file": return .success(FileLoad(url, for: transfer))
-        case "ws", "wss":
-            return self.refusal(.unsupportedURL, request, "WebSockets are opened by webSocketTask(with:).")
-        case "ftp": return self.refusal(.unsupportedURL, request, "FTP is not spoken here.")
-        default: return self.refusal(.unsupportedURL, request, "unsupported URL")
+        case "http", "https": return .success(HTTPLoad(request, body: body, for: loader))
+        case "data": return .success(DataURLLoad(url, for: loader))
+        case "file": return .success(FileLoad(url, for: loader))
+        case "ws", "wss": return self.unsupported(request, "WebSockets are opened by webSocketTask(with:).")
+        case "ftp": return self.unsupported(request, "FTP is not supported.")
+        default: return self.unsupported(request, "unsupported URL")
         }
     }
 
-    private static func refusal(
-        _ code: URLError.Code, _ request: URLRequest, _ text: String
-    ) -> Result<any RequestLoad, URLError> {
-        .failure(LoadFailure.error(code, url: request.url, text: text))
+    private static func unsupported(_ request: URLRequest, _ text: String) -> Result<any RequestLoad, URLError> {
+        .failure(LoadFailure.error(.unsupportedURL, url: request.url, text: text))
     }
 }
 
-/// Loads a `data:` URL: its content is in the address.
-final class DataURLLoad: RequestLoad, @unchecked Sendable {
+/// The bytes that a load may still deliver.
+struct PullCredit {
+    /// `Int.max` is unlimited.
+    private(set) var bytes = 0
+
+    mutating func add(_ count: Int) {
+        let (sum, overflow) = self.bytes.addingReportingOverflow(count)
+        self.bytes = overflow ? .max : sum
+    }
+
+    mutating func spend(_ count: Int) {
+        if self.bytes != .max { self.bytes = max(0, self.bytes - count) }
+    }
+}
+
+/// Size of the pieces in which stored content and files are delivered.
+private let pieceSize = 256 << 10
+
+/// Delivers content that is already in memory, such as that of a cached response.
+final class StoredLoad: RequestLoad, @unchecked Sendable {
+    private let data: Data
+    private let loader: TaskLoader
+    private var position: Data.Index
+    private var credit = PullCredit()
+    private var isStopped = false
+    private var isHeld = false
+    private var isScheduled = false
+
+    init(_ data: Data, for loader: TaskLoader) {
+        self.data = data
+        self.loader = loader
+        self.position = data.startIndex
+    }
+
+    func start() {}
+    func setPriority(_ priority: Float) {}
+
+    func stop() { self.isStopped = true }
+
+    func hold(_ isHeld: Bool) {
+        self.isHeld = isHeld
+        if !isHeld, self.credit.bytes > 0 { self.scheduleDelivery() }
+    }
+
+    func pull(_ count: Int) {
+        self.credit.add(count)
+        self.scheduleDelivery()
+    }
+
+    private func scheduleDelivery() {
+        guard !self.isScheduled else { return }
+        self.isScheduled = true
+        self.loader.core.pool.executeLater { self.deliver() }
+    }
+
+    private func deliver() {
+        self.isScheduled = false
+        while self.credit.bytes > 0, !self.isStopped, !self.isHeld {
+            let rest = self.data[self.position...]
+            guard !rest.isEmpty else {
+                self.isStopped = true
+                return self.loader.finished()
+            }
+            let piece = Data(rest.prefix(min(self.credit.bytes, pieceSize)))
+            self.position += piece.count
+            self.credit.spend(piece.count)
+            self.loader.received(piece, wireBytes: piece.count)
+        }
+    }
+}
+
+/// Loads a `data:` URL.
+private final class DataURLLoad: RequestLoad, @unchecked Sendable {
     private let url: URL
     private let loader: TaskLoader
 
-    init(_ url: URL, for transfer: TaskLoader) {
+    init(_ url: URL, for loader: TaskLoader) {
         self.url = url
-        self.loader = transfer
+        self.loader = loader
     }
 
     func start() {
         self.loader.core.pool.executeLater {
-            guard let content = DataURL(self.url.absoluteString) else {
+            guard let decoded = DataURL(self.url.absoluteString) else {
                 return self.loader.failed(
                     LoadFailure.error(.badURL, url: self.url, text: "The data URL cannot be read."))
             }
             let response = URLResponse(
-                url: self.url, mimeType: content.mediaType, expectedContentLength: content.content.count,
-                textEncodingName: content.charset)
-            self.loader.recordLocalTransaction(response, bytes: content.content.count)
-            self.loader.deliver(response, Data(content.content))
+                url: self.url, mimeType: decoded.mediaType, expectedContentLength: decoded.content.count,
+                textEncodingName: decoded.charset)
+            self.loader.recordLocalTransaction(response, bytes: decoded.content.count)
+            self.loader.deliver(response, Data(decoded.content))
         }
     }
 
@@ -73,36 +142,35 @@ final class DataURLLoad: RequestLoad, @unchecked Sendable {
     func setPriority(_ priority: Float) {}
 }
 
-/// Loads a `file:` URL, as it is pulled; the disk is read off the loop.
-final class FileLoad: RequestLoad, @unchecked Sendable {
-    private static let pieceSize = 256 << 10
-
+/// Loads a `file:` URL. The file is read off the loop.
+private final class FileLoad: RequestLoad, @unchecked Sendable {
     private let url: URL
     private let loader: TaskLoader
     private var file: FileHandle?
-    private var credit = 0
+    private var credit = PullCredit()
     private var isReading = false
     private var isHeld = false
     private var isStopped = false
 
-    init(_ url: URL, for transfer: TaskLoader) {
+    init(_ url: URL, for loader: TaskLoader) {
         self.url = url
-        self.loader = transfer
+        self.loader = loader
     }
 
     func start() {
         DiskQueue.shared.async {
-            let opened = Self.open(self.url)
-            self.loader.core.pool.execute { self.opened(opened) }
+            let result = Self.open(self.url)
+            self.loader.core.pool.execute { self.opened(result) }
         }
     }
 
     private static func open(_ url: URL) -> Result<(Carried<FileHandle>, Int), URLError> {
         guard url.isFileURL, let attributes = try? FileManager.default.attributesOfItem(atPath: url.path) else {
-            return .failure(LoadFailure.error(.fileDoesNotExist, url: url, text: "The file does not exist."))
+            return .failure(LoadFailure.error(.fileDoesNotExist, url: url))
         }
         guard attributes[.type] as? FileAttributeType == .typeRegular else {
-            return .failure(LoadFailure.error(.fileIsDirectory, url: url, text: "This is no file but a folder."))
+            return .failure(
+                LoadFailure.error(.fileIsDirectory, url: url, text: "The URL does not name a regular file."))
         }
         do {
             let file = try FileHandle(forReadingFrom: url)
@@ -130,7 +198,7 @@ final class FileLoad: RequestLoad, @unchecked Sendable {
         self.isStopped = true
         guard let file = self.file.map({ Carried($0) }) else { return }
         self.file = nil
-        // Behind a read that may be under way.
+        // On the queue, because a read may be in progress there.
         DiskQueue.shared.async { try? file.value.close() }
     }
 
@@ -142,23 +210,24 @@ final class FileLoad: RequestLoad, @unchecked Sendable {
     }
 
     func pull(_ count: Int) {
-        let (sum, overflow) = self.credit.addingReportingOverflow(count)
-        self.credit = overflow ? .max : sum
+        self.credit.add(count)
         self.read()
     }
 
     private func read() {
-        guard !self.isReading, !self.isHeld, !self.isStopped, self.credit > 0, let file = self.file else { return }
+        guard !self.isReading, !self.isHeld, !self.isStopped, self.credit.bytes > 0, let file = self.file else {
+            return
+        }
         self.isReading = true
         let carried = Carried(file)
-        let count = min(self.credit, Self.pieceSize)
+        let count = min(self.credit.bytes, pieceSize)
         DiskQueue.shared.async {
             let result = Result { try carried.value.read(upToCount: count) ?? Data() }
-            self.loader.core.pool.execute { self.readDone(result) }
+            self.loader.core.pool.execute { self.readCompleted(result) }
         }
     }
 
-    private func readDone(_ result: Result<Data, any Error>) {
+    private func readCompleted(_ result: Result<Data, any Error>) {
         self.isReading = false
         guard !self.isStopped else { return }
         switch result {
@@ -166,16 +235,16 @@ final class FileLoad: RequestLoad, @unchecked Sendable {
             self.loader.failed(LoadFailure.error(.cannotOpenFile, url: self.url, cause: error))
         case .success(let data) where data.isEmpty: self.loader.finished()
         case .success(let data):
-            if self.credit != .max { self.credit = max(0, self.credit - data.count) }
+            self.credit.spend(data.count)
             self.loader.received(data, wireBytes: data.count)
             self.read()
         }
     }
 }
 
-/// Media types of files by what their names end in: those that programs meet most.
-enum FileType {
-    private static let known = [
+/// Media types of common file name extensions.
+private enum FileType {
+    private static let byExtension = [
         "txt": "text/plain", "html": "text/html", "htm": "text/html", "css": "text/css", "csv": "text/csv",
         "js": "text/javascript", "json": "application/json", "xml": "application/xml", "pdf": "application/pdf",
         "zip": "application/zip", "gz": "application/gzip", "png": "image/png", "jpg": "image/jpeg",
@@ -184,11 +253,11 @@ enum FileType {
     ]
 
     static func mediaType(_ pathExtension: String) -> String {
-        self.known[pathExtension.withLoweredLetters] ?? "application/octet-stream"
+        self.byExtension[pathExtension.withLoweredLetters] ?? "application/octet-stream"
     }
 }
 
-/// Where files of caches are read and written: off the loops, and one after the other.
+/// Reads and writes files of caches and `file:` URLs off the event loops, one operation at a time.
 enum DiskQueue {
     static let shared = DispatchQueue(label: "URLLoading.disk")
 }

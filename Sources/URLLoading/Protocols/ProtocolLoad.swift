@@ -25,20 +25,20 @@ final class ProtocolLoad: NSObject, RequestLoad, @unchecked Sendable {
     private var isEnding = false
     private var keeping: (policy: URLCache.StoragePolicy, response: URLResponse, content: Data)?
 
-    private init(_ type: URLProtocol.Type, request: URLRequest, transfer: TaskLoader) {
+    private init(_ type: URLProtocol.Type, request: URLRequest, loader: TaskLoader) {
         self.type = type
         self.request = request
-        self.loader = transfer
+        self.loader = loader
         super.init()
     }
 
     /// - Returns: `nil` where no protocol of the program takes the request.
-    static func loader(for request: URLRequest, transfer: TaskLoader) -> ProtocolLoad? {
-        let own = transfer.core.protocolClasses
-        guard !own.isEmpty || transfer.core.isShared else { return nil }
-        let classes = own + (transfer.core.isShared ? URLProtocol.registeredClasses : [])
-        guard let type = classes.first(where: { $0.canInit(with: transfer.task) }) else { return nil }
-        return ProtocolLoad(type, request: type.canonicalRequest(for: request), transfer: transfer)
+    static func load(for request: URLRequest, loader: TaskLoader) -> ProtocolLoad? {
+        let own = loader.core.protocolClasses
+        guard !own.isEmpty || loader.core.isShared else { return nil }
+        let classes = own + (loader.core.isShared ? URLProtocol.registeredClasses : [])
+        guard let type = classes.first(where: { $0.canInit(with: loader.task) }) else { return nil }
+        return ProtocolLoad(type, request: type.canonicalRequest(for: request), loader: loader)
     }
 
     // MARK: Loader

@@ -96,7 +96,8 @@ struct ResponseMetadata: Sendable {
 
     /// - Parameter contentType: the value of Content-Type.
     init(url: URL, contentType: String?, expectedContentLength: Int64, disposition: String?) {
-        self.init(url, .contentTypeField(contentType: contentType), expectedContentLength, .derived(disposition: disposition))
+        self.init(
+            url, .contentTypeField(contentType: contentType), expectedContentLength, .derived(disposition: disposition))
     }
 
     private init(_ url: URL?, _ kind: Kind, _ length: Int64, _ name: Name) {

@@ -484,7 +484,8 @@ extension SessionCore {
                 }
             }
             for face in faces where face.mayImplement(.completion) {
-                if face.notify(.completion, { face.task?.urlSession(session, task: task, didCompleteWithError: error) }) {
+                if face.notify(.completion, { face.task?.urlSession(session, task: task, didCompleteWithError: error) })
+                {
                     break
                 }
             }

@@ -82,12 +82,12 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
 
     /// Loads the request; its body is what the request has.
     open func dataTask(with request: URLRequest) -> URLSessionDataTask {
-        self.dataTask(request, result: .delegate)
+        self.dataTask(request, consumer: .delegate)
     }
 
     /// Loads the URL by GET.
     open func dataTask(with url: URL) -> URLSessionDataTask {
-        self.dataTask(URLRequest(url: url), result: .delegate)
+        self.dataTask(URLRequest(url: url), consumer: .delegate)
     }
 
     /// - Parameter completionHandler: on the delegate queue; a response of 404 is a success. The delegate hears nothing
@@ -95,36 +95,36 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     open func dataTask(
         with request: URLRequest, completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDataTask {
-        self.dataTask(request, result: .data(completionHandler))
+        self.dataTask(request, consumer: .data(completionHandler))
     }
 
     open func dataTask(
         with url: URL, completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDataTask {
-        self.dataTask(URLRequest(url: url), result: .data(completionHandler))
+        self.dataTask(URLRequest(url: url), consumer: .data(completionHandler))
     }
 
     /// Sends the file; what body the request has counts for nothing. A file that is not there fails the task with
     /// `URLError.fileDoesNotExist`.
     open func uploadTask(with request: URLRequest, fromFile fileURL: URL) -> URLSessionUploadTask {
-        self.uploadTask(request, body: .file(fileURL), result: .delegate)
+        self.uploadTask(request, body: .file(fileURL), consumer: .delegate)
     }
 
     open func uploadTask(with request: URLRequest, from bodyData: Data) -> URLSessionUploadTask {
-        self.uploadTask(request, body: .data(bodyData), result: .delegate)
+        self.uploadTask(request, body: .data(bodyData), consumer: .delegate)
     }
 
     /// Sends what the delegate gives when it is asked for a stream: in chunks, unless the request names a
     /// Content-Length. Without such a delegate the request's own stream is sent.
     open func uploadTask(withStreamedRequest request: URLRequest) -> URLSessionUploadTask {
-        self.uploadTask(request, body: .stream(first: nil), result: .delegate)
+        self.uploadTask(request, body: .stream(first: nil), consumer: .delegate)
     }
 
     open func uploadTask(
         with request: URLRequest, fromFile fileURL: URL,
         completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionUploadTask {
-        self.uploadTask(request, body: .file(fileURL), result: .data(completionHandler))
+        self.uploadTask(request, body: .file(fileURL), consumer: .data(completionHandler))
     }
 
     /// - Parameter bodyData: `nil` is an empty body.
@@ -132,7 +132,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         with request: URLRequest, from bodyData: Data?,
         completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionUploadTask {
-        self.uploadTask(request, body: .data(bodyData ?? Data()), result: .data(completionHandler))
+        self.uploadTask(request, body: .data(bodyData ?? Data()), consumer: .data(completionHandler))
     }
 
     /// Uploads that can be resumed are still to come: the task fails with `URLError.unsupportedURL`.
@@ -149,37 +149,37 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
 
     /// Loads the request into a file.
     open func downloadTask(with request: URLRequest) -> URLSessionDownloadTask {
-        self.downloadTask(request, result: .delegate)
+        self.downloadTask(request, consumer: .delegate)
     }
 
     open func downloadTask(with url: URL) -> URLSessionDownloadTask {
-        self.downloadTask(URLRequest(url: url), result: .delegate)
+        self.downloadTask(URLRequest(url: url), consumer: .delegate)
     }
 
     /// Goes on with a download by what `cancel(byProducingResumeData:)` or a failure gave. What cannot be read fails
     /// the task with `URLError.unsupportedURL`; where the server does not go on, the download begins again.
     open func downloadTask(withResumeData resumeData: Data) -> URLSessionDownloadTask {
-        self.downloadTask(resuming: resumeData, result: .delegate)
+        self.downloadTask(resuming: resumeData, consumer: .delegate)
     }
 
     /// - Parameter completionHandler: on the delegate queue; the file is taken away when it returns.
     open func downloadTask(
         with request: URLRequest, completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDownloadTask {
-        self.downloadTask(request, result: .file(completionHandler))
+        self.downloadTask(request, consumer: .file(completionHandler))
     }
 
     open func downloadTask(
         with url: URL, completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDownloadTask {
-        self.downloadTask(URLRequest(url: url), result: .file(completionHandler))
+        self.downloadTask(URLRequest(url: url), consumer: .file(completionHandler))
     }
 
     open func downloadTask(
         withResumeData resumeData: Data,
         completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDownloadTask {
-        self.downloadTask(resuming: resumeData, result: .file(completionHandler))
+        self.downloadTask(resuming: resumeData, consumer: .file(completionHandler))
     }
 
     /// A connection over TCP, opened when the task is resumed. Its original request is `nil`.
@@ -251,35 +251,35 @@ extension URLSessionConfiguration {
 
 extension URLSession {
     func dataTask(
-        _ request: URLRequest, result: LoadConsumer, delegate: (any URLSessionTaskDelegate)? = nil
+        _ request: URLRequest, consumer: LoadConsumer, delegate: (any URLSessionTaskDelegate)? = nil
     ) -> URLSessionDataTask {
         let task = URLSessionDataTask(self.makeMetadata(request), of: self)
-        self.begin(task, body: TaskBody(request), result: result, delegate)
+        self.begin(task, body: TaskBody(request), consumer: consumer, delegate)
         return task
     }
 
     func uploadTask(
-        _ request: URLRequest, body: TaskBody, result: LoadConsumer, delegate: (any URLSessionTaskDelegate)? = nil
+        _ request: URLRequest, body: TaskBody, consumer: LoadConsumer, delegate: (any URLSessionTaskDelegate)? = nil
     ) -> URLSessionUploadTask {
         let task = URLSessionUploadTask(self.makeMetadata(request), of: self)
-        self.begin(task, body: body, result: result, delegate)
+        self.begin(task, body: body, consumer: consumer, delegate)
         return task
     }
 
     func downloadTask(
-        _ request: URLRequest, result: LoadConsumer, delegate: (any URLSessionTaskDelegate)? = nil
+        _ request: URLRequest, consumer: LoadConsumer, delegate: (any URLSessionTaskDelegate)? = nil
     ) -> URLSessionDownloadTask {
         let task = URLSessionDownloadTask(self.makeMetadata(request), of: self)
-        self.begin(task, body: TaskBody(request), result: result, delegate)
+        self.begin(task, body: TaskBody(request), consumer: consumer, delegate)
         return task
     }
 
     func downloadTask(
-        resuming data: Data, result: LoadConsumer, delegate: (any URLSessionTaskDelegate)? = nil
+        resuming data: Data, consumer: LoadConsumer, delegate: (any URLSessionTaskDelegate)? = nil
     ) -> URLSessionDownloadTask {
         let resumption = DownloadResumption(data)
         let task = URLSessionDownloadTask(self.makeMetadata(resumption?.originalRequest), of: self)
-        let transfer = self.begin(task, body: .none, result: result, delegate)
+        let transfer = self.begin(task, body: .none, consumer: consumer, delegate)
         if let resumption {
             transfer.resumption = resumption
         } else {
@@ -290,10 +290,10 @@ extension URLSession {
     }
 
     func unsupportedUpload(
-        _ result: LoadConsumer, delegate: (any URLSessionTaskDelegate)? = nil
+        _ consumer: LoadConsumer, delegate: (any URLSessionTaskDelegate)? = nil
     ) -> URLSessionUploadTask {
         let task = URLSessionUploadTask(self.makeMetadata(nil), of: self)
-        self.begin(task, body: .none, result: result, delegate).initialError = LoadFailure.error(
+        self.begin(task, body: .none, consumer: consumer, delegate).initialError = LoadFailure.error(
             .unsupportedURL, url: nil, text: "Uploads cannot be resumed yet: send the whole body again.")
         return task
     }
@@ -304,19 +304,19 @@ extension URLSession {
 
     @discardableResult
     private func begin(
-        _ task: URLSessionTask, body: TaskBody, result: LoadConsumer, _ delegate: (any URLSessionTaskDelegate)?
+        _ task: URLSessionTask, body: TaskBody, consumer: LoadConsumer, _ delegate: (any URLSessionTaskDelegate)?
     ) -> TaskLoader {
         let face = delegate.map { DelegateProxy($0) }
         task.metadata.withLock { facts in
             facts.expectedToSend = body.length(for: facts.originalRequest)
             facts.delegate = face
-            facts.prefersIncrementalDelivery = result.isDelegate && !(task is URLSessionDownloadTask)
+            facts.prefersIncrementalDelivery = consumer.isDelegate && !(task is URLSessionDownloadTask)
         }
-        let transfer = TaskLoader(task, of: self, body: body, result: result)
+        let transfer = TaskLoader(task, of: self, body: body, consumer: consumer)
         task.setDriver(transfer)
         self.admit(task) { error in
             RefusedTask(task, error) { task, error in
-                let transfer = TaskLoader(task, of: self, body: .none, result: result)
+                let transfer = TaskLoader(task, of: self, body: .none, consumer: consumer)
                 task.setDriver(transfer)
                 transfer.core.pool.execute { transfer.failed(error) }
             }
@@ -426,7 +426,7 @@ extension URLSession {
     public func data(
         for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (Data, URLResponse) {
-        try await self.awaitResult { self.dataTask(request, result: .awaitedData($0), delegate: delegate) }
+        try await self.awaitResult { self.dataTask(request, consumer: .awaitedData($0), delegate: delegate) }
     }
 
     /// Loads the URL into memory.
@@ -441,7 +441,7 @@ extension URLSession {
         for request: URLRequest, fromFile fileURL: URL, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (Data, URLResponse) {
         try await self.awaitResult {
-            self.uploadTask(request, body: .file(fileURL), result: .awaitedData($0), delegate: delegate)
+            self.uploadTask(request, body: .file(fileURL), consumer: .awaitedData($0), delegate: delegate)
         }
     }
 
@@ -450,7 +450,7 @@ extension URLSession {
         for request: URLRequest, from bodyData: Data, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (Data, URLResponse) {
         try await self.awaitResult {
-            self.uploadTask(request, body: .data(bodyData), result: .awaitedData($0), delegate: delegate)
+            self.uploadTask(request, body: .data(bodyData), consumer: .awaitedData($0), delegate: delegate)
         }
     }
 
@@ -465,7 +465,7 @@ extension URLSession {
     public func download(
         for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (URL, URLResponse) {
-        try await self.awaitResult { self.downloadTask(request, result: .lastingFile($0), delegate: delegate) }
+        try await self.awaitResult { self.downloadTask(request, consumer: .lastingFile($0), delegate: delegate) }
     }
 
     /// Loads the URL into a file, which stays: it is the caller's.
@@ -480,7 +480,7 @@ extension URLSession {
         resumeFrom resumeData: Data, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (URL, URLResponse) {
         try await self.awaitResult {
-            self.downloadTask(resuming: resumeData, result: .lastingFile($0), delegate: delegate)
+            self.downloadTask(resuming: resumeData, consumer: .lastingFile($0), delegate: delegate)
         }
     }
 

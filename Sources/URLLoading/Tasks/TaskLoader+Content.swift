@@ -5,133 +5,124 @@ import HTTPTypes
 import Synchronization
 
 extension TaskLoader {
-    /// Whether the content may go into the cache: downloads do not, nor do parts of a stream of parts.
+    /// Whether the content may be cached: not that of downloads and uploads.
     var isCacheable: Bool { self.task is URLSessionDataTask && !(self.task is URLSessionUploadTask) }
 
     func requestChanged(_ request: URLRequest) {
         self.task.mutate(\.currentRequest) { $0.currentRequest = request }
     }
 
-    func countRedirect() { self.record.countRedirect() }
+    // MARK: Response
 
-    /// - Parameter transaction: made only where somebody could want it.
-    func recordTransaction(_ transaction: @autoclosure () -> TransactionRecord) {
-        if self.isMeasured { self.record.add(transaction()) }
-    }
-
-    // MARK: The response
-
-    /// The response is known; its content comes as it is pulled.
+    /// The final response has arrived. The load delivers its content only as it is pulled.
     func responseReceived(_ response: URLResponse) {
         guard self.stage == .loading else { return }
-        if self.consumer.isDelegate, self.task is URLSessionDataTask, let splitting = MultipartSplitter(response) {
-            self.multipart = splitting
+        if self.consumer.isDelegate, self.task is URLSessionDataTask, let splitter = MultipartSplitter(response) {
+            self.multipart = splitter
         }
         self.publish(response)
     }
 
-    /// One response of several, or the only one: tells it, and goes on as it is answered.
-    func publish(_ response: URLResponse) {
+    /// Delivers a response that is available as a whole, as from the cache.
+    func deliver(_ response: URLResponse, _ data: Data) {
+        self.currentLoad = StoredLoad(data, for: self)
+        self.responseReceived(response)
+    }
+
+    /// Publishes the response, or one of several responses of a multipart, and starts its content.
+    fileprivate func publish(_ response: URLResponse) {
         let expected = response.expectedContentLength
-        let isUnseen = self.task.mutateIfUnobserved {
+        let isUnobserved = self.task.mutateIfUnobserved {
             $0.expectedToReceive = expected
             $0.response = response
         }
-        if !isUnseen {
+        if !isUnobserved {
             self.task.mutate(\.countOfBytesExpectedToReceive) { $0.expectedToReceive = expected }
             self.task.mutate(\.response) { $0.response = response }
             self.updateProgress()
         }
         switch self.consumer {
-        case .awaitedData where !self.contentDelegates.isEmpty: self.requestDisposition(response)
+        case .awaitedData where !self.contentDelegates.isEmpty: self.askDisposition(response)
         case .data, .awaitedData:
             self.sink = .memory(Data())
             self.currentLoad?.pull(.max)
-        case .bytes(let channel, let answer):
+        case .bytes(let channel, let handler):
             self.sink = .channel(channel)
-            answer(.success(response))
+            handler(.success(response))
             self.currentLoad?.pull(DeliveryWindow.limit)
         case .file, .lastingFile: self.startFile(response)
-        case .delegate: self.requestDisposition(response)
+        case .delegate: self.askDisposition(response)
         }
     }
 
-    /// Bytes to make room for before content comes: no more on a server's mere word. A large block that is taken and given
-    /// back would also teach the allocator to keep much for itself.
-    private func initialCapacity(for response: URLResponse) -> Int {
-        guard self.task.metadata.withLock({ $0.currentRequest?.httpMethod }) != "HEAD" else { return 0 }
-        return Int(max(0, min(response.expectedContentLength, 1 << 20)))
-    }
-
-    /// Content that comes in one piece is that piece.
-    private func appending(_ all: consuming Data, to data: Data) -> Data {
-        guard all.isEmpty else {
-            all.append(data)
-            return all
-        }
-        let room = self.response.map { self.initialCapacity(for: $0) } ?? 0
-        guard room > data.count else { return data }
-        var all = Data(capacity: room)
-        all.append(data)
-        return all
-    }
-
-    private func requestDisposition(_ response: URLResponse) {
-        guard self.task is URLSessionDataTask else { return self.startFile(response) }
+    /// Asks the delegate for the response disposition; `allow` if no delegate answers.
+    private func askDisposition(_ response: URLResponse) {
+        guard let task = self.task as? URLSessionDataTask else { return self.startFile(response) }
         self.awaitsDisposition = true
-        self.askDisposition(response) { transfer, disposition in
-            transfer.awaitsDisposition = false
-            switch disposition {
-            case .cancel: transfer.failed(LoadFailure.error(.cancelled, url: response.url))
-            // Awaited content is data, whatever else the delegate would make of it.
-            case _ where !transfer.consumer.isDelegate:
-                transfer.sink = .memory(Data())
-                transfer.resumePulling()
-            case .allow:
-                transfer.sink = .delegate
-                transfer.resumePulling()
-            case .becomeDownload: transfer.becomeDownload(response)
-            case .becomeStream: transfer.becomeStream()
-            }
+        let session = self.session
+        let requests = self.contentDelegates.map { delegate in
+            DelegateRequest<URLSession.ResponseDisposition>(
+                delegate: delegate, method: .response, asyncMethod: .responseAsync,
+                call: { delegate, handler in
+                    delegate.data?.urlSession(session, dataTask: task, didReceive: response) { handler($0) }
+                },
+                callAsync: { await $0.data?.urlSession(session, dataTask: task, didReceive: response) ?? .allow })
+        }
+        self.core.delegateQueue.ask(requests, self.awaiting { $0.dispositionReceived($1 ?? .allow, response) })
+    }
+
+    private func dispositionReceived(_ disposition: URLSession.ResponseDisposition, _ response: URLResponse) {
+        self.awaitsDisposition = false
+        switch disposition {
+        case .cancel: self.failed(LoadFailure.error(.cancelled, url: response.url))
+        // An awaited data task cannot become anything else.
+        case _ where !self.consumer.isDelegate:
+            self.sink = .memory(Data())
+            self.resumePulling()
+        case .allow:
+            self.sink = .delegate
+            self.resumePulling()
+        case .becomeDownload: self.becomeDownload(response)
+        case .becomeStream: self.becomeStream()
         }
     }
 
     private func resumePulling() {
         if self.upgradedConnection != nil { return self.settleUpgrade() }
         guard !self.isFinishPending else { return self.finished() }
-        guard self.multipart?.resume(self) ?? true else { return }
-        self.currentLoad?.pull(self.consumer.isDelegate || self.delegateReceivesContent ? DeliveryWindow.limit : .max)
+        guard self.multipart?.responseAllowed(self) ?? true else { return }
+        let isPacedByDelegate = self.consumer.isDelegate || self.delegateReceivesContent
+        self.currentLoad?.pull(isPacedByDelegate ? DeliveryWindow.limit : .max)
     }
 
-    // MARK: The content
+    // MARK: Content
 
-    /// - Parameter wireBytes: that it was before it was decoded.
+    /// - Parameter wireBytes: size of `data` before its content coding was removed.
     func received(_ data: Data, wireBytes: Int) {
         guard self.stage == .loading else { return }
-        if self.multipart != nil, self.multipart?.received(data, self) == true { return }
+        if let multipart { return multipart.received(data, self) }
         self.deliver(data, wireBytes: wireBytes)
     }
 
-    /// Where content goes that nobody else wants to have.
+    /// The file that takes content directly, without a copy as `Data`; `nil` if the content goes elsewhere.
     var file: DownloadSink? {
         guard self.stage == .loading, self.multipart == nil, case .file(let file) = self.sink else { return nil }
         return file
     }
 
-    /// Content as it was on the wire, straight to the file.
     func received(_ bytes: RawSpan, wireBytes: Int, into file: DownloadSink) {
         self.countReceived(wireBytes)
         file.append(bytes, for: self)
     }
 
-    func deliver(_ data: Data, wireBytes: Int) {
+    fileprivate func deliver(_ data: Data, wireBytes: Int) {
         switch self.sink {
         case .none: break
         case .memory(let all):
             self.sink = .none
-            self.sink = .memory(self.appending(consume all, to: data))
+            self.sink = .memory(self.appending(data, to: consume all))
             self.countReceived(wireBytes)
-            // Counted here: the result may be there before its delegate is told.
+            // Counted above already: the result may be delivered before the delegate gets this piece.
             if self.delegateReceivesContent { self.enqueueForDelegate(data, wireBytes: 0) }
         case .delegate: self.enqueueForDelegate(data, wireBytes: wireBytes)
         case .file(let file):
@@ -139,177 +130,160 @@ extension TaskLoader {
             file.append(data.bytes, for: self)
         case .channel(let channel):
             self.countReceived(wireBytes)
-            // What the reader has no room for is asked for when it has.
+            // While the channel is full, the load gets no credit; `resumeChannel()` gives it later.
             if channel.offer(data) { self.currentLoad?.pull(data.count) } else { self.channelCredit += data.count }
         }
     }
 
-    private func enqueueForDelegate(_ data: Data, wireBytes: Int) {
-        guard self.window.append(data, wireBytes: wireBytes, joins: self.coalescesContent) else { return }
-        self.core.delegateQueue.add { self.deliverWindow() }
+    /// Content that arrives in one piece is not copied.
+    private func appending(_ data: Data, to all: consuming Data) -> Data {
+        guard all.isEmpty else {
+            all.append(data)
+            return all
+        }
+        let capacity = self.response.map { self.initialCapacity(for: $0) } ?? 0
+        guard capacity > data.count else { return data }
+        var all = Data(capacity: capacity)
+        all.append(data)
+        return all
     }
 
+    /// Reserves at most 1 MiB on the strength of a Content-Length alone. Allocating and freeing larger blocks would also
+    /// teach the allocator to keep much memory for itself.
+    private func initialCapacity(for response: URLResponse) -> Int {
+        guard self.task.metadata.withLock({ $0.currentRequest?.httpMethod }) != "HEAD" else { return 0 }
+        return Int(max(0, min(response.expectedContentLength, 1 << 20)))
+    }
+
+    /// The channel's reader has made room.
     func resumeChannel() {
-        let owed = self.channelCredit
+        let credit = self.channelCredit
         self.channelCredit = 0
-        if owed > 0 { self.currentLoad?.pull(owed) }
+        if credit > 0 { self.currentLoad?.pull(credit) }
+    }
+
+    private func enqueueForDelegate(_ data: Data, wireBytes: Int) {
+        guard self.window.append(data, wireBytes: wireBytes, coalesces: self.coalescesContent) else { return }
+        self.core.delegateQueue.add { self.deliverWindow() }
     }
 
     /// On the delegate queue.
     private func deliverWindow() {
-        for piece in self.window.take() where !piece.data.isEmpty {
+        for piece in self.window.takeAll() where !piece.data.isEmpty {
             self.countReceived(piece.wireBytes)
-            self.notifyData(piece.data)
-            let more = self.window.consumed(piece.data.count)
-            if more > 0 { self.core.pool.execute { self.currentLoad?.pull(more) } }
+            if let task = self.task as? URLSessionDataTask {
+                self.contentDelegates.notifyFirst(.data) { delegate in
+                    delegate.data?.urlSession(self.session, dataTask: task, didReceive: piece.data)
+                }
+            }
+            let credit = self.window.consumed(piece.data.count)
+            if credit > 0 { self.core.pool.execute { self.currentLoad?.pull(credit) } }
         }
     }
 
-    private func notifyData(_ data: Data) {
-        guard let task = self.task as? URLSessionDataTask else { return }
-        for face in self.contentDelegates where face.mayImplement(.data) {
-            if face.notify(.data, { face.data?.urlSession(self.session, dataTask: task, didReceive: data) }) { return }
-        }
-    }
+    // MARK: Progress
 
     /// From any thread.
-    func countReceived(_ received: Int) {
-        guard received > 0, !self.task.mutateIfUnobserved({ $0.bytesReceived += Int64(received) }) else { return }
-        self.task.mutate(\.countOfBytesReceived) { $0.bytesReceived += Int64(received) }
+    private func countReceived(_ count: Int) {
+        guard count > 0, !self.task.mutateIfUnobserved({ $0.bytesReceived += Int64(count) }) else { return }
+        self.task.mutate(\.countOfBytesReceived) { $0.bytesReceived += Int64(count) }
         self.updateProgress()
     }
 
-    /// From any thread; nothing is done unless somebody has asked for the progress.
+    /// From any thread. Does nothing unless the program has read `progress`.
     func updateProgress() {
-        let facts = self.task.metadata.withLock { $0.progress == nil ? nil : $0 }
-        if let facts { facts.progress?.update(facts) }
+        let metadata = self.task.metadata.withLock { $0.progress == nil ? nil : $0 }
+        if let metadata { metadata.progress?.update(metadata) }
     }
-
-    /// An answer that was kept: all of it at once.
-    func deliver(_ response: URLResponse, _ data: Data) {
-        let loader = StoredLoad(data, for: self)
-        self.currentLoad = loader
-        self.responseReceived(response)
-    }
-
-    // MARK: The body
 
     func bodySent(_ count: Int) {
         guard self.stage == .loading else { return }
-        var (total, expected) = (Int64(0), Int64(0))
-        self.task.mutate(\.countOfBytesSent) { facts in
-            facts.bytesSent += Int64(count)
-            (total, expected) = (facts.bytesSent, facts.expectedToSend)
+        let (sent, expected) = self.task.mutate(\.countOfBytesSent) { metadata in
+            metadata.bytesSent += Int64(count)
+            return (metadata.bytesSent, metadata.expectedToSend)
         }
         self.updateProgress()
-        let (task, session, sent, all) = (self.task, self.session, total, expected)
-        self.core.delegateQueue.notify(self.delegates, .sentBody) { face in
-            face.task?.urlSession(
-                session, task: task, didSendBodyData: Int64(count), totalBytesSent: sent, totalBytesExpectedToSend: all)
+        let (task, session) = (self.task, self.session)
+        self.core.delegateQueue.notify(self.delegates, .sentBody) { delegate in
+            delegate.task?.urlSession(
+                session, task: task, didSendBodyData: Int64(count), totalBytesSent: sent,
+                totalBytesExpectedToSend: expected)
         }
     }
 
     func informationalReceived(_ response: HTTPURLResponse) {
         let (task, session) = (self.task, self.session)
-        self.core.delegateQueue.notify(self.delegates, .informationalResponse) { face in
-            face.task?.urlSession(session, task: task, didReceiveInformationalResponse: response)
+        self.core.delegateQueue.notify(self.delegates, .informationalResponse) { delegate in
+            delegate.task?.urlSession(session, task: task, didReceiveInformationalResponse: response)
         }
     }
 }
 
-/// The parts of a `multipart/x-mixed-replace`, each a response with its content.
-///
-/// Each is told and answered like a response of its own: until then what comes waits, and no more is pulled.
-final class MultipartSplitter {
-    private var parser: MultipartParser
-    private let response: URLResponse
-    /// The first answer is about the whole.
-    private var isResponseAllowed = false
-    private var isAtEnd = false
+/// Where the content of a response goes.
+enum ContentSink {
+    case none
+    /// To the delegate, through the delivery window.
+    case delegate
+    case memory(Data)
+    case file(DownloadSink)
+    case channel(ByteChannel)
 
-    /// - Returns: `nil` for a response that is not of parts.
-    init?(_ response: URLResponse) {
-        guard let http = response as? HTTPURLResponse, http.mimeType == "multipart/x-mixed-replace",
-            let type = http.value(forHTTPHeaderField: "Content-Type").flatMap({ ContentType($0) }),
-            let boundary = type.parameter("boundary"), let splitter = MultipartParser(boundary: boundary)
-        else { return nil }
-        self.parser = splitter
-        self.response = response
-    }
-
-    /// The response that was shown is allowed.
-    /// - Returns: whether more may be pulled.
-    func resume(_ transfer: TaskLoader) -> Bool {
-        self.isResponseAllowed = true
-        return self.deliverEvents(to: transfer)
-    }
-
-    /// - Returns: whether the bytes were taken, which they always are.
-    func received(_ data: Data, _ transfer: TaskLoader) -> Bool {
-        self.parser.bytesReceived(data)
-        if self.isResponseAllowed, self.deliverEvents(to: transfer) { transfer.currentLoad?.pull(data.count) }
-        return true
-    }
-
-    func ended(_ transfer: TaskLoader) {
-        self.isAtEnd = true
-        self.parser.inputEnded()
-        _ = self.deliverEvents(to: transfer)
-    }
-
-    /// Tells what is there, up to the next response that must be answered.
-    private func deliverEvents(to transfer: TaskLoader) -> Bool {
-        while let event = self.parser.nextEvent() {
-            switch event {
-            case .partBegan(let fields):
-                guard !self.isAtEnd else { continue }
-                self.isResponseAllowed = false
-                transfer.publish(self.part(fields))
-                if !self.isResponseAllowed { return false }
-            case .content(let bytes): transfer.deliver(Data(bytes), wireBytes: bytes.count)
-            case .partEnded, .finished: break
-            // Cameras just stop: what came was fine.
-            case .violation: break
-            }
+    /// Calls `completion`, on any thread, when all content is written.
+    func finish(_ completion: @escaping @Sendable (SinkFailure?) -> Void) {
+        switch self {
+        case .file(let file): file.finish(completion)
+        case .none, .delegate, .memory, .channel: completion(nil)
         }
-        return true
     }
 
-    private func part(_ fields: HTTPFields) -> URLResponse {
-        guard let whole = self.response as? HTTPURLResponse, let url = whole.url else { return self.response }
-        return HTTPURLResponse(
-            url: url, statusCode: whole.statusCode, httpVersion: whole.httpVersion ?? "HTTP/1.1", fields: fields,
-            contentIsEncoded: false)
+    /// Empty rather than `nil`: a response without content is a success.
+    var data: Data {
+        if case .memory(let data) = self { data } else { Data() }
+    }
+
+    var fileURL: URL? {
+        if case .file(let file) = self { file.url } else { nil }
+    }
+
+    /// Keeps the file from being deleted.
+    func keep() {
+        if case .file(let file) = self { file.keep() }
+    }
+
+    /// Deletes the file, unless it was moved or is to be kept.
+    func discard() {
+        if case .file(let file) = self { file.discard() }
     }
 }
 
-/// Content on its way to the delegate queue: gathered while the queue is busy, and counted, so that no more comes from
-/// the network than somebody takes.
+/// Content on its way to the delegate queue. It is coalesced while the queue is busy, and counted so that the network
+/// delivers no faster than the delegate consumes. For any thread.
 final class DeliveryWindow: Sendable {
-    /// Bytes that are asked for in advance, and bytes below which more are.
+    /// Bytes that are pulled in advance.
     static let limit = 512 << 10
-    static let watermark = 256 << 10
+    /// More is pulled when fewer bytes than this are outstanding.
+    private static let watermark = 256 << 10
 
-    /// What is told at once.
+    /// The content of one delegate call.
     struct Piece: Sendable {
         var data: Data
-        /// That it was before it was decoded.
+        /// Size before the content coding was removed.
         var wireBytes: Int
     }
 
     private struct State {
         var pieces: [Piece] = []
         var isScheduled = false
-        /// Given to the delegate since more was asked for.
+        /// Bytes that the delegate consumed since more was last pulled.
         var consumed = 0
     }
     private let state = Mutex(State())
 
-    /// - Parameter joins: whether it may be told together with what waits.
-    /// - Returns: whether a message is to be scheduled that takes what waits.
-    func append(_ data: Data, wireBytes: Int, joins: Bool) -> Bool {
+    /// - Parameter coalesces: whether `data` may be joined with the piece before it.
+    /// - Returns: whether the caller must schedule a call of `takeAll()`.
+    fileprivate func append(_ data: Data, wireBytes: Int, coalesces: Bool) -> Bool {
         self.state.withLock { state in
-            if joins, !state.pieces.isEmpty {
+            if coalesces, !state.pieces.isEmpty {
                 state.pieces[state.pieces.count - 1].data.append(data)
                 state.pieces[state.pieces.count - 1].wireBytes += wireBytes
             } else {
@@ -320,7 +294,7 @@ final class DeliveryWindow: Sendable {
         }
     }
 
-    func take() -> [Piece] {
+    fileprivate func takeAll() -> [Piece] {
         self.state.withLock { state in
             defer {
                 state.pieces = []
@@ -330,9 +304,8 @@ final class DeliveryWindow: Sendable {
         }
     }
 
-    /// The delegate has had so many bytes.
-    /// - Returns: how many more may come; 0 while that is not worth a word.
-    func consumed(_ count: Int) -> Int {
+    /// - Returns: how many more bytes to pull; 0 until that is worth a call.
+    fileprivate func consumed(_ count: Int) -> Int {
         self.state.withLock { state in
             state.consumed += count
             guard state.consumed >= Self.limit - Self.watermark else { return 0 }
@@ -342,21 +315,65 @@ final class DeliveryWindow: Sendable {
     }
 }
 
-/// Where the content of a response goes.
-enum ContentSink {
-    case none
-    /// To the delegate, through the window.
-    case delegate
-    /// Into memory, whole.
-    case memory(Data)
-    case file(DownloadSink)
-    case channel(ByteChannel)
+/// Splits `multipart/x-mixed-replace` into its parts, each published as a response with its own content.
+///
+/// Each response waits for its disposition; until then the splitter keeps the received bytes and pulls no more.
+final class MultipartSplitter {
+    private var parser: MultipartParser
+    private let response: URLResponse
+    /// Whether the disposition of the published response is known. The first is that of the whole response.
+    private var isResponseAllowed = false
+    private var isAtEnd = false
 
-    /// Calls `done`, on any thread, when nothing waits to be written any more.
-    func finish(_ done: @escaping @Sendable (SinkFailure?) -> Void) {
-        switch self {
-        case .file(let file): file.finish(done)
-        case .none, .delegate, .memory, .channel: done(nil)
+    /// - Returns: `nil` if the response is no `multipart/x-mixed-replace`.
+    fileprivate init?(_ response: URLResponse) {
+        guard let http = response as? HTTPURLResponse, http.mimeType == "multipart/x-mixed-replace",
+            let type = http.value(forHTTPHeaderField: "Content-Type").flatMap({ ContentType($0) }),
+            let boundary = type.parameter("boundary"), let parser = MultipartParser(boundary: boundary)
+        else { return nil }
+        self.parser = parser
+        self.response = response
+    }
+
+    /// - Returns: whether more may be pulled.
+    fileprivate func responseAllowed(_ loader: TaskLoader) -> Bool {
+        self.isResponseAllowed = true
+        return self.deliverEvents(to: loader)
+    }
+
+    fileprivate func received(_ data: Data, _ loader: TaskLoader) {
+        self.parser.bytesReceived(data)
+        if self.isResponseAllowed, self.deliverEvents(to: loader) { loader.currentLoad?.pull(data.count) }
+    }
+
+    func ended(_ loader: TaskLoader) {
+        self.isAtEnd = true
+        self.parser.inputEnded()
+        _ = self.deliverEvents(to: loader)
+    }
+
+    /// Delivers parsed parts up to the next response that waits for its disposition.
+    /// - Returns: `false` if there is such a response.
+    private func deliverEvents(to loader: TaskLoader) -> Bool {
+        while let event = self.parser.nextEvent() {
+            switch event {
+            case .partBegan(let fields):
+                guard !self.isAtEnd else { continue }
+                self.isResponseAllowed = false
+                loader.publish(self.part(fields))
+                if !self.isResponseAllowed { return false }
+            case .content(let bytes): loader.deliver(Data(bytes), wireBytes: bytes.count)
+            // Cameras end the stream without a final boundary: what arrived is valid.
+            case .partEnded, .finished, .violation: break
+            }
         }
+        return true
+    }
+
+    private func part(_ fields: HTTPFields) -> URLResponse {
+        guard let whole = self.response as? HTTPURLResponse, let url = whole.url else { return self.response }
+        return HTTPURLResponse(
+            url: url, statusCode: whole.statusCode, httpVersion: whole.httpVersion ?? "HTTP/1.1", fields: fields,
+            contentIsEncoded: false)
     }
 }

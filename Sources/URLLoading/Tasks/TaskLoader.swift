@@ -3,70 +3,71 @@ import HTTPTransport
 import Synchronization
 import TLSEngine
 
-/// The life of one data, upload or download task: starts a loader, hands on what that brings, and ends once.
+/// Drives one data, upload or download task: runs a `RequestLoad`, passes its response and content to the consumer, and
+/// ends the task once.
 ///
-/// What is told by loaders happens on the session's event loop, and so does everything here that is not said to be for
-/// any thread.
+/// Confined to the session's event loop, except for members that say otherwise.
 final class TaskLoader: TaskDriver, @unchecked Sendable {
     enum Stage {
         case waiting
         case loading
-        /// Everything is told, or on its way to the delegate queue.
+        /// Everything was delivered, or is queued for the delegate queue.
         case ended
     }
 
     let core: SessionCore
     let session: URLSession
-    /// Another one once a data task has become a download.
+    /// Replaced when a data task becomes a download task.
     private(set) var task: URLSessionTask
     let consumer: LoadConsumer
     private let body: TaskBody
-    /// Why the task fails as soon as it is resumed; set before anybody has it.
+    /// Fails the task as soon as it is resumed. Set before the program gets the task.
     var initialError: URLError?
-    /// What a download goes on from.
+    /// For a download that was created from resume data.
     var resumption: DownloadResumption?
 
-    var stage = Stage.waiting
+    private(set) var stage = Stage.waiting
     var currentLoad: (any RequestLoad)?
     var sink = ContentSink.none
-    var record = TaskMetricsRecord()
-    /// Whether there is a delegate that could want metrics; known when the task begins.
+    private(set) var record = TaskMetricsRecord()
+    /// Whether a delegate may implement the metrics method; set when the task begins.
     private(set) var isMeasured = false
-    /// When the whole takes too long; `nil` while that clock stands still.
-    private(set) var resourceDeadline: ContinuousClock.Instant?
+    /// When `timeoutIntervalForResource` expires; `nil` while the task is suspended.
+    fileprivate var resourceDeadline: ContinuousClock.Instant?
     private var resourceTimeLeft: Duration
     private var hasBegun = false
     private var isHeld = false
+    /// For a `multipart/x-mixed-replace` response.
     var multipart: MultipartSplitter?
-    /// The delegate is asked what becomes of the response.
+    /// Whether the delegate was asked for the response disposition and has not answered.
     var awaitsDisposition = false
-    /// The end came before the answer.
+    /// The content ended before the delegate answered.
     var isFinishPending = false
-    /// Bytes that were taken and for which no others were asked for yet.
+    /// Bytes that the `ByteChannel` accepted and that were not yet credited to the load.
     var channelCredit = 0
-    /// The answer was `becomeStream`.
+    /// The response disposition was `becomeStream`.
     var becomesStream = false
     var upgradedConnection: UpgradedConnection?
     /// First used on the loop, and only then by the delegate queue.
     private(set) lazy var window = DeliveryWindow()
-    /// Whether the delegate of an awaited task may want its content, which is then no faster than that takes it.
+    /// For an awaited task: whether its delegate may implement `didReceive data`; the delegate then paces the content.
     private(set) var delegateReceivesContent = false
-    /// Whether pieces of content may be told as one: what a protocol of the program cut stays cut.
-    var coalescesContent = true
+    /// Whether pieces of content may be joined. The pieces of a program's `URLProtocol` are delivered as they are.
+    private(set) var coalescesContent = true
 
-    init(_ task: URLSessionTask, of session: URLSession, body: TaskBody, result: LoadConsumer) {
+    init(_ task: URLSessionTask, of session: URLSession, body: TaskBody, consumer: LoadConsumer) {
         self.core = session.core
         self.session = session
         self.task = task
         self.body = body
-        self.consumer = result
+        self.consumer = consumer
         self.resourceTimeLeft = Duration(timeout: session.core.configuration.timeoutIntervalForResource)
     }
 
-    // MARK: From any thread
+    // MARK: Events of the task, from any thread
 
-    func resumed() { self.core.pool.execute { self.reconcile() } }
-    func suspended() { self.core.pool.execute { self.reconcile() } }
+    func resumed() { self.core.pool.execute { self.applyTaskState() } }
+    func suspended() { self.core.pool.execute { self.applyTaskState() } }
 
     func cancelled() {
         self.core.pool.execute { self.failed(LoadFailure.error(.cancelled, url: self.task.currentRequest?.url)) }
@@ -76,31 +77,19 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {
         self.core.pool.execute { self.currentLoad?.setPriority(priority) }
     }
 
-    /// What the task has, without looking at it as those do who want to hear of a change.
+    // These read the task's metadata directly: reading its properties would register an observation.
     var response: URLResponse? { self.task.metadata.withLock { $0.response } }
     var priority: Float { self.task.metadata.withLock { $0.priority } }
 
-    /// For the idle clock of a request: its own, or the session's.
+    /// The idle timeout of `request`: its own, or the session's.
     func timeout(of request: URLRequest) -> Duration {
         Duration(timeout: request.chosenTimeout ?? self.core.configuration.timeoutIntervalForRequest)
     }
 
-    var delegates: [DelegateProxy] { self.core.delegates(for: self.task) }
+    // MARK: Starting and suspending
 
-    /// The delegates that are told of the response, the content and a file's growth: of an awaited task its own alone, as
-    /// FoundationNetworking does it, and of one with a completion handler none.
-    var contentDelegates: [DelegateProxy] {
-        switch self.consumer {
-        case .delegate: self.delegates
-        case .awaitedData, .lastingFile: self.task.metadata.withLock { $0.delegate }.map { [$0] } ?? []
-        case .data, .file, .bytes: []
-        }
-    }
-
-    // MARK: Going on and holding
-
-    /// Does what the task's state asks for now, however often that changed meanwhile.
-    private func reconcile() {
+    /// Idempotent: several changes of the task's state may arrive as one.
+    private func applyTaskState() {
         guard self.stage != .ended else { return }
         switch self.task.metadata.withLock({ $0.state }) {
         case .running: self.hasBegun ? self.hold(false) : self.begin()
@@ -125,13 +114,22 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {
     }
 
     private func load(_ request: URLRequest) {
-        switch RequestLoadFactory.load(for: request, body: self.body, transfer: self) {
-        case .success(let loader):
-            self.currentLoad = loader
-            self.coalescesContent = !(loader is ProtocolLoad)
-            loader.start()
+        switch RequestLoadFactory.load(for: request, body: self.body, loader: self) {
+        case .success(let load):
+            self.currentLoad = load
+            self.coalescesContent = !(load is ProtocolLoad)
+            load.start()
         case .failure(let error): self.failed(error)
         }
+    }
+
+    /// Restarts the task with another request, such as one that a `URLProtocol` redirected to.
+    func restart(with request: URLRequest) {
+        guard self.stage == .loading else { return }
+        self.currentLoad?.stop()
+        self.currentLoad = nil
+        self.requestChanged(request)
+        self.load(request)
     }
 
     private func hold(_ isHeld: Bool) {
@@ -152,11 +150,45 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {
         self.core.resourceTimer.arm(until: deadline, for: self.core)
     }
 
-    func resourceTimeoutExpired() {
+    fileprivate func resourceTimeoutExpired() {
         self.failed(LoadFailure.error(.timedOut, url: self.task.currentRequest?.url))
     }
 
-    /// Does `work` with an answer of a delegate, on the loop, if the transfer has not ended meanwhile.
+    // MARK: Metrics
+
+    func countRedirect() { self.record.countRedirect() }
+
+    /// - Parameter transaction: evaluated only if a delegate may implement the metrics method.
+    func recordTransaction(_ transaction: @autoclosure () -> TransactionRecord) {
+        if self.isMeasured { self.record.add(transaction()) }
+    }
+
+    /// Records a transaction that used no network and has just completed.
+    func recordLocalTransaction(_ response: URLResponse, bytes: Int) {
+        let now = ContinuousClock.now
+        guard let request = self.task.currentRequest else { return }
+        self.recordTransaction(
+            TransactionRecord(
+                request: request, response: response,
+                source: .other(LocalTimings(fetchStart: now, responseStart: now, responseEnd: now)),
+                decodedBytes: Int64(bytes)))
+    }
+
+    // MARK: Asking the delegate
+
+    var delegates: [DelegateProxy] { self.core.delegates(for: self.task) }
+
+    /// The delegates that receive the response, the content and a file's progress: for an awaited task only its own, as
+    /// in FoundationNetworking; for a task with a completion handler none.
+    var contentDelegates: [DelegateProxy] {
+        switch self.consumer {
+        case .delegate: self.delegates
+        case .awaitedData, .lastingFile: self.task.metadata.withLock { $0.delegate }.map { [$0] } ?? []
+        case .data, .file, .bytes: []
+        }
+    }
+
+    /// Wraps `work` so that it runs on the loop, and only if the task has not ended.
     func awaiting<Answer: Sendable>(_ work: @escaping @Sendable (TaskLoader, Answer) -> Void)
         -> @Sendable (Answer) -> Void
     {
@@ -168,108 +200,11 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {
         }
     }
 
-    // MARK: Becoming something else
-
-    /// Goes on as another task with the same number.
-    func replaceTask(with task: URLSessionTask) {
-        self.task = task
-        self.core.replace(with: task)
-    }
-
-    // MARK: Ending
-
-    /// Everything has come.
-    func finished() {
-        guard self.stage == .loading else { return }
-        guard !self.awaitsDisposition else { return self.isFinishPending = true }
-        self.multipart?.ended(self)
-        self.sink.finish { error in
-            self.core.pool.execute {
-                self.end(error.map { LoadFailure.error($0.code, url: self.task.currentRequest?.url, cause: $0.cause) })
-            }
-        }
-    }
-
-    /// Nothing more will come. What a download has is kept for another attempt, if the network was to blame.
-    func failed(_ error: any Error) {
-        guard self.stage != .ended else { return }
-        if let error = error as? URLError, error.code != .cancelled, case .file = self.sink {
-            self.failKeepingResumeData(error) { _ in }
-        } else {
-            self.end(error)
-        }
-    }
-
-    /// Begins anew, with another request that is not of the same loader.
-    func restart(with request: URLRequest) {
-        guard self.stage == .loading else { return }
-        self.currentLoad?.stop()
-        self.currentLoad = nil
-        self.requestChanged(request)
-        self.load(request)
-    }
-
-    func end(_ error: (any Error)?) {
-        guard self.stage != .ended else { return }
-        self.stop()
-        self.notifyEnd(error)
-    }
-
-    /// Lets nothing more happen.
-    func stop() {
-        self.stage = .ended
-        self.resourceDeadline = nil
-        self.currentLoad?.stop()
-        self.currentLoad = nil
-    }
-}
-
-extension Duration {
-    /// A timeout in seconds as programs write it; what is no positive number of seconds means a year.
-    init(timeout: TimeInterval) {
-        let year = 365.0 * 86_400
-        self = .seconds(timeout > 0 && timeout < year ? timeout : year)
-    }
-}
-
-extension TaskLoader {
-    /// What becomes of the load once its response is known; `allow` where nobody is asked.
-    func askDisposition(_ response: URLResponse, _ answer: @escaping @Sendable (TaskLoader, URLSession.ResponseDisposition) -> Void)
-    {
-        guard let task = self.task as? URLSessionDataTask else { return answer(self, .allow) }
-        let session = self.session
-        let questions = self.contentDelegates.map { face in
-            DelegateRequest<URLSession.ResponseDisposition>(
-                delegate: face, method: .response, asyncMethod: .responseAsync,
-                call: { face, once in
-                    face.data?.urlSession(session, dataTask: task, didReceive: response) { once($0) }
-                },
-                callAsync: { await $0.data?.urlSession(session, dataTask: task, didReceive: response) ?? .allow })
-        }
-        self.core.delegateQueue.ask(questions, self.awaiting { answer($0, $1 ?? .allow) })
-    }
-
-    /// Whether a redirect is followed, and by which request; it is where nobody is asked.
+    /// - Parameter answer: gets the request to follow, or `nil` to stop here; `request` if no delegate answers.
     func askRedirect(
         _ response: HTTPURLResponse, to request: URLRequest, _ answer: @escaping @Sendable (URLRequest?) -> Void
     ) {
         self.core.askRedirect(response, to: request, about: self.task, of: self.session, answer)
-    }
-
-    /// A body that can be read from its beginning; `nil` where nobody has one.
-    func askBodyStream(_ answer: @escaping @Sendable (Carried<InputStream?>) -> Void) {
-        let (task, session) = (self.task, self.session)
-        let questions = self.delegates.map { face in
-            DelegateRequest<Carried<InputStream?>>(
-                delegate: face, method: .newBodyStream, asyncMethod: .newBodyStreamAsync,
-                call: { face, once in
-                    face.task?.urlSession(session, task: task) { stream in once(Carried(stream)) }
-                },
-                callAsync: { face in
-                    Carried(await face.task?.urlSession(session, needNewBodyStreamForTask: task))
-                })
-        }
-        self.core.delegateQueue.ask(questions) { answer($0 ?? Carried(nil)) }
     }
 
     func askChallenge(_ challenge: URLAuthenticationChallenge, _ answer: @escaping @Sendable (ChallengeAnswer) -> Void)
@@ -277,55 +212,57 @@ extension TaskLoader {
         self.core.ask(challenge, about: self.task, of: self.session, answer)
     }
 
-    func askTrust(
-        _ request: VerificationRequest, at url: URL,
-        _ answer: @escaping @Sendable (VerificationDecision, URLError?) -> Void
-    ) {
-        self.core.askTrust(request, at: url, for: self.task, of: self.session, answer)
+    /// - Parameter answer: gets an unopened body stream; `nil` if no delegate has one.
+    func askBodyStream(_ answer: @escaping @Sendable (Carried<InputStream?>) -> Void) {
+        let (task, session) = (self.task, self.session)
+        let requests = self.delegates.map { delegate in
+            DelegateRequest<Carried<InputStream?>>(
+                delegate: delegate, method: .newBodyStream, asyncMethod: .newBodyStreamAsync,
+                call: { delegate, handler in
+                    delegate.task?.urlSession(session, task: task) { stream in handler(Carried(stream)) }
+                },
+                callAsync: { delegate in
+                    Carried(await delegate.task?.urlSession(session, needNewBodyStreamForTask: task))
+                })
+        }
+        self.core.delegateQueue.ask(requests) { answer($0 ?? Carried(nil)) }
     }
 
-    func askIdentity(
-        _ issuers: [[UInt8]], at url: URL,
-        _ answer: @escaping @Sendable (TLSIdentity?, URLError?) -> Void
-    ) {
-        self.core.askIdentity(issuers, at: url, for: self.task, of: self.session, answer)
-    }
-
-    /// Whether a response may be kept, and how; only who hears of its content is asked.
+    /// - Parameter answer: gets the response to cache, or `nil`; `proposal` unless the content goes to a delegate that
+    ///   decides otherwise.
     func askToCache(_ proposal: CachedURLResponse, _ answer: @escaping @Sendable (CachedURLResponse?) -> Void) {
         guard self.consumer.isDelegate, let task = self.task as? URLSessionDataTask else { return answer(proposal) }
         let session = self.session
-        let questions = self.delegates.map { face in
+        let requests = self.delegates.map { delegate in
             DelegateRequest<CachedURLResponse?>(
-                delegate: face, method: .cacheProposal, asyncMethod: .cacheProposalAsync,
-                call: { face, once in
-                    face.data?.urlSession(session, dataTask: task, willCacheResponse: proposal) { once($0) }
+                delegate: delegate, method: .cacheProposal, asyncMethod: .cacheProposalAsync,
+                call: { delegate, handler in
+                    delegate.data?.urlSession(session, dataTask: task, willCacheResponse: proposal) { handler($0) }
                 },
                 callAsync: { await $0.data?.urlSession(session, dataTask: task, willCacheResponse: proposal) })
         }
-        self.core.delegateQueue.ask(questions) { answer($0 ?? proposal) }
+        self.core.delegateQueue.ask(requests) { answer($0 ?? proposal) }
     }
-}
 
-extension TaskLoader {
-    /// The content of a data task goes to a file from here on.
+    // MARK: Becoming another task
+
+    /// Continues as a download task with the same identifier.
     func becomeDownload(_ response: URLResponse) {
         guard let old = self.task as? URLSessionDataTask else { return }
-        let facts = old.metadata.withLock { $0 }
-        let new = URLSessionDownloadTask(facts, of: self.session)
+        let new = URLSessionDownloadTask(old.metadata.withLock { $0 }, of: self.session)
         new.setDriver(self)
-        self.replaceTask(with: new)
-        // The new task has it.
+        self.task = new
+        self.core.replace(with: new)
+        // The new task holds the delegate from here on.
         old.metadata.withLock { $0.delegate = nil }
         let session = self.session
-        self.core.delegateQueue.notify(self.delegates, .becameDownload) { face in
-            face.data?.urlSession(session, dataTask: old, didBecome: new)
+        self.core.delegateQueue.notify(self.delegates, .becameDownload) { delegate in
+            delegate.data?.urlSession(session, dataTask: old, didBecome: new)
         }
         self.startFile(response)
         if self.isFinishPending { self.finished() }
     }
 
-    /// The connection becomes a stream task's, once it has left HTTP.
     func becomeStream() {
         self.becomesStream = true
         guard (self.task.response as? HTTPURLResponse)?.statusCode != 101 else { return self.settleUpgrade() }
@@ -335,14 +272,14 @@ extension TaskLoader {
                 text: "Only a connection that the server upgraded (101) can become a stream."))
     }
 
-    /// The server switched protocols.
+    /// The server answered 101 Switching Protocols.
     func upgraded(_ connection: UpgradedConnection) {
         guard self.stage == .loading else { return connection.close() }
         self.upgradedConnection = connection
         if !self.awaitsDisposition { self.settleUpgrade() }
     }
 
-    /// Gives the connection to whom the answer names, once both are there.
+    /// Once both the connection and the disposition are known: hands the connection to a stream task, or closes it.
     func settleUpgrade() {
         guard let connection = self.upgradedConnection else { return }
         self.upgradedConnection = nil
@@ -354,131 +291,173 @@ extension TaskLoader {
         self.session.becomeStream(old, connection)
     }
 
-    func recordLocalTransaction(_ response: URLResponse, bytes: Int) {
-        let now = ContinuousClock.now
-        guard let request = self.task.currentRequest else { return }
-        self.recordTransaction(
-            TransactionRecord(
-                request: request, response: response,
-                source: .other(LocalTimings(fetchStart: now, responseStart: now, responseEnd: now)),
-                decodedBytes: Int64(bytes)))
-    }
-}
+    // MARK: Ending
 
-extension TaskLoader {
-    /// The last messages, in their order: metrics, then the end. On the loop, once.
+    /// The load has delivered the whole content.
+    func finished() {
+        guard self.stage == .loading else { return }
+        guard !self.awaitsDisposition else { return self.isFinishPending = true }
+        self.multipart?.ended(self)
+        self.sink.finish { failure in
+            self.core.pool.execute {
+                let url = self.task.currentRequest?.url
+                self.end(failure.map { LoadFailure.error($0.code, url: url, cause: $0.cause) })
+            }
+        }
+    }
+
+    /// The load failed. A download keeps its file for resuming, unless it was cancelled.
+    func failed(_ error: any Error) {
+        guard self.stage != .ended else { return }
+        if let error = error as? URLError, error.code != .cancelled, case .file = self.sink {
+            self.failKeepingResumeData(error) { _ in }
+        } else {
+            self.end(error)
+        }
+    }
+
+    func end(_ error: (any Error)?) {
+        guard self.stage != .ended else { return }
+        self.stop()
+        self.notifyEnd(error)
+    }
+
+    func stop() {
+        self.stage = .ended
+        self.resourceDeadline = nil
+        self.currentLoad?.stop()
+        self.currentLoad = nil
+    }
+
+    /// Completes the task and makes its last calls: metrics, then completion. Called once, after `stop()`.
     func notifyEnd(_ error: (any Error)?) {
-        let (task, session, core, result) = (self.task, self.session, self.core, self.consumer)
-        let record = self.record
+        let (task, session, core, record) = (self.task, self.session, self.core, self.record)
         let endedAt = ContinuousClock.now
         let sink = self.sink
         self.sink = .none
-        if case .awaitedData(let handler) = result, !self.delegateReceivesContent {
-            // Nobody but a delegate could want these on its queue.
-            self.complete(task, error)
+        if case .awaitedData(let handler) = self.consumer, !self.delegateReceivesContent {
+            // No delegate received content, so the result need not wait for the delegate queue.
+            task.complete(error)
             handler(error == nil ? sink.data : nil, self.response, error)
-            self.notifyMetrics(record, endedAt)
-            return core.delegateQueue.add {
-                task.metadata.withLock { $0.delegate = nil }
-                core.taskEnded(task, of: session)
-                task.setDriver(nil)
+            core.delegateQueue.notify(self.delegates, .metrics) { delegate in
+                let metrics = record.metrics(completedAt: endedAt)
+                delegate.task?.urlSession(session, task: task, didFinishCollecting: metrics)
             }
+            return core.delegateQueue.add { self.release() }
         }
         core.delegateQueue.add {
-            // Behind `cancel()` and all that it could be asked in: `completed` is what its handlers see.
             if error == nil { self.notifyDownloadFinished(sink) }
-            // Its delegate has had the file, and hears of the end when that is gone.
-            if result.isDelegate { sink.discard() }
-            self.complete(task, error)
-            let faces = self.delegates
-            for face in faces where face.mayImplement(.metrics) {
+            // The delegate has used the file; it must be gone before the completion call.
+            if self.consumer.isDelegate { sink.discard() }
+            task.complete(error)
+            let delegates = self.delegates
+            delegates.notifyFirst(.metrics) { delegate in
                 let metrics = record.metrics(completedAt: endedAt)
-                if face.notify(.metrics, { face.task?.urlSession(session, task: task, didFinishCollecting: metrics) }) {
-                    break
-                }
+                delegate.task?.urlSession(session, task: task, didFinishCollecting: metrics)
             }
-            // The task is over: its delegate hears of it, and is let go.
             task.metadata.withLock { $0.delegate = nil }
-            self.deliverResult(result, sink, error, faces)
-            if !result.isDelegate { sink.discard() }
-            core.taskEnded(task, of: session)
-            task.setDriver(nil)
+            self.deliverResult(sink, error, delegates)
+            if !self.consumer.isDelegate { sink.discard() }
+            self.release()
         }
-    }
-
-    private func notifyMetrics(_ record: TaskMetricsRecord, _ endedAt: ContinuousClock.Instant) {
-        let (task, session) = (self.task, self.session)
-        self.core.delegateQueue.notify(self.delegates, .metrics) { face in
-            let metrics = record.metrics(completedAt: endedAt)
-            face.task?.urlSession(session, task: task, didFinishCollecting: metrics)
-        }
-    }
-
-    private func complete(_ task: URLSessionTask, _ error: (any Error)?) {
-        let isUnseen = task.mutateIfUnobserved {
-            $0.error = error
-            $0.state = .completed
-        }
-        guard !isUnseen else { return }
-        task.mutate(\.error) { $0.error = error }
-        task.mutate(\.state) { $0.state = .completed }
-        if error == nil { task.metadata.withLock { $0.progress }?.finish() }
     }
 
     private func notifyDownloadFinished(_ sink: ContentSink) {
         guard self.consumer.isDelegate, case .file(let file) = sink, let task = self.task as? URLSessionDownloadTask
         else { return }
-        let session = self.session
-        for face in self.delegates where face.mayImplement(.finishedDownload) {
-            let told = face.notify(.finishedDownload) {
-                face.download?.urlSession(session, downloadTask: task, didFinishDownloadingTo: file.url)
-            }
-            if told { return }
+        self.delegates.notifyFirst(.finishedDownload) { delegate in
+            delegate.download?.urlSession(self.session, downloadTask: task, didFinishDownloadingTo: file.url)
         }
     }
 
-    private func deliverResult(
-        _ result: LoadConsumer, _ sink: ContentSink, _ error: (any Error)?, _ faces: [DelegateProxy]
-    ) {
+    /// Breaks the reference cycles of the ended task. On the delegate queue, after the task's last call.
+    private func release() {
+        self.task.metadata.withLock { $0.delegate = nil }
+        self.core.taskEnded(self.task, of: self.session)
+        self.task.setDriver(nil)
+    }
+
+    private func deliverResult(_ sink: ContentSink, _ error: (any Error)?, _ delegates: [DelegateProxy]) {
         let response = self.response
-        switch result {
+        switch self.consumer {
         case .delegate:
-            let (task, session) = (self.task, self.session)
-            for face in faces where face.mayImplement(.completion) {
-                if face.notify(.completion, { face.task?.urlSession(session, task: task, didCompleteWithError: error) }) {
-                    return
-                }
+            delegates.notifyFirst(.completion) { delegate in
+                delegate.task?.urlSession(self.session, task: self.task, didCompleteWithError: error)
             }
-        // Beside a failure there is the response that had come, but none of its content.
+        // A failure comes with the response, if one arrived, but without its content.
         case .data(let handler), .awaitedData(let handler): handler(error == nil ? sink.data : nil, response, error)
         case .file(let handler): handler(error == nil ? sink.fileURL : nil, response, error)
         case .lastingFile(let handler):
             if error == nil { sink.keep() }
             handler(error == nil ? sink.fileURL : nil, response, error)
-        case .bytes(let channel, let answer):
-            if let error { answer(.failure(error)) }
+        case .bytes(let channel, let handler):
+            if let error { handler(.failure(error)) }
             channel.finish(error)
         }
     }
 }
 
-extension ContentSink {
-    /// Empty rather than missing: a response without content was a success.
-    var data: Data {
-        if case .memory(let data) = self { data } else { Data() }
+/// Receives the result of a load.
+enum LoadConsumer: Sendable {
+    case delegate
+    /// The completion handler of a data or upload task.
+    case data(@Sendable (Data?, URLResponse?, (any Error)?) -> Void)
+    /// The completion handler of a download task; the file is deleted when it returns.
+    case file(@Sendable (URL?, URLResponse?, (any Error)?) -> Void)
+    /// An `async` download; the caller owns the file.
+    case lastingFile(@Sendable (URL?, URLResponse?, (any Error)?) -> Void)
+    /// An `async` data or upload task. Called on the loop, or on the delegate queue if a delegate receives the content.
+    case awaitedData(@Sendable (Data?, URLResponse?, (any Error)?) -> Void)
+    /// `bytes(for:)`: the handler gets the response, the channel the content.
+    case bytes(ByteChannel, @Sendable (Result<URLResponse, any Error>) -> Void)
+
+    var isDelegate: Bool {
+        if case .delegate = self { true } else { false }
+    }
+}
+
+/// Fails the tasks of one session that exceed `timeoutIntervalForResource`. Since nearly all tasks end long before, one
+/// timer serves them all: it fires at the earliest deadline and then looks for the next one.
+///
+/// Confined to the session's event loop.
+final class ResourceTimer: @unchecked Sendable {
+    private var armed: (deadline: ContinuousClock.Instant, timer: PoolTimer)?
+
+    deinit { self.armed?.timer.cancel() }
+
+    /// Makes the timer fire at `deadline` or before.
+    func arm(until deadline: ContinuousClock.Instant, for core: SessionCore) {
+        if let armed = self.armed, armed.deadline <= deadline { return }
+        self.armed?.timer.cancel()
+        let delay = max(.zero, ContinuousClock.now.duration(to: deadline))
+        self.armed = (
+            deadline,
+            core.pool.schedule(after: delay) { [weak self, weak core] in
+                if let self, let core { self.fire(core) }
+            }
+        )
     }
 
-    var fileURL: URL? {
-        if case .file(let file) = self { file.url } else { nil }
+    private func fire(_ core: SessionCore) {
+        self.armed = nil
+        let now = ContinuousClock.now
+        var next: ContinuousClock.Instant?
+        for task in core.state.withLock({ Array($0.tasks.values) }) {
+            guard let loader = task.driver as? TaskLoader, let deadline = loader.resourceDeadline else { continue }
+            if deadline <= now {
+                loader.resourceTimeoutExpired()
+            } else {
+                next = min(next ?? deadline, deadline)
+            }
+        }
+        if let next { self.arm(until: next, for: core) }
     }
+}
 
-    /// The file stays where it is.
-    func keep() {
-        if case .file(let file) = self { file.keep() }
-    }
-
-    /// Takes the file away, unless somebody moved it or it is to stay.
-    func discard() {
-        if case .file(let file) = self { file.discard() }
+extension Duration {
+    /// A timeout in seconds. Zero, negative numbers, NaN and more than a year mean one year.
+    init(timeout: TimeInterval) {
+        let year = 365.0 * 86_400
+        self = .seconds(timeout > 0 && timeout < year ? timeout : year)
     }
 }

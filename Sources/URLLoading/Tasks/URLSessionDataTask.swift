@@ -1,28 +1,23 @@
 import Foundation
 
-/// Loads what a URL stands for into memory, or message by message to a delegate.
+/// Loads a URL into memory, or delivers its content to a delegate piece by piece.
 open class URLSessionDataTask: URLSessionTask, @unchecked Sendable {
     var loader: TaskLoader? { self.driver as? TaskLoader }
 }
 
-/// Loads what a URL stands for into a file.
+/// Loads a URL into a file.
 open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
-    var loader: TaskLoader? { self.driver as? TaskLoader }
+    private var loader: TaskLoader? { self.driver as? TaskLoader }
 
-    /// Cancels the task, and keeps what has come so that another can go on with it.
-    /// - Parameter completionHandler: on the delegate queue, before the end of the task is told; gets `nil` where that
-    ///   is not possible: the request is no GET over HTTP, the server named no entity tag and no date of change, or it
-    ///   takes no ranges.
+    /// Cancels the task and keeps the content received so far, so that another task can resume the download.
+    /// - Parameter completionHandler: called on the delegate queue before the task's completion; gets `nil` if the
+    ///   download cannot be resumed: the request is not an HTTP GET, or the response has neither an entity tag nor a
+    ///   Last-Modified date, or the server accepts no ranges.
     open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
-        guard self.beginCancelling(), let transfer = self.loader else {
-            if let line = self.session?.core.delegateQueue {
-                line.add { completionHandler(nil) }
-            } else {
-                completionHandler(nil)
-            }
-            return
+        guard self.beginCancelling(), let loader = self.loader else {
+            return self.onDelegateQueue { completionHandler(nil) }
         }
-        transfer.cancelled(producingResumeData: completionHandler)
+        loader.cancelled(producingResumeData: completionHandler)
     }
 
     /// As `cancel(byProducingResumeData:)`.
@@ -33,13 +28,13 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
     }
 }
 
-/// Sends a body: data, a file or a stream. What comes back is told as to a data task.
+/// Sends a body from data, a file or a stream. The response is delivered as for a data task.
 open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {
     /// Cancels the task.
-    /// - Parameter completionHandler: gets `nil` on the delegate queue: uploads that can be resumed are still to come.
+    /// - Parameter completionHandler: gets `nil` on the delegate queue: resumable uploads are not implemented.
     open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
         self.cancel()
-        if let line = self.session?.core.delegateQueue { line.add { completionHandler(nil) } } else { completionHandler(nil) }
+        self.onDelegateQueue { completionHandler(nil) }
     }
 
     /// As `cancel(byProducingResumeData:)`.

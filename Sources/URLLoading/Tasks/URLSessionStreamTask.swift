@@ -2,50 +2,48 @@ import Foundation
 import SessionTasks
 import StreamTransport
 
-/// A byte stream over TCP, or a Unix socket: reads and writes that queue, each kind in its order.
+/// A byte stream over TCP or a Unix socket. Reads are queued in order, and so are writes.
 ///
-/// What is asked for before the connection stands waits for it. Handlers run on the delegate queue. When one read fails,
-/// so do all that wait behind it and all that come later; writes likewise. The task ends when both directions are closed
-/// and the end of input was read, when the connection fails, or when it is cancelled or captured.
+/// Operations requested before the connection is established wait for it. Handlers run on the delegate queue. When a
+/// read fails, all queued and later reads fail too; likewise writes. The task ends when both directions are closed and
+/// the end of input was read, when the connection fails, or when the task is cancelled or captured.
 open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
-    var connection: StreamConnection? { self.driver as? StreamConnection }
+    private var connection: StreamConnection? { self.driver as? StreamConnection }
 
-    /// Why nothing can be done with a task that has no connection.
-    var unavailableError: URLError { (self.driver as? RefusedTask)?.error ?? LoadFailure.error(of: .ended, url: nil) }
-
-    private func answer(_ work: @escaping @Sendable () -> Void) {
-        if let line = self.session?.core.delegateQueue { line.add(work) } else { work() }
+    /// The error of operations on a task without a connection.
+    private var unavailableError: URLError {
+        (self.driver as? RefusedTask)?.error ?? LoadFailure.error(of: .ended, url: nil)
     }
 
-    /// Who observes it, or the next, hears of the end alone.
+    /// Observers of this property and the next are notified only when the task ends.
     open override var countOfBytesReceived: Int64 {
-        let known = super.countOfBytesReceived
-        return self.connection?.record.map { Int64(clamping: $0.bytesReceived) } ?? known
+        let final = super.countOfBytesReceived
+        return self.connection?.record.map { Int64(clamping: $0.bytesReceived) } ?? final
     }
 
     open override var countOfBytesSent: Int64 {
-        let known = super.countOfBytesSent
-        return self.connection?.record.map { Int64(clamping: $0.bytesSent) } ?? known
+        let final = super.countOfBytesSent
+        return self.connection?.record.map { Int64(clamping: $0.bytesSent) } ?? final
     }
 
     /// Reads the next bytes.
     /// - Parameters:
-    ///   - minBytes: the read waits for so many, or the end of the stream; 0 counts as 1.
-    ///   - maxBytes: at least 1, and not below `minBytes`; else the read fails.
-    ///   - timeout: in seconds, from the resumption on; 0 for none. When it passes, this read and all behind it fail
-    ///     with `URLError.timedOut`.
+    ///   - minBytes: the read waits for so many, or for the end of the stream; 0 means 1.
+    ///   - maxBytes: at least 1 and `minBytes`; otherwise the read fails.
+    ///   - timeout: in seconds, while the task is resumed; 0 for none. When it expires, this read and all queued behind
+    ///     it fail with `URLError.timedOut`.
     ///   - completionHandler: gets the bytes, and whether the stream is at its end. After `closeRead()` it gets
     ///     `URLError.networkConnectionLost`.
     open func readData(
         ofMinLength minBytes: Int, maxLength maxBytes: Int, timeout: TimeInterval,
         completionHandler: @escaping @Sendable (Data?, Bool, (any Error)?) -> Void
     ) {
-        guard let connection, let line = self.session?.core.delegateQueue else {
+        guard let connection, let queue = self.session?.core.delegateQueue else {
             let error = self.unavailableError
-            return self.answer { completionHandler(nil, false, error) }
+            return self.onDelegateQueue { completionHandler(nil, false, error) }
         }
         connection.read(minBytes, maxBytes, timeout: timeout) { result in
-            line.add {
+            queue.add {
                 switch result {
                 case .success(let chunk): completionHandler(Data(chunk.bytes), chunk.isAtEnd, nil)
                 case .failure(let error): completionHandler(nil, false, error)
@@ -57,44 +55,43 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
     /// Writes all of `data`.
     /// - Parameters:
     ///   - timeout: as for a read.
-    ///   - completionHandler: called when the system has taken every byte, which does not mean that the peer has. After
-    ///     `closeWrite()` it gets `URLError.networkConnectionLost`.
+    ///   - completionHandler: called when the kernel has accepted every byte, which the peer may not have received yet.
+    ///     After `closeWrite()` it gets `URLError.networkConnectionLost`.
     open func write(
         _ data: Data, timeout: TimeInterval, completionHandler: @escaping @Sendable ((any Error)?) -> Void
     ) {
-        guard let connection, let line = self.session?.core.delegateQueue else {
+        guard let connection, let queue = self.session?.core.delegateQueue else {
             let error = self.unavailableError
-            return self.answer { completionHandler(error) }
+            return self.onDelegateQueue { completionHandler(error) }
         }
         connection.write(data, timeout: timeout) { error in
-            line.add { completionHandler(error) }
+            queue.add { completionHandler(error) }
         }
     }
 
-    /// Hands the connection over when all that was asked for is done: the delegate gets two streams, which are not open,
-    /// as the task's last message.
+    /// Hands the connection to the delegate as two unopened streams, after all queued operations. This is the task's
+    /// last delegate call.
     open func captureStreams() { self.connection?.capture() }
 
-    /// Ends our sending when all writes so far are done; reading goes on. The delegate is told.
+    /// Closes the writing side after all queued writes and notifies the delegate; reading continues.
     open func closeWrite() { self.connection?.closeWrite() }
 
-    /// Ends our reading when all reads so far are answered; writing goes on. The delegate is told.
+    /// Closes the reading side after all queued reads and notifies the delegate; writing continues.
     open func closeRead() { self.connection?.closeRead() }
 
-    /// Starts TLS when all that was asked for is done; what is asked for later waits for it. The delegate is asked about
-    /// the server's certificate and for one of ours, as in any load; when TLS does not come about, the task fails.
+    /// Starts TLS after all queued operations; later operations wait for the handshake. The delegate gets challenges
+    /// for server trust and the client certificate, as in any load. The task fails if the handshake fails.
     open func startSecureConnection() { self.connection?.startSecure() }
 
-    /// Ends the connection in both directions when all that was asked for is done: TLS cannot be taken off a connection
-    /// that goes on.
+    /// Closes the connection in both directions after all queued operations: TLS cannot be removed from an open one.
     @available(*, deprecated, message: "TLS cannot be taken off a connection: this closes it.")
     open func stopSecureConnection() { self.connection?.close() }
 }
 
 extension URLSessionStreamTask {
-    /// As `readData(ofMinLength:maxLength:timeout:completionHandler:)`, without the delegate queue between.
+    /// As `readData(ofMinLength:maxLength:timeout:completionHandler:)`, without a detour through the delegate queue.
     ///
-    /// Cancelling the Swift task withdraws the read: bytes that had come for it go to the next.
+    /// Cancelling the Swift task withdraws the read; bytes already received go to the next read.
     /// - Throws: `URLError`.
     public func readData(
         ofMinLength minBytes: Int, maxLength maxBytes: Int, timeout: TimeInterval
@@ -104,9 +101,9 @@ extension URLSessionStreamTask {
         return (Data(chunk.bytes), chunk.isAtEnd)
     }
 
-    /// As `write(_:timeout:completionHandler:)`, without the delegate queue between.
+    /// As `write(_:timeout:completionHandler:)`, without a detour through the delegate queue.
     ///
-    /// Cancelling the Swift task withdraws the write if it had not begun; one that has begun runs to its end.
+    /// Cancelling the Swift task withdraws the write if it has not started; otherwise the write completes.
     /// - Throws: `URLError`.
     public func write(_ data: Data, timeout: TimeInterval) async throws {
         guard let connection else { throw self.unavailableError }
@@ -119,7 +116,7 @@ enum StreamEndpoint: Sendable {
     case host(String, port: Int)
     case unix(path: String)
 
-    /// Why there can be no connection.
+    /// The error of an invalid endpoint.
     var validationError: URLError? {
         switch self {
         case .host(let name, let port):
@@ -138,7 +135,7 @@ enum StreamEndpoint: Sendable {
         LoadFailure.error(.badURL, url: nil, cause: POSIXError(.EINVAL), text: text)
     }
 
-    /// Only where there is no flaw.
+    /// Meaningful only without a `validationError`.
     var target: ConnectTarget {
         switch self {
         case .host(let name, let port): .host(name, port: UInt16(clamping: port))
@@ -146,15 +143,15 @@ enum StreamEndpoint: Sendable {
         }
     }
 
-    /// What a proxy might be asked for; `nil` where there is nothing of the kind.
+    /// The URL to check against the proxy settings; `nil` for endpoints that no proxy applies to.
     var proxiedURL: URL? {
         if case .host = self, self.validationError == nil { self.url } else { nil }
     }
 
-    /// Names the server in challenges. Behind a Unix socket it is `localhost`. `nil` where the name cannot stand in a URL.
+    /// Identifies the server in challenges; `localhost` for a Unix socket. `nil` if the host name is invalid in a URL.
     var url: URL? {
         switch self {
-        // As text: what URLComponents cannot take ends the process.
+        // Parsed from text: URLComponents traps on an invalid host.
         case .host(let name, let port):
             let host = name.contains(":") && !name.hasPrefix("[") ? "[\(name)]" : name
             let encoded =

@@ -1,12 +1,11 @@
 import Foundation
-import HTTPTransport
 import Observation
 import Synchronization
 
-/// One load, or one connection, of a session: made suspended by a method of the session, alive until its end.
+/// One load, or one connection, of a session. Methods of the session create tasks suspended.
 ///
-/// For any number of threads. Key-value observation does not exist on Linux: what is told here can be observed with
-/// `withObservationTracking` and `Observations`.
+/// Thread-safe. There is no key-value observation on Linux: observe properties with `withObservationTracking` and
+/// `Observations`.
 open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Sendable {
     public typealias State = URLSessionTaskState
 
@@ -15,118 +14,139 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     public class var highPriority: Float { NSURLSessionTaskPriorityHigh }
 
     let metadata: Mutex<TaskMetadata>
-    /// `nil` for a task that no session made.
+    /// `nil` for a task that no session created.
     let session: URLSession?
-    /// Set before anybody else has the task; dropped when that has nothing more to do, since it holds the task in turn.
+    /// Set before the program gets the task. The driver holds the task in turn, so it is dropped at the end.
     private let currentDriver = Mutex<(any TaskDriver)?>(nil)
 
-    init(_ facts: TaskMetadata, of session: URLSession) {
-        self.metadata = Mutex(facts)
+    init(_ metadata: TaskMetadata, of session: URLSession) {
+        self.metadata = Mutex(metadata)
         self.session = session
         super.init()
     }
 
-    /// A task that no session made: it is over, and does nothing.
+    /// A completed task that does nothing.
     @available(*, deprecated, message: "Tasks are made by sessions.")
     public override init() {
-        var facts = TaskMetadata(identifier: 0, request: nil)
-        facts.state = .completed
-        self.metadata = Mutex(facts)
+        var metadata = TaskMetadata(identifier: 0, request: nil)
+        metadata.state = .completed
+        self.metadata = Mutex(metadata)
         self.session = nil
         super.init()
     }
 
     var driver: (any TaskDriver)? { self.currentDriver.withLock { $0 } }
 
-    /// - Parameter driver: `nil` lets go of the one there is.
     func setDriver(_ driver: (any TaskDriver)?) { self.currentDriver.withLock { $0 = driver } }
 
     open override func copy() -> Any { self.copy(with: nil) }
     /// The task itself.
     open func copy(with zone: NSZone?) -> Any { self }
 
-    // MARK: What it tells
+    /// Runs `work` on the session's delegate queue; immediately if no session created the task.
+    func onDelegateQueue(_ work: @escaping @Sendable () -> Void) {
+        if let queue = self.session?.core.delegateQueue { queue.add(work) } else { work() }
+    }
 
-    func observe<Value>(_ keyPath: KeyPath<URLSessionTask, Value>, _ body: (borrowing TaskMetadata) -> Value) -> Value {
-        let registrar = self.metadata.withLock { facts in
-            if let registrar = facts.registrar { return registrar }
+    // MARK: Observable properties
+
+    /// Reads a property and registers the read with the observation in progress, if there is one.
+    private func observe<Value>(
+        _ keyPath: KeyPath<URLSessionTask, Value>, _ body: (borrowing TaskMetadata) -> Value
+    ) -> Value {
+        let registrar = self.metadata.withLock { metadata in
+            if let registrar = metadata.registrar { return registrar }
             let registrar = ObservationRegistrar()
-            facts.registrar = registrar
+            metadata.registrar = registrar
             return registrar
         }
         registrar.access(self, keyPath: keyPath)
         return self.metadata.withLock { body($0) }
     }
 
-    func mutate<Value>(
-        _ keyPath: @autoclosure () -> KeyPath<URLSessionTask, Value>, _ body: (inout TaskMetadata) -> Void
-    ) {
-        // `nil` where nobody has looked at anything that changes: there is nobody to tell.
-        let registrar = self.metadata.withLock { facts in
-            body(&facts)
-            return facts.registrar
+    /// Changes the value behind `keyPath` and notifies its observers.
+    @discardableResult
+    func mutate<Value, Result>(
+        _ keyPath: @autoclosure () -> KeyPath<URLSessionTask, Value>, _ body: (inout TaskMetadata) -> Result
+    ) -> Result {
+        let (registrar, result) = self.metadata.withLock { metadata in
+            let result = body(&metadata)
+            return (metadata.registrar, result)
         }
-        // Told when it has changed: who looks again on another thread, between the telling and the change, would find the
-        // old value and never hear of the new one.
+        // After the change: an observer notified before it could read the old value on another thread, and would not be
+        // notified again.
         registrar?.withMutation(of: self, keyPath: keyPath()) {}
+        return result
     }
 
-    /// Changes what it likes where nobody looks: no property is observed, nor the progress.
-    /// - Returns: whether it did.
+    /// Changes several values at once if the program observes neither properties nor the progress.
+    /// - Returns: whether `body` ran.
     func mutateIfUnobserved(_ body: (inout TaskMetadata) -> Void) -> Bool {
-        self.metadata.withLock { facts in
-            guard facts.registrar == nil, facts.progress == nil else { return false }
-            body(&facts)
+        self.metadata.withLock { metadata in
+            guard metadata.registrar == nil, metadata.progress == nil else { return false }
+            body(&metadata)
             return true
         }
     }
 
-    /// Unique among the tasks of the session, from 1 up.
+    /// Records the end of the task.
+    func complete(_ error: (any Error)?) {
+        let isUnobserved = self.mutateIfUnobserved {
+            $0.error = error
+            $0.state = .completed
+        }
+        guard !isUnobserved else { return }
+        self.mutate(\.error) { $0.error = error }
+        self.mutate(\.state) { $0.state = .completed }
+        if error == nil { self.metadata.withLock { $0.progress }?.finish() }
+    }
+
+    /// Unique among the tasks of the session, starting at 1.
     open var taskIdentifier: Int { self.metadata.withLock { $0.identifier } }
 
-    /// As it was given; `nil` for stream tasks.
+    /// The request that the task was created with; `nil` for stream tasks.
     open var originalRequest: URLRequest? { self.metadata.withLock { $0.originalRequest } }
 
-    /// As it is now: redirects and credentials change it.
+    /// The request as changed by redirects and credentials.
     open var currentRequest: URLRequest? { self.observe(\.currentRequest) { $0.currentRequest } }
 
-    /// `nil` until the server has answered.
+    /// `nil` until the response head has arrived.
     open var response: URLResponse? { self.observe(\.response) { $0.response } }
 
-    /// `nil` while the task lives, and where all went well.
+    /// `nil` until the task has failed.
     open var error: (any Error)? { self.observe(\.error) { $0.error } }
 
     open var state: State { self.observe(\.state) { $0.state } }
 
-    /// Bytes of the body that have left, and that have come; without heads and framing, and as they were on the wire.
+    /// Bytes of the body sent and received, without heads and framing, and before the content coding is removed.
     open var countOfBytesSent: Int64 { self.observe(\.countOfBytesSent) { $0.bytesSent } }
     open var countOfBytesReceived: Int64 { self.observe(\.countOfBytesReceived) { $0.bytesReceived } }
 
-    /// `NSURLSessionTransferSizeUnknown` where it is not known; 0 for no body.
+    /// `NSURLSessionTransferSizeUnknown` if unknown; 0 without a body.
     open var countOfBytesExpectedToSend: Int64 { self.observe(\.countOfBytesExpectedToSend) { $0.expectedToSend } }
     open var countOfBytesExpectedToReceive: Int64 {
         self.observe(\.countOfBytesExpectedToReceive) { $0.expectedToReceive }
     }
 
-    // MARK: What may be set
+    // MARK: Settings
 
-    /// Asked before the session's delegate, method by method. Can be set until the task is first resumed; later it
-    /// changes nothing. `nil` once the task is over.
+    /// Takes precedence over the session's delegate, method by method. Setting it after the task was first resumed has no
+    /// effect. `nil` once the task has completed.
     open var delegate: (any URLSessionTaskDelegate)? {
         get { self.metadata.withLock { $0.delegate?.task } }
         set {
-            let face = newValue.map { DelegateProxy($0) }
-            self.metadata.withLock { if !$0.hasBegun, $0.state != .completed { $0.delegate = face } }
+            let proxy = newValue.map { DelegateProxy($0) }
+            self.metadata.withLock { if !$0.hasBegun, $0.state != .completed { $0.delegate = proxy } }
         }
     }
 
-    /// A label of the program's own.
+    /// A label for the program's use.
     open var taskDescription: String? {
         get { self.observe(\.taskDescription) { $0.description } }
         set { self.mutate(\.taskDescription) { $0.description = newValue } }
     }
 
-    /// 0 to 1, 0.5 by default: who waits for a connection is served in this order. A value outside is cut to it.
+    /// 0 to 1, by default 0.5; other values are clamped. Requests that wait for a connection are served in this order.
     open var priority: Float {
         get { self.observe(\.priority) { $0.priority } }
         set {
@@ -136,13 +156,13 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         }
     }
 
-    /// Kept, and without effect: it is for background sessions.
+    /// Stored without effect: applies to background sessions only.
     open var earliestBeginDate: Date? {
         get { self.observe(\.earliestBeginDate) { $0.earliestBeginDate } }
         set { self.mutate(\.earliestBeginDate) { $0.earliestBeginDate = newValue } }
     }
 
-    /// Hints in bytes, heads included; -1 by default. `progress` uses them where nothing better is known.
+    /// Hints in bytes, heads included; -1 by default. `progress` uses them while the real sizes are unknown.
     open var countOfBytesClientExpectsToSend: Int64 {
         get { self.observe(\.countOfBytesClientExpectsToSend) { $0.clientExpectsToSend } }
         set { self.mutate(\.countOfBytesClientExpectsToSend) { $0.clientExpectsToSend = newValue } }
@@ -152,61 +172,60 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         set { self.mutate(\.countOfBytesClientExpectsToReceive) { $0.clientExpectsToReceive = newValue } }
     }
 
-    /// Whether content is given as it comes; `false` lets it be given in one piece at the end.
+    /// Whether content is delivered as it arrives; `false` allows delivery in one piece at the end.
     open var prefersIncrementalDelivery: Bool {
         get { self.observe(\.prefersIncrementalDelivery) { $0.prefersIncrementalDelivery } }
         set { self.mutate(\.prefersIncrementalDelivery) { $0.prefersIncrementalDelivery = newValue } }
     }
 
-    /// Of the bytes sent and received; cancelling, pausing or resuming it does the same to the task.
+    /// Progress of the bytes sent and received. Cancelling, pausing or resuming it does the same to the task.
     open var progress: Progress {
-        self.metadata.withLock { facts in
-            if let progress = facts.progress { return progress.root }
-            let progress = TaskProgress(facts, of: self)
-            if facts.state == .completed, facts.error == nil { progress.finish() }
-            facts.progress = progress
+        self.metadata.withLock { metadata in
+            if let progress = metadata.progress { return progress.root }
+            let progress = TaskProgress(metadata, of: self)
+            if metadata.state == .completed, metadata.error == nil { progress.finish() }
+            metadata.progress = progress
             return progress.root
         }
     }
 
-    // MARK: Verbs
+    // MARK: Resuming, suspending, cancelling
 
-    /// Begins, or undoes one `suspend`. More of these than of those do no harm.
+    /// Starts the task, or undoes one `suspend`. Excess calls have no effect.
     open func resume() {
-        let goesOn = self.metadata.withLock { facts in
-            guard facts.suspensions > 0, facts.state == .suspended else { return false }
-            facts.suspensions -= 1
-            return facts.suspensions == 0
+        let resumes = self.metadata.withLock { metadata in
+            guard metadata.suspensions > 0, metadata.state == .suspended else { return false }
+            metadata.suspensions -= 1
+            return metadata.suspensions == 0
         }
-        guard goesOn else { return }
-        self.mutate(\.state) { facts in
-            guard facts.state == .suspended, facts.suspensions == 0 else { return }
-            facts.state = .running
-            facts.hasBegun = true
+        guard resumes else { return }
+        self.mutate(\.state) { metadata in
+            guard metadata.state == .suspended, metadata.suspensions == 0 else { return }
+            metadata.state = .running
+            metadata.hasBegun = true
         }
         self.driver?.resumed()
     }
 
-    /// Lets nothing happen, timeouts included, until as many `resume` follow. What has been received already may still
-    /// be told.
+    /// Pauses the task and its timeouts until `resume` was called as often. Data received before may still be delivered.
     open func suspend() {
-        let stops = self.metadata.withLock { facts in
-            guard facts.state == .running || facts.state == .suspended else { return false }
-            facts.suspensions += 1
-            return facts.suspensions == 1
+        let stops = self.metadata.withLock { metadata in
+            guard metadata.state == .running || metadata.state == .suspended else { return false }
+            metadata.suspensions += 1
+            return metadata.suspensions == 1
         }
         guard stops else { return }
         self.mutate(\.state) { if $0.state == .running, $0.suspensions > 0 { $0.state = .suspended } }
         self.driver?.suspended()
     }
 
-    /// Ends the task with `URLError.cancelled`. Returns at once: what was on its way may still be told before.
+    /// Ends the task with `URLError.cancelled`. Returns immediately: calls already queued may still reach the delegate.
     open func cancel() {
         guard self.beginCancelling() else { return }
         self.driver?.cancelled()
     }
 
-    /// - Returns: whether there is anything to cancel.
+    /// - Returns: `false` if the task was cancelled or completed before.
     func beginCancelling() -> Bool {
         let cancels = self.metadata.withLock { $0.state == .running || $0.state == .suspended }
         guard cancels else { return false }
@@ -221,19 +240,16 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
 extension URLSessionTask: Observable {}
 
-/// Does what a task is told, by the kind of task. Called from any thread.
+/// Carries out one kind of task. Called from any thread.
 protocol TaskDriver: AnyObject, Sendable {
-    /// The task may go on, or begin.
     func resumed()
-    /// Nothing more is to happen until `resumed`.
     func suspended()
-    /// The task is to end with `URLError.cancelled`.
+    /// The task must end with `URLError.cancelled`.
     func cancelled()
-    /// 0 to 1.
     func priorityChanged(_ priority: Float)
 }
 
-/// What a task tells of itself; read and written under the task's lock.
+/// The mutable state of a task, guarded by the task's lock.
 struct TaskMetadata {
     let identifier: Int
     var originalRequest: URLRequest?
@@ -241,7 +257,7 @@ struct TaskMetadata {
     var response: URLResponse?
     var error: (any Error)?
     var state = URLSessionTaskState.suspended
-    /// Calls of `suspend` that no `resume` has undone; a new task has one.
+    /// Calls of `suspend` not yet undone by `resume`; a new task has one.
     var suspensions = 1
     var bytesSent: Int64 = 0
     var bytesReceived: Int64 = 0
@@ -253,11 +269,11 @@ struct TaskMetadata {
     var priority = NSURLSessionTaskPriorityDefault
     var earliestBeginDate: Date?
     var prefersIncrementalDelivery = true
-    /// Whether it was resumed at some time.
+    /// Whether the task was ever resumed.
     var hasBegun = false
     var delegate: DelegateProxy?
     var progress: TaskProgress?
-    /// Made for who first looks at a property that can be observed.
+    /// Created when an observable property is first read.
     var registrar: ObservationRegistrar?
 
     init(identifier: Int, request: URLRequest?) {
@@ -267,16 +283,16 @@ struct TaskMetadata {
     }
 }
 
-/// A task's progress as a tree: a whole of 100 parts, of which sending and receiving have theirs.
+/// A task's progress as a tree: a root of 100 units, with children for sending and receiving.
 final class TaskProgress: @unchecked Sendable {
     let root: Progress
     private let sending: Progress?
     private let receiving: Progress
 
-    init(_ facts: borrowing TaskMetadata, of task: URLSessionTask) {
+    init(_ metadata: borrowing TaskMetadata, of task: URLSessionTask) {
         self.root = Progress(totalUnitCount: 100)
         self.root.kind = .file
-        let sends = facts.expectedToSend != 0
+        let sends = metadata.expectedToSend != 0
         self.sending = sends ? Progress(totalUnitCount: -1, parent: self.root, pendingUnitCount: 50) : nil
         self.receiving = Progress(totalUnitCount: -1, parent: self.root, pendingUnitCount: sends ? 50 : 100)
         self.root.isCancellable = true
@@ -284,25 +300,23 @@ final class TaskProgress: @unchecked Sendable {
         self.root.cancellationHandler = { [weak task] in task?.cancel() }
         self.root.pausingHandler = { [weak task] in task?.suspend() }
         self.root.resumingHandler = { [weak task] in task?.resume() }
-        self.update(facts)
+        self.update(metadata)
     }
 
-    /// Not under the lock of the task: handlers of the program may run.
-    func update(_ facts: borrowing TaskMetadata) {
+    /// Must not be called with the task's lock held: handlers of the program may run.
+    func update(_ metadata: borrowing TaskMetadata) {
         if let sending {
             Self.update(
-                sending, done: facts.bytesSent,
-                of: facts.expectedToSend >= 0 ? facts.expectedToSend : facts.clientExpectsToSend)
+                sending, done: metadata.bytesSent,
+                of: metadata.expectedToSend >= 0 ? metadata.expectedToSend : metadata.clientExpectsToSend)
         }
         Self.update(
-            self.receiving, done: facts.bytesReceived,
-            of: facts.expectedToReceive >= 0 ? facts.expectedToReceive : facts.clientExpectsToReceive)
+            self.receiving, done: metadata.bytesReceived,
+            of: metadata.expectedToReceive >= 0 ? metadata.expectedToReceive : metadata.clientExpectsToReceive)
     }
 
-    /// Everything that was to come has come.
     func finish() {
-        for part in [self.sending, self.receiving] {
-            guard let part else { continue }
+        for part in [self.sending, self.receiving].compactMap(\.self) {
             let done = max(1, part.completedUnitCount)
             part.totalUnitCount = done
             part.completedUnitCount = done
@@ -312,63 +326,5 @@ final class TaskProgress: @unchecked Sendable {
     private static func update(_ part: Progress, done: Int64, of total: Int64) {
         if part.totalUnitCount != total { part.totalUnitCount = total >= 0 ? max(total, done) : -1 }
         part.completedUnitCount = done
-    }
-}
-
-/// Ends the transfers of one session that take longer than they may. One timer serves them all, since nearly every one
-/// ends long before: it rings for the first, and looks then who else there is.
-///
-/// On the session's event loop.
-final class ResourceTimer: @unchecked Sendable {
-    private var timer: (rings: ContinuousClock.Instant, timer: PoolTimer)?
-
-    deinit { self.timer?.timer.cancel() }
-
-    /// Rings at `deadline`, if not before.
-    func arm(until deadline: ContinuousClock.Instant, for core: SessionCore) {
-        if let timer = self.timer, timer.rings <= deadline { return }
-        self.timer?.timer.cancel()
-        let delay = max(.zero, ContinuousClock.now.duration(to: deadline))
-        self.timer = (
-            deadline,
-            core.pool.schedule(after: delay) { [weak self, weak core] in
-                if let self, let core { self.fire(core) }
-            }
-        )
-    }
-
-    private func fire(_ core: SessionCore) {
-        self.timer = nil
-        let now = ContinuousClock.now
-        var next: ContinuousClock.Instant?
-        for task in core.state.withLock({ Array($0.tasks.values) }) {
-            guard let transfer = task.driver as? TaskLoader, let deadline = transfer.resourceDeadline else { continue }
-            if deadline <= now {
-                transfer.resourceTimeoutExpired()
-            } else {
-                next = min(next ?? deadline, deadline)
-            }
-        }
-        if let next { self.arm(until: next, for: core) }
-    }
-}
-
-/// Who gets what a transfer brings.
-enum LoadConsumer: Sendable {
-    /// The delegate, message by message.
-    case delegate
-    /// A completion handler of a data or upload task.
-    case data(@Sendable (Data?, URLResponse?, (any Error)?) -> Void)
-    /// A completion handler of a download task.
-    case file(@Sendable (URL?, URLResponse?, (any Error)?) -> Void)
-    /// Who awaits a download: the file stays.
-    case lastingFile(@Sendable (URL?, URLResponse?, (any Error)?) -> Void)
-    /// Who awaits the data: told on the loop, without the delegate queue between, unless a delegate is told the content.
-    case awaitedData(@Sendable (Data?, URLResponse?, (any Error)?) -> Void)
-    /// Who reads byte by byte: the response when it is there, then the content.
-    case bytes(ByteChannel, @Sendable (Result<URLResponse, any Error>) -> Void)
-
-    var isDelegate: Bool {
-        if case .delegate = self { true } else { false }
     }
 }

@@ -1,109 +1,109 @@
 import Foundation
 import SessionTasks
 
-/// A WebSocket: messages that queue both ways (RFC 6455).
+/// A WebSocket (RFC 6455) with message queues in both directions.
 ///
-/// What is asked for before the opening handshake is done waits for it, and runs in order. Handlers run on the delegate
-/// queue, each once. Pings of the server are answered without help. Once the WebSocket has ended everything that waits
-/// or is asked for fails: with the task's error if there is one, else with `URLError.networkConnectionLost`; messages
-/// that came before are still given out.
+/// Operations requested before the opening handshake completes wait for it and run in order. Handlers run on the delegate
+/// queue, each once. The server's Pings are answered automatically. When the WebSocket has ended, queued and later
+/// operations fail with the task's error if there is one, otherwise with `URLError.networkConnectionLost`; messages
+/// received before can still be read.
 open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     var connection: WebSocketConnection? { self.driver as? WebSocketConnection }
 
-    /// Why nothing can be done with a task that has no connection.
+    /// The error of operations on a task without a connection.
     var unavailableError: URLError { (self.driver as? RefusedTask)?.error ?? LoadFailure.error(of: .ended, url: nil) }
 
-    private func refuse(_ handler: @escaping @Sendable (URLError) -> Void) {
+    private func fail(_ handler: @escaping @Sendable (URLError) -> Void) {
         let error = self.unavailableError
-        if let line = self.session?.core.delegateQueue { line.add { handler(error) } } else { handler(error) }
+        self.onDelegateQueue { handler(error) }
     }
 
-    /// Payload of messages, in bytes, as the next is; who observes them hears of the end alone.
+    /// Bytes of message payload. Observers of this property and the next are notified only when the task ends.
     open override var countOfBytesReceived: Int64 {
-        let known = super.countOfBytesReceived
-        return self.connection?.shownSocket.map { Int64(clamping: $0.record.bytesReceived) } ?? known
+        let final = super.countOfBytesReceived
+        return self.connection?.shownSocket.map { Int64(clamping: $0.record.bytesReceived) } ?? final
     }
 
     open override var countOfBytesSent: Int64 {
-        let known = super.countOfBytesSent
-        return self.connection?.shownSocket.map { Int64(clamping: $0.record.bytesSent) } ?? known
+        let final = super.countOfBytesSent
+        return self.connection?.shownSocket.map { Int64(clamping: $0.record.bytesSent) } ?? final
     }
 
     // MARK: Messages
 
-    /// Sends one message behind those before it.
-    /// - Parameter completionHandler: called when the system has taken all of it, or with what went wrong.
+    /// Queues one message for sending.
+    /// - Parameter completionHandler: called when the kernel has accepted the whole message, or with the error.
     open func send(_ message: Message, completionHandler: @escaping @Sendable ((any Error)?) -> Void) {
-        guard let connection else { return self.refuse { completionHandler($0) } }
+        guard let connection else { return self.fail { completionHandler($0) } }
         connection.send(message, completionHandler)
     }
 
-    /// Takes the next whole message; who asks first is served first. Messages that come while nobody asks are kept, until
-    /// 64 or `maximumMessageSize` bytes wait: then the server has to.
+    /// Receives the next message; calls are served in order. Messages are queued until one is requested. Reading from the
+    /// socket pauses while 64 messages or `maximumMessageSize` bytes are queued.
     open func receive(completionHandler: @escaping @Sendable (Result<Message, any Error>) -> Void) {
-        guard let connection else { return self.refuse { completionHandler(.failure($0)) } }
+        guard let connection else { return self.fail { completionHandler(.failure($0)) } }
         connection.receive(completionHandler)
     }
 
-    /// Sends a Ping. 1024 can wait at a time.
-    /// - Parameter pongReceiveHandler: called when its Pong came, in the order of the Pings; or with what went wrong.
+    /// Sends a Ping. At most 1024 can be pending.
+    /// - Parameter pongReceiveHandler: called when the Pong arrives, in the order of the Pings; or with the error.
     open func sendPing(pongReceiveHandler: @escaping @Sendable ((any Error)?) -> Void) {
-        guard let connection else { return self.refuse { pongReceiveHandler($0) } }
+        guard let connection else { return self.fail { pongReceiveHandler($0) } }
         connection.ping(pongReceiveHandler)
     }
 
     // MARK: Closing
 
-    /// Begins the closing handshake behind what was sent. The task ends when the server has answered, or after 5 s; one
+    /// Starts the closing handshake after all queued messages. The task ends when the server answers, or after 5 s. A task
     /// that is not open is cancelled.
     /// - Parameters:
-    ///   - closeCode: `invalid` and `noStatusReceived` send none; others that are not for the wire are sent as 1000.
-    ///   - reason: UTF-8, cut to 123 bytes.
+    ///   - closeCode: `invalid` and `noStatusReceived` send no code; other codes not allowed on the wire become 1000.
+    ///   - reason: UTF-8, truncated to 123 bytes.
     open func cancel(with closeCode: CloseCode, reason: Data?) {
         guard self.beginCancelling() else { return }
         guard let connection else { return self.driver?.cancelled() ?? () }
         connection.close(closeCode, reason)
     }
 
-    /// Ends the task with `URLError.cancelled`, and tells the server by a Close frame without a code.
+    /// Ends the task with `URLError.cancelled` and sends a Close frame without a code.
     open override func cancel() {
-        // Whoever began the closing handshake need not wait for its end.
+        // Also cuts a closing handshake short.
         guard self.beginCancelling() || self.state == .canceling else { return }
         self.driver?.cancelled()
     }
 
-    /// Of the Close frame that came or went first; `noStatusReceived` if it had none, `invalid` while there was none.
+    /// The code of the first Close frame received or sent: `noStatusReceived` if it had none, `invalid` before any.
     open var closeCode: CloseCode {
         self.connection?.shownSocket?.closeCode.map { CloseCode($0) } ?? .invalid
     }
 
-    /// In that Close frame; `nil` for none.
+    /// The reason in that Close frame; `nil` for none.
     open var closeReason: Data? { self.connection?.shownSocket?.closeReason.map { Data($0) } }
 
-    // MARK: What may be set
+    // MARK: Settings
 
-    /// Of a message that comes, in bytes over all its fragments; 1 MiB (1 048 576) by default. A longer one ends the task
-    /// with `URLError.dataLengthExceedsMaximum`, and the WebSocket with code 1009.
+    /// Limit for a received message, in bytes over all its fragments; 1 MiB (1 048 576) by default. A longer message ends
+    /// the task with `URLError.dataLengthExceedsMaximum`, and the WebSocket with code 1009.
     open var maximumMessageSize: Int {
         get { self.connection?.settings.maximumMessageSize ?? 1 << 20 }
         set { self.connection?.set { $0.maximumMessageSize = newValue } }
     }
 }
 
-/// For Swift tasks that wait; without the delegate queue between.
+/// The asynchronous forms, without a detour through the delegate queue.
 extension URLSessionWebSocketTask {
-    /// Sends one message; returns when the system has taken all of it.
+    /// Sends one message; returns when the kernel has accepted all of it.
     ///
-    /// Cancelling the Swift task withdraws the message if it had not begun; one that has begun goes out whole.
+    /// Cancelling the Swift task withdraws the message if sending has not started; otherwise it is sent whole.
     /// - Throws: `URLError`.
     public func send(_ message: Message) async throws {
         guard let connection else { throw self.unavailableError }
         try await connection.send(message)
     }
 
-    /// The next whole message.
+    /// Receives the next message.
     ///
-    /// Cancelling the Swift task ends the wait with `URLError.cancelled`, and loses no message.
+    /// Cancelling the Swift task ends the wait with `URLError.cancelled`; no message is lost.
     /// - Throws: `URLError`.
     public func receive() async throws -> Message {
         guard let connection else { throw self.unavailableError }
@@ -113,10 +113,10 @@ extension URLSessionWebSocketTask {
         return message
     }
 
-    /// Sends a Ping; returns when its Pong is there.
+    /// Sends a Ping; returns when its Pong arrives.
     ///
-    /// Cancelling the Swift task ends the wait. As in Foundation on Linux; other platforms have the form with a handler
-    /// alone.
+    /// Cancelling the Swift task ends the wait. As in Foundation on Linux; other platforms have only the form with a
+    /// handler.
     /// - Throws: `URLError`.
     public func sendPing() async throws {
         guard let connection else { throw self.unavailableError }
@@ -125,16 +125,16 @@ extension URLSessionWebSocketTask {
 }
 
 extension URLSessionWebSocketTask {
-    /// Why a WebSocket is closed (RFC 6455 §7.4). Any number can be one: programs have 3000 to 4999 for themselves.
+    /// Why a WebSocket is closed (RFC 6455 §7.4). Any number is accepted: 3000 to 4999 are for applications.
     public struct CloseCode: RawRepresentable, Hashable, Sendable {
         public let rawValue: Int
 
-        /// Never `nil`: that it could be is what programs expect.
+        /// Never `nil`; failable for source compatibility with Foundation.
         public init?(rawValue: Int) { self.rawValue = rawValue }
 
         init(number: Int) { self.rawValue = number }
 
-        /// There is none.
+        /// No Close frame.
         public static let invalid = CloseCode(number: 0)
         public static let normalClosure = CloseCode(number: 1000)
         public static let goingAway = CloseCode(number: 1001)
@@ -157,34 +157,33 @@ extension URLSessionWebSocketTask {
     }
 }
 
-/// Ours: other platforms do not have these.
+/// Extensions that Foundation does not have.
 extension URLSessionWebSocketTask {
-    /// Seconds between Pings that keep the connection alive and find out whether it is; 0, the default, sends none. To be
-    /// set before the task is first resumed.
+    /// Seconds between keep-alive Pings; 0, the default, sends none. Set it before the task is first resumed.
     public var pingInterval: TimeInterval {
         get { self.connection?.settings.pingInterval ?? 0 }
         set { self.connection?.set { $0.pingInterval = newValue } }
     }
 
-    /// Seconds for which the server may be silent after such a Ping; 20 by default. Then the task ends with
-    /// `URLError.timedOut`.
+    /// Seconds that the server may be silent after a keep-alive Ping before the task ends with `URLError.timedOut`; 20 by
+    /// default.
     public var pongTimeout: TimeInterval {
         get { self.connection?.settings.pongTimeout ?? 0 }
         set { self.connection?.set { $0.pongTimeout = newValue } }
     }
 
-    /// Whether the server is offered to compress messages (permessage-deflate, RFC 7692); `false` by default. To be set
-    /// before the task is first resumed. Whether it accepted is in the response's `Sec-WebSocket-Extensions`.
+    /// Whether the opening handshake offers compression (permessage-deflate, RFC 7692); `false` by default. Set it before
+    /// the task is first resumed. The response's `Sec-WebSocket-Extensions` shows whether the server accepted.
     public var offersCompression: Bool {
         get { self.connection?.settings.offersCompression ?? false }
         set { self.connection?.set { $0.offersCompression = newValue } }
     }
 
-    /// The messages that come, until the WebSocket is closed in order; another end is thrown. For one reader at a time:
-    /// several share the messages.
+    /// The received messages, until the WebSocket is closed cleanly; any other end is thrown. Several readers at a time
+    /// share the messages.
     public var messages: Messages { Messages(task: self) }
 
-    /// Messages in the order in which they come.
+    /// The messages in the order of their arrival.
     public struct Messages: AsyncSequence, Sendable {
         public typealias Element = Message
 
@@ -195,8 +194,8 @@ extension URLSessionWebSocketTask {
         public struct AsyncIterator: AsyncIteratorProtocol {
             let task: URLSessionWebSocketTask
 
-            /// - Returns: `nil` once both ends have closed.
-            /// - Throws: `URLError`; `cancelled` when the Swift task is.
+            /// - Returns: `nil` after a clean close.
+            /// - Throws: `URLError`; `cancelled` if the Swift task is cancelled.
             public mutating func next() async throws -> Message? {
                 guard let connection = self.task.connection else { throw self.task.unavailableError }
                 return try await connection.receive()
@@ -205,9 +204,9 @@ extension URLSessionWebSocketTask {
     }
 }
 
-/// One whole message, as an object. `URLSessionWebSocketTask.Message` is what tasks take and give.
+/// One whole message as an object. Tasks use `URLSessionWebSocketTask.Message`.
 open class NSURLSessionWebSocketMessage: NSObject, @unchecked Sendable {
-    /// One of the two that is asked for; the other is `nil`.
+    /// The payload of a binary message; `nil` for a text message, whose payload is in `string`.
     public let data: Data?
     public let string: String?
 
@@ -239,7 +238,7 @@ extension URLSessionWebSocketTask.Message {
     }
 }
 
-/// What a WebSocket's message holds.
+/// The kind of a WebSocket message.
 public enum NSURLSessionWebSocketMessageType: Int, Sendable {
     case data = 0
     case string = 1

@@ -1,10 +1,10 @@
 import ByteKernels
 import Deflate
 
-/// permessage-deflate on one connection (RFC 7692): its contexts, made at the first compressed message and given back
-/// between messages where the agreement does not let them live on.
+/// permessage-deflate on one connection (RFC 7692). Takes zlib contexts from the pool at the first compressed message,
+/// and returns them after each message without context takeover.
 final class DeflateSession {
-    /// What a sync flush ends with and the sender left out (§7.2.1).
+    /// The end of a sync flush, which the sender removed (§7.2.1).
     private static let tail: [UInt8] = [0x00, 0x00, 0xFF, 0xFF]
 
     let context: DeflateContext
@@ -14,12 +14,12 @@ final class DeflateSession {
     private let inflaterBits: Int
     private let deflaterBits: Int
     private var inflater: Inflater?
-    /// Whether nothing was inflated since a message began or a last block ended.
+    /// Whether nothing was inflated since the message or a final block.
     private var isAtStart = true
     private var deflater: Deflater?
 
-    init(_ parameters: PermessageDeflateParameters, policy: DeflatePolicy, role: Role, share: DeflateContext) {
-        self.context = share
+    init(_ parameters: PermessageDeflateParameters, policy: DeflatePolicy, role: Role, context: DeflateContext) {
+        self.context = context
         self.policy = policy
         let isServer = role == .server
         self.keepsInflater = !(isServer ? parameters.clientNoContextTakeover : parameters.serverNoContextTakeover)
@@ -27,13 +27,13 @@ final class DeflateSession {
             !(isServer ? parameters.serverNoContextTakeover : parameters.clientNoContextTakeover)
             && policy.ownContextTakeover
         self.inflaterBits = isServer ? parameters.clientWindowBits : parameters.serverWindowBits
-        let granted = isServer ? parameters.serverWindowBits : parameters.clientWindowBits
-        self.deflaterBits = min(granted, policy.ownWindowBits)
+        let negotiatedBits = isServer ? parameters.serverWindowBits : parameters.clientWindowBits
+        self.deflaterBits = min(negotiatedBits, policy.ownWindowBits)
     }
 
     // MARK: Inflating
 
-    /// Inflates into the share's output from offset `written` on, and advances `used` and `written`.
+    /// Inflates into the context's output from offset `written` on, and advances `used` and `written`.
     func inflate(_ input: RawSpan, used: inout Int, written: inout Int) -> InflateStatus {
         while true {
             let before = used
@@ -44,7 +44,7 @@ final class DeflateSession {
             case .outputFull: return .outputFull
             case nil: return .corrupt
             case .streamEnd:
-                // A block marked as the last one ends nothing here (§7.2.3.4).
+                // A final block does not end the stream (§7.2.3.4).
                 self.inflater?.continuePastEnd()
                 self.isAtStart = true
                 if used == input.byteCount { return .needsInput }
@@ -52,17 +52,17 @@ final class DeflateSession {
         }
     }
 
-    /// Gives the inflater the tail of the message.
+    /// Inflates the tail at the end of a message.
     ///
-    /// Data that is nothing at all, or ends with a block marked as the last one, has no place for the tail: such
-    /// senders forget an empty block that §7.2.1 wants, but nothing is missing.
+    /// Empty data, or data that ends with a final block, needs no tail: the sender omitted the empty block of §7.2.1,
+    /// but no data is missing.
     /// - Parameter tailGiven: bytes of the tail given before; 0 again when the message is complete.
     /// - Returns: `.needsInput` when the message is complete; a tail that completes nothing shows data cut short.
     func finishMessage(tailGiven: inout Int, written: inout Int) -> InflateStatus {
         if !self.isAtStart || tailGiven > 0 {
-            let stop = Self.tail.withRawSpan { self.inflate($0, used: &tailGiven, written: &written) }
-            guard stop == .needsInput else { return stop }
-            // The tail may also complete a block marked as the last one, behind which the inflater is at a start.
+            let status = Self.tail.withRawSpan { self.inflate($0, used: &tailGiven, written: &written) }
+            guard status == .needsInput else { return status }
+            // The tail may also complete a final block, after which the inflater is at a start.
             guard self.isAtStart || self.inflater?.isBetweenBlocks == true else { return .corrupt }
         }
         tailGiven = 0
@@ -74,7 +74,7 @@ final class DeflateSession {
         return .needsInput
     }
 
-    /// - Returns: `nil` for corrupt data, or where there is no memory for an inflater.
+    /// - Returns: `nil` for corrupt data, or without memory for an inflater.
     private func step(_ input: RawSpan, _ used: inout Int, _ written: inout Int) -> InflateProgress? {
         guard
             let inflater = self.inflater ?? self.context.pool.takeInflater(format: .raw, windowBits: self.inflaterBits)
@@ -91,12 +91,12 @@ final class DeflateSession {
 
     // MARK: Deflating
 
-    /// Whether a message that begins with so many bytes is worth compressing.
+    /// Whether to compress a message whose first frame has `count` bytes.
     func shouldCompress(count: Int, isWhole: Bool) -> Bool {
         !isWhole || count >= self.policy.minimumSize
     }
 
-    /// Compresses one frame's payload into the share's `compressed`.
+    /// Compresses one frame's payload into the context's `compressed`.
     /// - Returns: whether there was memory for a deflater.
     func deflate(_ payload: RawSpan, endsMessage: Bool) -> Bool {
         let settings = DeflaterSettings(
@@ -122,23 +122,23 @@ final class DeflateSession {
     }
 }
 
-/// What all compressing connections of one thread share: inflaters and deflaters between uses, and scratch that none
-/// of them keeps anything in.
+/// The state that compressing connections of one thread context: a pool of zlib contexts, and output buffers whose
+/// contents are valid until the next use.
 package final class DeflateContext {
-    /// Bytes inflated by one event at most.
+    /// Most bytes inflated for one event.
     package static let outputCapacity = 64 << 10
 
     package let pool: DeflatePool
     var output = [UInt8](repeating: 0, count: DeflateContext.outputCapacity)
-    /// Compressed bytes of the frame that is being written.
+    /// Compressed payload of the current frame.
     var compressed: [UInt8] = []
 
-    /// Lends what was compressed last.
+    /// Calls `body` with the payload compressed last.
     package func withCompressed<R>(_ body: (RawSpan) -> R) -> R {
         self.compressed.withRawSpan(body)
     }
 
-    /// Lends what the last event inflated.
+    /// Calls `body` with the first `count` bytes inflated for the last event.
     package func withInflated<R>(_ count: Int, _ body: (RawSpan) -> R) -> R {
         self.output.withRawSpan { body($0.extracting(0..<min(count, $0.byteCount))) }
     }

@@ -1,89 +1,87 @@
 import ByteKernels
 
-/// One WebSocket's frames, both ways, without IO: bytes are lent to `nextEvent`, which is asked until it says `nil`;
-/// what is to be sent is written into room that the caller lends. Assembles nothing: payload is passed on as it
-/// arrives.
+/// The frames of one WebSocket in both directions, without IO: `nextEvent` decodes received bytes in place and is
+/// called until it returns `nil`; frames to send are encoded into the caller's buffer. Messages are not assembled:
+/// payload is returned as it arrives.
 ///
 /// - Source: RFC 6455 §5 to §8, RFC 7692.
 public struct WebSocketEngine: ~Copyable {
-    enum State: Equatable {
+    private enum State: Equatable {
         case open
-        /// A rule was broken behind bytes that were still good: those went out first.
+        /// Valid bytes before a violation were returned; the violation is the next event.
         case failing(PeerViolation.Rule)
         case over
     }
 
-    // In the order that wastes no room: every connection has one of these.
+    // Ordered for the smallest layout: every connection has an engine.
 
-    /// Longest message in bytes after inflation; `Int.max` for no limit.
-    private(set) var messageLimit: Int
-    /// Payload of the current data frame still to come.
-    var frameRemaining = 0
-    /// Payload of the message so far.
-    var messageLength = 0
-    /// Made when permessage-deflate was agreed.
-    var deflate: DeflateSession?
+    /// Longest inflated message in bytes; `Int.max` for no limit.
+    private var messageLimit: Int
+    /// Payload bytes of the current data frame not processed yet.
+    private var frameRemaining = 0
+    /// Payload bytes of the current message so far.
+    private var messageLength = 0
+    /// Set if permessage-deflate was negotiated.
+    private var deflate: DeflateSession?
     private var maskingKey: UInt32 = 0
-    /// Payload of the current frame that was unmasked and not used yet, as the inflater had no room.
-    var unmaskedCount: UInt32 = 0
-    /// Where in the key the payload goes on that is still masked, 0 to 3.
-    var maskingPhase: UInt8 = 0
-    /// Ours; the peer has the other.
+    /// Payload bytes of the current frame that are unmasked but not inflated yet, because the output was full.
+    private var unmaskedCount: UInt32 = 0
+    /// Phase of the first payload byte that is still masked, 0 to 3.
+    private var maskingPhase: UInt8 = 0
     public let role: Role
-    private(set) var state = State.open
-    var inFrame = false
-    var frameIsFinal = false
+    private var state = State.open
+    private var inFrame = false
+    private var frameIsFinal = false
     /// The kind of the unfinished message; `nil` between messages.
     private(set) var messageKind: MessageKind?
     private var messageStarts = false
     private var validator = UTF8Validator()
     private var messageIsCompressed = false
-    /// Of the four bytes that end a compressed message for the inflater (RFC 7692 §7.2.2), those given already.
-    var tailConsumed: UInt8 = 0
-    /// Whether the byte at the position was used already, and stays only so that we are asked again.
-    var retainsLastByte = false
-    /// Whether the message that is being sent is compressed.
-    var sendsCompressed = false
+    /// Inflated bytes of the four-byte tail of a compressed message (RFC 7692 §7.2.2).
+    private var tailConsumed: UInt8 = 0
+    /// Whether the byte at the position was already consumed, and is retained only so that the caller calls again.
+    private var retainsLastByte = false
+    /// Whether the message being sent is compressed.
+    private var sendsCompressed = false
 
-    /// - Parameter maximumMessageSize: in bytes, after inflation, over all fragments; beyond it the connection is
-    ///   failed with 1009. `nil` for no limit; negative counts as 0.
+    /// - Parameter maximumMessageSize: limit for the inflated bytes of all fragments; a longer message is a violation
+    ///   (1009). `nil` for no limit; negative counts as 0.
     public init(role: Role, maximumMessageSize: Int?) {
         self.role = role
         self.messageLimit = max(maximumMessageSize ?? .max, 0)
     }
 
-    /// Changes the limit for what comes from now on, the rest of a message that has begun included.
+    /// Changes the limit, also for the rest of the current message.
     package mutating func setMaximumMessageSize(_ maximumMessageSize: Int?) {
         self.messageLimit = max(maximumMessageSize ?? .max, 0)
     }
 
-    /// Compresses and inflates from now on as agreed in the opening handshake.
+    /// Enables permessage-deflate as negotiated in the opening handshake.
     package mutating func startDeflate(
         _ parameters: PermessageDeflateParameters, policy: DeflatePolicy, context: DeflateContext
     ) {
-        self.deflate = DeflateSession(parameters, policy: policy, role: self.role, share: context)
+        self.deflate = DeflateSession(parameters, policy: policy, role: self.role, context: context)
     }
 
-    /// Whether what was received so far ends with a whole message.
+    /// Whether the received bytes end with a complete message.
     package var isBetweenMessages: Bool {
         self.state == .open && !self.inFrame && self.messageKind == nil
     }
 
-    /// Decodes the next event from `buffer` at `position` on.
+    /// Decodes the next event from `position` on.
     ///
-    /// The events do not depend on how the bytes were cut, but for the cuts of data within a frame: good bytes in front
-    /// of a bad one are passed on before the violation. Where `position` reaches the end of `buffer`, nothing is held
-    /// that could be had without further bytes.
-    /// - Parameter position: moved past what was used. Bytes from there on must come again, as they are then, in front
-    ///   of
-    ///   what follows.
-    /// - Returns: `nil` when more bytes are needed, or after a violation or a Close.
+    /// Except for the chunks of data within a frame, the events do not depend on how the bytes were split; valid bytes
+    /// before an invalid one are returned before the violation. When `position` reaches the end of `buffer`, the engine
+    /// retains nothing that it could return without further bytes.
+    /// - Parameter position: advanced past the consumed bytes. The bytes from there on must be passed again unchanged,
+    ///   in front of further ones.
+    /// - Returns: `nil` if more bytes are needed, and after a violation or a Close.
     public mutating func nextEvent(_ buffer: inout MutableRawSpan, at position: inout Int) -> WebSocketEvent? {
         guard self.state == .open else { return self.lastEvent() }
         let start = position
         do throws(PeerViolation) {
             let event = try self.decode(&buffer, at: &position)
-            // The violation is still to be asked for, so the bytes must come again.
+            // The caller must call again for the violation, so the bytes are not consumed.
             if self.state != .open, case .data = event { position = start }
             return event
         } catch {
@@ -108,17 +106,17 @@ public struct WebSocketEngine: ~Copyable {
             guard let header = try FrameHeader.decode(buffer.bytes, at: position, from: peer, reservedBits: bits) else {
                 return nil
             }
-            if header.opcode.isControl { return try self.control(header, buffer, at: &position) }
+            if header.opcode.isControl { return try self.controlFrame(header, buffer, at: &position) }
             try self.begin(header)
             position += header.size
         }
         return self.messageIsCompressed
-            ? try self.inflateNext(&buffer, at: &position) : try self.plainData(&buffer, at: &position)
+            ? try self.inflateNext(&buffer, at: &position) : try self.uncompressedData(&buffer, at: &position)
     }
 
     // MARK: Control frames
 
-    private mutating func control(
+    private mutating func controlFrame(
         _ header: FrameHeader, _ buffer: borrowing MutableRawSpan, at position: inout Int
     ) throws(PeerViolation) -> WebSocketEvent? {
         guard let payload = header.controlPayload(buffer.bytes, at: position) else { return nil }
@@ -160,7 +158,7 @@ public struct WebSocketEngine: ~Copyable {
         self.maskingPhase = 0
     }
 
-    private mutating func plainData(
+    private mutating func uncompressedData(
         _ buffer: inout MutableRawSpan, at position: inout Int
     ) throws(PeerViolation) -> WebSocketEvent? {
         let count = min(self.frameRemaining, buffer.byteCount - position)
@@ -172,21 +170,21 @@ public struct WebSocketEngine: ~Copyable {
         self.messageLength += count
         return .data(
             try self.chunk(
-                .received(range), buffer.bytes.extracting(range), endsFrame: self.frameRemaining == 0, fault: nil)
+                .received(range), buffer.bytes.extracting(range), endsFrame: self.frameRemaining == 0, violation: nil)
         )
     }
 
     /// Masks or unmasks the next bytes of the frame in place.
-    mutating func mask(_ buffer: inout MutableRawSpan, _ range: Range<Int>) {
+    private mutating func mask(_ buffer: inout MutableRawSpan, _ range: Range<Int>) {
         guard self.role == .server, !range.isEmpty else { return }
         var payload = buffer._mutatingExtracting(range)
         self.maskingPhase = UInt8(
             truncatingIfNeeded: applyMask(&payload, key: self.maskingKey, phase: Int(self.maskingPhase)))
     }
 
-    /// - Parameter fault: what is wrong behind `bytes`.
-    mutating func chunk(
-        _ payload: DataChunk.Payload, _ bytes: RawSpan, endsFrame: Bool, fault: PeerViolation.Rule?
+    /// - Parameter violation: the violation that follows `bytes`, if any.
+    private mutating func chunk(
+        _ payload: DataChunk.Payload, _ bytes: RawSpan, endsFrame: Bool, violation: PeerViolation.Rule?
     ) throws(PeerViolation) -> DataChunk {
         let kind = self.messageKind ?? .binary
         let endsMessage = endsFrame && self.frameIsFinal
@@ -194,12 +192,14 @@ public struct WebSocketEngine: ~Copyable {
             kind: kind, payload: payload, startsMessage: self.messageStarts, endsFrame: endsFrame,
             endsMessage: endsMessage)
         if kind == .text {
-            if let bad = self.validator.validate(bytes) { return try self.cut(chunk, to: bad, .invalidUTF8) }
+            if let invalidOffset = self.validator.validate(bytes) {
+                return try self.truncate(chunk, to: invalidOffset, .invalidUTF8)
+            }
             if endsMessage, !self.validator.isComplete {
-                return try self.cut(chunk, to: bytes.byteCount, .invalidUTF8)
+                return try self.truncate(chunk, to: bytes.byteCount, .invalidUTF8)
             }
         }
-        if let fault { return try self.cut(chunk, to: bytes.byteCount, fault) }
+        if let violation { return try self.truncate(chunk, to: bytes.byteCount, violation) }
         self.messageStarts = false
         if endsFrame { self.inFrame = false }
         if endsMessage {
@@ -209,27 +209,27 @@ public struct WebSocketEngine: ~Copyable {
         return chunk
     }
 
-    /// Lets the good bytes go out, and what is wrong behind them come next.
-    private mutating func cut(
+    /// Returns the first `count` bytes of `chunk`, and makes the violation the next event.
+    private mutating func truncate(
         _ chunk: DataChunk, to count: Int, _ rule: PeerViolation.Rule
     ) throws(PeerViolation) -> DataChunk {
         guard count > 0 else { throw PeerViolation(rule) }
         self.state = .failing(rule)
-        var good = chunk
-        good.endsFrame = false
-        good.endsMessage = false
+        var valid = chunk
+        valid.endsFrame = false
+        valid.endsMessage = false
         switch chunk.payload {
-        case .received(let range): good.payload = .received(range.lowerBound..<(range.lowerBound + count))
-        case .inflated: good.payload = .inflated(count)
+        case .received(let range): valid.payload = .received(range.lowerBound..<(range.lowerBound + count))
+        case .inflated: valid.payload = .inflated(count)
         }
-        return good
+        return valid
     }
 
-    /// Takes what nearly every message is, faster than `nextEvent`, with which it may alternate: one plain frame of at
-    /// most 65535 bytes that breaks no rule and has come whole.
+    /// Fast path for most messages: one complete and valid unfragmented frame of at most 65535 bytes. May be mixed with
+    /// calls of `nextEvent`.
     ///
-    /// - Parameter position: moved past the message.
-    /// - Returns: `nil`, with nothing changed, where anything else stands at `position`.
+    /// - Parameter position: advanced past the message.
+    /// - Returns: `nil`, with nothing changed, for anything else.
     package mutating func nextWholeMessage(_ buffer: inout MutableRawSpan, at position: inout Int) -> WholeMessage? {
         guard !self.inFrame, self.messageKind == nil, self.deflate == nil, self.state == .open else { return nil }
         let sender: Role = self.role == .server ? .client : .server
@@ -239,7 +239,7 @@ public struct WebSocketEngine: ~Copyable {
         let key = sender == .client ? frame.maskingKey(in: buffer.bytes) : 0
         if sender == .client { frame.mask(&buffer, key) }
         if frame.isText, !frame.isValidText(in: buffer.bytes) {
-            // Where it is bad is told by who reads it again, as it came.
+            // `nextEvent` decodes it again, as received, and locates the invalid byte.
             if sender == .client { frame.mask(&buffer, key) }
             return nil
         }
@@ -247,55 +247,55 @@ public struct WebSocketEngine: ~Copyable {
         return WholeMessage(kind: frame.isText ? .text : .binary, payload: frame.payload)
     }
 
-    /// Inflates what is here of the current frame into the scratch. What there is no room for comes again, unmasked:
-    /// each byte is looked at once, however often what inflates to much is offered.
-    /// - Returns: `nil` when the input gave nothing (yet).
-    mutating func inflateNext(
+    /// Inflates the received bytes of the current frame into the shared output. Bytes for which the output had no
+    /// remaining are passed again unmasked, so that each byte is unmasked once.
+    /// - Returns: `nil` if the input gave no output.
+    private mutating func inflateNext(
         _ buffer: inout MutableRawSpan, at position: inout Int
     ) throws(PeerViolation) -> WebSocketEvent? {
         guard let deflate = self.deflate else { throw PeerViolation(.reservedBits) }
         let start = position + (self.retainsLastByte ? 1 : 0)
-        let count = min(self.frameRemaining, buffer.byteCount - start, Self.mostInflatedAtOnce)
+        let count = min(self.frameRemaining, buffer.byteCount - start, Self.inflateInputLimit)
         guard count > 0 || count == 0 && (self.frameRemaining == 0 || self.retainsLastByte) else { return nil }
         let range = start..<(start + count)
         self.mask(&buffer, (start + min(Int(self.unmaskedCount), count))..<range.upperBound)
         var used = 0
         var written = 0
-        var stop = deflate.inflate(buffer.bytes.extracting(range), used: &used, written: &written)
+        var status = deflate.inflate(buffer.bytes.extracting(range), used: &used, written: &written)
         self.unmaskedCount = UInt32(truncatingIfNeeded: count - used)
         self.frameRemaining -= used
-        if stop == .needsInput, self.frameRemaining == 0, self.frameIsFinal {
-            var given = Int(self.tailConsumed)
-            stop = deflate.finishMessage(tailGiven: &given, written: &written)
-            self.tailConsumed = UInt8(truncatingIfNeeded: given)
+        if status == .needsInput, self.frameRemaining == 0, self.frameIsFinal {
+            var tailOffset = Int(self.tailConsumed)
+            status = deflate.finishMessage(tailGiven: &tailOffset, written: &written)
+            self.tailConsumed = UInt8(truncatingIfNeeded: tailOffset)
         }
-        self.move(&position, to: start + used, of: buffer.byteCount, stop)
-        return try self.inflated(written, deflate.context, stop)
+        self.advance(&position, to: start + used, of: buffer.byteCount, status)
+        return try self.inflated(written, deflate.context, status)
     }
 
-    /// Bytes of input, so that they can be counted in four bytes; a buffer never holds so many.
-    private static let mostInflatedAtOnce = 1 << 30
+    /// Most input bytes at once, so that `unmaskedCount` fits four bytes; larger than any buffer.
+    private static let inflateInputLimit = 1 << 30
 
-    /// Where more is to come out, but nothing is left over to be offered again, one byte stays behind for it.
-    private mutating func move(_ position: inout Int, to end: Int, of count: Int, _ stop: InflateStatus) {
-        self.retainsLastByte = stop == .outputFull && end == count && end > position
+    /// Retains one consumed byte if the inflater has more output but no input is left, so that the caller calls again.
+    private mutating func advance(_ position: inout Int, to end: Int, of count: Int, _ status: InflateStatus) {
+        self.retainsLastByte = status == .outputFull && end == count && end > position
         position = self.retainsLastByte ? end - 1 : end
     }
 
     private mutating func inflated(
-        _ written: Int, _ share: DeflateContext, _ stop: InflateStatus
+        _ written: Int, _ context: DeflateContext, _ status: InflateStatus
     ) throws(PeerViolation) -> WebSocketEvent? {
-        let room = self.messageLimit - self.messageLength
-        let count = min(written, room)
-        let fault: PeerViolation.Rule? =
-            written > room ? .messageTooLong : stop == .corrupt ? .invalidCompressedData : nil
-        let endsFrame = stop == .needsInput && self.frameRemaining == 0 && fault == nil
+        let remaining = self.messageLimit - self.messageLength
+        let count = min(written, remaining)
+        let violation: PeerViolation.Rule? =
+            written > remaining ? .messageTooLong : status == .corrupt ? .invalidCompressedData : nil
+        let endsFrame = status == .needsInput && self.frameRemaining == 0 && violation == nil
         self.messageLength += count
-        guard count > 0 || endsFrame || fault != nil else { return nil }
-        let result = share.output.withRawSpan { bytes -> Result<DataChunk, PeerViolation> in
+        guard count > 0 || endsFrame || violation != nil else { return nil }
+        let result = context.output.withRawSpan { bytes -> Result<DataChunk, PeerViolation> in
             do throws(PeerViolation) {
                 let text = bytes.extracting(0..<count)
-                return .success(try self.chunk(.inflated(count), text, endsFrame: endsFrame, fault: fault))
+                return .success(try self.chunk(.inflated(count), text, endsFrame: endsFrame, violation: violation))
             } catch {
                 return .failure(error)
             }
@@ -303,14 +303,14 @@ public struct WebSocketEngine: ~Copyable {
         return .data(try result.get())
     }
 
-    /// Bytes that a frame with this payload takes on the wire.
+    /// Size of an encoded frame in bytes.
     public func frameSize(payloadCount: Int) -> Int {
         self.role.frameSize(payloadCount: payloadCount)
     }
 
-    /// Writes a frame to the front of `target`, which has room for `frameSize`: the header, and the payload masked on
-    /// its way if we are a client.
-    /// - Returns: the bytes written.
+    /// Encodes a frame to the front of `target`, which has remaining for `frameSize` bytes; a client's payload is
+    /// masked.
+    /// - Returns: the number of bytes written.
     @discardableResult
     public func encodeFrame(
         _ opcode: Opcode, isFinal: Bool, isCompressed: Bool = false, _ payload: RawSpan, keys: MaskingKeys,
@@ -320,10 +320,10 @@ public struct WebSocketEngine: ~Copyable {
             opcode, isFinal: isFinal, isCompressed: isCompressed, payload, keys: keys, into: &target)
     }
 
-    /// Compresses the payload of one data frame where that was agreed and pays.
+    /// Compresses the payload of one data frame, if permessage-deflate was negotiated and the message is long enough.
     ///
-    /// - Returns: where the compressed payload is, to be sent in the given one's place with RSV1 on a message's first
-    ///   frame; `nil` to send it as it is.
+    /// - Returns: the context with the compressed payload, to be sent with RSV1 on a message's first frame; `nil` to
+    ///   send `payload` uncompressed.
     package mutating func compress(startsMessage: Bool, endsMessage: Bool, _ payload: RawSpan) -> DeflateContext? {
         guard let deflate = self.deflate else { return nil }
         if startsMessage {
@@ -331,7 +331,7 @@ public struct WebSocketEngine: ~Copyable {
         }
         guard self.sendsCompressed else { return nil }
         guard deflate.deflate(payload, endsMessage: endsMessage) else {
-            // Only the first frame can find no memory; those behind it then go as they are, too.
+            // Only the first frame allocates a deflater; without memory the whole message is sent uncompressed.
             self.sendsCompressed = false
             return nil
         }
@@ -339,37 +339,31 @@ public struct WebSocketEngine: ~Copyable {
     }
 }
 
-/// What the engine found in the bytes it was given.
+/// A decoded event.
 public enum WebSocketEvent: Equatable, Sendable {
     case data(DataChunk)
-    /// To be answered with a Pong of the same payload (RFC 6455 §5.5.2).
+    /// Must be answered with a Pong of the same payload (RFC 6455 §5.5.2).
     case ping([UInt8])
     case pong([UInt8])
-    /// The peer sends no more. `nil`: its Close frame was empty.
+    /// The peer's Close frame; the code is `nil` if it is empty.
     case close(CloseCode?, reason: [UInt8])
-    /// The peer broke a rule; nothing is decoded any more.
+    /// The peer violated the protocol; decoding has stopped.
     case violation(PeerViolation)
 }
 
-/// A data message that came in one frame and stands whole in the buffer that was lent, unmasked in place; if text, it
-/// is UTF-8.
+/// A complete message of one frame, unmasked in the receive buffer; text is valid UTF-8.
 package struct WholeMessage: Equatable, Sendable {
     package let kind: MessageKind
     package let payload: Range<Int>
-
-    init(kind: MessageKind, payload: Range<Int>) {
-        self.kind = kind
-        self.payload = payload
-    }
 }
 
-/// The two kinds of WebSocket message (RFC 6455 §5.6).
+/// The type of a message (RFC 6455 §5.6).
 @frozen
 public enum MessageKind: Sendable, Hashable {
     case text
     case binary
 
-    /// The opcode of such a message's first frame.
+    /// The opcode of the message's first frame.
     package var opcode: Opcode {
         switch self {
         case .text: .text
@@ -378,26 +372,25 @@ public enum MessageKind: Sendable, Hashable {
     }
 }
 
-/// A piece of a data message's payload, as much as has arrived: unmasked, inflated, and if text checked to be UTF-8
-/// so far.
+/// A chunk of a message's payload: unmasked, inflated, and valid UTF-8 so far if it is text.
 public struct DataChunk: Equatable, Sendable {
     public enum Payload: Equatable, Sendable {
-        /// In the buffer that was lent, in place.
+        /// A range of the receive buffer.
         case received(Range<Int>)
-        /// So many bytes in the scratch that was given with the agreement on compression, until the next event.
+        /// A number of bytes in the shared output of `DeflateContext`, valid until the next event.
         case inflated(Int)
     }
 
     public var kind: MessageKind
     public var payload: Payload
-    /// The first piece of its message.
+    /// Whether the chunk is the first of its message.
     public var startsMessage: Bool
-    /// The last piece of its frame.
+    /// Whether the chunk is the last of its frame.
     public var endsFrame: Bool
-    /// The last piece of its message.
+    /// Whether the chunk is the last of its message.
     public var endsMessage: Bool
 
-    /// Bytes of payload.
+    /// Number of payload bytes.
     public var count: Int {
         switch self.payload {
         case .received(let range): range.count
@@ -408,21 +401,20 @@ public struct DataChunk: Equatable, Sendable {
 
 /// Why inflating stopped.
 enum InflateStatus: Equatable {
-    /// Everything that the input gives was written.
+    /// All input was consumed.
     case needsInput
-    /// There may be more to come, even without further input.
+    /// There may be more output, even without further input.
     case outputFull
-    /// What was written until then is good.
+    /// The output written before the corruption is valid.
     case corrupt
 }
 
-/// Pings that wait for their Pongs, in the order in which they went out.
+/// Pings without a Pong yet, in the order sent.
 ///
-/// A Pong answers the ping whose payload it repeats (of several alike, the earliest), and every one before it: a peer
-/// may answer only the most recent (RFC 6455 §5.5.3). A Pong that repeats nothing waiting is unsolicited and means
-/// nothing.
+/// A Pong answers the earliest ping with the same payload and every ping before it, because a peer may answer only the
+/// most recent ping (RFC 6455 §5.5.3). A Pong that matches no ping is unsolicited and ignored.
 public struct PendingPings: Sendable {
-    /// Pings that may wait at once.
+    /// Most pings without a Pong.
     public static let limit = 1024
 
     private struct Entry: Sendable {
@@ -434,7 +426,7 @@ public struct PendingPings: Sendable {
 
     public init() {}
 
-    /// - Returns: whether there was room: a peer that answers none is not asked without end.
+    /// - Returns: `false` if the limit is reached, because the peer does not answer.
     public mutating func pingSent(_ number: UInt64, payload: [UInt8]) -> Bool {
         guard self.waiting.count < Self.limit else { return false }
         self.waiting.append(Entry(number: number, payload: payload))

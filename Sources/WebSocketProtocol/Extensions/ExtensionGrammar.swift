@@ -1,9 +1,9 @@
-/// Reading `Sec-WebSocket-Extensions` (RFC 6455 §9.1).
+/// The grammar of `Sec-WebSocket-Extensions` (RFC 6455 §9.1).
 public enum ExtensionGrammar {
-    /// Reads the values of all header fields of that name as the one list that they are.
+    /// Parses the values of all fields of that name as one list.
     ///
-    /// - Returns: the extensions in order of preference; empty elements of the list are skipped (RFC 9110 §5.6.1.2).
-    /// - Throws: where the grammar is left, which includes a field that holds no extension at all.
+    /// - Returns: the extensions in order of preference; empty list elements are skipped (RFC 9110 §5.6.1.2).
+    /// - Throws: for a malformed value, and for a value without any extension.
     public static func parse(_ values: [String]) throws(ExtensionSyntaxViolation) -> [WebSocketExtension] {
         var extensions: [WebSocketExtension] = []
         for value in values {
@@ -23,8 +23,8 @@ public enum ExtensionGrammar {
             scanner.skipWhitespace()
             if scanner.isAtEnd { return extensions }
             if scanner.skip(",") { continue }
-            guard let named = self.element(&scanner) else { return nil }
-            extensions.append(named)
+            guard let element = self.element(&scanner) else { return nil }
+            extensions.append(element)
             guard scanner.isAtEnd || scanner.skip(",") else { return nil }
         }
     }
@@ -54,25 +54,25 @@ public enum ExtensionGrammar {
     }
 }
 
-/// One parameter of an extension, as `server_max_window_bits=10`.
+/// An extension parameter, such as `server_max_window_bits=10`.
 public struct ExtensionParameter: Equatable, Sendable {
-    /// As it was written; names of parameters are compared exactly.
+    /// As received; parameter names are case-sensitive.
     public let name: String
-    /// `nil` where there is no `=`; a quoted value without its quotes and escapes.
+    /// Without quotes and escapes; `nil` without `=`.
     public let value: String?
 
-    /// - Parameter value: a token, or `nil` for a parameter that needs none.
+    /// - Parameter value: a token, or `nil`.
     public init(_ name: String, _ value: String? = nil) {
         self.name = name
         self.value = value
     }
 }
 
-/// An extension with its parameters: one element of `Sec-WebSocket-Extensions` (RFC 6455 §9.1).
+/// An element of `Sec-WebSocket-Extensions`: an extension with its parameters (RFC 6455 §9.1).
 public struct WebSocketExtension: Equatable, Sendable {
     /// The registered name, such as `permessage-deflate`.
     public let name: String
-    /// In the order written, repetitions included.
+    /// In order, repetitions included.
     public let parameters: [ExtensionParameter]
 
     public init(_ name: String, _ parameters: [ExtensionParameter] = []) {
@@ -80,7 +80,7 @@ public struct WebSocketExtension: Equatable, Sendable {
         self.parameters = parameters
     }
 
-    /// The element as it goes into the header field.
+    /// The element as text for the header field.
     public var rendered: String {
         self.parameters.reduce(into: self.name) { text, parameter in
             text += "; " + parameter.name
@@ -89,11 +89,11 @@ public struct WebSocketExtension: Equatable, Sendable {
     }
 }
 
-/// `Sec-WebSocket-Extensions` does not follow the grammar of RFC 6455 §9.1.
+/// A malformed `Sec-WebSocket-Extensions` field (RFC 6455 §9.1).
 public struct ExtensionSyntaxViolation: Error, Equatable, Sendable {
-    /// The value of the header field at fault.
+    /// The malformed field value.
     public let value: String
-    /// Where the grammar was left, in bytes from the start of `value`.
+    /// Offset of the syntax error in `value`, in bytes.
     public let offset: Int
 
     public init(value: String, offset: Int) {

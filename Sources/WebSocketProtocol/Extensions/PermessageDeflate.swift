@@ -1,12 +1,12 @@
-/// One offer of permessage-deflate, as a client makes it (RFC 7692 §7.1).
+/// A client's offer of permessage-deflate (RFC 7692 §7.1).
 public struct PermessageDeflateOffer: Equatable, Sendable {
-    /// The client asks the server to begin every message afresh.
+    /// Asks the server not to use context takeover.
     public var serverNoContextTakeover: Bool
-    /// The client says that it will begin every message afresh.
+    /// Announces that the client will not use context takeover.
     public var clientNoContextTakeover: Bool
-    /// The largest window with which the server may compress, as a power of two, 8 to 15; `nil` asks for no limit.
+    /// The base-2 logarithm of the server's largest window, 8 to 15; `nil` for no limit.
     public var serverMaxWindowBits: Int?
-    /// What the server may ask of the client's window.
+    /// Whether the server may limit the client's window.
     public var clientWindow: ClientWindowOffer
 
     public init(
@@ -19,20 +19,20 @@ public struct PermessageDeflateOffer: Equatable, Sendable {
         self.clientWindow = clientWindow
     }
 
-    /// Reads an element of the header field.
+    /// Parses an element of the header field.
     ///
-    /// - Returns: `nil` where a server must decline: another extension, an unknown or repeated parameter, a value
-    ///   where none belongs or the other way round, a window outside 8 to 15 (RFC 7692 §7.1).
+    /// - Returns: `nil` if a server must decline the offer: another extension, an unknown or repeated parameter, an
+    ///   unexpected or missing value, a window outside 8 to 15 (RFC 7692 §7.1).
     public init?(_ named: WebSocketExtension) {
-        guard let read = ParsedDeflateParameters(named) else { return nil }
-        self.serverNoContextTakeover = read.serverNoContextTakeover
-        self.clientNoContextTakeover = read.clientNoContextTakeover
-        switch read.serverMaxWindowBits {
+        guard let parsed = ParsedDeflateParameters(named) else { return nil }
+        self.serverNoContextTakeover = parsed.serverNoContextTakeover
+        self.clientNoContextTakeover = parsed.clientNoContextTakeover
+        switch parsed.serverMaxWindowBits {
         case .absent: self.serverMaxWindowBits = nil
         case .withoutValue: return nil
         case .bits(let bits): self.serverMaxWindowBits = bits
         }
-        switch read.clientMaxWindowBits {
+        switch parsed.clientMaxWindowBits {
         case .absent: self.clientWindow = .notLimitable
         case .withoutValue: self.clientWindow = .limitable
         case .bits(let bits): self.clientWindow = .limited(bits)
@@ -41,35 +41,19 @@ public struct PermessageDeflateOffer: Equatable, Sendable {
 
     /// The offer as an element of the header field.
     public var extensionElement: WebSocketExtension {
-        var parameters: [ExtensionParameter] = []
-        if self.serverNoContextTakeover {
-            parameters.append(ExtensionParameter(ParsedDeflateParameters.serverNoTakeover))
-        }
-        if self.clientNoContextTakeover {
-            parameters.append(ExtensionParameter(ParsedDeflateParameters.clientNoTakeover))
-        }
-        if let bits = self.serverMaxWindowBits {
-            parameters.append(ExtensionParameter(ParsedDeflateParameters.serverWindow, String(bits)))
-        }
-        switch self.clientWindow {
-        case .notLimitable: break
-        case .limitable: parameters.append(ExtensionParameter(ParsedDeflateParameters.clientWindow))
-        case .limited(let bits):
-            parameters.append(ExtensionParameter(ParsedDeflateParameters.clientWindow, String(bits)))
-        }
-        return WebSocketExtension(ParsedDeflateParameters.extensionName, parameters)
+        ParsedDeflateParameters.element(
+            serverNoContextTakeover: self.serverNoContextTakeover, clientNoContextTakeover: self.clientNoContextTakeover,
+            serverMaxWindowBits: self.serverMaxWindowBits, clientWindow: self.clientWindow)
     }
 }
 
-/// What both sides have agreed on: the parameters of an accepted permessage-deflate (RFC 7692 §7.1).
+/// The accepted parameters of permessage-deflate (RFC 7692 §7.1).
 public struct PermessageDeflateParameters: Equatable, Sendable {
-    /// The server begins every message afresh.
     public var serverNoContextTakeover: Bool
-    /// The client begins every message afresh.
     public var clientNoContextTakeover: Bool
-    /// As it stands in the response, 8 to 15, or `nil`; `serverWindowBits` is what follows from it.
+    /// The parameter of the response, 8 to 15, or `nil`; see `serverWindowBits`.
     public var serverMaxWindowBits: Int?
-    /// As it stands in the response, 8 to 15, or `nil`; `clientWindowBits` is what follows from it.
+    /// The parameter of the response, 8 to 15, or `nil`; see `clientWindowBits`.
     public var clientMaxWindowBits: Int?
 
     public init(
@@ -82,38 +66,34 @@ public struct PermessageDeflateParameters: Equatable, Sendable {
         self.clientMaxWindowBits = clientMaxWindowBits
     }
 
-    /// The window that the server's messages need for inflating and must not leave when deflating, as a power of two,
-    /// 8 to 15.
+    /// The base-2 logarithm of the window for the server's messages, 8 to 15.
     public var serverWindowBits: Int { self.serverMaxWindowBits ?? 15 }
-    /// The window that the client's messages need for inflating and must not leave when deflating, as a power of two,
-    /// 8 to 15.
+    /// The base-2 logarithm of the window for the client's messages, 8 to 15.
     public var clientWindowBits: Int { self.clientMaxWindowBits ?? 15 }
 
-    /// Reads the response of a server.
+    /// Parses the server's response.
     ///
-    /// - Returns: `nil` where a client must fail the connection: another extension, an unknown or repeated parameter,
-    ///   a value that is missing, superfluous or outside 8 to 15. Whether it answers an offer is a second question,
-    ///   see `answers(_:)`.
+    /// - Returns: `nil` if a client must fail the connection: another extension, an unknown or repeated parameter, a
+    ///   value that is missing, unexpected or outside 8 to 15. Check `satisfies(_:)` as well.
     public init?(_ named: WebSocketExtension) {
-        guard let read = ParsedDeflateParameters(named), read.serverMaxWindowBits != .withoutValue,
-            read.clientMaxWindowBits != .withoutValue
+        guard let parsed = ParsedDeflateParameters(named), parsed.serverMaxWindowBits != .withoutValue,
+            parsed.clientMaxWindowBits != .withoutValue
         else { return nil }
         self.init(
-            serverNoContextTakeover: read.serverNoContextTakeover,
-            clientNoContextTakeover: read.clientNoContextTakeover,
-            serverMaxWindowBits: Self.bits(read.serverMaxWindowBits),
-            clientMaxWindowBits: Self.bits(read.clientMaxWindowBits))
+            serverNoContextTakeover: parsed.serverNoContextTakeover,
+            clientNoContextTakeover: parsed.clientNoContextTakeover,
+            serverMaxWindowBits: Self.bits(parsed.serverMaxWindowBits),
+            clientMaxWindowBits: Self.bits(parsed.clientMaxWindowBits))
     }
 
     private static func bits(_ window: ParsedDeflateParameters.Window) -> Int? {
         if case .bits(let bits) = window { bits } else { nil }
     }
 
-    /// Whether a server may answer `offer` with these parameters.
+    /// Whether a server may respond to `offer` with these parameters.
     ///
-    /// What the client asked of the server must be granted, a window at most as large; what the server asks of the
-    /// client's window must have been offered. The server may always limit itself and always ask for
-    /// `client_no_context_takeover`.
+    /// The server must grant what the client requested, with at most the same window, and may limit the client's window
+    /// only as offered. It may always limit itself and request `client_no_context_takeover`.
     /// - Source: RFC 7692 §7.1.1 and §7.1.2.
     public func satisfies(_ offer: PermessageDeflateOffer) -> Bool {
         if offer.serverNoContextTakeover, !self.serverNoContextTakeover { return false }
@@ -127,7 +107,7 @@ public struct PermessageDeflateParameters: Equatable, Sendable {
         }
     }
 
-    /// These parameters with what the client has bound itself to by `offer`, which the response need not repeat
+    /// These parameters with the limits that the client announced in `offer`, which the response need not repeat
     /// (RFC 7692 §7.1.1.2 and §7.1.2.2).
     public func applyingClientLimits(of offer: PermessageDeflateOffer) -> PermessageDeflateParameters {
         var bound = self
@@ -140,31 +120,20 @@ public struct PermessageDeflateParameters: Equatable, Sendable {
 
     /// The response as an element of the header field.
     public var extensionElement: WebSocketExtension {
-        var parameters: [ExtensionParameter] = []
-        if self.serverNoContextTakeover {
-            parameters.append(ExtensionParameter(ParsedDeflateParameters.serverNoTakeover))
-        }
-        if self.clientNoContextTakeover {
-            parameters.append(ExtensionParameter(ParsedDeflateParameters.clientNoTakeover))
-        }
-        if let bits = self.serverMaxWindowBits {
-            parameters.append(ExtensionParameter(ParsedDeflateParameters.serverWindow, String(bits)))
-        }
-        if let bits = self.clientMaxWindowBits {
-            parameters.append(ExtensionParameter(ParsedDeflateParameters.clientWindow, String(bits)))
-        }
-        return WebSocketExtension(ParsedDeflateParameters.extensionName, parameters)
+        ParsedDeflateParameters.element(
+            serverNoContextTakeover: self.serverNoContextTakeover, clientNoContextTakeover: self.clientNoContextTakeover,
+            serverMaxWindowBits: self.serverMaxWindowBits,
+            clientWindow: self.clientMaxWindowBits.map { .limited($0) } ?? .notLimitable)
     }
 }
 
-/// The parameters of permessage-deflate as they stand in an offer or a response, each at most once and well-formed by
-/// itself.
+/// The parsed parameters of an offer or a response.
 struct ParsedDeflateParameters {
     static let extensionName = "permessage-deflate"
-    static let serverNoTakeover = "server_no_context_takeover"
-    static let clientNoTakeover = "client_no_context_takeover"
-    static let serverWindow = "server_max_window_bits"
-    static let clientWindow = "client_max_window_bits"
+    private static let serverNoTakeover = "server_no_context_takeover"
+    private static let clientNoTakeover = "client_no_context_takeover"
+    private static let serverWindow = "server_max_window_bits"
+    private static let clientWindow = "client_max_window_bits"
 
     enum Window: Equatable {
         case absent
@@ -177,8 +146,7 @@ struct ParsedDeflateParameters {
     private(set) var serverMaxWindowBits = Window.absent
     private(set) var clientMaxWindowBits = Window.absent
 
-    /// - Returns: `nil` for another extension, and for a parameter that is unknown, repeated or has an impossible
-    ///   value.
+    /// - Returns: `nil` for another extension, and for a parameter that is unknown, repeated or has an invalid value.
     init?(_ named: WebSocketExtension) {
         guard named.name == Self.extensionName else { return nil }
         for parameter in named.parameters {
@@ -200,6 +168,22 @@ struct ParsedDeflateParameters {
         }
     }
 
+    static func element(
+        serverNoContextTakeover: Bool, clientNoContextTakeover: Bool, serverMaxWindowBits: Int?,
+        clientWindow: ClientWindowOffer
+    ) -> WebSocketExtension {
+        var parameters: [ExtensionParameter] = []
+        if serverNoContextTakeover { parameters.append(ExtensionParameter(Self.serverNoTakeover)) }
+        if clientNoContextTakeover { parameters.append(ExtensionParameter(Self.clientNoTakeover)) }
+        if let bits = serverMaxWindowBits { parameters.append(ExtensionParameter(Self.serverWindow, String(bits))) }
+        switch clientWindow {
+        case .notLimitable: break
+        case .limitable: parameters.append(ExtensionParameter(Self.clientWindow))
+        case .limited(let bits): parameters.append(ExtensionParameter(Self.clientWindow, String(bits)))
+        }
+        return WebSocketExtension(Self.extensionName, parameters)
+    }
+
     /// A decimal number from 8 to 15 without leading zeroes (RFC 7692 §7.1.2).
     private static func window(_ value: String?) -> Window? {
         guard let value else { return .withoutValue }
@@ -207,37 +191,33 @@ struct ParsedDeflateParameters {
     }
 }
 
-/// What an offer says about the window with which the client will compress (RFC 7692 §7.1.2.2).
+/// The client's window in an offer (RFC 7692 §7.1.2.2).
 public enum ClientWindowOffer: Equatable, Sendable {
-    /// The parameter is absent: the server must not limit the client's window.
+    /// No `client_max_window_bits`: the server must not limit the client's window.
     case notLimitable
-    /// `client_max_window_bits` alone: the server may choose a limit.
+    /// `client_max_window_bits` without a value: the server may choose a limit.
     case limitable
-    /// `client_max_window_bits=N`: the client will not use more in any case, and the server may choose less. 8 to 15.
+    /// `client_max_window_bits=N`, 8 to 15: the client uses at most this, and the server may choose less.
     case limited(Int)
 }
 
-/// How we want messages compressed, whichever side we are; nothing is compressed where there is no policy.
-///
-/// Values outside of their ranges are brought into them.
+/// The compression settings of an endpoint, client or server. Values outside their ranges are clamped.
 public struct DeflatePolicy: Equatable, Sendable {
-    /// Whether our messages may refer to earlier ones: smaller, but up to 256 KiB stay with the connection. Default:
-    /// yes.
+    /// Context takeover for our messages: smaller messages, but up to 256 KiB for each connection. Default: true.
     public var ownContextTakeover: Bool
-    /// Whether the peer's messages may refer to earlier ones: smaller, but up to 40 KiB stay with the connection.
-    /// Default: yes.
+    /// Context takeover for the peer's messages: smaller messages, but up to 40 KiB for each connection. Default: true.
     public var peerContextTakeover: Bool
-    /// Largest window for our messages, as a power of two, 8 to 15 (default). 8 costs as much as 9.
+    /// Base-2 logarithm of the largest window for our messages, 8 to 15. Default: 15. 8 costs as much as 9.
     public var ownWindowBits: Int
-    /// Largest window that the peer may use, as a power of two, 8 to 15 (default).
+    /// Base-2 logarithm of the largest window for the peer's messages, 8 to 15. Default: 15.
     public var peerWindowBits: Int
-    /// Whether to go without compression rather than with a peer that does not grant `peerWindowBits`. Default: no.
+    /// Whether to decline compression with a peer that does not grant `peerWindowBits`. Default: false.
     public var requiresPeerWindow: Bool
-    /// 1 (fastest) to 9 (smallest), 6 by default; 0 stores without compressing.
+    /// 1 (fastest) to 9 (smallest); 0 stores without compressing. Default: 6.
     public var level: Int
-    /// Memory for the search beside the window, 1 to 9 (default 8): 2 to the power of this plus 9, in bytes.
+    /// zlib's memLevel, 1 to 9: 2^(memoryLevel + 9) bytes in addition to the window. Default: 8.
     public var memoryLevel: Int
-    /// Messages shorter than this many bytes go uncompressed. Default: 64.
+    /// Messages shorter than this many bytes are sent uncompressed. Default: 64.
     public var minimumSize: Int
 
     public init(
@@ -255,10 +235,9 @@ public struct DeflatePolicy: Equatable, Sendable {
         self.minimumSize = max(minimumSize, 0)
     }
 
-    /// What a client of this policy offers, the most wanted first.
+    /// A client's offers in order of preference.
     ///
-    /// Where a limit of the peer's window is a wish only, a second offer goes without it, for servers that cannot
-    /// limit theirs.
+    /// If a limit of the peer's window is not required, a second offer omits it, for servers that cannot limit theirs.
     public var offers: [PermessageDeflateOffer] {
         let wanted = PermessageDeflateOffer(
             serverNoContextTakeover: !self.peerContextTakeover, clientNoContextTakeover: !self.ownContextTakeover,
@@ -270,11 +249,11 @@ public struct DeflatePolicy: Equatable, Sendable {
         return [wanted, fallback]
     }
 
-    /// A server's choice among what the client offers: the first offer that it can accept wins.
+    /// A server's response to the first acceptable offer.
     ///
-    /// - Parameter offered: all extensions of the request; other extensions are passed over, and so are offers that
-    ///   are not well-formed (RFC 7692 §7.1).
-    /// - Returns: `nil` to go without compression.
+    /// - Parameter offered: all extensions of the request; other extensions and malformed offers are ignored (RFC 7692
+    ///   §7.1).
+    /// - Returns: `nil` to decline compression.
     public func choose(among offered: [WebSocketExtension]) -> PermessageDeflateParameters? {
         for named in offered {
             if let offer = PermessageDeflateOffer(named), let accepted = self.accept(offer) { return accepted }
@@ -282,11 +261,11 @@ public struct DeflatePolicy: Equatable, Sendable {
         return nil
     }
 
-    /// A server's answer to one offer.
+    /// A server's response to one offer.
     ///
-    /// A `server_max_window_bits` of 8 is granted: our deflater never reaches back further than 250 bytes then (RFC
-    /// 7692 §7.1.2.1).
-    /// - Returns: `nil` only for an offer that lets us not limit the client's window, when we insist on that.
+    /// A `server_max_window_bits` of 8 is granted: our deflater then never reaches back more than 250 bytes (RFC 7692
+    /// §7.1.2.1).
+    /// - Returns: `nil` if the offer does not allow the limit of the client's window that `requiresPeerWindow` demands.
     public func accept(_ offer: PermessageDeflateOffer) -> PermessageDeflateParameters? {
         var accepted = PermessageDeflateParameters(
             serverNoContextTakeover: offer.serverNoContextTakeover || !self.ownContextTakeover,

@@ -1,58 +1,57 @@
 import ByteKernels
 
-/// One direction between two WebSockets without extensions, whose data frames go over as they came: the same heads, the
-/// same payload, in the buffer they were received in. Nothing is assembled, so a frame of any size passes.
+/// Forwards data frames from one WebSocket to another, both without extensions, in the receive buffer: headers and
+/// payload stay the same, nothing is assembled, and frames of any size pass.
 ///
-/// A client's frames get a fresh masking key each, so that who sends them cannot choose what goes over the wire (RFC
-/// 6455 §5.3, §10.3). Text is held to UTF-8 as by `WebSocketEngine`. Control frames are taken out: they are between one
-/// peer and us.
+/// Each frame of a client gets a fresh masking key, so that its sender cannot choose the bytes on the wire (RFC 6455
+/// §5.3, §10.3). Text must be UTF-8, as in `WebSocketEngine`. Control frames are not forwarded but returned as events.
 /// - Source: RFC 6455 §5, §8.1.
 package struct FrameForwarder {
     private(set) var scanner: FrameScanner
     let keys: MaskingKeys
     private var validator = UTF8Validator()
-    /// Of the frame under way: the key it came with, the one it leaves with, and where in them its payload goes on.
+    /// Masking keys of the current frame, as received and as forwarded, and the phase of the next payload byte.
     private var oldKey: UInt32 = 0
     private var newKey: UInt32 = 0
     private var phase = 0
-    /// Frames of one run: looking at them takes a fraction of a millisecond.
+    /// Most frames of one run, so that processing it takes a fraction of a millisecond.
     package static let frameLimit = 4096
 
     private var violation: PeerViolation?
     private var isOver = false
 
     /// - Parameters:
-    ///   - sender: whose frames come in.
-    ///   - maximumMessageSize: in bytes of payload over all fragments; beyond it 1009, told from the header alone.
+    ///   - sender: the role of the endpoint whose frames are forwarded.
+    ///   - maximumMessageSize: limit for the payload bytes of all fragments; a header beyond it is a violation (1009).
     ///     `nil` for no limit.
-    ///   - keys: for a client's frames.
+    ///   - keys: fresh masking keys for a client's frames.
     package init(from sender: Role, maximumMessageSize: Int?, keys: MaskingKeys) {
         self.scanner = FrameScanner(from: sender, maximumMessageSize: maximumMessageSize)
         self.keys = keys
     }
 
-    /// Whether what was taken so far ends with a whole message, and nothing was wrong.
+    /// Whether the forwarded bytes end with a complete message, and no violation occurred.
     var isBetweenMessages: Bool {
         self.scanner.isBetweenMessages && self.violation == nil
     }
 
-    /// Takes all data frames, and parts of them, at `position` in `buffer`, up to the next control frame and at most
-    /// `frameLimit`; or that control frame.
+    /// Returns the data frames from `position` on, complete or partial, up to the next control frame and at most
+    /// `frameLimit`; or the control frame at `position`.
     ///
-    /// For any cut of the bytes what is forwarded is the same but for the keys. Only of a frame that is bad itself it
-    /// depends on the cut how much goes before the violation: none where the frame came whole.
-    /// - Parameter position: moved past what was found. Bytes from there on (less than 139, or those of a violation)
-    ///   must come again, in front of what follows.
-    /// - Returns: `nil` when more bytes are needed, or after a violation or a Close.
+    /// Except for the keys, the forwarded bytes do not depend on how the input was split. Only for an invalid frame the
+    /// split determines how much of it is forwarded before the violation: nothing if it arrived complete.
+    /// - Parameter position: advanced past the result. The bytes from there on (less than 139, or those of a violation)
+    ///   must be passed again, in front of further ones.
+    /// - Returns: `nil` if more bytes are needed, and after a violation or a Close.
     package mutating func next(_ buffer: inout MutableRawSpan, at position: inout Int) -> ForwardingEvent? {
-        if let violation = self.violation { return self.lastWord(violation) }
+        if let violation = self.violation { return self.reportViolation(violation) }
         var run = FrameRun(at: position)
-        while position < buffer.byteCount, !self.mustStop(run, before: position, buffer),
+        while position < buffer.byteCount, !self.endsRun(run, before: position, buffer),
             let found = self.scanner.scan(buffer.bytes, at: &position)
         {
             switch found {
             case .data(let piece):
-                guard self.forward(piece, &buffer) else {
+                guard self.rewrite(piece, &buffer) else {
                     position = piece.range.lowerBound
                     return self.fail(PeerViolation(.invalidUTF8), behind: run)
                 }
@@ -66,18 +65,18 @@ package struct FrameForwarder {
         return run.range.isEmpty ? nil : .frames(run)
     }
 
-    /// A control frame waits until what stands before it has been taken, and so does what is too much at once.
-    private func mustStop(_ run: FrameRun, before position: Int, _ buffer: borrowing MutableRawSpan) -> Bool {
+    /// Whether `run` must be returned before the frame at `position`: that is a control frame, or the run is full.
+    private func endsRun(_ run: FrameRun, before position: Int, _ buffer: borrowing MutableRawSpan) -> Bool {
         guard !run.range.isEmpty, run.endsFrame, position < buffer.byteCount else { return false }
         return buffer.bytes[byte: position] & 0x08 != 0 || run.frameCount >= Self.frameLimit
     }
 
     private mutating func fail(_ violation: PeerViolation, behind run: FrameRun) -> ForwardingEvent? {
         self.violation = violation
-        return run.range.isEmpty ? self.lastWord(violation) : .frames(run)
+        return run.range.isEmpty ? self.reportViolation(violation) : .frames(run)
     }
 
-    private mutating func lastWord(_ violation: PeerViolation) -> ForwardingEvent? {
+    private mutating func reportViolation(_ violation: PeerViolation) -> ForwardingEvent? {
         guard !self.isOver else { return nil }
         self.isOver = true
         return .violation(violation)
@@ -85,12 +84,13 @@ package struct FrameForwarder {
 
     // MARK: Payload
 
-    /// - Returns: whether it may go over.
-    private mutating func forward(_ piece: FramePiece, _ buffer: inout MutableRawSpan) -> Bool {
+    /// Changes the masking key of `piece`, and validates it if it is text.
+    /// - Returns: `false` for invalid UTF-8.
+    private mutating func rewrite(_ piece: FramePiece, _ buffer: inout MutableRawSpan) -> Bool {
         if piece.startsFrame, self.scanner.sender == .client { self.changeKey(piece, &buffer) }
         let payload = piece.payloadRange
         guard piece.kind == .text else {
-            // Both keys at once: unmasked it is of no use to us.
+            // Applies both keys at once, as the unmasked payload is not needed.
             self.mask(&buffer, payload, self.oldKey ^ self.newKey)
             self.phase = (self.phase &+ payload.count) & 3
             return true
@@ -104,11 +104,11 @@ package struct FrameForwarder {
     }
 
     private mutating func changeKey(_ piece: FramePiece, _ buffer: inout MutableRawSpan) {
-        let place = piece.payloadRange.lowerBound - 4
-        self.oldKey = UInt32(littleEndian: buffer.bytes.unaligned(place, as: UInt32.self))
+        let keyOffset = piece.payloadRange.lowerBound - 4
+        self.oldKey = UInt32(littleEndian: buffer.bytes.unaligned(keyOffset, as: UInt32.self))
         self.newKey = self.keys.next()
         self.phase = 0
-        buffer.storeBytes(of: self.newKey.littleEndian, toByteOffset: place, as: UInt32.self)
+        buffer.storeBytes(of: self.newKey.littleEndian, toByteOffset: keyOffset, as: UInt32.self)
     }
 
     private func mask(_ buffer: inout MutableRawSpan, _ range: Range<Int>, _ key: UInt32) {
@@ -117,11 +117,11 @@ package struct FrameForwarder {
         _ = applyMask(&payload, key: key, phase: self.phase)
     }
 
-    /// Takes what nearly every read brings, faster than `next`, with which it may alternate: one message in one plain
-    /// frame of at most 65535 bytes, which breaks no rule and is all that there is from `position` on.
+    /// Fast path for most reads: one valid message in one unfragmented frame of at most 65535 bytes that ends at the
+    /// end of `buffer`. May be mixed with calls of `next`.
     ///
-    /// - Parameter position: moved to the end of `buffer`.
-    /// - Returns: `nil`, with nothing changed, where it is anything else.
+    /// - Parameter position: advanced to the end of `buffer`.
+    /// - Returns: `nil`, with nothing changed, for anything else.
     package mutating func nextWholeMessage(_ buffer: inout MutableRawSpan, at position: inout Int) -> FrameRun? {
         guard self.isBetweenMessages,
             let frame = PlainFrame(
@@ -138,7 +138,7 @@ package struct FrameForwarder {
         return run
     }
 
-    /// - Returns: whether the payload may go over; if not, the frame is left as it came.
+    /// - Returns: `false` for invalid UTF-8; the frame is then unchanged.
     private mutating func changeKey(of frame: PlainFrame, _ buffer: inout MutableRawSpan) -> Bool {
         let old = frame.maskingKey(in: buffer.bytes)
         if frame.isText {
@@ -150,22 +150,22 @@ package struct FrameForwarder {
             }
         }
         let new = self.keys.next()
-        // Both keys at once where the payload is of no use to us.
+        // Applies both keys at once if the unmasked payload was not needed.
         frame.mask(&buffer, frame.isText ? new : old ^ new)
         buffer.storeBytes(of: new.littleEndian, toByteOffset: frame.payload.lowerBound - 4, as: UInt32.self)
         return true
     }
 }
 
-/// What a forwarder found in the bytes it was given.
+/// An event of `FrameForwarder`.
 package enum ForwardingEvent: Equatable, Sendable {
-    /// Ready to be written to the other WebSocket, in place.
+    /// Frames in the buffer to write to the other WebSocket.
     case frames(FrameRun)
-    /// To be answered here with a Pong of the same payload (RFC 6455 §5.5.2).
+    /// Must be answered with a Pong of the same payload (RFC 6455 §5.5.2).
     case ping([UInt8])
     case pong([UInt8])
-    /// The peer sends no more. `nil`: its Close frame was empty.
+    /// The peer's Close frame; the code is `nil` if it is empty.
     case close(CloseCode?, reason: [UInt8])
-    /// The peer broke a rule; nothing is forwarded any more.
+    /// The peer violated the protocol; forwarding has stopped.
     case violation(PeerViolation)
 }

@@ -1,18 +1,18 @@
 import ByteKernels
 
-/// What stands before a frame's payload (RFC 6455 §5.2).
+/// A frame header (RFC 6455 §5.2).
 public struct FrameHeader: Sendable, Hashable {
-    /// Bytes of the longest header.
+    /// Size of the longest header in bytes.
     public static let maximumSize = 14
-    /// Longest payload of a control frame (§5.5).
+    /// Longest payload of a control frame in bytes (§5.5).
     public static let controlPayloadLimit = 125
 
     public var isFinal: Bool
-    /// RSV1: under permessage-deflate, on the first frame of a compressed message (RFC 7692 §6).
+    /// RSV1: set on the first frame of a message compressed by permessage-deflate (RFC 7692 §6).
     public var isCompressed: Bool
     public var opcode: Opcode
     public var payloadLength: Int
-    /// The four key bytes, the first on the wire lowest; `nil` for an unmasked frame.
+    /// The four bytes of the key in little-endian order; `nil` for an unmasked frame.
     public var maskingKey: UInt32?
 
     public init(
@@ -25,7 +25,7 @@ public struct FrameHeader: Sendable, Hashable {
         self.maskingKey = maskingKey
     }
 
-    /// Bytes that the header takes on the wire: 2 to 14.
+    /// Size of the encoded header in bytes, 2 to 14.
     public var size: Int {
         Self.size(payloadLength: self.payloadLength, isMasked: self.maskingKey != nil)
     }
@@ -34,8 +34,9 @@ public struct FrameHeader: Sendable, Hashable {
         (payloadLength < 126 ? 2 : payloadLength <= 0xFFFF ? 4 : 10) + (isMasked ? 4 : 0)
     }
 
-    /// Writes the header to the front of `target`, which has room for `size` bytes, with the shortest length that fits.
-    /// - Returns: the bytes written.
+    /// Writes the header to the front of `target`, which has room for `size` bytes, with the length in its shortest
+    /// form.
+    /// - Returns: the number of bytes written.
     func encode(into target: inout MutableRawSpan) -> Int {
         let first = (self.isFinal ? 0x80 : 0) | (self.isCompressed ? 0x40 : 0) | self.opcode.rawValue
         target.storeBytes(of: first, toByteOffset: 0, as: UInt8.self)
@@ -59,11 +60,11 @@ public struct FrameHeader: Sendable, Hashable {
         return offset + 4
     }
 
-    /// Reads the header at `offset`.
+    /// Decodes the header at `offset`.
     ///
-    /// - Returns: the header, or `nil` until all of its 2 to 14 bytes are there.
-    /// - Throws: what is wrong with the header by itself, whatever came before it. A bit or opcode that is wrong is
-    ///   told as soon as its byte is there.
+    /// - Returns: the header, or `nil` until all of its 2 to 14 bytes are available.
+    /// - Throws: violations within the header, independent of preceding frames. An invalid bit or opcode is reported as
+    ///   soon as its byte is available.
     /// - Source: RFC 6455 §5.2.
     static func decode(
         _ bytes: RawSpan, at offset: Int, from sender: Role, reservedBits: ReservedBits
@@ -74,7 +75,7 @@ public struct FrameHeader: Sendable, Hashable {
         guard first & 0x70 & ~reservedBits.rawValue == 0 else { throw PeerViolation(.reservedBits) }
         guard let opcode = Opcode(rawValue: first & 0x0F) else { throw PeerViolation(.reservedOpcode) }
         let isCompressed = first & 0x40 != 0
-        // RSV1 belongs to the first frame of a data message alone (RFC 7692 §6).
+        // Only the first frame of a data message may have RSV1 set (RFC 7692 §6).
         if isCompressed, opcode.isControl || opcode == .continuation { throw PeerViolation(.reservedBits) }
         if opcode.isControl, first & 0x80 == 0 { throw PeerViolation(.fragmentedControlFrame) }
         guard available >= 2 else { return nil }
@@ -97,7 +98,7 @@ public struct FrameHeader: Sendable, Hashable {
         return header
     }
 
-    /// The length must be written in the fewest bytes, and its highest bit must be 0.
+    /// Decodes the extended length, which must be in its shortest form with a highest bit of 0.
     private static func length(_ bytes: RawSpan, at offset: Int, short: Int) throws(PeerViolation) -> Int {
         switch short {
         case 126:
@@ -114,7 +115,7 @@ public struct FrameHeader: Sendable, Hashable {
         }
     }
 
-    /// The payload of the control frame whose header stands at `offset`, unmasked in a copy; `nil` until all is there.
+    /// An unmasked copy of the payload of the control frame at `offset`; `nil` until the frame is complete.
     func controlPayload(_ bytes: RawSpan, at offset: Int) -> [UInt8]? {
         let start = offset + self.size
         guard bytes.byteCount - start >= self.payloadLength else { return nil }
@@ -126,7 +127,7 @@ public struct FrameHeader: Sendable, Hashable {
     }
 }
 
-/// What a frame is for (RFC 6455 §5.2).
+/// A frame's opcode (RFC 6455 §5.2).
 public enum Opcode: UInt8, Sendable, Hashable {
     case continuation = 0x0
     case text = 0x1
@@ -135,13 +136,13 @@ public enum Opcode: UInt8, Sendable, Hashable {
     case ping = 0x9
     case pong = 0xA
 
-    /// Close, Ping and Pong: never fragmented, at most 125 bytes (§5.5).
+    /// Whether this is Close, Ping or Pong: never fragmented, at most 125 bytes of payload (§5.5).
     public var isControl: Bool {
         self.rawValue & 0x8 != 0
     }
 }
 
-/// The reserved bits of a frame's first byte that an extension has given a meaning (RFC 6455 §5.2).
+/// The reserved bits of a frame's first byte that negotiated extensions use (RFC 6455 §5.2).
 package struct ReservedBits: OptionSet, Sendable {
     package let rawValue: UInt8
 
@@ -150,26 +151,26 @@ package struct ReservedBits: OptionSet, Sendable {
     }
 
     package static let none: ReservedBits = []
-    /// RSV1 as permessage-deflate uses it: on the first frame of a data message alone (RFC 7692 §6).
+    /// RSV1 as used by permessage-deflate: only on the first frame of a data message (RFC 7692 §6).
     package static let compression = ReservedBits(rawValue: 0x40)
-    /// RSV2 with a meaning that we do not know, so on any frame.
+    /// RSV2 of an unknown extension, allowed on any frame.
     package static let second = ReservedBits(rawValue: 0x20)
-    /// RSV3 with a meaning that we do not know, so on any frame.
+    /// RSV3 of an unknown extension, allowed on any frame.
     package static let third = ReservedBits(rawValue: 0x10)
 }
 
-/// Which end of a WebSocket one is: clients mask what they send, servers must not (RFC 6455 §5.1).
+/// The role of a WebSocket endpoint: clients mask their frames, servers must not (RFC 6455 §5.1).
 public enum Role: Sendable, Hashable {
     case client
     case server
 
-    /// Bytes that a frame with this payload takes on the wire.
+    /// Size of an encoded frame in bytes.
     package func frameSize(payloadCount: Int) -> Int {
         FrameHeader.size(payloadLength: payloadCount, isMasked: self == .client) + payloadCount
     }
 
-    /// The head of a frame where it fits eight bytes: unmasked, so of a server, with at most 65535 bytes of payload. Else
-    /// `nil`.
+    /// The header of an unmasked frame with at most 65535 bytes of payload, which fits `LeadingBytes`; `nil` for
+    /// others.
     package func shortHeader(_ opcode: Opcode, isFinal: Bool, isCompressed: Bool, payloadCount: Int) -> LeadingBytes? {
         guard self == .server, payloadCount <= 0xFFFF else { return nil }
         let first = UInt64((isFinal ? 0x80 : 0) | (isCompressed ? 0x40 : 0) | opcode.rawValue)
@@ -196,13 +197,12 @@ public enum Role: Sendable, Hashable {
     }
 }
 
-/// Masking keys for frames (RFC 6455 §5.3), taken in bulk from a generator that must be cryptographic. For one thread.
+/// Masking keys (RFC 6455 §5.3), drawn in bulk from a cryptographic random generator. For one thread.
 public final class MaskingKeys {
     private var keys: [UInt32] = []
     private let refill: () -> (first: UInt32, more: [UInt32])
 
-    /// - Parameter refill: gives fresh random words: one, so that no frame ever goes without, and any more for the
-    ///   frames after it.
+    /// - Parameter refill: returns fresh random words: one for the next frame, and any number for later frames.
     public init(refill: @escaping () -> (first: UInt32, more: [UInt32])) {
         self.refill = refill
     }

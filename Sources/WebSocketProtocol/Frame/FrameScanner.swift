@@ -1,19 +1,19 @@
 import ByteKernels
 
-/// Follows one direction of a WebSocket for a relay that forwards its frames as they are: holds them to the rules of
-/// framing, and knows where one ends, so that a ping or a Close of the relay's own can be placed between two.
+/// Tracks one direction of a WebSocket for a relay that forwards frames unchanged: enforces the framing rules, and
+/// locates frame boundaries, where the relay may insert its own Ping or Close.
 ///
-/// Looks at headers and control frames alone: text is not checked, and nothing is unmasked or inflated. Allocates
-/// nothing for data frames. Use `WebSocketEngine` where the payload matters.
+/// Parses headers and control frames only: does not validate text, unmask or inflate. Does not allocate for data
+/// frames. Use `WebSocketEngine` to process payloads.
 /// - Source: RFC 6455 §5.
 package struct FrameScanner: Sendable {
-    /// Who sends the frames: a client's must be masked.
+    /// The sender of the frames: a client's must be masked.
     package let sender: Role
-    /// The bits that both ends have agreed on.
+    /// The bits that the negotiated extensions use.
     package let reservedBits: ReservedBits
     let messageLimit: Int
 
-    /// Payload of the current data frame still to come.
+    /// Payload bytes of the current data frame not received yet.
     private var frameRemaining = 0
     private var inFrame = false
     private var isOver = false
@@ -23,28 +23,28 @@ package struct FrameScanner: Sendable {
         range: 0..<0, headerSize: 0, opcode: .binary, kind: .binary, isCompressed: false, isFinal: true, endsFrame: true
     )
 
-    /// - Parameter maximumMessageSize: in bytes of payload on the wire, over all fragments: of a compressed message,
-    ///   its compressed bytes. Beyond it 1009, told from the header alone. `nil` for no limit; negative counts as 0.
+    /// - Parameter maximumMessageSize: limit for the payload bytes of all fragments on the wire, compressed ones for a
+    ///   compressed message; a header beyond it is a violation (1009). `nil` for no limit; negative counts as 0.
     package init(from sender: Role, reservedBits: ReservedBits = .none, maximumMessageSize: Int? = nil) {
         self.sender = sender
         self.reservedBits = reservedBits
         self.messageLimit = max(maximumMessageSize ?? .max, 0)
     }
 
-    /// Whether all that was scanned so far ends with a whole frame, so that another may be put there.
+    /// Whether the scanned bytes end at a frame boundary, where another frame may be inserted.
     package var isAtFrameBoundary: Bool { !self.inFrame }
 
-    /// Whether a message was begun and its last frame not yet.
+    /// Whether a message has begun and its last frame has not.
     package var isInsideMessage: Bool { self.inMessage }
 
-    /// Whether all that was scanned so far ends with a whole message, and more may come.
+    /// Whether the scanned bytes end with a complete message, and neither a violation nor a Close occurred.
     var isBetweenMessages: Bool { !self.inFrame && !self.inMessage && !self.isOver }
 
-    /// Finds the next piece in `bytes` at `position` on.
+    /// Scans the next piece of `bytes` from `position` on.
     ///
-    /// - Parameter position: moved past what was found. Bytes from there on (less than 139) must come again, in front
-    ///   of what follows.
-    /// - Returns: `nil` when more bytes are needed, or after a violation or a Close.
+    /// - Parameter position: advanced past the piece. The bytes from there on (less than 139) must be passed again, in
+    ///   front of further ones.
+    /// - Returns: `nil` if more bytes are needed, and after a violation or a Close.
     package mutating func scan(_ bytes: RawSpan, at position: inout Int) -> ScannedFrame? {
         guard !self.isOver else { return nil }
         do throws(PeerViolation) {
@@ -52,7 +52,7 @@ package struct FrameScanner: Sendable {
             let header = try FrameHeader.decode(
                 bytes, at: position, from: self.sender, reservedBits: self.reservedBits)
             guard let header else { return nil }
-            if header.opcode.isControl { return try self.control(header, bytes, at: &position) }
+            if header.opcode.isControl { return try self.controlFrame(header, bytes, at: &position) }
             try self.begin(header)
             let start = position
             position += header.size
@@ -88,7 +88,7 @@ package struct FrameScanner: Sendable {
         return .data(self.piece(bytes, from: position, at: &position))
     }
 
-    /// - Parameter start: where the frame's header stands; the position itself behind a frame's first piece.
+    /// - Parameter start: offset of the frame's header; equal to `position` after a frame's first piece.
     private mutating func piece(_ bytes: RawSpan, from start: Int, at position: inout Int) -> FramePiece {
         let count = min(self.frameRemaining, bytes.byteCount - position)
         var piece = self.frame
@@ -101,7 +101,7 @@ package struct FrameScanner: Sendable {
         return piece
     }
 
-    private mutating func control(
+    private mutating func controlFrame(
         _ header: FrameHeader, _ bytes: RawSpan, at position: inout Int
     ) throws(PeerViolation) -> ScannedFrame? {
         guard let payload = header.controlPayload(bytes, at: position) else { return nil }
@@ -119,34 +119,34 @@ package struct FrameScanner: Sendable {
     }
 }
 
-/// What a scanner found in the bytes it was given.
+/// The result of scanning.
 package enum ScannedFrame: Equatable, Sendable {
     case data(FramePiece)
-    /// With the payload unmasked in a copy, and where the whole frame stands.
+    /// An unmasked copy of the payload, and the range of the frame.
     case ping([UInt8], Range<Int>)
     case pong([UInt8], Range<Int>)
-    /// The peer sends no more. `nil`: its Close frame was empty.
+    /// The peer's Close frame; the code is `nil` if it is empty.
     case close(CloseCode?, reason: [UInt8], Range<Int>)
-    /// The peer broke a rule; nothing is scanned any more.
+    /// The peer violated the protocol; scanning has stopped.
     case violation(PeerViolation)
 }
 
-/// A stretch of a data frame as it stands in the bytes given: to be forwarded as it is.
+/// A part of a data frame in the scanned bytes, to be forwarded unchanged.
 ///
-/// Pieces follow each other without gap, but for the control frames between them.
+/// Pieces are contiguous except for control frames between them.
 package struct FramePiece: Equatable, Sendable {
-    /// Where it stands: header and payload, or either, or a part of the payload.
+    /// The range in the scanned bytes: the header, payload bytes, or both.
     package var range: Range<Int>
-    /// How many bytes of the range are the frame's header: 2 to 14 on a frame's first piece, else 0.
+    /// Size of the header at the start of the range: 2 to 14 in a frame's first piece, else 0.
     package var headerSize: Int
-    /// The frame's own opcode: `.continuation` behind a message's first frame.
+    /// The opcode of the frame: `.continuation` after a message's first frame.
     package var opcode: Opcode
     package var kind: MessageKind
     /// RSV1 of the message's first frame.
     package var isCompressed: Bool
     /// Whether the frame is the last of its message.
     package var isFinal: Bool
-    /// The last piece of its frame.
+    /// Whether the piece is the last of its frame.
     package var endsFrame: Bool
 
     package init(
@@ -162,32 +162,29 @@ package struct FramePiece: Equatable, Sendable {
         self.endsFrame = endsFrame
     }
 
-    /// The first piece of its frame.
     package var startsFrame: Bool { self.headerSize > 0 }
-    /// The first piece of its message.
     package var startsMessage: Bool { self.startsFrame && self.opcode != .continuation }
-    /// The last piece of its message.
     package var endsMessage: Bool { self.endsFrame && self.isFinal }
-    /// Where payload stands, masked as it came.
+    /// The range of the payload bytes, masked as received.
     package var payloadRange: Range<Int> { (self.range.lowerBound + self.headerSize)..<self.range.upperBound }
 }
 
-/// Data frames that stand side by side in the bytes given, ready to be written to the other WebSocket: the rest of a
-/// frame that had begun before, whole frames, and the beginning of one that goes on.
+/// A contiguous range of data frames, ready to be written to the other WebSocket: the rest of a frame that began
+/// earlier, complete frames, and the beginning of an incomplete one.
 package struct FrameRun: Equatable, Sendable {
-    /// Where they stand, headers included.
+    /// The range in the buffer, headers included.
     package private(set) var range: Range<Int>
-    /// Bytes of payload among them.
+    /// Number of payload bytes.
     package private(set) var payloadCount = 0
-    /// Messages that end here.
+    /// Number of messages that end in the run.
     package private(set) var messageCount = 0
-    /// Frames that end here.
+    /// Number of frames that end in the run.
     package private(set) var frameCount = 0
-    /// Whether the last message is whole, so that a frame of another one may follow.
+    /// Whether the run ends at a message boundary, where another message may follow.
     package private(set) var endsMessage = true
-    /// Whether the last frame is whole, so that a frame of another kind may follow.
+    /// Whether the run ends at a frame boundary, where a control frame may follow.
     package private(set) var endsFrame = true
-    /// What belongs to the frame that had begun before, at the front.
+    /// Number of bytes at the front that belong to a frame that began earlier.
     private var restCount = 0
     private var restEndsMessage = false
 
@@ -195,7 +192,7 @@ package struct FrameRun: Equatable, Sendable {
         self.range = position..<position
     }
 
-    /// One frame, which is a whole message.
+    /// A single frame that is a complete message.
     init(of frame: PlainFrame, from position: Int) {
         self.range = position..<frame.payload.upperBound
         self.payloadCount = frame.payload.count
@@ -216,7 +213,7 @@ package struct FrameRun: Equatable, Sendable {
         self.endsMessage = piece.endsMessage
     }
 
-    /// The rest of the frame that had begun before, alone; `nil` where there is none.
+    /// The part of the run that completes a frame that began earlier, if any.
     package var rest: FrameRun? {
         guard self.restCount > 0 else { return nil }
         var rest = self
@@ -230,15 +227,15 @@ package struct FrameRun: Equatable, Sendable {
     }
 }
 
-/// The frame that nearly every message is: the first and the last of its message, no reserved bit set, with at most
-/// 65535 bytes of payload that are all there. It breaks no rule that can be told without looking at the payload.
+/// The fast path for most messages: a complete unfragmented frame without reserved bits, with at most 65535 bytes of
+/// payload. Its header is valid.
 struct PlainFrame {
     let isText: Bool
-    /// Where the payload stands; the masking key, if there is one, in the four bytes before.
+    /// The range of the payload; the masking key, if any, is in the four bytes before it.
     let payload: Range<Int>
 
-    /// - Parameter limit: longest payload accepted, in bytes.
-    /// - Returns: `nil` where anything else stands at `position`.
+    /// - Parameter limit: longest accepted payload in bytes.
+    /// - Returns: `nil` if the bytes at `position` are anything else.
     @inline(__always)
     init?(_ bytes: RawSpan, at position: Int, from sender: Role, limit: Int) {
         let isMasked = sender == .client
@@ -252,7 +249,7 @@ struct PlainFrame {
         if length >= 126 {
             guard length == 126, start + 2 <= bytes.byteCount else { return nil }
             length = Int(UInt16(bigEndian: bytes.unaligned(position + 2, as: UInt16.self)))
-            // Not written in the fewest bytes.
+            // Not the shortest form.
             guard length >= 126 else { return nil }
             start += 2
         }
@@ -261,7 +258,7 @@ struct PlainFrame {
         self.payload = start..<(start + length)
     }
 
-    /// Of a client's frame.
+    /// The key of a client's frame.
     func maskingKey(in bytes: RawSpan) -> UInt32 {
         UInt32(littleEndian: bytes.unaligned(self.payload.lowerBound - 4, as: UInt32.self))
     }
@@ -271,7 +268,7 @@ struct PlainFrame {
         _ = applyMask(&payload, key: key, phase: 0)
     }
 
-    /// Whether the payload, unmasked, is UTF-8 as a whole.
+    /// Whether the unmasked payload is valid UTF-8.
     func isValidText(in bytes: RawSpan) -> Bool {
         var validator = UTF8Validator()
         return validator.validate(bytes.extracting(self.payload)) == nil && validator.isComplete

@@ -1,4 +1,4 @@
-/// The peer broke a rule of the protocol after the opening handshake. Raised by received bytes only.
+/// A violation of the protocol by the peer after the opening handshake; caused by received bytes only.
 public struct PeerViolation: Error, Equatable, Hashable, Sendable {
     public enum Rule: String, Sendable, Hashable {
         case reservedBits = "a reserved bit is set"
@@ -24,15 +24,14 @@ public struct PeerViolation: Error, Equatable, Hashable, Sendable {
         self.rule = rule
     }
 
-    /// The code that the connection is failed with (RFC 6455 §7.4.1).
+    /// The code for failing the connection (RFC 6455 §7.4.1).
     public var closeCode: CloseCode {
         switch self.rule {
         case .invalidUTF8, .invalidCompressedData: .invalidPayloadData
         case .messageTooLong: .messageTooBig
         case .reservedBits, .reservedOpcode, .unmaskedClientFrame, .maskedServerFrame, .lengthNotMinimal,
-            .lengthTooLarge,
-            .fragmentedControlFrame, .longControlFrame, .unexpectedContinuation, .unfinishedMessage, .invalidCloseFrame,
-            .invalidCloseCode:
+            .lengthTooLarge, .fragmentedControlFrame, .longControlFrame, .unexpectedContinuation, .unfinishedMessage,
+            .invalidCloseFrame, .invalidCloseCode:
             .protocolError
         }
     }

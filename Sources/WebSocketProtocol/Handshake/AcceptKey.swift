@@ -1,6 +1,6 @@
-/// The proof that a server understood the opening handshake (RFC 6455 §1.3).
+/// `Sec-WebSocket-Accept` (RFC 6455 §1.3).
 public enum AcceptKey {
-    /// The value of `Sec-WebSocket-Accept` that answers a `Sec-WebSocket-Key`.
+    /// The value of `Sec-WebSocket-Accept` for a `Sec-WebSocket-Key`.
     public static func value(for key: String) -> String {
         var value: [UInt8] = []
         value.reserveCapacity(28)
@@ -8,7 +8,7 @@ public enum AcceptKey {
         return String(decoding: value, as: UTF8.self)
     }
 
-    /// Appends that value, 28 bytes.
+    /// Appends the value, 28 bytes.
     static func append(answering key: String, to head: inout [UInt8]) {
         var hash = SHA1()
         hash.update(key.utf8.span.bytes)

@@ -12,8 +12,8 @@ enum Authority {
         return digits.reduce(0) { $0 * 10 + Int($1 - 0x30) } <= 65535
     }
 
-    /// As `isWellFormed`, looking at each byte once.
-    /// - Returns: `nil` for what begins with a bracket.
+    /// As `isWellFormed`, in a single pass.
+    /// - Returns: `nil` for an address in brackets.
     private static func isWellFormedName(_ text: some Collection<UInt8>) -> Bool? {
         guard text.first != UInt8(ascii: "[") else { return nil }
         var hostCount = 0
@@ -35,7 +35,7 @@ enum Authority {
     }
 
     /// Whether `bytes` are a name, an IPv4 address or an IPv6 address in brackets.
-    static func isHost(_ bytes: some Collection<UInt8>) -> Bool {
+    private static func isHost(_ bytes: some Collection<UInt8>) -> Bool {
         if bytes.first == UInt8(ascii: "[") {
             let inner = bytes.dropFirst().dropLast()
             return bytes.count > 4 && Array(bytes).last == UInt8(ascii: "]") && inner.contains(UInt8(ascii: ":"))
@@ -44,8 +44,8 @@ enum Authority {
         return !bytes.isEmpty && bytes.allSatisfy { $0.isNameCharacter }
     }
 
-    /// The value of the Host field. An IPv6 address gets the brackets that it needs beside a port, and loses its zone,
-    /// which means nothing to the peer (RFC 6874 §4).
+    /// The value of the Host field. An IPv6 address is put in brackets, without its zone, which has only local meaning
+    /// (RFC 6874 §4).
     static func rendered(host: String, port: Int?, isSecure: Bool) -> String {
         var rendered = host
         if host.utf8.contains(UInt8(ascii: ":")) {
@@ -56,7 +56,7 @@ enum Authority {
         return rendered + ":" + String(port)
     }
 
-    /// Where the colon before the port is, or the end.
+    /// Offset of the colon before the port, or the end.
     private static func endOfHost(_ bytes: [UInt8]) -> Int {
         let start = bytes.first == UInt8(ascii: "[") ? bytes.firstIndex(of: UInt8(ascii: "]")) ?? 0 : 0
         return bytes[start...].firstIndex(of: UInt8(ascii: ":")) ?? bytes.count
@@ -64,7 +64,7 @@ enum Authority {
 }
 
 extension UInt8 {
-    /// Hexadecimal digits, colons and dots: what an IPv6 address is made of.
+    /// A character of an IPv6 address: hexadecimal digits, colons and dots.
     fileprivate var isAddressCharacter: Bool {
         switch self.lowercasedASCII {
         case 0x30...0x3A, UInt8(ascii: "a")...UInt8(ascii: "f"), UInt8(ascii: "."): true
@@ -72,7 +72,7 @@ extension UInt8 {
         }
     }
 
-    /// unreserved, sub-delims and the percent sign of RFC 3986 §3.2.2.
+    /// A character of reg-name: unreserved, sub-delims and the percent sign (RFC 3986 §3.2.2).
     fileprivate var isNameCharacter: Bool {
         switch self.lowercasedASCII {
         case 0x30...0x39, UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "."), UInt8(ascii: "-"): true
@@ -81,11 +81,11 @@ extension UInt8 {
     }
 }
 
-/// What a request's target asks for (RFC 6455 §3 and §4.2.1, RFC 9112 §3.2).
+/// The resource name of a request target (RFC 6455 §3 and §4.2.1, RFC 9112 §3.2).
 struct ResourceName: Equatable {
     /// Path and query, beginning with `/`.
     let name: String
-    /// The host of an absolute target, which then counts instead of the Host field (RFC 9112 §3.2.2).
+    /// The authority of a target in absolute-form, which overrides the Host field (RFC 9112 §3.2.2).
     let authority: String?
 
     static func read(_ target: String) throws(HandshakeRefusal) -> ResourceName {

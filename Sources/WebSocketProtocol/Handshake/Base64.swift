@@ -2,7 +2,6 @@ import ByteKernels
 
 /// Base64 with padding, for the keys of the opening handshake (RFC 4648 §4).
 package enum Base64 {
-    /// The text that stands for `bytes`.
     package static func encode(_ bytes: [UInt8]) -> String {
         var text: [UInt8] = []
         text.reserveCapacity((bytes.count + 2) / 3 * 4)
@@ -10,7 +9,7 @@ package enum Base64 {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Appends the text that stands for `bytes`.
+    /// Appends the Base64 text of `bytes`.
     package static func append(_ bytes: RawSpan, to text: inout [UInt8]) {
         for start in stride(from: 0, to: bytes.byteCount, by: 3) {
             let present = min(bytes.byteCount - start, 3)
@@ -34,7 +33,7 @@ package enum Base64 {
         }
     }
 
-    /// - Returns: how many bytes `text` stands for; `nil` when it is not Base64 with all its padding.
+    /// - Returns: the number of encoded bytes; `nil` if `text` is not Base64 with complete padding.
     package static func decodedByteCount(_ text: String) -> Int? {
         let bytes = text.utf8.span
         guard bytes.count % 4 == 0 else { return nil }

@@ -1,18 +1,18 @@
-/// The client's side of the opening handshake: what to ask for, the request, and the judgement of its answer.
+/// The client's side of the opening handshake: the request and the check of the response.
 public struct ClientHandshake: Equatable, Sendable {
-    /// Host, and port unless it is the usual one, as they go into the Host field; an IPv6 address in brackets.
+    /// The value of the Host field: host, and port unless it is the default one; an IPv6 address in brackets.
     public let authority: String
     /// Path and query, percent-encoded.
     public let target: String
-    /// Offered, in our order of preference.
+    /// Offered subprotocols in order of preference.
     public let subprotocols: [String]
-    /// Offers of permessage-deflate, in our order of preference. See `DeflatePolicy.offers`.
+    /// Offers of permessage-deflate in order of preference. See `DeflatePolicy.offers`.
     public let offers: [PermessageDeflateOffer]
-    /// Further fields, such as Origin and Cookie. A Host among them counts instead of `authority`, and a
-    /// Sec-WebSocket-Protocol instead of `subprotocols`; both are then written as they are.
+    /// Further fields, such as Origin and Cookie. Host replaces `authority`, and Sec-WebSocket-Protocol replaces
+    /// `subprotocols`; both are written unchanged.
     public let fields: [HTTPField]
 
-    /// Takes what it is given; `validate()` tells what of it cannot be written.
+    /// Does not validate its arguments; see `validate()`.
     public init(
         authority: String, target: String, subprotocols: [String] = [], offers: [PermessageDeflateOffer] = [],
         fields: [HTTPField] = []
@@ -25,11 +25,11 @@ public struct ClientHandshake: Equatable, Sendable {
     }
 
     /// - Parameters:
-    ///   - host: a name or an address; an IPv6 address with or without brackets, its zone is left out.
-    ///   - port: `nil` for the usual one.
-    ///   - isSecure: whether the usual port is 443 (`wss`) or 80 (`ws`).
-    ///   - target: empty counts as `/`.
-    /// - Throws: whatever `validate()` finds.
+    ///   - host: a name or an address; an IPv6 address with or without brackets, without its zone in the request.
+    ///   - port: `nil` for the default one.
+    ///   - isSecure: whether the default port is 443 (`wss`) or 80 (`ws`).
+    ///   - target: an empty one means `/`.
+    /// - Throws: the error of `validate()`.
     public init(
         host: String, port: Int? = nil, isSecure: Bool, target: String, subprotocols: [String] = [],
         offers: [PermessageDeflateOffer] = [], fields: [HTTPField] = []
@@ -40,20 +40,20 @@ public struct ClientHandshake: Equatable, Sendable {
         try self.validate()
     }
 
-    /// `Sec-WebSocket-Key` for a nonce.
-    static func key(_ nonce: [UInt8]) -> String { Base64.encode(nonce) }
+    /// The value of `Sec-WebSocket-Key`.
+    private static func key(_ nonce: [UInt8]) -> String { Base64.encode(nonce) }
 
-    /// What the server may choose from.
-    var offeredSubprotocols: [String] {
+    /// The subprotocols that the server may select.
+    private var offeredSubprotocols: [String] {
         let own = HTTPFields(self.fields).list("Sec-WebSocket-Protocol")
         return own.isEmpty ? self.subprotocols : own
     }
 
-    /// The whole request; no frame may follow it before the answer is there.
+    /// The encoded request. No frame may be sent before the response.
     ///
-    /// Nothing can add a line to it: fields that are malformed or the handshake's own are left out, and so are
-    /// subprotocols that are no tokens; characters that neither a target nor a host may have are percent-encoded.
-    /// - Parameter nonce: 16 bytes of chance, new for every handshake (RFC 6455 §4.1).
+    /// Prevents header injection: leaves out malformed and reserved fields and subprotocols that are not tokens, and
+    /// percent-encodes characters that are not allowed in a target or host.
+    /// - Parameter nonce: 16 random bytes, new for every handshake (RFC 6455 §4.1).
     public func rendered(nonce: [UInt8]) -> [UInt8] {
         let own = self.fields.filter { $0.isWellFormed && !ReservedFields.inRequest($0.name) }
         let host = own.first { $0.name.matchesIgnoringCase("Host") }
@@ -82,12 +82,11 @@ public struct ClientHandshake: Equatable, Sendable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Judges the server's answer by RFC 6455 §4.1.
+    /// Checks the server's response (RFC 6455 §4.1).
     ///
-    /// An interim response (`ResponseHead.isInterim`) is not an answer yet: read on to the next head instead of asking
-    /// here.
-    /// - Parameter nonce: the one that the request was rendered with.
-    /// - Returns: else `.refused` for any status but 101, and `.invalid` for the first rule that a 101 breaks.
+    /// Skip interim responses (`ResponseHead.isInterim`) before.
+    /// - Parameter nonce: that of the request.
+    /// - Returns: `.refused` for any status but 101, and `.invalid` for the first rule that a 101 violates.
     public func check(_ response: ResponseHead, nonce: [UInt8]) -> Result<ClientAcceptance, HandshakeFailure> {
         guard response.status == 101 else { return .failure(.refused(response)) }
         do throws(ResponseViolation) {
@@ -112,7 +111,7 @@ public struct ClientHandshake: Equatable, Sendable {
     private func subprotocol(_ response: ResponseHead) throws(ResponseViolation) -> String? {
         let values = response.fields.values("Sec-WebSocket-Protocol")
         guard let chosen = values.first else { return nil }
-        // A comma cannot be part of a subprotocol, so this is a list.
+        // A subprotocol cannot contain a comma, so this is a list.
         guard values.count == 1, !chosen.utf8.contains(UInt8(ascii: ",")) else { throw .severalSubprotocols }
         guard self.offeredSubprotocols.contains(chosen) else { throw .subprotocolNotOffered(chosen) }
         return chosen
@@ -132,9 +131,9 @@ public struct ClientHandshake: Equatable, Sendable {
         return parameters.applyingClientLimits(of: offer)
     }
 
-    /// Says what of this handshake cannot be written as it is, for callers whose input is not their own.
+    /// Validates the handshake, for callers with untrusted input.
     ///
-    /// - Throws: the first thing that `rendered(nonce:)` would have to leave out or change, or that contradicts itself.
+    /// - Throws: the first value that `rendered(nonce:)` would omit or change, or that contradicts another.
     public func validate() throws(HandshakeUsageError) {
         let isVisible = self.target.utf8.allSatisfy { $0.isVisibleASCII && $0 != UInt8(ascii: "#") }
         guard self.target.utf8.first == UInt8(ascii: "/"), isVisible else { throw .malformedTarget(self.target) }
@@ -168,12 +167,11 @@ public struct ClientHandshake: Equatable, Sendable {
     }
 }
 
-/// A good answer to our opening handshake, and what both sides have agreed on with it.
+/// A valid response to our opening handshake, with the negotiated parameters.
 public struct ClientAcceptance: Equatable, Sendable {
-    /// The response as it came.
     public let response: ResponseHead
-    /// The subprotocol that the server chose, if any.
+    /// The selected subprotocol, if any.
     public let subprotocol: String?
-    /// Compression, if agreed on.
+    /// The negotiated compression, if any.
     public let deflate: PermessageDeflateParameters?
 }

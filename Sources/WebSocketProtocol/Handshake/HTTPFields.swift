@@ -1,6 +1,6 @@
 import ByteKernels
 
-/// The header fields of a head, in the order of the wire. Names are looked up without regard to the case of letters.
+/// The header fields of a head in wire order. Lookup by name is case-insensitive.
 public struct HTTPFields: Equatable, Sendable {
     /// Every field line, repetitions included.
     public private(set) var all: [HTTPField]
@@ -21,29 +21,29 @@ public struct HTTPFields: Equatable, Sendable {
         return values
     }
 
-    /// All fields of that name, in order and as they were received.
+    /// All fields of that name, in order.
     package func fields(_ name: String) -> [HTTPField] {
         var fields: [HTTPField] = []
         self.forEach(name) { fields.append(self.all[$0]) }
         return fields
     }
 
-    /// The first field of that name, and whether it is the only one: all that a field wants which may come once.
+    /// The first field of that name, and whether it is repeated; for fields that must occur at most once.
     package func single(_ name: String) -> FieldOccurrence {
         guard let index = self.next(name, from: 0) else { return FieldOccurrence(first: nil, isRepeated: false) }
         return FieldOccurrence(first: self.all[index].value, isRepeated: self.next(name, from: index + 1) != nil)
     }
 
-    /// The elements of the comma-separated list that all fields of that name form together.
+    /// The elements of the comma-separated list in all fields of that name.
     ///
-    /// Elements are trimmed, empty ones left out; a comma within a quoted string separates nothing (RFC 9110 §5.6.1).
+    /// Elements are trimmed, and empty ones left out; commas in quoted strings do not separate (RFC 9110 §5.6.1).
     public func list(_ name: String) -> [String] {
         var elements: [String] = []
         self.forEach(name) { elements += Self.elements(of: self.all[$0].value) }
         return elements
     }
 
-    /// Whether the list of that name holds `element`, without regard to the case of letters.
+    /// Whether the list of that name contains `element`, case-insensitive.
     public func list(_ name: String, contains element: String) -> Bool {
         var index = 0
         while let found = self.next(name, from: index) {
@@ -64,19 +64,19 @@ public struct HTTPFields: Equatable, Sendable {
         }
     }
 
-    /// Where the next field of that name is. Looked for in place: a copy of each field would count references.
+    /// The index of the next field of that name. Searches in place, to avoid reference counting for copies of fields.
     private func next(_ name: String, from start: Int) -> Int? {
         let fields = self.all.span
         let length = name.utf8.count
         for index in start..<fields.count {
-            // Most names are of another length.
+            // Most names differ in length.
             guard fields[index].name.utf8.count == length else { continue }
             if fields[index].name.matchesIgnoringCase(name) { return index }
         }
         return nil
     }
 
-    static func elements(of value: String) -> [String] {
+    private static func elements(of value: String) -> [String] {
         var scanner = FieldValueScanner(value)
         var elements: [String] = []
         while let element = scanner.listElement() { elements.append(element) }
@@ -84,23 +84,22 @@ public struct HTTPFields: Equatable, Sendable {
     }
 
     mutating func append(_ field: HTTPField) {
-        // As many as most heads have, at once.
+        // Enough for most heads.
         if self.all.isEmpty { self.all.reserveCapacity(8) }
         self.all.append(field)
     }
 }
 
-/// One header field line: a name and a value.
+/// A header field line.
 public struct HTTPField: Equatable, Sendable {
-    /// As it was written; compare without regard to case.
+    /// As received; compare without regard to case.
     public let name: String
-    /// Without the whitespace around it. Received bytes that are not valid UTF-8 are read as ISO-8859-1.
+    /// Without surrounding whitespace. Received bytes that are not valid UTF-8 are decoded as ISO-8859-1.
     public let value: String
-    /// The value's bytes where `value` is only a reading of them: received, and not valid UTF-8 (obs-text of RFC 9110
-    /// §5.5). A field that is passed on is written as these.
+    /// The received bytes of a value that is not valid UTF-8 (obs-text of RFC 9110 §5.5), for forwarding it unchanged.
     private let received: [UInt8]?
 
-    /// Takes what it is given: rendering a field that would break the head is refused there.
+    /// Does not validate; see `isWellFormed`.
     public init(_ name: String, _ value: String) {
         self.name = name
         self.value = value
@@ -111,12 +110,12 @@ public struct HTTPField: Equatable, Sendable {
     init(_ name: String, received bytes: RawSpan) {
         self.name = name
         self.value = String(tolerant: bytes)
-        // Every byte above ASCII has become two, so a reading is longer than what was read.
+        // Decoding ISO-8859-1 turns every byte above ASCII into two, so the string is longer than the bytes.
         self.received = self.value.utf8.count == bytes.byteCount ? nil : [UInt8](bytes)
     }
 
-    /// Whether the field can be written as one line: the name a token, the value without control characters and
-    /// without whitespace around it (RFC 9110 §5.5).
+    /// Whether the name is a token, and the value has no control characters and no surrounding whitespace (RFC 9110
+    /// §5.5).
     public var isWellFormed: Bool {
         guard self.name.isToken, !self.value.utf8.contains(where: \.isForbiddenInHead) else { return false }
         let isPadded = [self.value.utf8.first, self.value.utf8.last].contains { $0?.isFieldWhitespace == true }
@@ -135,11 +134,10 @@ public struct HTTPField: Equatable, Sendable {
     }
 }
 
-/// How often a field stands in a head, for those that may stand there once.
+/// The first value of a field, and whether the field is repeated.
 package struct FieldOccurrence {
-    /// The value of the first; `nil` without any.
+    /// `nil` if the field is absent.
     package let first: String?
-    /// Whether there is another one behind it.
     package let isRepeated: Bool
 
     package var occursOnce: Bool { self.first != nil && !self.isRepeated }
@@ -163,25 +161,25 @@ extension UInt8 {
     /// Optional whitespace of RFC 9110 §5.6.3.
     var isFieldWhitespace: Bool { self == 0x20 || self == 0x09 }
 
-    /// What neither a start line nor a field may hold: all control characters but the tab (RFC 9110 §5.5).
+    /// A control character other than the tab, which neither start lines nor fields may contain (RFC 9110 §5.5).
     var isForbiddenInHead: Bool { (self < 0x20 && self != 0x09) || self == 0x7F }
 
-    /// What a target is made of: everything from `!` to `~`.
+    /// A character that a target may contain: `!` to `~`.
     var isVisibleASCII: Bool { self > 0x20 && self < 0x7F }
 
-    /// ASCII letters as lower case, everything else as it is.
+    /// ASCII letters in lower case, other bytes unchanged.
     var lowercasedASCII: UInt8 {
         (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) ? self | 0x20 : self
     }
 }
 
 extension StringProtocol {
-    /// Whether this is a token of RFC 9110 §5.6.2: one allowed character or more.
+    /// Whether this is a `token` of RFC 9110 §5.6.2.
     var isToken: Bool { !self.isEmpty && self.utf8.allSatisfy(\.isTokenCharacter) }
 }
 
 extension String {
-    /// Equal but for the case of ASCII letters, as names in HTTP are.
+    /// ASCII case-insensitive comparison.
     func matchesIgnoringCase(_ other: String) -> Bool {
         let count = self.utf8.count
         guard count == other.utf8.count else { return false }
@@ -194,10 +192,9 @@ extension String {
     }
 }
 
-/// Walks over the value of a header field, piece by piece of its grammar (RFC 9110 §5.6).
+/// Scans a field value: tokens, quoted strings, list elements (RFC 9110 §5.6).
 struct FieldValueScanner {
     private let bytes: [UInt8]
-    /// Bytes read so far.
     private(set) var offset = 0
 
     init(_ value: String) {
@@ -210,21 +207,21 @@ struct FieldValueScanner {
         while self.offset < self.bytes.count, self.bytes[self.offset].isFieldWhitespace { self.offset += 1 }
     }
 
-    /// - Returns: whether `delimiter` was next, in which case it is behind us.
+    /// Skips `delimiter` if it is next.
     mutating func skip(_ delimiter: Unicode.Scalar) -> Bool {
         guard self.offset < self.bytes.count, UInt32(self.bytes[self.offset]) == delimiter.value else { return false }
         self.offset += 1
         return true
     }
 
-    /// - Returns: the token that is next; `nil` when none is, with nothing read.
+    /// Reads a token; `nil` if there is none.
     mutating func token() -> String? {
         let start = self.offset
         while self.offset < self.bytes.count, self.bytes[self.offset].isTokenCharacter { self.offset += 1 }
         return self.offset > start ? String(decoding: self.bytes[start..<self.offset], as: UTF8.self) : nil
     }
 
-    /// - Returns: what a quoted string holds, which must itself be a token (RFC 6455 §9.1).
+    /// Reads a quoted string, whose content must be a token (RFC 6455 §9.1).
     mutating func quotedToken() -> String? {
         guard self.skip("\"") else { return nil }
         var content: [UInt8] = []
@@ -240,8 +237,8 @@ struct FieldValueScanner {
         return nil
     }
 
-    /// - Returns: the next element of a comma-separated list, trimmed, with quoted strings kept whole; `nil` at the
-    ///   end.
+    /// Reads the next element of a comma-separated list, trimmed; `nil` at the end. Commas in quoted strings do not
+    /// separate.
     mutating func listElement() -> String? {
         while !self.isAtEnd {
             self.skipWhitespace()
@@ -269,13 +266,13 @@ struct FieldValueScanner {
     }
 }
 
-/// The names of the opening handshake's own fields, which are too long to be kept within a `String`: found here as they
-/// are mostly written, they cost no memory.
+/// The field names of the opening handshake in their usual spelling. Being literals, they need no allocation, although
+/// they are too long for a small string.
 enum HandshakeNames {
-    /// - Returns: the name with exactly these bytes; `nil` for others.
+    /// - Returns: the name with exactly these bytes, if any.
     static func find(_ bytes: RawSpan) -> String? {
         let name: String
-        // Each has a length of its own.
+        // All lengths differ.
         switch bytes.byteCount {
         case 17: name = "Sec-WebSocket-Key"
         case 20: name = "Sec-WebSocket-Accept"
@@ -290,14 +287,14 @@ enum HandshakeNames {
     }
 }
 
-/// Fields that the opening handshake writes itself, or that would give its messages a body.
+/// Fields that the opening handshake sets itself, or that would declare a body.
 enum ReservedFields {
     private static let names = [
         "Upgrade", "Connection", "Sec-WebSocket-Key", "Sec-WebSocket-Version", "Sec-WebSocket-Accept",
         "Sec-WebSocket-Extensions", "Content-Length", "Transfer-Encoding",
     ]
 
-    /// A request's Host and Sec-WebSocket-Protocol may be the caller's.
+    /// The caller may set Host and Sec-WebSocket-Protocol of a request.
     static func inRequest(_ name: String) -> Bool {
         self.names.contains(where: name.matchesIgnoringCase)
     }

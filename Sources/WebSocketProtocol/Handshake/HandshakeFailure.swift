@@ -1,11 +1,10 @@
-/// Why a response does not open the WebSocket.
+/// Why an opening handshake failed at the client.
 public enum HandshakeFailure: Error, Equatable, Sendable {
-    /// Any status but 101; the body, if any, follows on the connection.
+    /// Any status but 101; a body may follow on the connection.
     case refused(ResponseHead)
-    /// A 101 that we must not trust.
+    /// An invalid 101 response.
     case invalid(ResponseHead, ResponseViolation)
 
-    /// The response in question.
     public var response: ResponseHead {
         switch self {
         case .refused(let response), .invalid(let response, _): response
@@ -13,12 +12,12 @@ public enum HandshakeFailure: Error, Equatable, Sendable {
     }
 }
 
-/// Our own caller asked for an opening handshake that must not be written.
+/// An invalid argument of the caller for an opening handshake.
 public enum HandshakeUsageError: Error, Equatable, Sendable {
-    /// The field would break the head: its name is no token, or its value has a control character (CR and LF among
-    /// them) or whitespace around it.
+    /// The name is not a token, or the value contains control characters (including CR and LF) or surrounding
+    /// whitespace.
     case malformedField(HTTPField)
-    /// The field is the handshake's own, and would contradict it.
+    /// The handshake sets this field itself.
     case reservedField(String)
     /// A subprotocol must be a token (RFC 6455 §4.1).
     case malformedSubprotocol(String)
@@ -26,38 +25,34 @@ public enum HandshakeUsageError: Error, Equatable, Sendable {
     case repeatedSubprotocol(String)
     /// Subprotocols were given both as a list and as a header field.
     case subprotocolsGivenTwice
-    /// Host and port are empty, out of range, or have a character that neither has.
+    /// Host or port is empty, out of range, or contains invalid characters.
     case malformedAuthority(String)
-    /// The target does not begin with `/`, or has a character that must be percent-encoded, or a fragment.
+    /// The target does not begin with `/`, has a fragment, or contains characters that must be percent-encoded.
     case malformedTarget(String)
     /// A window outside 8 to 15 bits was offered.
     case malformedOffer(PermessageDeflateOffer)
 }
 
-/// The rule that a server's 101 response breaks (RFC 6455 §4.1).
+/// The rule that a server's 101 response violates (RFC 6455 §4.1).
 public enum ResponseViolation: Error, Equatable, Sendable {
-    /// A 101 in a version of HTTP that knows no upgrade.
+    /// Not HTTP/1.1.
     case wrongHTTPVersion
-    /// `Upgrade` is missing or something else than `websocket`.
+    /// `Upgrade` is not `websocket`.
     case missingUpgrade
-    /// `Connection` does not hold `Upgrade`.
+    /// `Connection` does not contain `Upgrade`.
     case missingConnectionUpgrade
-    /// `Sec-WebSocket-Accept` is missing, there twice, or does not answer our key.
+    /// `Sec-WebSocket-Accept` is missing, repeated, or does not match our key.
     case wrongAccept
-    /// There is more than one subprotocol.
     case severalSubprotocols
-    /// The subprotocol is not among those that we offered.
     case subprotocolNotOffered(String)
-    /// `Sec-WebSocket-Extensions` cannot be read.
     case malformedExtensions
-    /// The extension is not among those that we offered.
     case extensionNotOffered(String)
-    /// The extension is accepted twice.
+    /// The extension was accepted twice.
     case repeatedExtension(String)
-    /// The parameters do not answer any of our offers of this extension (RFC 7692 §7.1).
+    /// The parameters do not match any of our offers of this extension (RFC 7692 §7.1).
     case illegalExtensionParameters(String)
 
-    /// What is wrong with the response, for a person, in one sentence.
+    /// One sentence for a human.
     public var explanation: String {
         switch self {
         case .wrongHTTPVersion: "The response upgrades in a version of HTTP that cannot."

@@ -1,14 +1,14 @@
 import ByteKernels
 
-/// Reads a head line by line as its bytes arrive. Each byte is looked at once, and only an unfinished line is kept.
+/// Incremental parser for message heads. Inspects each byte once and buffers only an incomplete line.
 struct HeadReader {
     private let limits: HeadLimits
     private let readStartLine: StartLine.Reader
     private(set) var startLine: StartLine?
-    /// Whether there is one: cheaper to ask than to take the line itself in hand.
+    /// Whether `startLine` is set; cheaper than copying it.
     private var hasStartLine = false
     private(set) var fields = HTTPFields()
-    /// What has come of the line under way, when its end was not in the same piece.
+    /// An incomplete line.
     private var unfinished: [UInt8] = []
     private var byteCount = 0
     private var followsCarriageReturn = false
@@ -19,10 +19,10 @@ struct HeadReader {
         self.readStartLine = readStartLine
     }
 
-    /// Reads from offset `consumed` on and advances it, up to the byte behind the head at most.
+    /// Parses from offset `consumed` on and advances it, at most to the end of the head.
     ///
     /// - Returns: whether the head is complete.
-    /// - Throws: the first rule broken, at the byte that breaks it; then the same again for whatever comes.
+    /// - Throws: the first violation, at the byte that causes it; the same again for all further bytes.
     mutating func read(_ bytes: RawSpan, consumed: inout Int) throws(HeadViolation) -> Bool {
         if let violation = self.violation { throw violation }
         do {
@@ -49,7 +49,7 @@ struct HeadReader {
         return false
     }
 
-    /// Passes over bytes that need no judgement, as nearly all do, up to the limit.
+    /// Skips allowed bytes within a line, up to the limit.
     private mutating func skipOrdinary(_ bytes: RawSpan, _ consumed: inout Int) {
         guard !self.followsCarriageReturn else { return }
         let start = consumed
@@ -61,17 +61,18 @@ struct HeadReader {
         consumed = offset
     }
 
-    /// Whether one of eight bytes is DEL or less than a space, which HTAB is too.
+    /// Whether one of eight bytes is DEL or below 0x20, which includes HTAB.
     private static func mayBeForbidden(_ bytes: UInt64) -> Bool {
         let ones: UInt64 = 0x0101_0101_0101_0101
         let deletes = bytes ^ (ones &* 0x7F)
-        // A byte less than n borrows from its high bit, which it had not set.
+        // Subtracting n from a lesser byte borrows and sets its high bit.
         let small = (bytes &- ones &* 0x20) & ~bytes
         let zero = (deletes &- ones) & ~deletes
         return (small | zero) & (ones &* 0x80) != 0
     }
 
-    /// Judges one byte by itself and by the one in front of it.
+    /// Checks a byte and its predecessor.
+    /// - Returns: whether the byte ends a line.
     private mutating func endsLine(_ byte: UInt8) throws(HeadViolation) -> Bool {
         self.byteCount += 1
         guard self.byteCount <= self.limits.byteCount else { throw .tooLong(limit: self.limits.byteCount) }
@@ -88,8 +89,8 @@ struct HeadReader {
         return false
     }
 
-    /// - Parameter range: where in `bytes` the rest of the line is, its CR LF included.
-    /// - Returns: whether this was the empty line at the end.
+    /// - Parameter range: the rest of the line in `bytes`, including CR LF.
+    /// - Returns: whether this was the empty line that ends the head.
     private mutating func finishLine(_ bytes: RawSpan, _ range: Range<Int>) throws(HeadViolation) -> Bool {
         guard !self.unfinished.isEmpty else {
             return try self.interpret(bytes.extracting(range))
@@ -134,27 +135,25 @@ struct HeadReader {
     }
 }
 
-/// How much of a head is read before it is refused.
+/// The limits for a message head.
 public struct HeadLimits: Equatable, Sendable {
-    /// Most bytes, the empty line at the end included. Default: 16 KiB.
+    /// Most bytes, including the empty line at the end. Default: 16 KiB.
     public var byteCount: Int
     /// Most field lines. Default: 100.
     public var fieldCount: Int
 
-    /// Negative limits count as 0, which no head can keep.
+    /// Negative limits count as 0, which refuses every head.
     public init(byteCount: Int = 16384, fieldCount: Int = 100) {
         self.byteCount = max(byteCount, 0)
         self.fieldCount = max(fieldCount, 0)
     }
 }
 
-/// The peer's bytes are no head that we would read on from (RFC 9112 §2 to §5).
+/// A malformed or too large message head (RFC 9112 §2 to §5).
 public enum HeadViolation: Error, Equatable, Sendable {
-    /// More bytes than `limit` without the empty line that ends a head.
     case tooLong(limit: Int)
-    /// More field lines than `limit`.
     case tooManyFields(limit: Int)
-    /// The first line is not what a request or a response begins with.
+    /// The first line is not a request line or status line.
     case malformedStartLine
     /// A field line begins with whitespace (RFC 9112 §5.2).
     case foldedField
@@ -162,14 +161,14 @@ public enum HeadViolation: Error, Equatable, Sendable {
     case whitespaceBeforeColon
     /// A field without a colon, or with a name that is not a token.
     case malformedFieldName
-    /// A carriage return without a line feed behind it (RFC 9112 §2.2).
+    /// CR without LF (RFC 9112 §2.2).
     case bareCarriageReturn
-    /// A line feed without a carriage return in front of it.
+    /// LF without CR.
     case bareLineFeed
     /// NUL or another control character.
     case controlCharacter
 
-    /// The status with which a server refuses such a head: 431 beyond a limit, else 400.
+    /// The status of a server's refusal: 431 beyond a limit, else 400.
     public var status: Int {
         switch self {
         case .tooLong, .tooManyFields: 431
@@ -179,7 +178,7 @@ public enum HeadViolation: Error, Equatable, Sendable {
         }
     }
 
-    /// What is wrong, for a person, in one sentence.
+    /// One sentence for a human.
     public var explanation: String {
         switch self {
         case .tooLong(let limit): "The head is longer than \(limit) bytes; send fewer or shorter header fields."
@@ -195,12 +194,12 @@ public enum HeadViolation: Error, Equatable, Sendable {
     }
 }
 
-/// The first line of a head, whichever way it goes.
+/// A request line or status line.
 enum StartLine: Equatable {
     case request(method: String, target: String, version: HTTPVersion)
     case response(version: HTTPVersion, status: Int, reason: String)
 
-    /// Gives `nil` for a line that is none.
+    /// Parses a line; `nil` if it is malformed.
     typealias Reader = @Sendable (RawSpan) -> StartLine?
 
     /// request-line = method SP request-target SP HTTP-version (RFC 9112 §3), with exactly these two spaces.
@@ -215,8 +214,8 @@ enum StartLine: Equatable {
             target: String(tolerant: line.extracting((first + 1)..<second)), version: version)
     }
 
-    /// status-line = HTTP-version SP status-code SP [ reason-phrase ] (RFC 9112 §4). Many servers leave out the last
-    /// space together with the phrase, which does no harm.
+    /// status-line = HTTP-version SP status-code SP [ reason-phrase ] (RFC 9112 §4). The last space may be missing, as
+    /// many servers omit it together with the phrase.
     static let readResponse: Reader = { line in
         let parts = Self.split(String(tolerant: line), maximum: 2)
         guard parts.count >= 2, let version = HTTPVersion(parts[0].utf8.span.bytes), parts[1].utf8.count == 3,
@@ -235,7 +234,7 @@ enum StartLine: Equatable {
     }
 }
 
-/// The version of HTTP that a head names.
+/// The HTTP version of a message.
 public struct HTTPVersion: Comparable, Sendable {
     /// 0 to 9.
     public let major: Int
@@ -253,7 +252,7 @@ public struct HTTPVersion: Comparable, Sendable {
         (left.major, left.minor) < (right.major, right.minor)
     }
 
-    /// Reads `HTTP/1.1` and the like: exactly one digit on each side, letters as they are (RFC 9112 §2.3).
+    /// Parses `HTTP/1.1` and the like: one digit each, case-sensitive (RFC 9112 §2.3).
     init?(_ text: RawSpan) {
         guard text.byteCount == 8, text[byte: 6] == UInt8(ascii: "."), let major = Self.digit(text[byte: 5]),
             let minor = Self.digit(text[byte: 7])
@@ -268,11 +267,11 @@ public struct HTTPVersion: Comparable, Sendable {
     }
 }
 
-/// A request without its body (RFC 9112 §3).
+/// The head of a request (RFC 9112 §3).
 public struct RequestHead: Equatable, Sendable {
-    /// As it was written; methods are compared exactly.
+    /// Case-sensitive.
     public let method: String
-    /// What stands between the method and the version: visible ASCII characters, at least one.
+    /// The request target: visible ASCII characters, at least one.
     public let target: String
     public let version: HTTPVersion
     public let fields: HTTPFields
@@ -313,12 +312,12 @@ public struct RequestParser: Sendable {
     }
 }
 
-/// A response without its body (RFC 9112 §4).
+/// The head of a response (RFC 9112 §4).
 public struct ResponseHead: Equatable, Sendable {
     public let version: HTTPVersion
     /// 100 to 999.
     public let status: Int
-    /// The text behind the status; often empty, and of no consequence.
+    /// The reason phrase; often empty and without meaning.
     public let reason: String
     public let fields: HTTPFields
 
@@ -329,7 +328,7 @@ public struct ResponseHead: Equatable, Sendable {
         self.fields = fields
     }
 
-    /// Whether another head follows this one: every 1xx but 101, which has the last word (RFC 9110 §15.2).
+    /// Whether another response follows: every 1xx except 101, which is final (RFC 9110 §15.2).
     public var isInterim: Bool { (100...199).contains(self.status) && self.status != 101 }
 }
 
@@ -361,7 +360,7 @@ public struct ResponseParser: Sendable {
     }
 }
 
-/// The customary text behind a status (RFC 9110 §15); nothing depends on it.
+/// The standard reason phrases (RFC 9110 §15).
 enum ReasonPhrase {
     static func of(_ status: Int) -> String {
         switch status {

@@ -1,6 +1,6 @@
 import ByteKernels
 
-/// SHA-1, for nothing but `Sec-WebSocket-Accept`, which needs no protection from forgery (RFC 6455 §10.8).
+/// SHA-1, only for `Sec-WebSocket-Accept`, which does not depend on its security (RFC 6455 §10.8).
 ///
 /// - Source: FIPS 180-4 §6.1.
 package struct SHA1 {
@@ -10,21 +10,20 @@ package struct SHA1 {
     private typealias Words = InlineArray<16, UInt32>
 
     private var state: State = [0x6745_2301, 0xEFCD_AB89, 0x98BA_DCFE, 0x1032_5476, 0xC3D2_E1F0]
-    /// The block under way.
+    /// The current block.
     private var block = InlineArray<64, UInt8>(repeating: 0)
-    /// Bytes of the message so far.
+    /// Length of the message so far.
     private var byteCount = 0
 
     package init() {}
 
-    /// Takes the next bytes of the message.
     package mutating func update(_ bytes: RawSpan) {
         for offset in 0..<bytes.byteCount { self.put(bytes[byte: offset]) }
     }
 
-    /// The digest of all bytes taken.
+    /// The digest of the message.
     package consuming func digest() -> Digest {
-        // A one bit, zeroes, and the length in bits in the last eight bytes of a block.
+        // Padding: a one bit, zeros, and the length in bits in the last eight bytes of a block.
         let bitCount = UInt64(self.byteCount) &* 8
         self.put(0x80)
         if self.byteCount & 63 > 56 { self.fill(to: 64) }
@@ -35,7 +34,7 @@ package struct SHA1 {
         return Digest { UInt8(truncatingIfNeeded: state[$0 / 4] >> UInt32(24 - 8 * ($0 % 4))) }
     }
 
-    /// Zeroes for the rest of the block up to `end`; a full block is absorbed.
+    /// Fills the block with zeros up to `end`, and absorbs it if it is full.
     private mutating func fill(to end: Int) {
         for index in (self.byteCount & 63)..<end { self.block[index] = 0 }
         self.byteCount &+= end &- self.byteCount & 63
@@ -54,11 +53,11 @@ package struct SHA1 {
     }
 
     private static func absorb(_ block: RawSpan, into state: inout State) {
-        // The schedule looks back sixteen words at most, so sixteen are kept.
+        // A step of the schedule needs only the last sixteen words.
         var words = Words { block[bigEndianWord: 4 * $0] }
         var work = state
-        // The functions and constants of §4.1.1 and §4.2.1, each for twenty rounds; two of them in a form with fewer
-        // steps that gives the same.
+        // The functions and constants of §4.1.1 and §4.2.1, each for twenty rounds; Ch and Maj in equivalent forms with
+        // fewer operations.
         self.mix(0, &words, &work, 0x5A82_7999) { b, c, d in d ^ (b & (c ^ d)) }
         self.mix(20, &words, &work, 0x6ED9_EBA1) { b, c, d in b ^ c ^ d }
         self.mix(40, &words, &work, 0x8F1B_BCDC) { b, c, d in (b & c) | (d & (b | c)) }
@@ -66,7 +65,7 @@ package struct SHA1 {
         for index in state.indices { state[index] &+= work[index] }
     }
 
-    /// Twenty rounds, five at a time: after five each variable is where it was, and none has to be moved.
+    /// Twenty rounds, unrolled by five: after five rounds each variable is back in its place.
     @inline(__always)
     private static func mix(
         _ first: Int, _ words: inout Words, _ work: inout State, _ constant: UInt32,

@@ -1,10 +1,9 @@
-/// The server's side of the opening handshake: is this request one that we can accept?
+/// The server's side of the opening handshake: the check of the request.
 public enum ServerHandshake {
-    /// Checks everything that RFC 6455 §4.2.1 demands of a client's request.
+    /// Checks the request (RFC 6455 §4.2.1). The caller decides on path, origin and admission.
     ///
-    /// Whether we want to serve it (path, origin, admission) is decided beside this.
-    /// - Returns: else 405 for another method, 505 for HTTP/2 and later, 426 where the request asks for no WebSocket of
-    ///   version 13, and 400 for every other rule broken.
+    /// - Returns: a refusal with 405 for another method, 505 for HTTP/2 and later, 426 for a request that does not
+    ///   upgrade to WebSocket version 13, and 400 for every other violation.
     public static func evaluate(_ head: RequestHead) -> Result<OpeningRequest, HandshakeRefusal> {
         do throws(HandshakeRefusal) {
             return .success(try self.check(head))
@@ -13,7 +12,7 @@ public enum ServerHandshake {
         }
     }
 
-    /// As `evaluate`.
+    /// As `evaluate`, throwing the refusal.
     package static func check(_ head: RequestHead) throws(HandshakeRefusal) -> OpeningRequest {
         guard head.version.major < 2 else { throw .wrongHTTPVersion }
         guard head.method == "GET" else { throw .wrongMethod }
@@ -44,7 +43,7 @@ public enum ServerHandshake {
             throw .upgradeRequired(
                 "The Connection field lacks 'Upgrade'; a proxy in between may have removed it, let it pass upgrades.")
         }
-        // Such an upgrade is to be ignored: RFC 9110 §7.8.
+        // Upgrade in HTTP/1.0 must be ignored: RFC 9110 §7.8.
         guard head.version >= .http11 else {
             throw .upgradeRequired("HTTP/1.0 cannot be upgraded; use HTTP/1.1, also in proxies in between.")
         }
@@ -57,7 +56,7 @@ public enum ServerHandshake {
         }
     }
 
-    /// What follows the head is taken for frames, so there must not be a body that a proxy in between sees differently.
+    /// Bytes after the head are frames. A proxy could treat them as a body if the request declared one.
     private static func checkHasNoBody(_ head: RequestHead) throws(HandshakeRefusal) {
         let lengths = head.fields.values("Content-Length")
         guard lengths.allSatisfy({ $0 == "0" }), head.fields["Transfer-Encoding"] == nil else {
@@ -97,48 +96,33 @@ public enum ServerHandshake {
     }
 }
 
-/// A client's opening handshake that has passed every check of RFC 6455 §4.2.1, waiting for our decision.
+/// A valid opening handshake of a client (RFC 6455 §4.2.1), not accepted yet.
 public struct OpeningRequest: Equatable, Sendable {
-    /// The request as it came.
     public let head: RequestHead
-    /// Path and query as they were written, percent-encoding included; begins with `/`.
+    /// Path and query, percent-encoded as received; begins with `/`.
     public let resourceName: String
-    /// Host and port as the client names them.
+    /// Host and port of the target or the Host field.
     public let host: String
     /// `Sec-WebSocket-Key`.
     public let key: String
-    /// In the client's order of preference.
+    /// The offered subprotocols in the client's order of preference.
     public let subprotocols: [String]
-    /// All extensions offered, in the client's order of preference.
+    /// The offered extensions in the client's order of preference.
     public let extensions: [WebSocketExtension]
-
-    init(
-        head: RequestHead, resourceName: String, host: String, key: String, subprotocols: [String],
-        extensions: [WebSocketExtension]
-    ) {
-        self.head = head
-        self.resourceName = resourceName
-        self.host = host
-        self.key = key
-        self.subprotocols = subprotocols
-        self.extensions = extensions
-    }
 
     /// The part of the resource name before the first `?`.
     public var path: String { String(self.resourceName.prefix { $0 != "?" }) }
 
-    /// The part of the resource name behind the first `?`; `nil` without one.
+    /// The part of the resource name after the first `?`; `nil` without one.
     public var query: String? {
         self.resourceName.firstIndex(of: "?").map { String(self.resourceName[self.resourceName.index(after: $0)...]) }
     }
 
-    /// The page that a browser connects for; other clients mostly send none. It proves nothing of them (RFC 6455
-    /// §10.2).
+    /// The origin of the page in a browser; other clients may omit or forge it (RFC 6455 §10.2).
     public var origin: String? { self.head.fields["Origin"] }
 
-    /// Accepts, choosing the first subprotocol of the client's list that is among `subprotocols`, if there is one.
-    ///
-    /// The rest is as in `acceptance(subprotocol:deflate:fields:)`.
+    /// Accepts the request with the first of the client's subprotocols that is in `subprotocols`, if any; otherwise as
+    /// `acceptance(subprotocol:deflate:fields:)`.
     public func acceptance(
         subprotocols: [String], deflate policy: DeflatePolicy?, fields: [HTTPField] = []
     ) -> HandshakeAcceptance {
@@ -149,11 +133,9 @@ public struct OpeningRequest: Equatable, Sendable {
     /// Accepts the request.
     ///
     /// - Parameters:
-    ///   - subprotocol: left out of the response if the client did not offer it, for it would have to fail the
-    ///     connection.
-    ///   - policy: how to answer an offer of permessage-deflate; `nil` declines it.
-    ///   - fields: further fields of the response, such as cookies. Malformed ones and the handshake's own are left
-    ///     out.
+    ///   - subprotocol: omitted if the client did not offer it, because the client would have to fail the connection.
+    ///   - policy: the policy for permessage-deflate offers; `nil` declines them.
+    ///   - fields: further fields of the response, such as cookies. Malformed and reserved ones are left out.
     /// - Source: RFC 6455 §4.2.2.
     public func acceptance(
         subprotocol: String?, deflate policy: DeflatePolicy?, fields: [HTTPField] = []
@@ -179,23 +161,23 @@ public struct OpeningRequest: Equatable, Sendable {
     }
 }
 
-/// The server's yes, and what both sides have agreed on with it.
+/// The server's 101 response with the negotiated parameters.
 public struct HandshakeAcceptance: Equatable, Sendable {
-    /// The whole 101 response; frames follow it at once.
+    /// The encoded 101 response; frames may follow immediately.
     public let response: [UInt8]
-    /// The subprotocol chosen, if any.
+    /// The selected subprotocol, if any.
     public let subprotocol: String?
-    /// Compression, if agreed on.
+    /// The negotiated compression, if any.
     public let deflate: PermessageDeflateParameters?
 }
 
-/// A server's no to an opening handshake: an HTTP response other than 101, after which the connection is closed.
+/// The server's refusal of an opening handshake: an HTTP response other than 101, after which the connection is closed.
 public struct HandshakeRefusal: Error, Equatable, Sendable {
     /// 400 to 599.
     public let status: Int
-    /// One line for a person: what is wrong and what to do about it.
+    /// One line for a human: the problem and its remedy.
     public let explanation: String
-    /// Fields beyond those that every refusal has.
+    /// Fields in addition to those of every refusal.
     public let fields: [HTTPField]
 
     public init(status: Int, explanation: String, fields: [HTTPField] = []) {
@@ -204,19 +186,19 @@ public struct HandshakeRefusal: Error, Equatable, Sendable {
         self.fields = fields
     }
 
-    /// The refusal of a head that could not be read: 431 beyond a limit, else 400.
+    /// The refusal of a malformed head: 431 beyond a limit, else 400.
     public init(_ violation: HeadViolation) {
         self.init(status: violation.status, explanation: violation.explanation)
     }
 
-    /// The whole response, body included: the explanation as plain text. The connection ends behind it.
+    /// The encoded response with the explanation as a plain text body.
     ///
-    /// Fields that are not well-formed are left out, and control characters in the explanation become spaces: a refusal
-    /// must never fail.
+    /// Leaves out malformed fields and replaces control characters in the explanation by spaces, so that it cannot
+    /// fail.
     public func rendered() -> [UInt8] {
         let line = self.explanation.unicodeScalars.map { $0.value < 0x20 || $0.value == 0x7F ? " " : $0 }
         let body = Array(String(String.UnicodeScalarView(line)).utf8) + [0x0A]
-        // Whoever sends Upgrade says so in Connection: RFC 9110 §7.8.
+        // A sender of Upgrade must list it in Connection: RFC 9110 §7.8.
         let namesUpgrade = self.fields.contains { $0.name.matchesIgnoringCase("Upgrade") }
         var head = Array("HTTP/1.1 \(self.status) \(ReasonPhrase.of(self.status))\r\n".utf8)
         for field in self.fields where field.isWellFormed { field.append(to: &head) }
@@ -226,21 +208,21 @@ public struct HandshakeRefusal: Error, Equatable, Sendable {
         return head + Array("\r\n".utf8) + body
     }
 
-    /// 400: the request breaks a rule.
+    /// 400: the request violates the protocol.
     public static func malformed(_ explanation: String) -> HandshakeRefusal {
         HandshakeRefusal(status: 400, explanation: explanation)
     }
 
-    /// 400: the target is no path, or one that cannot be decoded.
+    /// 400: the target is not a valid path.
     public static let malformedTarget = HandshakeRefusal.malformed(
         "The request target is not a path that can be read; begin it with / and check its percent signs.")
 
-    /// 403: we do not serve this origin (RFC 6455 §4.2.2).
+    /// 403: the origin is not allowed (RFC 6455 §4.2.2).
     public static let originRefused = HandshakeRefusal(
         status: 403,
         explanation: "Pages of this origin may not connect here; the server's list of allowed origins decides.")
 
-    /// 404: nothing is behind this path.
+    /// 404: no route for this host and path.
     public static let noRoute = HandshakeRefusal(
         status: 404, explanation: "Nothing answers at this host and path; check the URL.")
 
@@ -249,30 +231,30 @@ public struct HandshakeRefusal: Error, Equatable, Sendable {
         status: 405, explanation: "This is a WebSocket endpoint; use GET with an upgrade.",
         fields: [HTTPField("Allow", "GET")])
 
-    /// 426: the request does not ask for a WebSocket, or in a way that has no effect.
+    /// 426: the request has no valid upgrade to WebSocket.
     public static func upgradeRequired(_ explanation: String) -> HandshakeRefusal {
         HandshakeRefusal(
             status: 426, explanation: explanation,
             fields: [HTTPField("Upgrade", "websocket"), HTTPField("Sec-WebSocket-Version", "13")])
     }
 
-    /// 429: this client asks too often.
-    /// - Parameter retryAfter: seconds until it makes sense to ask again.
+    /// 429: rate limit exceeded.
+    /// - Parameter retryAfter: seconds until the client should retry.
     public static func tooManyRequests(retryAfter: Int) -> HandshakeRefusal {
         HandshakeRefusal(
             status: 429, explanation: "Too many connections from this address; try again in \(retryAfter) s.",
             fields: [HTTPField("Retry-After", String(retryAfter))])
     }
 
-    /// 503: we are at our limit.
-    /// - Parameter retryAfter: seconds until it makes sense to ask again.
+    /// 503: connection limit reached.
+    /// - Parameter retryAfter: seconds until the client should retry.
     public static func unavailable(retryAfter: Int) -> HandshakeRefusal {
         HandshakeRefusal(
             status: 503, explanation: "The server takes no more connections now; try again in \(retryAfter) s.",
             fields: [HTTPField("Retry-After", String(retryAfter))])
     }
 
-    /// 503: we are about to stop.
+    /// 503: the server is draining.
     public static let goingAway = HandshakeRefusal(
         status: 503, explanation: "This server is shutting down; try another or try again later.")
 

@@ -22,7 +22,7 @@ enum Base64 {
         return text
     }
 
-    /// The six bits that `character` stands for, or `nil`.
+    /// The six bits of `character`; `nil` if it is none of the alphabet.
     static func bits(of character: UInt8) -> UInt32? {
         switch character {
         case UInt8(ascii: "A")...UInt8(ascii: "Z"): UInt32(character) - 65
@@ -46,8 +46,8 @@ struct Base64Decoder: Hashable, Sendable {
     /// A padded group ends the text.
     private var ended = false
 
-    /// Appends what `text` stands for.
-    /// - Returns: whether every character fits.
+    /// Appends the decoded bytes.
+    /// - Returns: whether every character is valid.
     mutating func decode(_ text: RawSpan, into output: inout [UInt8]) -> Bool {
         for offset in 0..<text.byteCount {
             guard !self.ended, self.take(text[byte: offset]) else { return false }

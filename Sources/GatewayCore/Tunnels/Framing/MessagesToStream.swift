@@ -52,8 +52,8 @@ package struct MessagesToStream: Sendable {
         }
     }
 
-    /// Of a chunk that goes beyond the limit: what comes first, the limit or a fault before it. The same for every cut
-    /// of the message.
+    /// For a chunk beyond the limit: which comes first, the limit or an earlier violation. The same for every split of
+    /// the message.
     private mutating func faultAtLimit(_ chunk: RawSpan) -> FramingViolation {
         let fitting = chunk.extracting(0..<self.messageLimit - self.length)
         switch self.framing {
@@ -92,11 +92,11 @@ package struct MessagesToStream: Sendable {
     }
 }
 
-/// What becomes of a chunk of a message on its way into a byte stream.
+/// How a chunk of a message is written to a byte stream.
 package enum StreamDelivery: Hashable, Sendable {
     /// Write the chunk as it is.
     case unchanged
-    /// Write what was appended instead of the chunk, which may be nothing yet.
+    /// Write the appended bytes instead of the chunk, possibly none.
     case rewritten
     /// The peer broke the framing; every later chunk gets the same answer.
     case violation(FramingViolation)

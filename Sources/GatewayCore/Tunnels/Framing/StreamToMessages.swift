@@ -2,10 +2,10 @@ import ByteKernels
 import GatewayConfiguration
 import WebSocketProtocol
 
-/// Turns a byte stream into WebSocket messages, by ranges of the input wherever the bytes stay the same. Never
+/// Splits a byte stream into WebSocket messages, by ranges of the input wherever the bytes stay the same. Never
 /// assembles a message.
 ///
-/// Call `next` until it says `.exhausted` (or stop earlier: the offset says what was used), and hand over the unused
+/// Call `next` until it returns `.exhausted` (or stop earlier: the offset says what was used), and pass the unused
 /// rest, at most 3 bytes, at the front of the next input. At the end of the stream call `finish` once.
 package struct StreamToMessages: Sendable {
     private enum Chunker: Sendable {
@@ -34,7 +34,7 @@ package struct StreamToMessages: Sendable {
         }
     }
 
-    /// The next thing to send out of `bytes` from `offset` on; moves `offset` behind what was used.
+    /// Returns the next piece of `bytes` from `offset` on, and advances `offset`.
     package mutating func next(_ bytes: RawSpan, at offset: inout Int) -> FramingStep {
         if case .failed(let violation) = self.chunker { return .violation(violation) }
         guard offset < bytes.byteCount else { return .exhausted }
@@ -61,7 +61,7 @@ package struct StreamToMessages: Sendable {
         }
     }
 
-    /// The stream ended cleanly: the unfinished last line as a message, what was cut off as a violation, or `nil`.
+    /// Ends the stream: returns the unfinished last line as a message, a truncated unit as a violation, or `nil`.
     package mutating func finish() -> FramingStep? {
         switch self.chunker {
         case .binary, .base64: return nil
@@ -164,7 +164,7 @@ struct LineChunker: Equatable, Sendable {
         return .chunk(start..<end, mark)
     }
 
-    /// - Returns: what is wrong with the line so far, or `nil`.
+    /// - Returns: the violation in the line so far, or `nil`.
     private mutating func take(_ bytes: RawSpan, _ range: Range<Int>, endsLine: Bool) -> FramingViolation? {
         let room = min(range.count, self.lineLimit - (self.sent ?? 0))
         // Only what fits is judged, so that the first fault is the same for every cut of the stream.
@@ -232,7 +232,7 @@ struct TextChunker: Equatable, Sendable {
     }
 }
 
-/// Where a chunk of payload stands in its message.
+/// Position of a chunk of payload in its message.
 package struct ChunkPosition: Hashable, Sendable {
     package var kind: MessageKind
     /// First chunk of its message.

@@ -1,12 +1,12 @@
 import GatewayConfiguration
 import WebSocketProtocol
 
-/// What joins a stream with a WebSocket needs to remember, in both directions: nothing where bytes become binary messages
-/// and back without a limit, as they do unless a route says otherwise.
+/// State of the framing between a stream and a WebSocket, both directions. Not needed where bytes become binary
+/// messages and back without a limit, the default.
 final class TunnelFraming {
-    /// What the stream becomes towards the WebSocket.
+    /// Stream to WebSocket.
     var toMessages: StreamToMessages
-    /// What messages become towards the stream.
+    /// WebSocket to stream.
     var toStream: MessagesToStream
 
     private init(_ framing: Framing, messageLimit: Int) {
@@ -43,10 +43,9 @@ extension Framing {
     }
 }
 
-/// What to do next with the bytes of a stream on their way into messages.
+/// Next piece of a message made from a stream.
 package enum FramingStep: Hashable, Sendable {
-    /// Nothing more can be made of the input. Bytes from the offset on were not used: they must stand at the front of
-    /// the next input.
+    /// No more output for this input. Bytes from the offset on were not used: they must precede the next input.
     case exhausted
     /// Send these bytes of the input, as they are.
     case chunk(Range<Int>, ChunkPosition)
@@ -67,7 +66,7 @@ package enum FramingViolation: String, Error, Hashable, Sendable {
     /// The stream ended inside a length-prefixed message.
     case unfinishedMessage = "unfinished-message"
 
-    /// What a WebSocket peer is told (RFC 6455 §7.4.1).
+    /// Close code for a WebSocket peer (RFC 6455 §7.4.1).
     package var closeCode: UInt16 {
         switch self {
         case .invalidText, .invalidBase64: 1007

@@ -1,6 +1,5 @@
-/// Finding where lines of text may end, and making text of what lies between.
 extension RawSpan {
-    /// The offset of the first byte, from `start` on, with which a line end begins or may begin: LF, VT, FF, CR, and the
+    /// The offset of the first byte from `start` on that begins, or may begin, a line break: LF, VT, FF, CR, and the
     /// first bytes of U+0085 (`C2`), U+2028 and U+2029 (`E2`), which begin other characters too.
     /// - Returns: `byteCount` if there is none.
     package func firstLineBreakCandidate(from start: Int) -> Int {
@@ -23,8 +22,8 @@ extension RawSpan {
     }
 }
 
-/// The highest bit of each byte that may begin a line end. No sum below reaches beyond its byte, so none is marked
-/// for what its neighbour is.
+/// Sets the highest bit of each byte that may begin a line break. No sum below carries into the next byte, so the marks
+/// are exact.
 @inline(__always)
 private func lineMarks(_ bytes: UInt64) -> UInt64 {
     let each: UInt64 = 0x0101_0101_0101_0101
@@ -34,11 +33,4 @@ private func lineMarks(_ bytes: UInt64) -> UInt64 {
     let lead = (bytes | each &* 0x20) ^ (each &* 0xE2)
     let isLead = ~((lead & (each &* 0x7F)) &+ (each &* 0x7F) | lead)
     return (isEnd | isLead) & (each &* 0x80)
-}
-
-extension String {
-    /// The text that `bytes` are in UTF-8; what is none of it becomes U+FFFD.
-    package init(repairing bytes: RawSpan) {
-        self = unsafe bytes.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
-    }
 }

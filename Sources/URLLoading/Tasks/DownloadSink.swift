@@ -1,0 +1,247 @@
+import Foundation
+import HTTPSemantics
+import HTTPTransport
+import HTTPTypes
+import Synchronization
+
+/// Writes the content of a download to its file: pulls more as the disk takes it, and notifies the delegate of progress.
+///
+/// Confined to the session's event loop, except for delegate calls.
+final class DownloadSink: @unchecked Sendable {
+    private struct Progress {
+        /// Bytes written since the last delegate call.
+        var unreported: Int64 = 0
+        var total: Int64
+        var isScheduled = false
+    }
+
+    private let file: DownloadFile
+    /// Size of the whole file; -1 if unknown.
+    private let expected: Int64
+    /// Makes the download resumable; `nil` if it is not.
+    private let validator: ResumeValidator?
+    private let progress: Mutex<Progress>
+    /// Bytes to pull once the file's write queue has room.
+    private var pendingCredit = 0
+    private var isFull = false
+    private var isKept = false
+
+    /// - Parameters:
+    ///   - offset: bytes that are in the file already.
+    ///   - expected: size of the whole file.
+    fileprivate init(_ file: DownloadFile, offset: Int64, expected: Int64, validator: ResumeValidator?) {
+        self.file = file
+        self.expected = expected
+        self.validator = validator
+        self.progress = Mutex(Progress(total: offset))
+    }
+
+    var url: URL { self.file.url }
+
+    fileprivate func start(for loader: TaskLoader) {
+        self.file.observe { [weak loader] notice in
+            guard let loader else { return }
+            loader.core.pool.execute { self.handle(notice, loader) }
+        }
+        loader.currentLoad?.pull(DeliveryWindow.limit)
+    }
+
+    private func handle(_ notice: DownloadFile.Notice, _ loader: TaskLoader) {
+        switch notice {
+        case .hasRoom:
+            self.isFull = false
+            let credit = self.pendingCredit
+            self.pendingCredit = 0
+            if credit > 0 { loader.currentLoad?.pull(credit) }
+        case .failed(let failure): loader.failed(failure, url: loader.task.currentRequest?.url)
+        }
+    }
+
+    func append(_ bytes: RawSpan, for loader: TaskLoader) {
+        let count = bytes.byteCount
+        self.isFull = !self.file.append(bytes)
+        if self.isFull { self.pendingCredit += count } else { loader.currentLoad?.pull(count) }
+        let needsScheduling = self.progress.withLock { progress in
+            progress.unreported += Int64(count)
+            progress.total += Int64(count)
+            defer { progress.isScheduled = true }
+            return !progress.isScheduled
+        }
+        if needsScheduling { self.notifyProgress(loader) }
+    }
+
+    private func notifyProgress(_ loader: TaskLoader) {
+        loader.core.delegateQueue.notify(loader.contentDelegates, .wroteData) { delegate in
+            guard let task = loader.task as? URLSessionDownloadTask else { return }
+            let (written, total) = self.progress.withLock { progress in
+                defer { (progress.unreported, progress.isScheduled) = (0, false) }
+                return (progress.unreported, progress.total)
+            }
+            guard written > 0 else { return }
+            delegate.download?.urlSession(
+                loader.session, downloadTask: task, didWriteData: written, totalBytesWritten: total,
+                totalBytesExpectedToWrite: self.expected)
+        }
+    }
+
+    // MARK: Ending
+
+    func finish(_ completion: @escaping @Sendable (SinkFailure?) -> Void) {
+        self.file.finish { result in
+            switch result {
+            case .success: completion(nil)
+            case .failure(let failure):
+                completion(SinkFailure(code: failure.code, cause: failure.underlying ?? failure))
+            }
+        }
+    }
+
+    fileprivate var isResumable: Bool { self.validator != nil && self.file.name != nil }
+
+    /// Finishes writing and keeps the file.
+    /// - Parameter completion: gets the resume data; `nil` if the download cannot be resumed.
+    fileprivate func resumeData(for task: URLSessionTask, _ completion: @escaping @Sendable (Data?) -> Void) {
+        guard let validator = self.validator, let name = self.file.name else { return completion(nil) }
+        self.file.finish { result in
+            guard case .success(let length) = result, length > 0, let original = task.originalRequest,
+                let current = task.currentRequest
+            else { return completion(nil) }
+            let data = ResumeData(
+                originalRequest: original, currentRequest: current, validator: validator, bytesReceived: length,
+                total: self.expected >= length ? self.expected : nil, file: name)
+            let encoded = data.encoded()
+            if encoded != nil { self.keep() }
+            completion(encoded)
+        }
+    }
+
+    func keep() { self.isKept = true }
+
+    /// Deletes the file, unless it was moved or is to be kept.
+    func discard() {
+        if !self.isKept { self.file.discard() }
+    }
+}
+
+/// Why content could not be written.
+struct SinkFailure: Error {
+    let code: URLError.Code
+    let cause: any Error
+}
+
+/// Decoded resume data.
+struct DownloadResumption {
+    private let data: ResumeData
+    let range: RangeResumption
+
+    /// - Returns: `nil` for data that cannot be decoded.
+    init?(_ data: Data) {
+        guard let data = ResumeData(data),
+            let range = RangeResumption(offset: data.bytesReceived, validator: data.validator)
+        else { return nil }
+        self.data = data
+        self.range = range
+    }
+
+    var originalRequest: URLRequest { self.data.originalRequest }
+    var currentRequest: URLRequest { self.data.currentRequest }
+
+    /// The file of the earlier attempt; `nil` if it is gone or was changed.
+    fileprivate func file() -> DownloadFile? {
+        try? DownloadFile(resuming: self.data.file, at: self.range.offset)
+    }
+}
+
+extension TaskLoader {
+    /// Writes the content of `response` to a new file.
+    func startFile(_ response: URLResponse) {
+        do throws(DownloadFileFailure) {
+            let file = try DownloadFile()
+            if self.resumption != nil { self.notifyResumed(at: 0, expected: response.expectedContentLength) }
+            self.start(
+                DownloadSink(
+                    file, offset: 0, expected: response.expectedContentLength, validator: self.validator(response)))
+        } catch {
+            self.failed(error, url: response.url)
+        }
+    }
+
+    /// Appends the content of `response` to the file of the earlier attempt.
+    /// - Returns: `false` if that file cannot be used and the download must start over.
+    func resumeFile(_ response: HTTPURLResponse, total: Int64?) -> Bool {
+        guard let resumption = self.resumption, let file = resumption.file() else { return false }
+        let offset = resumption.range.offset
+        let expected = total ?? (response.expectedContentLength < 0 ? -1 : offset + response.expectedContentLength)
+        self.task.mutate(\.response) { metadata in
+            metadata.response = response
+            metadata.expectedToReceive = response.expectedContentLength
+        }
+        self.updateProgress()
+        self.notifyResumed(at: offset, expected: expected)
+        self.start(DownloadSink(file, offset: offset, expected: expected, validator: resumption.range.validator))
+        return true
+    }
+
+    private func start(_ sink: DownloadSink) {
+        self.sink = .file(sink)
+        sink.start(for: self)
+    }
+
+    private func notifyResumed(at offset: Int64, expected: Int64) {
+        guard let task = self.task as? URLSessionDownloadTask else { return }
+        let session = self.session
+        self.core.delegateQueue.notify(self.contentDelegates, .resumedAtOffset) { delegate in
+            delegate.download?.urlSession(
+                session, downloadTask: task, didResumeAtOffset: offset, expectedTotalBytes: expected)
+        }
+    }
+
+    private func validator(_ response: URLResponse) -> ResumeValidator? {
+        guard let response = response as? HTTPURLResponse,
+            let method = HTTPRequest.Method(self.task.currentRequest?.httpMethod ?? "GET"),
+            RangeResumption.isPossible(
+                method: method, status: response.statusCode, fields: response.httpFields, now: HTTPDate(Date()))
+        else { return nil }
+        return ResumeValidator(response.httpFields, now: HTTPDate(Date()))
+    }
+
+    fileprivate func failed(_ failure: DownloadFileFailure, url: URL?) {
+        self.failed(
+            LoadFailure.error(
+                failure.code, url: url, cause: failure.underlying ?? failure, text: failure.description))
+    }
+
+    /// From any thread. Cancels the task; `handler` gets its resume data on the delegate queue.
+    func cancelled(producingResumeData handler: @escaping @Sendable (Data?) -> Void) {
+        self.core.pool.execute {
+            self.failKeepingResumeData(LoadFailure.error(.cancelled, url: self.task.currentRequest?.url)) { data in
+                self.core.delegateQueue.add { handler(data) }
+            }
+        }
+    }
+
+    /// Fails the task with an error that carries the resume data, if there is any.
+    /// - Parameter produced: gets the resume data before the delegate is notified of the end.
+    func failKeepingResumeData(_ error: URLError, _ produced: @escaping @Sendable (Data?) -> Void) {
+        guard self.stage != .ended else { return produced(nil) }
+        guard case .file(let sink) = self.sink, sink.isResumable else {
+            produced(nil)
+            return self.end(error)
+        }
+        self.stop()
+        sink.resumeData(for: self.task) { data in
+            self.core.pool.execute {
+                produced(data)
+                self.notifyEnd(data.map { error.withResumeData($0) } ?? error)
+            }
+        }
+    }
+}
+
+extension URLError {
+    fileprivate func withResumeData(_ resumeData: Data) -> URLError {
+        var details = self.userInfo
+        details[NSURLSessionDownloadTaskResumeData] = resumeData
+        return URLError(self.code, userInfo: details)
+    }
+}
