@@ -78,7 +78,7 @@ extension Sluice {
         }
     }
 
-    /// Works beside this thread, which is left to whoever takes it.
+    /// Runs the command beside this thread, which is left to the main executor.
     private static func start(_ command: sending any AsyncParsableCommand) -> Never {
         let isGateway = command is any GatewayCommand
         Task(executorPreference: isGateway ? MainThread.shared : nil) { await self.run(command) }
@@ -104,7 +104,7 @@ extension Sluice {
         self.exit(withError: ExitStatus.usage)
     }
 
-    /// What to say where the first word is no command; the parser calls it an unexpected argument.
+    /// Message for an unknown command, which the parser would call an unexpected argument.
     private static func unknownCommand(_ arguments: some Collection<String>) -> String? {
         let commands = self.configuration.subcommands.map { $0._commandName } + ["help"]
         guard let word = arguments.first, !word.hasPrefix("-"), !commands.contains(word) else { return nil }

@@ -8,7 +8,7 @@ package struct ListenerStatus: Codable, Sendable, Equatable {
     }
 }
 
-/// How an upstream stands.
+/// Status of an upstream.
 package struct UpstreamStatus: Codable, Sendable, Equatable {
     /// In their order; none while no route leads to it.
     package var endpoints: [EndpointStatus]
@@ -18,7 +18,7 @@ package struct UpstreamStatus: Codable, Sendable, Equatable {
     }
 }
 
-/// How one endpoint of an upstream stands.
+/// Status of one endpoint of an upstream.
 package struct EndpointStatus: Codable, Sendable, Equatable {
     package var url: String
     /// Under way and open.
@@ -35,7 +35,7 @@ package struct EndpointStatus: Codable, Sendable, Equatable {
 
 /// GET /v1/listeners, /v1/routes or /v1/upstreams: the entries of one list, in the order of the configuration.
 ///
-/// An entry has the keys of the configuration's file, and a member `status` that is only told: `ListenerStatus` or
+/// An entry has the keys of the configuration's file, and a read-only member `status`: `ListenerStatus` or
 /// `UpstreamStatus`.
 package struct ConfigurationEntries: Codable, Sendable, Equatable {
     package var items: [JSONValue]
@@ -45,7 +45,7 @@ package struct ConfigurationEntries: Codable, Sendable, Equatable {
     }
 }
 
-/// What a change of the configuration did; with `?dryRun=true`, what it would do.
+/// Changes made to a configuration; with `?dryRun=true`, changes that would be made.
 package struct ConfigurationDifference: Codable, Sendable, Equatable {
     /// Whether it was carried out.
     package var applied: Bool
@@ -59,7 +59,7 @@ package struct ConfigurationDifference: Codable, Sendable, Equatable {
 
 /// One part of the configuration that is other than it was.
 package struct ConfigurationDifferenceItem: Codable, Sendable, Equatable {
-    /// Its path: `/v1/listeners/web`; `/v1/configuration` for what stands outside of the lists.
+    /// Path of the entry: `/v1/listeners/web`; `/v1/configuration` for settings outside the lists.
     package var resource: String
     /// `created`, `changed` or `deleted`.
     package var change: String

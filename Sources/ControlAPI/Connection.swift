@@ -1,5 +1,5 @@
-/// One stream or WebSocket task, as it is shown. Timestamps are RFC 3339 in UTC, durations milliseconds, sizes bytes of
-/// payload; a member that does not apply, or was not asked for with `fields`, is missing.
+/// A stream or WebSocket task. Timestamps are RFC 3339 in UTC, durations milliseconds, sizes bytes of payload; a member
+/// that does not apply, or was not selected by `fields`, is missing.
 package struct Connection: Codable, Sendable, Equatable {
     /// Names it: `17`, or `17u` for what the gateway opened to the upstream on behalf of `17`.
     package var id: String?
@@ -14,7 +14,7 @@ package struct Connection: Codable, Sendable, Equatable {
     package var description: String?
     /// 0 to 1; a hint.
     package var priority: Double?
-    /// What was asked for, of a connection opened by command.
+    /// Requested URL of a connection opened through the control plane.
     package var url: String?
     package var listener: String?
     package var route: String?
@@ -25,7 +25,7 @@ package struct Connection: Codable, Sendable, Equatable {
     /// The id of the connection that this one is joined with.
     package var tunnelPartner: String?
     package var peerAddress: String?
-    /// Whom a trusted PROXY header named.
+    /// Source address of a trusted PROXY header.
     package var clientAddress: String?
     package var localAddress: String?
     package var subprotocol: String?
@@ -43,7 +43,7 @@ package struct Connection: Codable, Sendable, Equatable {
     package var sentFrames: UInt64?
     /// Written, and not yet taken by the kernel.
     package var queuedSendBytes: Int?
-    /// Received, and not yet asked for.
+    /// Bytes received but not delivered.
     package var queuedReceiveBytes: Int?
     package var unreadMessages: Int?
     /// How long the peer was not read because its data had nowhere to go.
@@ -65,7 +65,7 @@ package struct Connection: Codable, Sendable, Equatable {
     /// Of the first Close frame, ours or the peer's; 1005 for one without a code.
     package var closeCode: Int?
     package var closeReason: String?
-    /// Who ended it, in which phase, and how: `upstream/relaying/clean`.
+    /// Party, phase and cause of the end: `upstream/relaying/clean`.
     package var terminationReason: String?
     package var terminationDetail: String?
     package var closedAt: String?
@@ -90,7 +90,7 @@ package struct ConnectionPage: Codable, Sendable, Equatable {
     }
 }
 
-/// PATCH: what is missing stays as it is.
+/// PATCH: missing members are not changed.
 package struct ConnectionPatch: Codable, Sendable, Equatable, StrictlyRead {
     package var description: String?
     package var priority: Double?
@@ -181,7 +181,7 @@ package struct RoundTripTimes: Codable, Sendable, Equatable {
     }
 }
 
-/// What a TLS handshake agreed on.
+/// Negotiated parameters of TLS.
 package struct TLSDetails: Codable, Sendable, Equatable {
     /// As `TLS 1.3`.
     package var version: String
@@ -189,7 +189,7 @@ package struct TLSDetails: Codable, Sendable, Equatable {
     package var cipher: String
     /// By ALPN.
     package var applicationProtocol: String?
-    /// The name that the client asked for.
+    /// Server name sent by the client.
     package var serverName: String?
     package var resumed: Bool
     /// Of the peer's certificates in DER, its own first.

@@ -66,10 +66,10 @@ package struct OpenRequest: Codable, Sendable, Equatable, StrictlyRead {
 package struct TunnelRequest: Codable, Sendable, Equatable, StrictlyRead {
     package var downstream: OpenRequest
     package var upstream: OpenRequest
-    /// How a byte stream on one side and messages on the other stand for each other: `binary`, the default, `text`,
-    /// `lines`, `length-prefixed` or `base64`.
+    /// Conversion between a byte stream on one side and messages on the other: `binary`, the default, `text`, `lines`,
+    /// `length-prefixed` or `base64`.
     package var framing: String?
-    /// What happens when one direction is finished: `hold`, `close`, the default, or `signal`.
+    /// Effect of the end of one direction: `hold`, `close`, the default, or `signal`.
     package var halfClose: String?
     /// A tunnel that carried nothing for this long ends; 0 never. Default: a day; 1 s to 365 days.
     package var idleTimeoutMs: Double?
@@ -172,15 +172,15 @@ package struct SendRequest: Codable, Sendable, Equatable, StrictlyRead {
     ]
 }
 
-/// What became of what was to be sent.
+/// Result of sending.
 package struct SendAnswer: Codable, Sendable, Equatable {
     /// `sent`: the kernel took every byte. `queued`: not all in time; it stays in the queue.
     package var state: String
     /// Of the message.
     package var sizeBytes: Int
-    /// What still waits on the connection.
+    /// Bytes still queued on the connection.
     package var queuedSendBytes: Int
-    /// The connection is suspended: what waits goes out when it is resumed.
+    /// The connection is suspended: queued messages are sent when it is resumed.
     package var suspended: Bool
 
     package init(
@@ -215,7 +215,7 @@ package struct ReceiveRequest: Codable, Sendable, Equatable, StrictlyRead {
     ]
 }
 
-/// What was received.
+/// A received message or chunk.
 package struct Received: Codable, Sendable, Equatable {
     /// `text` or `data`.
     package var type: String
@@ -251,13 +251,13 @@ package struct PingAnswer: Codable, Sendable, Equatable {
 /// One piece of what a connection carries, as `/tap` gives it. The last event, `end`, or the last message of a
 /// WebSocket, has `skipped` alone.
 package struct TapRecord: Codable, Sendable, Equatable {
-    /// From 1 up, in the order of the wire; numbers that are missing are of what was left out. The `id` of the event.
+    /// From 1 up, in the order received; missing numbers were skipped. The `id` of the event.
     package var number: UInt64?
     /// When it passed.
     package var at: String?
     /// `received` or `sent`.
     package var way: String?
-    /// `stream`, `text`, `binary`, or `frames` for what is passed on unread, of which only the size is told.
+    /// `stream`, `text`, `binary`, or `frames` for forwarded frames, of which only the size is known.
     package var content: String?
     /// Of the whole piece, on the wire for `frames`.
     package var sizeBytes: Int?

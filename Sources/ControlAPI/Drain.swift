@@ -1,22 +1,22 @@
-/// A drain: connections that are told to end, one after the other.
+/// A drain: connections are asked to close, one after the other.
 package struct Drain: Codable, Sendable, Equatable {
     package var id: String
     /// `running`, `paused`, `cancelled` or `ended`.
     package var state: String
     /// Connections meant when it began.
     package var total: Int
-    /// Told to end, or found gone.
+    /// Connections notified, or closed before.
     package var told: Int
     /// Still there, of all that were meant.
     package var remaining: Int
     /// Reset at the deadline.
     package var cut: Int
     package var startedAt: String
-    /// When the last one is told, as things stand: later by every pause.
+    /// Expected time of the last notification; every pause delays it.
     package var lastToldAt: String?
-    /// What is still there then is reset.
+    /// Connections still open then are reset.
     package var deadlineAt: String?
-    /// Connections whose turn would come only at the deadline or after it: they are reset without being told.
+    /// Connections whose notification would be due only at the deadline or later: they are reset without notice.
     package var untold: Int
     /// That there are such ones, in words, and what to do.
     package var warning: String?
@@ -48,11 +48,11 @@ package struct BulkRequest: Codable, Sendable, Equatable, StrictlyRead {
     package var reason: String?
     /// Ends with a reset.
     package var abort: Bool?
-    /// Of a drain: connections told to end each second, 0.001 to 100 000. Default: 100.
+    /// Of a drain: connections notified per second, 0.001 to 100 000. Default: 100.
     package var ratePerSecond: Double?
-    /// Of a drain: each is told up to so much later, by chance.
+    /// Of a drain: upper bound of the random delay of each notification.
     package var jitterMs: Double?
-    /// Of a drain: what is then still there is reset.
+    /// Of a drain: connections still open after this time are reset.
     package var deadlineMs: Double?
 
     package static let members = [
@@ -62,13 +62,13 @@ package struct BulkRequest: Codable, Sendable, Equatable, StrictlyRead {
     package init() {}
 }
 
-/// What a bulk verb did.
+/// Result of a bulk operation.
 package struct BulkAnswer: Codable, Sendable, Equatable {
     /// Connections that are meant.
     package var matched: Int
-    /// Of them, told to end; 0 in a preview.
+    /// Of them, notified; 0 in a preview.
     package var told: Int
-    /// Of a drain that is only counted: from its beginning until the last one is told, in milliseconds.
+    /// In a preview of a drain: from its start to the last notification, in milliseconds.
     package var takesMs: Int?
     /// Of a drain that is only counted: that its deadline comes too soon, in words, and what to do.
     package var warning: String?

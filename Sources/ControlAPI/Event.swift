@@ -1,4 +1,4 @@
-/// Something that happened, as a Server-Sent Event's data or a text message. A `gap` stands for events that were missed.
+/// An event, as a Server-Sent Event's data or a text message. `gap` means missed events.
 package struct Event: Codable, Sendable, Equatable {
     /// From 1 up, without gaps; the `id` of the Server-Sent Event.
     package var number: UInt64

@@ -1,4 +1,4 @@
-/// Any JSON value: entries of the configuration have the form of its file, whose reader says what may stand where.
+/// Any JSON value: entries of the configuration have the form of its file, whose reader validates them.
 package enum JSONValue: Codable, Sendable, Hashable {
     case null
     case boolean(Bool)
@@ -51,8 +51,7 @@ package enum JSONValue: Codable, Sendable, Hashable {
     }
 }
 
-/// What a client sends: members that it does not have are refused, so that a misspelt one is not silently without
-/// effect.
+/// A request body: unknown members are rejected, so that a misspelt one is not silently ignored.
 package protocol StrictlyRead: Decodable, Sendable {
     /// Every member's name.
     static var members: [String] { get }

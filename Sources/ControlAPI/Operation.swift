@@ -1,11 +1,11 @@
-/// A request that is carried out while nobody waits for its answer.
+/// A request executed in the background.
 package struct OperationRecord: Codable, Sendable, Equatable {
     package var id: String
-    /// What was asked for: an `operationId` of the document.
+    /// The requested operation: an `operationId` of the document.
     package var operation: String
     /// `running`, `succeeded`, `failed` or `cancelled`.
     package var state: String
-    /// Who asked.
+    /// Name of the caller.
     package var caller: String
     package var startedAt: String
     package var endedAt: String?
@@ -13,9 +13,9 @@ package struct OperationRecord: Codable, Sendable, Equatable {
     package var connection: String?
     /// Of the answer, once there is one.
     package var status: Int?
-    /// Where the answer says that what was made is.
+    /// Location of the created resource.
     package var location: String?
-    /// The answer's body: what was asked for, or a problem.
+    /// Body of the response: the result, or a problem.
     package var answer: JSONValue?
 
     package init(id: String, operation: String, state: String, caller: String, startedAt: String) {

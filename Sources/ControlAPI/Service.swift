@@ -1,6 +1,6 @@
 /// GET /livez, /readyz and /startupz.
 package struct ServiceHealth: Codable, Sendable, Equatable {
-    /// `ok`, or what is missing.
+    /// `ok`, or the missing part.
     package var status: String
     /// `starting`, `ready` or `draining`.
     package var phase: String

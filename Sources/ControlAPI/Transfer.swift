@@ -28,7 +28,7 @@ package struct Transfer: Codable, Sendable, Equatable {
     package var sentBytes: Int64
     /// Missing where it is not known.
     package var expectedSendBytes: Int64?
-    /// Of the content, as it was on the wire, in this attempt.
+    /// Content bytes received on the wire, in this attempt.
     package var receivedBytes: Int64
     package var expectedReceiveBytes: Int64?
     /// Of the destination, earlier attempts included.
@@ -119,7 +119,7 @@ package struct TransferResponse: Codable, Sendable, Equatable {
     }
 }
 
-/// Why a transfer came to no good end. What a server answers, be it 404, is no error.
+/// Why a transfer failed. A response of the server, even 404, is no error.
 package struct TransferError: Codable, Sendable, Equatable {
     /// Stable; for programs.
     package var code: String
@@ -136,7 +136,7 @@ package struct TransferError: Codable, Sendable, Equatable {
     }
 }
 
-/// What an attempt took.
+/// Metrics of an attempt.
 package struct TransferMetrics: Codable, Sendable, Equatable {
     package var durationMs: Double
     /// Redirects that were followed.
@@ -153,7 +153,7 @@ package struct TransferMetrics: Codable, Sendable, Equatable {
     }
 }
 
-/// What one request with its response took. A duration is missing where its step was not taken, or did not end.
+/// Metrics of one request with its response. A duration is missing if its step did not take place or did not complete.
 package struct TransferTransaction: Codable, Sendable, Equatable {
     package var method: String
     package var url: String
@@ -222,9 +222,9 @@ package struct TransferCancel: Codable, Sendable, Equatable, StrictlyRead {
     ]
 }
 
-/// POST …:restart: goes on from resume data.
+/// POST …:restart: continues from resume data.
 package struct TransferRestart: Codable, Sendable, Equatable, StrictlyRead {
-    /// Begins anew, and forgets what was received. Needed where there is no resume data. Default: no.
+    /// Starts from the beginning and discards received data. Required without resume data. Default: false.
     package var fromBeginning: Bool?
 
     package init(

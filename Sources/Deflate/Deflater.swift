@@ -157,7 +157,6 @@ package enum DeflateFlush: Equatable, Sendable {
     }
 }
 
-/// Why the deflater stopped.
 package enum DeflateProgress: Equatable, Sendable {
     /// All input is consumed and the flush is complete.
     case done

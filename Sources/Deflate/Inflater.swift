@@ -156,7 +156,6 @@ extension Int {
     }
 }
 
-/// Why the inflater stopped.
 package enum InflateProgress: Equatable, Sendable {
     /// All input is consumed and its output written.
     case needsInput
@@ -172,7 +171,6 @@ package enum InflateFailure: Error, Equatable, Sendable {
     case corrupt(reason: String)
     /// The stream needs a preset dictionary, which is not supported.
     case dictionaryRequired
-    /// More output than the limit.
     case limitExceeded
     /// No memory for the window.
     case outOfMemory

@@ -1,7 +1,6 @@
 import StreamTransport
 
-/// What a simulated network does to those who use it, as probabilities (0 never, 1 always) and ranges that are drawn
-/// from evenly.
+/// Faults that a simulated network injects, as probabilities (0 never, 1 always) and ranges with uniform distribution.
 ///
 /// Everything is drawn from the network's one generator: the same seed, plan and program give the same run.
 package struct FaultPlan: Hashable, Sendable {
@@ -19,7 +18,7 @@ package struct FaultPlan: Hashable, Sendable {
     package var shortRead = 0.0
     /// A write takes fewer bytes than fit, at least one.
     package var shortWrite = 0.0
-    /// A read, write or accept that could go on answers `EAGAIN` instead; readiness is reported again.
+    /// A read, write or accept that could succeed returns `EAGAIN` instead; readiness is reported again.
     package var spuriousWouldBlock = 0.0
     /// Ready descriptors are reported in a drawn order instead of the order in which they became ready.
     package var shufflesReadiness = false
@@ -36,7 +35,7 @@ package struct FaultPlan: Hashable, Sendable {
     package var hangingConnect = 0.0
     package var unreachableConnect = 0.0
 
-    /// Per descriptor asked for: its process has none left (`EMFILE`) for a while.
+    /// Per opened descriptor: its process has no more descriptors (`EMFILE`) for a while.
     package var exhaustion = 0.0
     package var exhaustionDuration: ClosedRange<Duration> = .milliseconds(1) ... .milliseconds(200)
 

@@ -6,7 +6,7 @@ final class SimulatedListener {
     let number: Int
     let address: SocketAddress
     let options: ListenOptions
-    /// What was applied to the listener; connections that it takes inherit it, as Linux does it. `nil`: nothing was.
+    /// Options applied to the listener; accepted connections inherit them, as on Linux. `nil`: none.
     var inherited: SocketOptions?
     let watchers = Watchers()
     unowned let network: SimulatedNetwork
@@ -52,7 +52,7 @@ final class SimulatedListener {
         self.queue.isEmpty
     }
 
-    /// Whoever was not accepted yet is reset, as Linux does.
+    /// Connections that were not accepted are reset, as on Linux.
     func close() {
         self.isClosed = true
         self.network.listeners.remove(self)
@@ -61,7 +61,7 @@ final class SimulatedListener {
     }
 }
 
-/// Who listens where on the simulated network.
+/// Listeners of the simulated network by address.
 struct ListenerTable {
     /// A Unix socket's file stays when its listener is closed, and then refuses.
     private struct SocketFile {
@@ -72,7 +72,7 @@ struct ListenerTable {
     private var byPort: [UInt16: [SimulatedListener]] = [:]
     private var files: [String: SocketFile] = [:]
 
-    /// - Throws: `EADDRINUSE`. A file that nobody listens on any more is taken over, as the real system does.
+    /// - Throws: `EADDRINUSE`. A socket file without a listener is replaced.
     mutating func add(_ listener: SimulatedListener) throws(SystemError) {
         switch listener.address {
         case .unix(let path):
@@ -107,7 +107,7 @@ struct ListenerTable {
         self.byPort[port, default: []].isEmpty
     }
 
-    /// - Throws: `ENOENT` without a file, `EACCES` without write permission, `ECONNREFUSED` where nobody listens any more.
+    /// - Throws: `ENOENT` without a file, `EACCES` without write permission, `ECONNREFUSED` without a listener.
     func unixListener(_ path: String) throws(SystemError) -> SimulatedListener {
         guard let file = self.files[path] else { throw path.hasPrefix("@") ? .refused : .noSuchFile }
         guard file.mode & 0o200 != 0 else { throw .accessDenied }
@@ -115,7 +115,7 @@ struct ListenerTable {
         return listener
     }
 
-    /// Nobody reaches a listener by its path any more.
+    /// Removes a socket file; its listener is no longer reachable by path.
     mutating func removeFile(_ path: String) {
         guard !path.hasPrefix("@") else { return }
         self.files[path] = nil

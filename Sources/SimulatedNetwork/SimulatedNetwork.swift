@@ -1,13 +1,12 @@
 import StreamTransport
 
-/// A network that exists only in this process: sockets, names and a clock, all moved by one seed.
+/// A network inside this process: sockets, names and a clock, all driven by one seed.
 ///
-/// Nothing here happens by itself. Loops ask their `SimulatedSystem`, which answers at once; `run` lets virtual time
-/// pass, delivers what is under way and gives turns to the loops that have something to do, in a drawn order, on the
-/// calling thread. The same seed, faults and program give the same run to the byte, which `trace.fingerprint` proves.
+/// Loops call their `SimulatedSystem`, which answers at once; `run` advances virtual time, delivers data in flight and
+/// gives turns to the loops with something to do, in random order, on the calling thread. The same seed, faults and
+/// program give the same run to the byte, which `trace.fingerprint` proves.
 ///
-/// The addresses form one flat space: whoever listens on an address is reached at it from everywhere, loopback
-/// included.
+/// The addresses form one flat space: a listener is reachable at its address from everywhere, loopback included.
 package final class SimulatedNetwork {
     package let seed: UInt64
     /// May be changed at any time; connections keep the latency and buffers drawn for them.
@@ -16,9 +15,9 @@ package final class SimulatedNetwork {
     /// Calls on descriptors that are not open, double watches and the like: mistakes of the program under test. Empty
     /// in a sound run.
     package private(set) var misuses: [String] = []
-    /// What attempts to connect to an address meet, instead of the fault plan's draw.
+    /// Results of connection attempts by address, instead of the fault plan's draw.
     package var connectScripts: [SocketAddress: ConnectScript] = [:]
-    /// What lookups find. A name not listed is not found; numeric addresses need no entry.
+    /// Results of lookups. A name not listed is not found; numeric addresses need no entry.
     package var names: [String: NameScript] = [
         "localhost": .addresses([.ipv4(address: 0x7f00_0001, port: 0)], after: .microseconds(100))
     ]
@@ -80,7 +79,7 @@ package final class SimulatedNetwork {
         return self.lastClientPort
     }
 
-    /// - Returns: a port that nobody listens on; `nil` when all are taken.
+    /// - Returns: a port without a listener; `nil` when all are taken.
     func nextListenPort() -> UInt16? {
         for _ in 0..<20_000 {
             self.lastListenPort = self.lastListenPort >= 29_999 ? 10_000 : self.lastListenPort + 1
@@ -141,8 +140,7 @@ extension SimulatedNetwork {
         self.advance(to: self.now.advanced(by: limit), by: { $0.nextInstant }, until: { false })
     }
 
-    /// Runs until everything under way has arrived and the loops have acted on it, without waiting for anybody's
-    /// timeout.
+    /// Runs until everything in flight has arrived and the loops have handled it, without waiting for timeouts.
     @discardableResult
     package func settle(atMost limit: Duration = .seconds(60)) -> RunOutcome {
         self.advance(to: self.now.advanced(by: limit), by: { $0.nextTrafficInstant }, until: { false })
@@ -151,7 +149,7 @@ extension SimulatedNetwork {
     private func advance(
         to end: MonotonicInstant, by next: (SimulatedNetwork) -> MonotonicInstant?, until condition: () -> Bool
     ) -> RunOutcome {
-        // Whoever called may have used the loops directly since they last waited.
+        // The caller may have used the loops directly since they last waited.
         for system in self.systems { system.system?.unpark() }
         var turns = 0
         var before = self.now
@@ -204,9 +202,9 @@ extension SimulatedNetwork {
     }
 }
 
-/// How connections come about.
+/// Establishing connections.
 extension SimulatedNetwork {
-    /// Repetitions of a connection request that nobody answers, after 1, 2, 4… s (`tcp_syn_retries`).
+    /// Repetitions of an unanswered connection request, after 1, 2, 4… s (`tcp_syn_retries`).
     private static let connectRetries = 6
 
     func listen(_ address: SocketAddress, options: ListenOptions) throws(SystemError) -> SimulatedListener {
@@ -261,8 +259,8 @@ extension SimulatedNetwork {
         self.planPatiently(at: self.now.advanced(by: .seconds(127))) { client.refuseConnect(.timedOut) }
     }
 
-    /// A connection request reached the address: somebody listens, or a reset goes back, or the queue is full and
-    /// nothing does.
+    /// A connection request reached the address: it is queued for the listener, or reset without one, or dropped if the
+    /// queue is full.
     private func requestArrived(_ client: SimulatedStream, retry: Int) {
         guard client.life == .connecting else { return }
         let candidates = self.listeners.listeners(for: client.remoteAddress)
@@ -356,20 +354,20 @@ extension SimulatedNetwork {
     }
 }
 
-/// What a simulated name service says about a name.
+/// Result of a simulated lookup.
 package enum NameScript: Hashable, Sendable {
-    /// These addresses, in this order; their ports are replaced by the one asked for.
+    /// These addresses, in this order, with the requested port.
     case addresses([SocketAddress], after: Duration = .milliseconds(1))
     case failure(ResolutionFailure, after: Duration = .milliseconds(1))
     /// No answer ever comes.
     case silence
 }
 
-/// What a connection attempt to an address meets, before any listener is asked.
+/// Result of a connection attempt to an address, before any listener is asked.
 package enum ConnectScript: Hashable, Sendable {
-    /// Takes this much longer than the network's latency, then goes on as usual.
+    /// Takes this much longer than the network's latency, then proceeds normally.
     case delayed(Duration)
-    /// A reset comes back, though somebody may be listening.
+    /// Is reset, even if there is a listener.
     case refused
     /// Nothing ever comes back; the kernel gives up after 127 s (`ETIMEDOUT`).
     case hangs
@@ -383,7 +381,7 @@ package enum ConnectScript: Hashable, Sendable {
 
 /// Why a run of the simulation came back.
 package enum RunOutcome: Hashable, Sendable {
-    /// What was waited for is so.
+    /// The awaited condition holds.
     case conditionMet
     /// Nothing is under way and no loop waits for a deadline: without a push from outside nothing will ever happen.
     case idle
@@ -391,6 +389,6 @@ package enum RunOutcome: Hashable, Sendable {
     case timeOver
     /// A loop takes turn after turn without letting time pass: an event that it never acts on.
     case spinning
-    /// As many steps were taken as this network may take: something goes on and on.
+    /// The network's limit of steps is reached: something runs forever.
     case stepsUsedUp
 }

@@ -42,7 +42,7 @@ package final class SimulatedProcess {
         self.exhaustedUntil = self.network.now.advanced(by: duration)
     }
 
-    /// Whether a descriptor can be had now, else why not (`EMFILE`, `ENFILE`).
+    /// Why no descriptor can be opened now (`EMFILE`, `ENFILE`); `nil` if one can.
     func descriptorRefusal() -> SystemError? {
         if self.network.chance.happens(self.network.faults.exhaustion) {
             self.exhaustDescriptors(for: self.network.chance.duration(in: self.network.faults.exhaustionDuration))

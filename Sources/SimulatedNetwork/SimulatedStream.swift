@@ -21,7 +21,7 @@ final class SimulatedStream {
         case over
     }
 
-    /// What travels together; `nil` bytes are the FIN.
+    /// Bytes that travel together; `nil` is the FIN.
     struct Segment {
         var bytes: Int?
         let arrival: MonotonicInstant
@@ -42,7 +42,7 @@ final class SimulatedStream {
     var finArrived = false
     /// Given once, to the first call that asks; 0 for none.
     var error: Int32 = 0
-    /// No descriptor stands for this end any more; the kernel still sends what it took.
+    /// No descriptor refers to this end any more; the kernel still sends what it accepted.
     var isOrphan = false
 
     var received = ByteQueue()
@@ -114,13 +114,13 @@ final class SimulatedStream {
         return max(0, min(room, limit - self.usedOutput))
     }
 
-    /// The pending error, which is thereby told.
+    /// Returns and clears the pending error.
     func takeError() -> Int32 {
         defer { self.error = 0 }
         return self.error
     }
 
-    /// The connection is over for this end, with an error for whoever asks first. What arrived before stays readable.
+    /// Ends the connection for this end with a pending error. Received bytes stay readable.
     func fail(_ error: SystemError) {
         guard self.life != .over else { return }
         self.life = .over
@@ -223,8 +223,8 @@ extension SimulatedStream {
         return nil
     }
 
-    /// The last descriptor is gone. Bytes that the kernel took still arrive; bytes that nobody read are answered with a
-    /// reset (RFC 2525 §2.17), which Linux does for both families.
+    /// Closes the last descriptor. Bytes that the kernel accepted still arrive; unread bytes are answered with a reset
+    /// (RFC 2525 §2.17), which Linux does for both families.
     func close() {
         self.isOrphan = true
         let unread = !self.received.isEmpty
@@ -365,10 +365,10 @@ extension SimulatedStream {
     }
 }
 
-/// What travels from one end of a TCP connection to the other.
+/// Transmission from one end of a TCP connection to the other.
 ///
-/// Segments of one direction arrive in the order in which they were sent, each after the connection's latency and its
-/// own jitter; a segment that finds the receiver's buffer full waits until it is read.
+/// Segments of one direction arrive in order, each after the connection's latency and its own jitter; a segment that
+/// finds the receiver's buffer full waits until it is read.
 extension SimulatedStream {
     func transmit(_ count: Int) {
         var left = count
@@ -477,7 +477,7 @@ extension SimulatedStream {
         self.watchers.notify()
     }
 
-    /// Sends a reset after what is on its way already, and is over.
+    /// Sends a reset after the data in flight, and ends.
     func sendReset() {
         // Nothing is left to reset when both directions ended cleanly.
         let isFinished = self.outputShut && self.finArrived && self.outbound.isEmpty

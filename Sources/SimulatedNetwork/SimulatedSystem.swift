@@ -5,15 +5,15 @@ import Synchronization
 
 /// A loop's view of a simulated network: the kernel of one process, answering at once.
 ///
-/// `wait` never blocks. It calls the completions of lookups that are done, as the real system does from its own `wait`,
-/// gives what is ready now, and remembers the deadline; the network takes a loop that found nothing for waiting, and
+/// `wait` never blocks. It calls the completions of finished lookups, as the real system does from its own `wait`,
+/// returns what is ready now, and stores the deadline; the network considers a loop without events as waiting, and
 /// gives it another turn when something becomes ready, the deadline passes or `wake` is called.
 package final class SimulatedSystem: System {
     package let process: SimulatedProcess
     let number: Int
     private var watches: [Int32: SimulatedWatch] = [:]
-    /// What may be ready, in the order in which it became so; what stays ready goes to the back, as in epoll's own
-    /// list.
+    /// Watches that may be ready, in the order in which they became so; those that stay ready go to the back, as in
+    /// epoll's own list.
     private var candidates: Deque<SimulatedWatch> = []
     private let woken = Atomic<Bool>(false)
     private var lookups: [ResolutionToken: (Result<[SocketAddress], ResolutionFailure>) -> Void] = [:]
@@ -23,7 +23,7 @@ package final class SimulatedSystem: System {
     /// Whether the last wait found nothing; the real system would still be in it.
     private var isParked = false
     private var deadline: MonotonicInstant?
-    /// What the target of the last `pass` did not take.
+    /// Bytes of the last `splice` that its target did not accept.
     var passed: [UInt8] = []
 
     init(in process: SimulatedProcess) {
@@ -41,8 +41,8 @@ package final class SimulatedSystem: System {
 
     // MARK: Driven by the network
 
-    /// From now on `SimulatedNetwork.run` calls `turn` whenever this loop has something to do: one wait, and acting on
-    /// what it gave. Without it, whoever holds the system calls it directly.
+    /// Lets `SimulatedNetwork.run` call `turn` whenever this loop has something to do: one wait, and handling its
+    /// events. Without it, the test calls the loop directly.
     package func drive(by turn: @escaping () -> Void) {
         self.turn = turn
         self.isParked = false
@@ -177,7 +177,7 @@ package final class SimulatedSystem: System {
         self.network.note(.lookupGivenUp, self.number, Int(truncatingIfNeeded: ticket.number))
     }
 
-    /// - Returns: whether anybody was told.
+    /// - Returns: whether a completion was called.
     private func deliverAnswers() -> Bool {
         var told = false
         while let (ticket, answer) = self.answers.popFirst() {
@@ -359,8 +359,8 @@ extension SimulatedSystem {
         stream.expectSilence()
     }
 
-    /// Holds up what passes through this connection for `duration`: what its process sends, and what comes to it. `nil`
-    /// is for ever. Kernel timeouts run meanwhile.
+    /// Delays all data of this connection for `duration`, in both directions. `nil` is for ever. Kernel timeouts
+    /// continue meanwhile.
     package func stall(_ descriptor: Descriptor, for duration: Duration?, output: Bool = true, input: Bool = true) {
         guard let stream = self.process.stream(descriptor, "stall") else { return }
         let end = duration.map { self.network.now.advanced(by: $0) } ?? .distantFuture
@@ -369,12 +369,12 @@ extension SimulatedSystem {
     }
 }
 
-/// What a simulated descriptor stands for.
+/// Kind of a simulated descriptor.
 enum OpenSocket {
     case stream(SimulatedStream)
     case listener(SimulatedListener)
 
-    /// What epoll would report of it, whatever the interest.
+    /// Readiness that epoll would report, whatever the interest.
     var readiness: Interest {
         switch self {
         case .stream(let stream): stream.readiness
@@ -403,7 +403,7 @@ final class SimulatedWatch {
     let descriptor: Descriptor
     let token: UInt64
     var interest: Interest
-    /// Whether it stands in its system's list of what may be ready.
+    /// Whether it is in its system's list of candidates.
     var isQueued = false
     private(set) var isActive = true
     private weak var system: SimulatedSystem?
@@ -419,7 +419,7 @@ final class SimulatedWatch {
         self.system = system
     }
 
-    /// What to report now: what was asked for, and hang-up in any case (epoll_ctl(2)).
+    /// Events to report now: those of interest, and hang-up in any case (epoll_ctl(2)).
     var ready: Interest {
         self.isActive ? self.socket.readiness.intersection(self.interest.union(.hangUp)) : []
     }
@@ -446,7 +446,7 @@ final class Watchers {
         self.watches.removeAll { $0 === watch }
     }
 
-    /// The socket is closed: nobody hears of it again, as the kernel drops a closed descriptor from every epoll set.
+    /// Removes a closed socket, as the kernel removes a closed descriptor from every epoll set.
     func removeAll() {
         for watch in self.watches { watch.end() }
         self.watches = []
@@ -473,7 +473,7 @@ extension SocketAddress {
         }
     }
 
-    /// What connecting to this address reaches: Linux takes the unspecified address for loopback.
+    /// Address that a connection to this one reaches: Linux takes the unspecified address for loopback.
     var reachable: SocketAddress {
         switch self {
         case .ipv4(0, let port): .ipv4(address: 0x7f00_0001, port: port)

@@ -2,8 +2,7 @@ import DequeModule
 import HeapModule
 import StreamTransport
 
-/// The clock of a simulation and what is to happen by it: things due at the same instant happen in the order in which
-/// they were planned.
+/// Clock and schedule of a simulation: entries due at the same instant run in the order in which they were scheduled.
 struct Timeline {
     private struct Entry: Comparable {
         let due: MonotonicInstant
@@ -48,7 +47,7 @@ struct Timeline {
         }
     }
 
-    /// Takes the next thing that is due now.
+    /// Takes the next entry that is due now.
     mutating func popDue() -> (() -> Void)? {
         guard let due = self.next, due <= self.now else { return nil }
         if let first = self.traffic.min, self.patience.min.map({ first < $0 }) ?? true {
@@ -58,7 +57,7 @@ struct Timeline {
     }
 }
 
-/// The kinds of step that a simulation's trace tells apart.
+/// Kinds of steps in a simulation's trace.
 enum SimulationStep: UInt8 {
     case turn
     case listening
@@ -86,7 +85,7 @@ enum SimulationStep: UInt8 {
     case lookupGivenUp
 }
 
-/// What happened in a simulation, in order: the last steps in words, and a fingerprint of all of them.
+/// Record of a simulation: the last steps in words, and a fingerprint of all of them.
 package struct SimulationTrace {
     /// One step. `subject` is the number of the connection end, listener or loop that it is about.
     struct Entry {

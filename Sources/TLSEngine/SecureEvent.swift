@@ -1,4 +1,3 @@
-/// An event of a `SecureConnection`.
 public enum SecureEvent: Sendable, Equatable {
     /// The handshake is complete and the peer accepted. Occurs once.
     indirect case handshakeCompleted(TLSMetadata)

@@ -1,4 +1,3 @@
-/// The settings of a `TLSContext`.
 public struct TLSConfiguration: Sendable {
     public enum Role: Sendable, Hashable {
         case client
@@ -6,9 +5,7 @@ public struct TLSConfiguration: Sendable {
     }
 
     public var role: Role
-    /// Default: TLS 1.2.
     public var minimumVersion: TLSVersion = .tls12
-    /// Default: TLS 1.3.
     public var maximumVersion: TLSVersion = .tls13
     /// ALPN protocols in order of preference, each 1 to 255 bytes. Default: none. A server with a list refuses a client
     /// that offers only others (no_application_protocol, RFC 7301 §3.2).

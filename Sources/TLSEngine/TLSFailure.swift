@@ -5,13 +5,11 @@ public struct TLSFailure: Error, Sendable, Hashable, CustomStringConvertible {
         case handshake
         /// The peer's first bytes are not a TLS record: it speaks another protocol.
         case notTLS
-        /// The verification of the peer's certificate failed.
         case verification(VerificationResult)
         /// The chain is valid but contains none of the pinned keys.
         case pinMismatch
         /// The caller resolved a verification request with `.reject`.
         case rejected
-        /// The peer sent a fatal alert, see `alert`.
         case peerAlert
         /// After the handshake: a record was corrupt or unexpected.
         case record
@@ -25,9 +23,7 @@ public struct TLSFailure: Error, Sendable, Hashable, CustomStringConvertible {
         case wrongPassword
         /// The private key does not belong to the certificate.
         case keyMismatch
-        /// The configuration is invalid.
         case configuration
-        /// Written after `closeOutput`.
         case outputClosed
         /// OpenSSL lacks memory or randomness.
         case engine

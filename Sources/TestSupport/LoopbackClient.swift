@@ -35,7 +35,6 @@ package final class LoopbackClient {
         }
     }
 
-    /// `127.0.0.1:port`.
     package convenience init(port: UInt16, atMost limit: Duration = .seconds(10)) throws {
         try self.init(connectingTo: Self.address(port: port), atMost: limit)
     }
@@ -71,7 +70,6 @@ package final class LoopbackClient {
         try self.send(Array(text.utf8))
     }
 
-    /// Receives exactly `count` bytes.
     package func receive(_ count: Int) throws -> [UInt8] {
         while self.buffered.count < count {
             guard try self.readMore() else { throw Failure.ended(received: self.buffered) }

@@ -9,7 +9,6 @@ package final class RecordingConsumer: TransportConsumer {
         case ended(TransportEnd)
     }
 
-    /// All bytes accepted so far.
     package private(set) var received: [UInt8] = []
     package private(set) var events: [Event] = []
     /// Number of bytes of each `bytesReceived` call.
@@ -69,7 +68,6 @@ package final class ConnectionCollector: SocketListenerOwner {
     package private(set) var connections: [SocketConnection] = []
     package private(set) var consumers: [RecordingConsumer] = []
     package private(set) var peers: [SocketAddress] = []
-    /// The errors for which accepting was paused.
     package private(set) var pauses: [SystemError] = []
     package private(set) var resumptions = 0
     package var options = SocketOptions()

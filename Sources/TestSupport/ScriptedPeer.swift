@@ -5,9 +5,7 @@ import StreamTransport
 /// Created by a `ScriptedHost`, which drives its IO. Works on the simulated network and on real sockets.
 package final class ScriptedPeer {
     package let descriptor: Descriptor
-    /// All bytes received so far.
     package private(set) var received: [UInt8] = []
-    /// Whether FIN was received.
     package private(set) var sawEnd = false
     /// The error that ended the connection: refused, reset, timed out.
     package private(set) var failure: SystemError?
@@ -55,7 +53,6 @@ package final class ScriptedPeer {
         self.flush()
     }
 
-    /// Closes with a reset.
     package func reset() {
         self.end { $0.system.reset($0.descriptor) }
     }
@@ -188,7 +185,6 @@ package final class ScriptedHost {
         return self.lastToken
     }
 
-    /// Waits for events and handles them.
     package func turn() {
         self.system.wait(&self.events, until: nil)
         for event in self.events.events {
@@ -197,7 +193,6 @@ package final class ScriptedHost {
         }
     }
 
-    /// Closes all sockets.
     package func close() {
         for (_, peer) in self.peers.sorted(by: { $0.key < $1.key }) { peer.close() }
         for (_, listener) in self.listeners.sorted(by: { $0.key < $1.key }) { listener.close() }
@@ -209,7 +204,6 @@ package final class ScriptedHost {
 /// A listening socket driven by a test.
 package final class ScriptedListener {
     package let descriptor: Descriptor
-    /// The accepted peers in order.
     package private(set) var accepted: [ScriptedPeer] = []
     package private(set) var peerAddresses: [SocketAddress] = []
     /// While false, connections wait in the kernel's accept queue.

@@ -5,7 +5,6 @@ package final class TestCertificate: @unchecked Sendable {
     package let key: TestCertificateKey
     /// The certificate and its intermediate issuers, PEM.
     package let chainPEM: String
-    /// The certificate only, PEM.
     package let certificatePEM: String
     package let der: [UInt8]
     let handle: OpaquePointer
@@ -105,12 +104,10 @@ package final class TestCertificate: @unchecked Sendable {
     }
 }
 
-/// The contents of a test certificate.
 package struct TestCertificateProfile: Sendable {
     package var subjectName: String
     /// DNS names, wildcards included.
     package var names: [String]
-    /// IP addresses as text.
     package var addresses: [String]
     /// Seconds from now.
     package var validFrom = -3600
@@ -145,7 +142,6 @@ package final class TestCertificateAuthority: Sendable {
     package let certificate: TestCertificate
     package var pem: String { self.certificate.certificatePEM }
 
-    /// Creates a root.
     package init(_ name: String = "Test Root", key: TestCertificateKey.Kind = .ec) throws(TestCertificateFailure) {
         self.certificate = try TestCertificate(.authority(name), key: TestCertificateKey(key))
     }
@@ -256,7 +252,6 @@ private enum TestCertificateText {
     }
 }
 
-/// OpenSSL failed to create a certificate.
 package struct TestCertificateFailure: Error, CustomStringConvertible {
     package let description: String
 }

@@ -1,6 +1,6 @@
 /// The course of one `connect`: what happens in, what to do out. Knows no socket, terminal or clock.
 package struct Conversation: Sendable {
-    /// What is different from one conversation to another.
+    /// Settings of one conversation.
     package struct Terms: Sendable, Equatable {
         /// Messages end with a closing handshake, a stream with one end in each direction.
         package var carriesMessages: Bool
@@ -10,8 +10,8 @@ package struct Conversation: Sendable {
         package var patience: Duration?
         /// The peer's end of a stream is the end, whether or not there is more to send.
         package var endsWithPeer = false
-        /// Whoever departs from a stream just leaves it: the connection belongs to somebody else and goes on. The end of
-        /// our input still ends our direction.
+        /// Detaching leaves the connection open: it belongs to another owner. The end of our input still ends our
+        /// direction.
         package var staysWithoutUs = false
 
         package init(carriesMessages: Bool) {
@@ -24,13 +24,13 @@ package struct Conversation: Sendable {
         case opened
         /// All of our input has been sent, or nothing of it can be sent any more.
         case inputEnded
-        /// What came is written out; there will be no more of it.
+        /// All received data is written; there will be no more.
         case outputEnded
         /// One whole answer was written out.
         case answered
         /// Nothing came for as long as `awaitSilence` said.
         case silent
-        /// The user wants the end: a signal, Ctrl-C, or nobody reads what we write.
+        /// The user ends it: a signal, Ctrl-C, or output without a reader.
         case interrupted
         /// The connection is over.
         case closed
@@ -42,7 +42,7 @@ package struct Conversation: Sendable {
         /// Start to read and to write.
         case begin
         case awaitSilence(Duration)
-        /// Send our end behind what was sent: a Close frame, or the end of our direction.
+        /// Ends our direction after everything sent: a Close frame, or the end of our stream.
         case end
         /// Reading is done with, too: on a stream its end is not waited for.
         case leave
@@ -58,7 +58,7 @@ package struct Conversation: Sendable {
         case opening, open, ending, finished
     }
 
-    /// Whose patience ran out, or who asked, for the exit code.
+    /// Ended by a timeout or by the user, for the exit code.
     package private(set) var wasInterrupted = false
     package private(set) var wasAborted = false
     /// `wantsOneAnswer`, and none came.
@@ -108,8 +108,8 @@ package struct Conversation: Sendable {
         guard self.terms.carriesMessages else {
             if self.outputIsOver { return self.depart() }
             let wait = self.terms.patience.map { [Order.awaitSilence($0)] } ?? []
-            // The peer learns that there is no more to come, and may still answer. Who asked one question keeps the
-            // way open until it is answered: many servers take the end for a farewell.
+            // The peer learns that no more comes, and may still answer. A single question keeps the connection open
+            // until it is answered: many servers treat our end as the end of the session.
             return self.terms.wantsOneAnswer ? wait : [.end] + wait
         }
         guard let patience = self.terms.patience else { return [] }

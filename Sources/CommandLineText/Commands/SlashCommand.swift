@@ -1,4 +1,4 @@
-/// What is typed to the client itself, not to its peer: a line that begins with `/`.
+/// A command to the client instead of its peer: a line that begins with `/`.
 package enum SlashCommand: Sendable, Equatable {
     /// Sends a Ping with this payload, at most 125 bytes of UTF-8; empty lets the client choose one.
     case ping(String)
@@ -23,7 +23,7 @@ package enum SlashCommand: Sendable, Equatable {
 }
 
 extension SlashCommand {
-    /// Reads what stands behind the slash.
+    /// Parses the text behind the slash.
     init(_ text: Substring) throws(CommandError) {
         let word = text.prefix { $0 != " " }
         let rest = text.dropFirst(word.count).drop { $0 == " " }

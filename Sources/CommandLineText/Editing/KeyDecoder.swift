@@ -51,7 +51,7 @@ package struct KeyDecoder: Sendable {
 
     private mutating func continued(_ bytes: [UInt8], count: Int, _ byte: UInt8) -> [Key] {
         guard byte & 0xC0 == 0x80 else {
-            // Cut off in its middle: what came instead begins anew.
+            // Incomplete sequence: the new byte begins another.
             self.state = .plain
             return [.character("\u{FFFD}")] + self.plain(byte)
         }

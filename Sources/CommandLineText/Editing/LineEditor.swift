@@ -23,7 +23,7 @@ package struct LineEditor: Sendable {
     /// Characters before the cursor.
     package private(set) var cursor = 0
     private var history: InputHistory
-    /// What Ctrl-K, Ctrl-U and Ctrl-W took last, for Ctrl-Y.
+    /// Text removed last by Ctrl-K, Ctrl-U or Ctrl-W, for Ctrl-Y.
     private var taken: [Character] = []
 
     package init(history: InputHistory = InputHistory()) {
@@ -153,7 +153,7 @@ package struct LineEditor: Sendable {
 /// The one row of a terminal that shows a line being written. A line that is longer is shown in part: the part with the
 /// cursor.
 package struct EditorRow: Sendable, Equatable {
-    /// What stands behind the prompt, safe to print.
+    /// Text behind the prompt, safe to print.
     package let text: String
     /// Cells between the end of the prompt and the cursor.
     package let cursorCells: Int
@@ -165,7 +165,7 @@ package struct EditorRow: Sendable, Equatable {
         let widths = shown.map(CellWidth.of)
         var first = min(cursor, characters.count)
         var used = 0
-        // The cursor itself needs a cell. Half of the room is kept for what stands behind it, while there is any.
+        // The cursor itself needs a cell. Half of the row is kept for the text behind it, if there is any.
         let behind = widths[first...].prefix(room).reduce(0, +)
         let before = max(room / 2, room - 1 - behind)
         while first > 0, used + widths[first - 1] <= before {
@@ -181,23 +181,22 @@ package struct EditorRow: Sendable, Equatable {
         self.text = shown[first..<last].joined()
     }
 
-    /// Draws the row in place of what stands in the terminal's current one, and puts the cursor where it belongs.
+    /// Draws the row over the terminal's current one, and places the cursor.
     /// - Parameters:
-    ///   - prompt: printed as it is.
-    ///   - promptCells: the cells that it takes.
+    ///   - prompt: printed unchanged.
+    ///   - promptCells: its width in cells.
     package func drawn(prompt: String, promptCells: Int) -> String {
         let column = promptCells + self.cursorCells
         return "\r\u{1B}[K\(prompt)\(self.text)\r" + (column > 0 ? "\u{1B}[\(column)C" : "")
     }
 }
 
-/// Lines entered so far, to be gone through backwards and forwards. Kept in memory only: what is typed to a peer may be
-/// secret.
+/// Lines entered so far. Kept in memory only: input may be secret.
 package struct InputHistory: Sendable, Equatable {
     /// When more are added, the oldest go.
     package let limit: Int
     private var lines: [String] = []
-    /// Index into `lines`; their count stands for the line that is being written.
+    /// Index into `lines`; their count means the line being edited.
     private var place = 0
     private var draft = ""
 
@@ -213,7 +212,7 @@ package struct InputHistory: Sendable, Equatable {
         self.draft = ""
     }
 
-    /// - Parameter current: what stands in the editor; kept if it is the line that is being written.
+    /// - Parameter current: text of the editor; kept if it is the line being edited.
     /// - Returns: `nil` at the oldest line.
     package mutating func older(than current: String) -> String? {
         guard self.place > 0 else { return nil }

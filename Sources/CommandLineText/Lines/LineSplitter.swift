@@ -26,7 +26,7 @@ package struct LineSplitter: Sendable {
         return lines
     }
 
-    /// What stands behind the last end of a line; `nil` if nothing does.
+    /// The bytes behind the last line end; `nil` if there are none.
     package mutating func finish() throws(Overflow) -> [UInt8]? {
         guard !self.rest.isEmpty else { return nil }
         let line = self.rest

@@ -1,7 +1,7 @@
-/// The talk in the clear that ends with TLS: bytes in, orders out.
+/// The plaintext dialogue before TLS, as a machine: takes bytes, returns actions.
 ///
-/// What a server says in the clear is not to be believed further than that it agrees: anything behind its consent is an
-/// error, for it would else be taken for something said under TLS (RFC 3207 §6).
+/// Nothing that a server sends in plaintext is trusted but its consent: bytes behind it are an error, because they
+/// would be taken for data under TLS (RFC 3207 §6).
 package struct StartTLSDialogue: Sendable {
     package enum Order: Sendable, Equatable {
         case send([UInt8])
@@ -9,7 +9,7 @@ package struct StartTLSDialogue: Sendable {
         case secure
         /// The server does not agree; the text says how.
         case refused(String)
-        /// What came is no answer in this protocol.
+        /// The bytes are no answer of this protocol.
         case broken(String)
     }
 
@@ -68,7 +68,7 @@ package struct StartTLSDialogue: Sendable {
         return text
     }
 
-    /// - Returns: what to do if the dialogue is over; `nil` to go on.
+    /// - Returns: the action if the dialogue is over; `nil` to continue.
     private mutating func heard(_ line: String, _ turn: StartTLSTurn) -> Order? {
         switch turn {
         case .reply(let code): return self.heardReply(line, code: code, keyword: nil)
@@ -151,7 +151,7 @@ package enum StartTLSMode: Sendable, Equatable {
     /// Names for a help text.
     package static let forms = "smtp, imap, pop3, ftp, nntp, sieve, postgres or line:[GREETING:]REQUEST:CONSENT"
 
-    /// - Returns: `nil` for what is none of `forms`.
+    /// - Returns: `nil` for any other text.
     package init?(_ text: String) {
         switch text {
         case "smtp": self = .smtp

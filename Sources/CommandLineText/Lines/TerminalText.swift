@@ -43,7 +43,7 @@ package enum TerminalText {
 
 /// Bytes as hexadecimal digits.
 package enum HexText {
-    /// Pairs of digits in either case; spaces and colons may stand between the pairs.
+    /// Pairs of hexadecimal digits in either case, optionally separated by spaces and colons.
     /// - Returns: `nil` for anything else.
     package static func bytes(_ text: some StringProtocol) -> [UInt8]? {
         var bytes: [UInt8] = []
@@ -80,7 +80,7 @@ package struct StreamedText: Sendable {
 
     package init() {}
 
-    /// The text of what is whole by now; bytes that are no UTF-8 become U+FFFD.
+    /// Text of the complete characters so far; invalid UTF-8 becomes U+FFFD.
     package mutating func text(_ bytes: [UInt8]) -> String {
         var all = self.rest + bytes
         let cut = Self.unfinished(all)
@@ -105,14 +105,14 @@ package struct StreamedText: Sendable {
     }
 }
 
-/// What is wrong with a command line, in one line.
+/// A usage error in one line.
 package enum UsageLine {
     private static let begin = "See '"
     private static let standard = "sluice --help"
 
     /// - Parameters:
-    ///   - message: what is wrong, in one line or several.
-    ///   - whole: the same with how to use the command, and at its end `See 'sluice COMMAND --help' for more …`.
+    ///   - message: the error, in one line or several.
+    ///   - whole: the error with the command's usage, ending with `See 'sluice COMMAND --help' for more …`.
     package static func text(message: String, whole: String) -> String {
         let lines = message.split(whereSeparator: \.isNewline).map { line in
             String(line.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())

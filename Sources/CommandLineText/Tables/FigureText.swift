@@ -7,7 +7,7 @@ package enum QuantityText {
         guard count >= 1024 else { return "\(count) B" }
         var value = Double(count)
         var unit = 0
-        // What would be rounded to 1024 of a unit is 1 of the next.
+        // A value that would be rounded to 1024 of a unit is 1 of the next.
         while value >= 1023.5, unit < self.sizes.count - 1 {
             value /= 1024
             unit += 1
@@ -20,7 +20,7 @@ package enum QuantityText {
     }
 
     /// As `0.4 ms`, `12 ms`, `3.4 s`, `2m05s`, `3h12m`, `5d04h`.
-    /// - Parameter milliseconds: what is below zero, or no number, counts as none.
+    /// - Parameter milliseconds: negative values and NaN count as 0.
     package static func span(milliseconds: Double) -> String {
         let value = milliseconds.isFinite ? max(0, milliseconds) : 0
         if value < 999.5 { return "\(self.short(value)) ms" }
@@ -77,7 +77,7 @@ package struct ProgressLine: Sendable, Equatable {
         if let rate { figures += "  \(QuantityText.bytes(UInt64(min(max(0, rate), 1e18))))/s" }
         if let rest = self.restMilliseconds { figures += "  \(QuantityText.span(milliseconds: rest)) left" }
         guard let part else { return CellText.cut(figures, cells: cells) }
-        // Rounded down: what is not all there is not 100 %.
+        // Rounded down: an incomplete transfer is never 100 %.
         let percent = CellText.fit("\(Int(part * 100))%", cells: 4, trailing: true)
         let room = cells - figures.count - percent.count - 5
         guard room >= 10 else { return CellText.cut("\(percent)  \(figures)", cells: cells) }

@@ -1,17 +1,17 @@
-/// Rows and columns for people: each column as wide as what stands in it, no row wider than the terminal.
+/// A table for people: each column as wide as its widest cell, no row wider than the terminal.
 ///
-/// What is too wide loses its least important columns first, as far as even their least widths do not fit; then the
-/// widest columns are cut. What stands in a cell is made safe to print.
+/// If a table is too wide, columns are dropped by importance as long as even their minimum widths do not fit; then the
+/// widest columns are cut. Cells are made safe to print.
 package struct TextTable: Sendable {
     package struct Column: Sendable, Equatable {
         package let title: String
-        /// Numbers stand on the right.
+        /// Right-aligned, for numbers.
         package let isTrailing: Bool
         /// The column may be cut down to so many cells; `nil`: it is never cut.
         package let least: Int?
         /// 0 is never left out; the greatest number goes first.
         package let rank: Int
-        /// Addresses: what is cut loses its middle, not the port behind the last colon.
+        /// For addresses: cutting removes the middle, not the port behind the last colon.
         package let keepsPort: Bool
 
         package init(
@@ -30,7 +30,7 @@ package struct TextTable: Sendable {
         package let ink: Ink
 
         package init(_ text: String?, _ ink: Ink = .plain) {
-            // What is not there is told apart from what is empty.
+            // Distinguishes a missing value from an empty one.
             self.text = text.map { TerminalText.line($0, limit: Self.limit) } ?? "-"
             self.ink = text == nil ? .faint : ink
         }
@@ -43,7 +43,7 @@ package struct TextTable: Sendable {
         private static let limit = 400
     }
 
-    /// Widths, so that tables that follow one another stand under each other; 0 for a column that is left out.
+    /// Column widths, so that consecutive tables align; 0 for a dropped column.
     package struct Layout: Sendable, Equatable {
         fileprivate let widths: [Int]
     }
@@ -57,7 +57,7 @@ package struct TextTable: Sendable {
         self.columns = columns
     }
 
-    /// - Parameter cells: one for each column; what is missing is shown as missing, what is too many is left out.
+    /// - Parameter cells: one for each column; missing ones are shown as missing, superfluous ones dropped.
     package mutating func add(_ cells: [Cell]) {
         let missing = Array(repeating: Cell(nil), count: max(0, self.columns.count - cells.count))
         self.rows.append(cells.prefix(self.columns.count) + missing)
@@ -87,7 +87,7 @@ package struct TextTable: Sendable {
         var line = ""
         for (index, (column, (cell, width))) in shown.enumerated() {
             if index > 0 { line += String(repeating: " ", count: Self.gap) }
-            // Nothing behind the last column: what is copied has no spaces at its ends.
+            // The last column is not padded: copied text has no trailing spaces.
             let isLast = index == shown.count - 1 && !column.isTrailing
             let content = column.keepsPort ? CellText.cut(address: cell.text, cells: width) : cell.text
             let text =

@@ -98,7 +98,7 @@ struct ConnectCommand: AsyncParsableCommand {
     }
 }
 
-/// Options of `connect` that mean something for ws and wss only.
+/// Options of `connect` for ws and wss.
 struct ConnectWebSocketOptions: ParsableArguments {
     @Option(
         name: [.customShort("H"), .long], parsing: .unconditionalSingleValue,
@@ -145,7 +145,7 @@ struct ConnectWebSocketOptions: ParsableArguments {
     var closeReason: String?
 }
 
-/// Options of `connect` about what goes in and out.
+/// Options of `connect` for input and output.
 struct ConnectTransportOptions: ParsableArguments {
     @Flag(help: "Send text messages, one for each line. The default on a WebSocket.")
     var text = false
@@ -225,7 +225,7 @@ struct ConnectTLSOptions: ParsableArguments {
     var starttls: String?
 }
 
-/// Turns the texts of options into values, and keeps what is wrong with them.
+/// Parses the values of options and collects their problems.
 struct OptionReader {
     private(set) var problems: [ConfigurationProblem] = []
 

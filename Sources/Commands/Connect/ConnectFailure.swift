@@ -25,7 +25,7 @@ struct ConnectFailure: Error, Sendable, Equatable {
     let kind: Kind
     /// One line, without a full stop.
     let text: String
-    /// What to do; empty where nothing can be said.
+    /// What to do; empty if there is no advice.
     let remedy: String
     /// Of the answer to the opening handshake.
     var status: Int?
@@ -143,7 +143,7 @@ extension ConnectFailure {
     }
 }
 
-/// What of an opening handshake was typed wrong, by the option that it came from.
+/// Maps an invalid opening handshake to the option that caused it.
 enum HandshakeProblem {
     static func note(_ error: HandshakeUsageError, in reader: inout OptionReader) {
         switch error {

@@ -11,7 +11,7 @@ protocol ConnectLink: Sendable {
     /// Begins to open it. Both are called at most once, `closed` always.
     func open(opened: @escaping @Sendable () -> Void, closed: @escaping @Sendable () -> Void) async
 
-    /// What comes next, and what is there behind it; waits for the first. Never empty, and `.end` is the last one.
+    /// Returns what has arrived; waits for the first item. Never empty, and `.end` is the last item.
     func receive() async -> [Received]
 
     /// Returns when the system has taken all of it, or throws when it will not.
@@ -20,7 +20,7 @@ protocol ConnectLink: Sendable {
     /// Time until the Pong.
     func ping(_ payload: String) async throws(TaskFailure) -> Duration
 
-    /// Behind what was sent: a Close frame, or the end of our direction. Only the first call has an effect.
+    /// Sends a Close frame, or ends our direction, after everything sent before. Only the first call has an effect.
     func end(code: UInt16, reason: String)
 
     /// Nothing more is read.
@@ -31,18 +31,18 @@ protocol ConnectLink: Sendable {
 
     var facts: ConnectionMetadata { get }
 
-    /// What went wrong, once it is closed; `nil` when it ended in order.
+    /// The failure after the end; `nil` for a clean end.
     func failure(wasOpen: Bool) -> ConnectFailure?
 
     /// How it ended, once it is closed.
     func closingFacts(by party: ClosingMetadata.Party) -> ClosingMetadata
 }
 
-/// A stream of `connect`, with STARTTLS before anything else if that was asked for.
+/// Stream of `connect`, beginning with STARTTLS if requested.
 final class StreamLink: ConnectLink {
     private struct Outcome {
         var taskFailure: TaskFailure?
-        /// What went wrong before the task failed of it.
+        /// Failure that preceded the task's own.
         var failure: ConnectFailure?
         var reading: Task<StreamTask.Chunk?, Never>?
         var isLeft = false
@@ -244,10 +244,10 @@ final class MessageLink: ConnectLink {
     }
 }
 
-/// Takes the messages that have come out of a WebSocket task in one go. On its loop.
+/// Takes all messages that a WebSocket task has received. On its loop.
 ///
-/// A journey to the loop and back costs more than a small message; so those that are there come along with the first.
-/// What the task keeps for nobody is bounded, and so is this.
+/// A hop to the loop and back costs more than a small message, so messages that are available come along with the
+/// first. The task limits what it keeps without a receiver, which limits this too.
 final class MessageBatch {
     /// Most messages of one batch.
     private static let limit = 256
@@ -255,7 +255,7 @@ final class MessageBatch {
     private let task: WebSocketTask
     private var taken: [Received] = []
     private var completion: (([Received]) -> Void)?
-    /// Whether an answer that comes now comes while it is being asked for.
+    /// Whether a message arrives during the request for it.
     private var isAsking = false
     private var isWithdrawing = false
 
@@ -299,7 +299,7 @@ final class MessageBatch {
     }
 }
 
-/// Turns standard input into what is sent.
+/// Splits standard input into messages or writes.
 struct OutgoingPieces {
     private let plan: ConnectPlan
     private var splitter: LineSplitter
@@ -341,7 +341,7 @@ struct OutgoingPieces {
         }
         let rest = try self.cut { splitter throws(LineSplitter.Overflow) in try splitter.finish() }
         guard let rest else { return [] }
-        // What has no end of line is sent without one.
+        // A last line without an end is sent without one.
         if case .streamLines = self.plan.carriage { return [.data(rest)] }
         return [try self.piece(rest)]
     }
@@ -389,7 +389,7 @@ struct StartTLSExchange {
             case .send(let bytes):
                 try await self.perform { task throws(TaskFailure) in try await task.write(bytes) }
             case .read:
-                // What stands behind the consent comes along and is noticed, or stays for TLS, which refuses it.
+                // Bytes behind the consent arrive here and are noticed, or stay for TLS, which rejects them.
                 let chunk = try await self.perform { task throws(TaskFailure) in try await task.read(maximum: 4096) }
                 guard !chunk.bytes.isEmpty else {
                     throw ConnectFailure(

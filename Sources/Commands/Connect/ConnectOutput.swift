@@ -2,7 +2,7 @@ import CommandLineText
 
 /// How `connect` shows what happens.
 protocol ConnectOutput: Sendable {
-    /// Returns when it is written: who awaits it lets a slow reader slow the peer.
+    /// Returns when the events are written, so that a slow reader slows the peer.
     func tell(_ events: [ConnectEvent]) async throws(ConnectFailure)
     /// A line that is no event: an answer to a command, a warning. Safe to print.
     func note(_ text: String) async
@@ -14,7 +14,7 @@ extension ConnectOutput {
     }
 }
 
-/// For a person at a terminal: what comes behind `<`, what is told of the connection behind `*`.
+/// For a person at a terminal: received data behind `<`, events of the connection behind `*`.
 struct TerminalOutput: ConnectOutput {
     let screen: Screen
     let voice: ConnectPlan.Voice
@@ -58,7 +58,7 @@ struct TerminalOutput: ConnectOutput {
 /// Messages and bytes on standard output, everything else on standard error.
 struct PipeOutput: ConnectOutput {
     let streams: StandardStreams
-    /// Whether an end of line stands behind each message.
+    /// Whether a line end follows each message.
     let endsMessages: Bool
     /// The end of a line of a stream.
     let lineEnd: [UInt8]

@@ -8,9 +8,9 @@ import StreamTransport
 import TLSEngine
 import WebSocketProtocol
 
-/// What `connect` was asked to do, checked.
+/// Validated arguments of `connect`.
 struct ConnectPlan: Sendable {
-    /// How bytes of standard input become what is sent, and what comes becomes standard output.
+    /// How standard input becomes messages or bytes, and received data becomes standard output.
     enum Carriage: Sendable, Equatable {
         /// A text message for each line.
         case textLines
@@ -70,7 +70,7 @@ struct ConnectPlan: Sendable {
 }
 
 extension ConnectPlan {
-    /// Whether what comes is written in lines.
+    /// Whether received data is written in lines.
     var writesLines: Bool {
         switch self.carriage {
         case .textLines, .binaryLines, .streamLines: true
@@ -80,8 +80,8 @@ extension ConnectPlan {
 }
 
 extension ConnectPlan {
-    /// Reads what was typed.
-    /// - Returns: `nil` where `reader` has problems that leave nothing to go on with.
+    /// Reads the options.
+    /// - Returns: `nil` if `reader` has problems that prevent continuing.
     /// - Throws: `UnreadableFiles` for certificates, keys and files of headers.
     init?(
         _ text: String, _ carriage: ConnectTransportOptions, _ webSocket: ConnectWebSocketOptions,
@@ -227,7 +227,7 @@ extension ConnectPlan {
         return handshake
     }
 
-    /// `@FILE` stands for the lines of a file, without those that are empty.
+    /// `@FILE` is replaced by the non-empty lines of a file.
     private static func headerLines(_ texts: [String]) throws -> [String] {
         try texts.flatMap { text -> [String] in
             guard text.hasPrefix("@") else { return [text] }

@@ -5,7 +5,7 @@ import StreamTransport
 import Synchronization
 import WebSocketProtocol
 
-/// A connection and what is shown of it, steered by a `Conversation`.
+/// A connection and its output, driven by a `Conversation`.
 final class ConnectSession: Sendable {
     let plan: ConnectPlan
     let link: any ConnectLink
@@ -20,7 +20,7 @@ final class ConnectSession: Sendable {
         self.plan = plan
         self.link = link
         self.face = face
-        // Each event comes once but for signals, so this is bounded by the patience of who sends them.
+        // Each event occurs once except signals, so the sender of signals limits it.
         (self.events, self.reports) = AsyncStream.makeStream()
     }
 
@@ -28,7 +28,7 @@ final class ConnectSession: Sendable {
         self.reports.yield(event)
     }
 
-    /// Something of ours went wrong: the connection is ended in order, and the exit code tells.
+    /// Handles a local failure: ends the connection in order, and sets the exit code.
     func fail(_ failure: ConnectFailure) {
         self.outcome.note(failure)
         self.happened(.interrupted)
@@ -42,7 +42,7 @@ final class ConnectSession: Sendable {
 
     // MARK: Life
 
-    /// - Returns: what went wrong, told already; `nil` when all ended in order.
+    /// - Returns: the failure, already reported; `nil` for a clean end.
     func live(_ conversation: Conversation, input: any ConnectInput) async -> ConnectFailure? {
         var conversation = conversation
         try? await self.face.tell(.connecting("\(self.plan.url)"))
@@ -115,7 +115,8 @@ final class ConnectSession: Sendable {
 
     // MARK: What comes
 
-    /// From the connection to where it is shown, one after the other: what is not shown yet is not asked for.
+    /// Moves data from the connection to the output, one item after the other: nothing is read before the last item is
+    /// shown.
     private func carryOut() async {
         do throws(ConnectFailure) {
             try await self.carryAll()
@@ -181,7 +182,7 @@ struct ConnectRun {
     /// How long our end may take to be answered.
     static let closingTimeout: Duration = .seconds(6)
 
-    /// From a signal to the end at the latest, whoever sleeps meanwhile: our end, its answer, and what was sent last.
+    /// From a signal to the end at the latest, even if a reader sleeps: our end, its answer, and the output sent last.
     private static let signalPatience = Self.closingTimeout + .seconds(3)
 
     let plan: ConnectPlan
@@ -233,8 +234,8 @@ struct ConnectRun {
             voice: self.plan.voice, guardsTerminal: Terminal.showsOutput)
     }
 
-    /// Were the process to end earlier, the kernel would answer what still arrives with a reset, which destroys what
-    /// was sent last. Bounded by 1 s.
+    /// If the process ended earlier, the kernel would answer further input with a reset, which destroys the output sent
+    /// last. At most 1 s.
     private func awaitDeparture() async {
         let loop = self.loop
         let deadline = ContinuousClock.now.advanced(by: .seconds(1))
@@ -257,7 +258,7 @@ enum ConnectEvent: Sendable {
     case text(String)
     /// A binary message.
     case data([UInt8])
-    /// What a stream gave.
+    /// Bytes from a stream.
     case bytes([UInt8])
     /// A line of a stream, without its end.
     case line([UInt8])
@@ -268,13 +269,13 @@ enum ConnectEvent: Sendable {
     case failed(ConnectFailure)
 }
 
-/// Where what is sent comes from.
+/// Source of the data to send.
 protocol ConnectInput: Sendable {
-    /// Sends until there is no more, or nothing more can be sent; then tells the session.
+    /// Sends until the input ends or nothing more can be sent; then notifies the session.
     func feed() async
 }
 
-/// What went wrong first, from wherever it is noticed.
+/// The first failure, from whatever part noticed it.
 final class ConnectOutcome: Sendable {
     private let first = Mutex<ConnectFailure?>(nil)
 
@@ -298,17 +299,17 @@ enum Outgoing: Sendable, Equatable {
     }
 }
 
-/// What a connection gave.
+/// An item received from a connection.
 enum Received: Sendable {
     case text(String)
     case data([UInt8])
     /// Of a stream.
     case bytes([UInt8])
-    /// There is no more; how it ended is told by the connection's end.
+    /// No more items; the connection's end says why.
     case end
 }
 
-/// Since when nothing has come; nothing counts while what came is still being written out.
+/// Measures how long nothing was received; time spent writing output does not count.
 final class Pulse: Sendable {
     private let idleSince = Mutex<ContinuousClock.Instant?>(nil)
 

@@ -152,9 +152,9 @@ struct ClosingMetadata: Sendable {
         case us, peer
     }
 
-    /// Who ended it first.
+    /// The party that ended it first.
     var by: Party
-    /// The id of a connection of a gateway that we let go and that goes on; `nil`: the connection is closed.
+    /// Key of the gateway's connection that was detached and stays open; `nil`: the connection is closed.
     var detachedFrom: String?
     /// Of the first Close frame; `nil` on a stream, and for a Close frame without one.
     var code: UInt16?
@@ -177,7 +177,7 @@ struct ClosingMetadata: Sendable {
     private var traffic: String { "\(self.bytesReceived) bytes received, \(self.bytesSent) sent" }
 }
 
-/// What is known of a connection that is open.
+/// Properties of an open connection.
 struct ConnectionMetadata: Sendable {
     var url: String
     var localAddress: String?
@@ -208,7 +208,7 @@ struct ConnectionMetadata: Sendable {
 }
 
 extension TaskRecord {
-    /// What the record knows of an open connection.
+    /// Properties of an open connection, from its record.
     func facts(url: String) -> ConnectionMetadata {
         self.read { details in
             ConnectionMetadata(

@@ -7,7 +7,7 @@ import Synchronization
 enum Terminal {
     /// The settings that were there before ours; given back at the end, whatever ends the process in order.
     private static let former = Mutex<termios?>(nil)
-    /// Registers once, when first asked for.
+    /// Registers once, on first use.
     private static let isGivenBackAtExit = atexit { Terminal.giveBack() } == 0
 
     static var isInteractive: Bool {
@@ -45,7 +45,7 @@ enum Terminal {
             former = settings
             SignalWatch.keepTerminal(true)
             cfmakeraw(&settings)
-            // What is written still gets a carriage return with each end of line.
+            // Output still gets a carriage return with each line end.
             settings.c_oflag |= tcflag_t(OPOST | ONLCR)
             tcsetattr(STDIN_FILENO, TCSADRAIN, &settings)
         }
@@ -62,11 +62,11 @@ enum Terminal {
         }
     }
 
-    /// Ctrl-Z: gives the terminal back and stops until somebody continues us.
+    /// Ctrl-Z: restores the terminal and stops until continued.
     static func suspend() {
         self.giveBack()
-        // To this thread, which may have it blocked: given to the process, another thread could take it, and this one would
-        // go on for a while before all are stopped.
+        // Sent to this thread, which may block it: sent to the process, another thread could take it, and this one
+        // would continue for a while.
         var stop = sigset_t()
         var former = sigset_t()
         sigemptyset(&stop)
@@ -82,7 +82,7 @@ enum Terminal {
     }
 }
 
-/// A terminal with a line being written at its bottom, and what comes above it.
+/// A terminal with an input line at its bottom and output above it.
 actor Screen {
     enum Ink: String {
         case plain = ""
@@ -119,7 +119,7 @@ actor Screen {
         await self.write("\r\u{1B}[K")
     }
 
-    /// Prints text above the line being written; `mark` stands before its first row.
+    /// Prints text above the input line; `mark` precedes its first row.
     /// - Parameter text: safe to print.
     func print(_ text: String, mark: String, _ ink: Ink) async {
         let rows = text.split(separator: "\n", omittingEmptySubsequences: false)
@@ -133,7 +133,7 @@ actor Screen {
     func print(stream bytes: [UInt8], mark: String, _ ink: Ink) async {
         let text = self.streamed.text(bytes)
         guard !text.isEmpty else { return }
-        // A CR is half of an end of line, or means to write over it: neither is shown. What else steers is spelled out.
+        // A CR is half of a line end, or overwrites a line: neither is shown. Other control characters are escaped.
         let lines = TerminalText.safe(String(text.unicodeScalars.filter { $0 != "\r" }))
         await self.print(lines.hasSuffix("\n") ? String(lines.dropLast()) : lines, mark: mark, ink)
     }
@@ -173,15 +173,16 @@ actor Screen {
         self.colors && ink != .plain ? "\u{1B}[\(ink.rawValue)m\(text)\u{1B}[0m" : text
     }
 
-    /// A terminal that is gone is told of by its input.
+    /// A closed terminal is noticed by its input.
     private func write(_ text: String) async {
         try? await self.streams.write(Array(text.utf8))
     }
 }
 
-/// Standard input and output of the process, without a thread of Swift's pool waiting for them.
+/// Standard input and output of the process, without blocking a thread of Swift's pool.
 ///
-/// Nothing is read before it is asked for, and a write returns when it is done: who awaits both bounds what is in memory.
+/// Nothing is read before it is requested, and a write returns when it is done: a caller that awaits both limits what
+/// is in memory.
 final class StandardStreams: Sendable {
     enum Piece: Sendable {
         case bytes([UInt8])
@@ -195,7 +196,7 @@ final class StandardStreams: Sendable {
     private let reading = DispatchQueue(label: "standard input")
     private let writing = DispatchQueue(label: "standard output")
 
-    /// What is there, at most `pieceSize` bytes; waits for something.
+    /// Returns the available bytes, at most `pieceSize`; waits for the first.
     func read() async -> Piece {
         await withCheckedContinuation { continuation in
             self.reading.async { continuation.resume(returning: Self.readNow()) }
@@ -246,7 +247,7 @@ final class StandardStreams: Sendable {
         return nil
     }
 
-    /// Whoever gave us the descriptor set it not to wait.
+    /// The descriptor was inherited in non-blocking mode.
     private static func wait(for descriptor: Int32, _ event: Int32) {
         var poll = pollfd(fd: descriptor, events: Int16(event), revents: 0)
         _ = Foundation.poll(&poll, 1, -1)

@@ -3,7 +3,7 @@ import SessionTasks
 
 /// Lines from a keyboard.
 struct TypedInput: ConnectInput {
-    /// What was entered, in its order.
+    /// Input entries in order.
     private enum Entry: Sendable {
         case send(Outgoing)
         case close(code: UInt16?, reason: String)
@@ -28,7 +28,7 @@ struct TypedInput: ConnectInput {
                 case .submitted(let line): await self.entered(line, sender)
                 case .interrupted: self.session.happened(.interrupted)
                 case .endOfInput:
-                    // What waits is sent first; keys are still heard, for Ctrl-C.
+                    // Pending input is sent first; keys are still read, for Ctrl-C.
                     sender.finish()
                 case .suspended:
                     await self.screen.end()
@@ -110,7 +110,7 @@ struct TypedInput: ConnectInput {
     }
 }
 
-/// Standard input that is no keyboard. What is read is sent before more is read.
+/// Standard input that is not a terminal. Each piece is sent before the next is read.
 struct PipedInput: ConnectInput {
     let session: ConnectSession
     let streams: StandardStreams
@@ -131,13 +131,13 @@ struct PipedInput: ConnectInput {
         } catch let failure as ConnectFailure {
             self.session.fail(failure)
         } catch {
-            // The connection takes no more; how it ended is told by its own end.
+            // The connection accepts no more input; its own end says why.
             self.session.happened(.inputEnded)
         }
     }
 }
 
-/// What comes, as it is to be shown: a stream in lines where that was asked for.
+/// Formats received data: a stream in lines if requested.
 struct ReceivedLines {
     private let wantsLines: Bool
     private let limit: Int

@@ -140,7 +140,7 @@ struct AttachCommand: AsyncParsableCommand {
 final class AttachedLink: ConnectLink {
     private struct Outcome {
         var error: (any Error)?
-        /// Nothing more comes, and it was not us who let go.
+        /// No more data, and the connection was not detached.
         var isOver = false
         var isDetached = false
         /// Our direction was ended.
@@ -217,7 +217,7 @@ final class AttachedLink: ConnectLink {
         }
     }
 
-    /// Ends our direction of a stream, behind what was sent; a WebSocket is let go.
+    /// Ends our direction of a stream after everything sent before; detaches a WebSocket.
     func end(code: UInt16, reason: String) {
         guard self.place.isStream, self.place.endsDirection else { return self.leave() }
         let isFirst = self.outcome.withLock { outcome in
@@ -228,7 +228,7 @@ final class AttachedLink: ConnectLink {
         Task { try? await task.send(.data(Data())) }
     }
 
-    /// Lets go of the connection, which goes on.
+    /// Detaches from the connection, which stays open.
     func leave() {
         self.outcome.withLock { $0.isDetached = !$0.isOver }
         if case .success(let task) = self.task { task.cancel(with: .normalClosure, reason: nil) }

@@ -282,7 +282,7 @@ struct SecurityOptions: ParsableArguments {
     }
 }
 
-/// `sluice suspend`: reads no more from a connection, and holds what is sent on it by command.
+/// `sluice suspend`: stops reading from a connection, and holds messages sent on it through the control plane.
 struct SuspendCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "suspend",
@@ -313,7 +313,7 @@ struct SuspendCommand: AsyncParsableCommand {
     }
 }
 
-/// `sluice resume`: goes on with a connection that is suspended.
+/// `sluice resume`: resumes a suspended connection.
 struct ResumeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "resume",
@@ -341,7 +341,7 @@ struct ResumeCommand: AsyncParsableCommand {
     }
 }
 
-/// What people keep with a connection.
+/// Labels and description of a connection.
 struct NoteOptions: ParsableArguments {
     @Option(help: ArgumentHelp("What it is for, at most 1024 bytes.", valueName: "text"))
     var description: String?

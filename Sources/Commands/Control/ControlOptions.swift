@@ -53,7 +53,7 @@ struct ControlOptions: ParsableArguments {
 }
 
 extension ControlOptions {
-    /// Runs a command: reads what was typed, all problems at once, then does it; what goes wrong becomes a line and an
+    /// Runs a command: reads its options, reports all problems at once, then performs it; failures become a line and an
     /// exit code.
     func run<Plan>(
         reading read: (inout OptionReader) throws -> Plan?, _ body: (CommandContext, Plan) async throws -> Void
@@ -121,7 +121,7 @@ extension ControlOptions {
         return access
     }
 
-    /// `nil` where what was given is none; the inner one where none was given.
+    /// `nil` if the token is invalid; the inner value is `nil` if there is none.
     private func readToken(_ reader: inout OptionReader) throws -> String?? {
         if self.token != nil, self.tokenFile != nil {
             reader.note("--token", expected: "one of --token and --token-file", found: "both")
@@ -138,7 +138,7 @@ extension ControlOptions {
         guard let text else { return .some(nil) }
         let token = text.trimmingCharacters(in: .whitespacesAndNewlines)
         guard ControlAccess.isToken(token) else {
-            // Never shown: what is wrong with it may be that it is another secret.
+            // Not shown: it may be another secret.
             reader.note(
                 origin, expected: "a token of letters, digits and -._~+/=", found: "something else",
                 remedy: "'sluice token' makes one")
@@ -156,14 +156,14 @@ extension ControlOptions {
     }
 }
 
-/// What a command works with: the gateway on one side, standard output on the other.
+/// Gateway and standard output of a command.
 struct CommandContext: Sendable {
     let session: ControlSession
     let printsJSON: Bool
     let colors: Bool
     let streams = StandardStreams()
 
-    /// Cells in a row; `nil` where nobody looks at it.
+    /// Columns of the terminal; `nil` if output is not a terminal.
     var cells: Int? { Terminal.showsOutput ? Terminal.columns : nil }
 
     // MARK: Writing
@@ -182,7 +182,7 @@ struct CommandContext: Sendable {
         try await self.print([line])
     }
 
-    /// What the gateway answered, as it came; with an end of line, so that answers that follow are told apart.
+    /// Prints the gateway's response unchanged, with a line end that separates it from the next.
     func print(json body: Data) async throws {
         guard !body.isEmpty else { return }
         try await self.write(Array(body) + (body.last == 0x0A ? [] : [0x0A]))
@@ -242,7 +242,7 @@ extension ControlFailure {
     }
 }
 
-/// What the help texts of all these commands say.
+/// Parts common to the help texts of these commands.
 enum ControlHelp {
     static let exitCodes = """
         EXIT CODES

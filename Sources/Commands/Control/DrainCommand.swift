@@ -6,7 +6,7 @@ import GatewayConfiguration
 import GatewayCore
 import WebSocketProtocol
 
-/// `sluice drain`: connections are told to end, one after the other.
+/// `sluice drain`: closes connections one after the other.
 struct DrainCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "drain",
@@ -141,7 +141,7 @@ struct DrainWatch {
         try await self.desk.print((Terminal.showsOutput ? "\r\u{1B}[K" : "") + Self.text(drain))
     }
 
-    /// What is going to happen.
+    /// Describes a drain before it starts.
     static func plan(_ drain: Drain) -> String {
         let end = drain.lastToldAt.map { ", the last is told at \($0)" } ?? ""
         let deadline = drain.deadlineAt.map { ", what is left is reset at \($0)" } ?? ""

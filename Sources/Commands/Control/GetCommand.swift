@@ -204,7 +204,7 @@ struct PutCommand: AsyncParsableCommand {
     }
 }
 
-/// What `get` and `put` have in common.
+/// Options common to `get` and `put`.
 struct TransferOptions: ParsableArguments {
     @Option(
         name: [.customShort("H"), .long], parsing: .unconditionalSingleValue,
@@ -333,8 +333,8 @@ struct TransferStart {
     }
 }
 
-/// A file here for what comes from the gateway. A plain file appears once it is whole; a device, a pipe or a link is written
-/// into.
+/// A local file for data from the gateway. A regular file appears once it is complete; a device, a pipe or a link is
+/// written to directly.
 struct OutputFile {
     private let path: String
     /// Where it is written; `nil`: into `path` itself.
@@ -354,7 +354,7 @@ struct OutputFile {
         } catch {
             throw Self.failure(path, error.localizedDescription)
         }
-        // What cannot be cut, like a pipe, is empty.
+        // A file that cannot be truncated, like a pipe, is empty.
         if self.draft == nil { try? self.handle.truncate(atOffset: 0) }
     }
 

@@ -232,7 +232,7 @@ struct ConnectionWatch {
     private var drawsInPlace: Bool { Terminal.showsOutput && !self.desk.printsJSON }
 
     func untilInterrupted() async throws {
-        // The end takes only as long as the terminal takes what is left.
+        // Time for the terminal to accept the remaining output.
         let signals = try ProcessSignals(patience: .seconds(3))
         let watching = Task { try await self.watch() }
         let listening = Task {
@@ -245,7 +245,7 @@ struct ConnectionWatch {
         do {
             try result.get()
         } catch is CancellationError {
-            // The end that was asked for.
+            // The requested end.
         } catch let failure as ControlFailure where failure.kind == .cancelled {
         }
     }
@@ -339,7 +339,7 @@ final class Interruption: Sendable {
         cancel?()
     }
 
-    /// - Parameter cancelled: what is done after a signal, in place of what `work` would have given.
+    /// - Parameter cancelled: runs after a signal, instead of returning the result of `work`.
     func guarding<Value: Sendable>(
         _ work: @escaping @Sendable () async throws -> Value, cancelled: () async throws -> Value
     ) async throws -> Value {

@@ -120,7 +120,7 @@ struct SendCommand: AsyncParsableCommand {
     }
 }
 
-/// `sluice receive`: what comes next on a connection.
+/// `sluice receive`: receives from a connection.
 struct ReceiveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "receive",
@@ -181,7 +181,7 @@ struct ReceiveCommand: AsyncParsableCommand {
         do throws(ControlFailure) {
             answer = try await desk.session.send(request)
         } catch {
-            // Who follows to the end has come to it.
+            // With --follow, the end is a success.
             if self.follow, error.problem?.status == 410, error.problem?.connection?.endedInOrder == true {
                 return false
             }

@@ -134,7 +134,7 @@ struct UpstreamsCommand: AsyncParsableCommand {
     }
 }
 
-/// What is done to entries of a running configuration.
+/// Operation on entries of the running configuration.
 enum EntryAction {
     case list
     case show(String)
@@ -210,7 +210,7 @@ enum EntryAction {
     }
 }
 
-/// Which entry of the configuration is meant, and what is done to it.
+/// An entry of the configuration and the operation on it.
 struct EntryOptions: ParsableArguments {
     @Argument(help: ArgumentHelp("Show this one alone, or do something to it.", valueName: "NAME"))
     var name: String?

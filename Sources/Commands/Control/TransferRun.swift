@@ -29,7 +29,7 @@ struct TransferRun {
         let one = look.transfer
         if self.desk.printsJSON { try await self.desk.print(json: look.answer.body) }
         if let failure = TransferText.failure(one, remedy: Self.remedy(one)) {
-            // What a server says against a file is worth reading; in place of a page it is not.
+            // The server's response to a refused upload is worth showing; the page of a download is not.
             if one.state == "finished", one.kind == "upload" { try await self.fetch() }
             throw failure
         }
@@ -41,7 +41,7 @@ struct TransferRun {
         do {
             return try await self.watch.untilOver()
         } catch {
-            // Nobody else brings the body.
+            // No other source sends the body.
             if let lost = self.watch.upload?.failure, error as? ControlFailure == lost {
                 _ = try? await self.watch.cancel()
             }
@@ -59,7 +59,7 @@ struct TransferRun {
             remedy: one.kind == "upload" ? "" : "'sluice get --resume \(one.id)' gives what came")
     }
 
-    /// How to go on with one that came to no good end.
+    /// How to continue a transfer that failed.
     private static func remedy(_ one: Transfer) -> String {
         if one.error?.code == "content-too-large" { return "with --to it goes to a file of the gateway's machine" }
         if one.kind == "upload" {
@@ -112,7 +112,7 @@ struct TransferRun {
     }
 }
 
-/// Follows a transfer to its end, with a progress bar where somebody looks.
+/// Follows a transfer to its end, with a progress bar on a terminal.
 struct TransferWatch {
     private static let longestPause = Duration.milliseconds(200)
     /// How often a transfer is looked at that lost its body, to hear what became of it.
@@ -154,7 +154,7 @@ struct TransferWatch {
         }
     }
 
-    /// Ends it; what came is kept where that can be gone on with. Ending takes a moment: 5 s at most are waited for.
+    /// Cancels the transfer; received data is kept if it can be resumed. Waits at most 5 s for the end.
     func cancel() async throws -> Look {
         do throws(ControlFailure) {
             _ = try await self.desk.session.send(ControlRequest(.post, TransferText.path(self.id) + ":cancel"))
@@ -235,7 +235,7 @@ final class BodyUpload: Sendable {
         }
     }
 
-    /// Why the gateway has not got all of it. What became of the transfer may tell a better reason.
+    /// Why the body did not reach the gateway completely. The transfer's state may have a better reason.
     var failure: ControlFailure? { self.outcome.failure.withLock { $0 } }
 
     func cancel() {

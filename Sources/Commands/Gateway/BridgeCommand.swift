@@ -86,7 +86,7 @@ extension BridgeRequest {
     }
 }
 
-/// What `sluice bridge` asks for beyond a configuration.
+/// Options of `sluice bridge` besides its configuration.
 struct BridgeRunOptions: Sendable, Equatable {
     /// Ends with exit code 69 unless the target can be reached at start.
     var requiresTarget: Bool

@@ -60,7 +60,7 @@ struct CheckCommand: AsyncParsableCommand {
     }
 }
 
-/// What `check --json` writes.
+/// Output of `check --json`.
 private struct CheckReport: Encodable {
     struct Problem: Encodable {
         var message: String

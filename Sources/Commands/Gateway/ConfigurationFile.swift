@@ -62,7 +62,7 @@ enum ConfigurationFile {
         }
     }
 
-    /// What is no regular file may make its writer wait for a reader.
+    /// Reading something else than a regular file may wait for a writer.
     private static func isRegular(_ path: String) -> Bool {
         let target = (path as NSString).resolvingSymlinksInPath
         let kind = try? FileManager.default.attributesOfItem(atPath: target)[.type] as? FileAttributeType
@@ -79,7 +79,7 @@ enum ConfigurationFile {
     }
 }
 
-/// Where the configuration that runs came from, with what was asked for beside it.
+/// Where the running configuration comes from, with the command line's options.
 enum ConfigurationSource: Sendable {
     case builtIn(LogOverrides)
     /// A file, which a reload reads again, and what the command line puts over it each time.
@@ -96,7 +96,7 @@ extension ConfigurationSource {
         }
     }
 
-    /// A bridge is one listener and one target, and nobody to ask about it.
+    /// A bridge without options has no control plane.
     var hasNoControlPlane: Bool {
         switch self {
         case .builtIn, .file: false

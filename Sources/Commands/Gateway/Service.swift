@@ -21,7 +21,7 @@ struct Service {
 
     private struct Phase {
         var isReloading = false
-        /// A reload was asked for during a reload.
+        /// Another reload was requested during a reload.
         var reloadsAgain = false
         var isStopping = false
         var isDraining = false
@@ -38,7 +38,7 @@ struct Service {
         }
     }
 
-    /// - Returns: whether the service goes on.
+    /// - Returns: whether the service continues.
     private func act(upon event: ServiceEvents.Event, _ phase: inout Phase) async -> Bool {
         switch event {
         case .reload:
@@ -108,7 +108,7 @@ struct Service {
         self.beginReload(&phase)
     }
 
-    /// A file with a problem changes nothing: the service goes on with what it has.
+    /// A file with a problem changes nothing: the service continues with its configuration.
     private func reload() async {
         guard case .file(let path, _) = self.source else {
             return self.log.log("nothing to reload: no file")
@@ -122,9 +122,9 @@ struct Service {
     }
 }
 
-/// What happened to the service and is not acted upon yet.
+/// Events of the service that were not handled yet.
 ///
-/// Bounded: an event of each kind waits once, and a stop twice; more of a kind say nothing new. Callable from any thread.
+/// Bounded: at most one event of each kind waits, and two stops; more of a kind add nothing. Callable from any thread.
 final class ServiceEvents: Sendable {
     enum Event {
         case reload
@@ -166,7 +166,7 @@ final class ServiceEvents: Sendable {
     }
 }
 
-/// What a gateway consists of once it has come up.
+/// Starts the parts of a gateway.
 struct GatewayStart {
     let group: LoopGroup
     let gateway: Gateway
@@ -201,8 +201,9 @@ struct GatewayStart {
         if !source.isQuiet { Announcement.print(places, configuration, source: source, control: place) }
     }
 
-    /// The control plane of the configuration, listening, and where.
-    /// - Throws: `GatewayPlanError` when an address that was asked for cannot be had; the default one is then done without.
+    /// Starts the configured control plane.
+    /// - Throws: `GatewayPlanError` if a configured address cannot be bound; without the default address, the gateway
+    ///   starts without a control plane.
     private static func startControl(
         _ settings: ControlSettings, gateway: Gateway, configuration: RunningConfiguration, log: TunnelLog
     ) async throws(GatewayPlanError) -> (ControlServer?, String?) {
@@ -227,7 +228,7 @@ struct GatewayStart {
 enum GatewaySignals {
     /// From the first signal to the end at the latest, while the gateway starts.
     private static let startPatience = Duration.seconds(5)
-    /// What may follow the drain at the latest: the control plane's last answers, the transfers' end, the log.
+    /// Time after the drain: the control plane's last responses, the transfers' end, the log.
     private static let grace = Duration.seconds(15)
 
     /// From here on these signals do not end the process by themselves; they wait to be heard. Before any thread is started.
@@ -265,7 +266,7 @@ enum GatewaySignals {
 /// A command that runs a gateway until a signal ends it.
 protocol GatewayCommand: AsyncParsableCommand {}
 
-/// What the process says on standard output once it is up.
+/// Output of the process once it is ready.
 enum Announcement {
     static func print(
         _ places: [Gateway.Place], _ configuration: GatewayConfiguration, source: ConfigurationSource, control: String?
@@ -274,11 +275,11 @@ enum Announcement {
         if let control { lines.append("control on \(control)") }
         if case .builtIn = source, let web = places.first { lines += Self.firstSteps(web) }
         lines.append("ready")
-        // In one piece, so that a reader who waits for a line never sees half of it.
+        // In one write, so that a reader that waits for a line never sees half of it.
         ProcessOutput.print(lines.joined(separator: "\n") + "\n")
     }
 
-    /// With the path where only one leads anywhere, so that the URL can be used as it stands.
+    /// Includes the path if there is only one, so that the URL can be used directly.
     private static func url(_ place: Gateway.Place, _ configuration: GatewayConfiguration) -> String {
         let kind = place.listener.kind
         let paths = configuration.routes.filter { configuration.serves($0, on: place.listener) }.compactMap(\.path)
@@ -327,12 +328,12 @@ enum StartFailure: Error, CustomStringConvertible {
     }
 }
 
-/// What the service manager hears of the process: its states, and that it is alive (sd_watchdog_enabled(3)).
+/// Reports the state of the process and that it is alive to the service manager (sd_watchdog_enabled(3)).
 ///
-/// Nothing here waits for the service manager. A state that it does not take is sent again with the next tick: the
-/// watchdog's where there is one, else one of `retryPause`.
+/// Never waits for the service manager. A state that it does not accept is sent again with the next tick: the
+/// watchdog's if there is one, else one of `retryPause`.
 struct Watchdog: Sendable {
-    /// However often the service manager wants to hear something: not more often than this.
+    /// Minimum interval between two messages, whatever the service manager requests.
     private static let shortestPause = Duration.milliseconds(10)
     private static let retryPause = Duration.seconds(1)
 
@@ -354,9 +355,9 @@ struct Watchdog: Sendable {
         repeat { try? await Task.sleep(for: Self.retryPause) } while !self.notifier.retry() && !Task.isCancelled
     }
 
-    /// Says again and again, twice as often as it must, that every loop still takes its turns. With a loop that is stuck
-    /// it waits, nothing is said any more, and the service manager starts the process anew.
-    /// - Returns: what does so until it is cancelled; `nil` where nobody wants to hear it.
+    /// Reports, twice as often as necessary, that every loop still takes its turns. If a loop is stuck, the reports
+    /// stop, and the service manager restarts the process.
+    /// - Returns: the reporting task; `nil` if the service manager requests no reports.
     func start(_ loops: [Loop]) -> Task<Void, Never>? {
         ServiceSupervisor.watchdogLimit.map { limit in Task { await self.feed(loops, within: limit) } }
     }

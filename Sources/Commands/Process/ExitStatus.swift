@@ -4,7 +4,7 @@ import GatewayCore
 
 /// How the process ends, by sysexits(3).
 enum ExitStatus {
-    /// What was typed cannot be understood.
+    /// Invalid command line.
     static let usage = ExitCode(64)
     /// The target was required and cannot be reached.
     static let unavailable = ExitCode(69)

@@ -3,11 +3,11 @@ import GatewayCore
 import StreamTransport
 import Synchronization
 
-/// Standard output and standard error of the process. Either may be closed, a full disk, or a pipe that nobody reads any
-/// more; what cannot be written there is lost, and nothing else happens.
+/// Standard output and standard error of the process. Either may be closed, on a full disk, or a pipe without a reader;
+/// output that cannot be written is lost, without other effects.
 ///
-/// A command whose output is what it is for waits for a slow reader, as programs in pipes do. A gateway never does: a
-/// thread of its own writes, and the start and the end go on.
+/// A command that produces output waits for a slow reader, as programs in pipes do. A gateway never does: a separate
+/// thread writes.
 enum ProcessOutput {
     private static let isPatientNow = Atomic<Bool>(true)
     private static let output = LogWriter { _ = StandardOutput.write($0) }
@@ -24,7 +24,7 @@ enum ProcessOutput {
         self.isPatient ? self.write(text, to: .standardOutput) : self.output.log(Self.withoutEnd(text))
     }
 
-    /// Writes `text` to standard error as it stands, in one piece.
+    /// Writes `text` to standard error unchanged, in one write.
     static func say(_ text: String) {
         self.isPatient ? self.write(text, to: .standardError) : self.errors.log(Self.withoutEnd(text))
     }

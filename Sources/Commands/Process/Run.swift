@@ -6,11 +6,11 @@ import GatewayCore
 import StreamTransport
 import Synchronization
 
-/// Runs the gateway until it is told to stop.
+/// Runs the gateway until it is stopped.
 ///
-/// Prints one line for each listener (`listening on URL`) and then `ready`, unless it is to be quiet. SIGTERM and SIGINT drain, a second one ends
-/// at once; SIGHUP reads the configuration's file again.
-/// - Throws: `StartFailure` when it does not come up.
+/// Prints one line for each listener (`listening on URL`) and then `ready`, unless it is quiet. SIGTERM and SIGINT
+/// drain, a second one ends at once; SIGHUP reads the configuration's file again.
+/// - Throws: `StartFailure` if it does not start.
 func run(_ located: LocatedConfiguration, source: ConfigurationSource) async throws {
     // Not sooner: until the configuration is read, a signal just ends the process.
     do throws(SystemError) {
@@ -117,10 +117,10 @@ struct ProcessSignals {
     }
 }
 
-/// The process's first thread, as an executor of tasks, and lent to a gateway's first loop as soon as there is one.
+/// The process's main thread as a task executor, lent to a gateway's first loop as soon as there is one.
 ///
-/// So a gateway of one loop has no other thread once everything stands, and in a process of one thread the kernel's calls
-/// cost less. What takes long must not run here then: the loop would stand still.
+/// A gateway of one loop then has no other thread, and in a process with one thread system calls cost less. Long work
+/// must not run here then: the loop would stand still.
 final class MainThread: TaskExecutor, Sendable {
     static let shared = MainThread()
 

@@ -63,7 +63,7 @@ package struct ConnectionListing: Sendable, Equatable {
     }
 }
 
-/// Which connections are meant; what is empty or `nil` says nothing. The gateway judges the values.
+/// Criteria for selecting connections; empty or `nil` ones are ignored. The gateway validates the values.
 package struct ConnectionSelection: Sendable, Equatable {
     package var ids: [String] = []
     package var kinds: [String] = []

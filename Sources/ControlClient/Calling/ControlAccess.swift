@@ -1,7 +1,7 @@
 import Foundation
 import URLLoading
 
-/// Who asks, and whom we take for the control plane.
+/// Credentials for a control plane, and how to verify it.
 package struct ControlAccess: Sendable {
     /// A bearer token (RFC 6750); `nil`: none is sent.
     package var token: String?
@@ -29,9 +29,9 @@ package struct ControlAccess: Sendable {
 /// Where a control plane is reached: `HOST[:PORT]`, `http://HOST[:PORT]`, `https://HOST[:PORT]`, `unix:///PATH` or just
 /// the path of a socket.
 package struct ControlAddress: Sendable, Equatable, CustomStringConvertible {
-    /// Where `sluice serve` listens unless it is told otherwise.
+    /// Default address of `sluice serve`.
     package static let standard = "127.0.0.1:8081"
-    /// What `init` takes, for a help text.
+    /// Forms accepted by `init`, for help texts.
     package static let forms = "HOST[:PORT], http://HOST[:PORT], https://HOST[:PORT] or unix:///SOCKET"
     private static let standardPort = 8081
 
@@ -41,7 +41,7 @@ package struct ControlAddress: Sendable, Equatable, CustomStringConvertible {
     /// Of a Unix socket, in place of host and port.
     package let socketPath: String?
 
-    /// - Returns: `nil` for what is none of `forms`.
+    /// - Returns: `nil` for any other form.
     package init?(_ text: String) {
         if let path = Self.socketPath(text) {
             guard !path.isEmpty, path.utf8.count <= 107, !path.utf8.contains(0),

@@ -9,7 +9,7 @@ package struct ControlFailure: Error, Sendable, Equatable {
         case wrongRequest = "wrong-request"
         /// A configuration, or a part of one, that is not right.
         case wrongConfiguration = "wrong-configuration"
-        /// The gateway does not take what was to be sent, for its length or its type: 413, 415.
+        /// The gateway rejects the input's length or type: 413, 415.
         case unsendableInput = "unsendable-input"
         /// There is no such thing, or it is over: 404, 410.
         case unknown
@@ -19,7 +19,7 @@ package struct ControlFailure: Error, Sendable, Equatable {
         case notAllowed = "not-allowed"
         /// It may be done later: 429, 503, 504.
         case later
-        /// What the gateway talks to for us refused or failed: 502.
+        /// The gateway's peer refused or failed: 502.
         case peer
         /// The gateway's fault, or ours: 500.
         case fault
@@ -27,18 +27,18 @@ package struct ControlFailure: Error, Sendable, Equatable {
         case noConnection = "no-connection"
         /// TLS with the control plane.
         case secure
-        /// What answers is no control plane, or of another version.
+        /// The server is no control plane, or of another version.
         case nonsense
         /// Cancelled by us.
         case cancelled
-        /// Waited in vain: not a failure of anybody.
+        /// A timeout without data: not a failure.
         case nothingCame = "nothing-came"
     }
 
     package let kind: Kind
     /// One line, without a full stop.
     package let text: String
-    /// What to do; empty where nothing can be said.
+    /// What to do; empty if there is no advice.
     package let remedy: String
     /// The problem document as it came.
     package var document: Data?
@@ -114,7 +114,7 @@ extension ControlFailure {
         case (401, _): return "give a token with --token-file or SLUICE_TOKEN"
         case (403, "path-not-allowed"):
             return "name a file of the gateway's machine below a directory of control.transfers.directories"
-        // What they say already tells what to do.
+        // Their details already say what to do.
         case (403, "target-not-allowed"), (403, "credential-not-allowed"), (403, "cross-origin"): return ""
         case (403, _): return "use a token with the scope that this needs"
         case (404, "unknown-connection"): return "'sluice ls --state any' lists those that there are and were"
@@ -142,7 +142,7 @@ extension ControlFailure {
             remedy: "name the address that 'sluice serve' prints behind 'control on' with --control")
     }
 
-    /// What is wrong with JSON.
+    /// Description of a JSON error.
     package static func words(_ error: any Error) -> String {
         guard let error = error as? DecodingError else { return "\(error)" }
         switch error {

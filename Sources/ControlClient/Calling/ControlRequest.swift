@@ -52,7 +52,7 @@ package struct ControlRequest: Sendable, Equatable {
         self.headers["Content-Type"] = "application/json"
     }
 
-    /// One piece of a path, with what is no letter, digit or `-._~` percent-encoded (RFC 3986 §2.3).
+    /// One path segment, percent-encoded except letters, digits and `-._~` (RFC 3986 §2.3).
     package static func segment(_ text: String) -> String {
         // A path is changed by segments of dots, however they are encoded.
         if text == "." || text == ".." { return String(repeating: "%2E", count: text.count) }
@@ -74,7 +74,7 @@ package struct ControlRequest: Sendable, Equatable {
     }
 }
 
-/// The content of an answer, read as it comes. For one reader; whoever lets it go before its end ends the request.
+/// Content of a response, read as it arrives. For one reader; releasing it before its end cancels the request.
 package final class ControlBody: Sendable {
     private let reader: ByteReader
     private let address: ControlAddress
@@ -117,7 +117,7 @@ package struct ControlHeaders: Sendable, Equatable {
     package var isJSON: Bool { self.mediaType == "application/json" || self.mediaType?.hasSuffix("+json") == true }
 }
 
-/// What a control plane answered, its content whole.
+/// A response of the control plane with its whole content.
 package struct ControlResponse: Sendable {
     package let status: Int
     package let headers: ControlHeaders

@@ -11,7 +11,7 @@ package final class ControlSession: Sendable {
 
     package let address: ControlAddress
     package let access: ControlAccess
-    /// What it makes known of itself in `User-Agent`.
+    /// Value of `User-Agent`.
     private let agent: String
     let session: URLSession
 
@@ -151,7 +151,7 @@ extension ControlSession {
     }
 }
 
-/// Answers what a TLS handshake asks, and follows no redirect: a token is for nobody else.
+/// Answers TLS challenges, and follows no redirect: a token must not reach other servers.
 final class AccessDelegate: NSObject, URLSessionTaskDelegate {
     private let access: ControlAccess
 

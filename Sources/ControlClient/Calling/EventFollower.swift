@@ -9,7 +9,7 @@ package struct EventFollower: Sendable {
 
     private let session: ControlSession
     private let request: ControlRequest
-    /// The id of the last event, for the server to go on behind it.
+    /// Id of the last event, from which the server continues.
     private var lastID = ""
     private var body: ControlBody?
     private var parser = EventStreamParser()
@@ -23,7 +23,7 @@ package struct EventFollower: Sendable {
         self.request = request
     }
 
-    /// What comes next.
+    /// Result of parsing a line.
     package enum Step: Sendable {
         case event(ServerSentEvent)
         /// The connection is lost; it is tried again after the pause.
@@ -178,7 +178,7 @@ package struct ServerSentEvent: Sendable, Equatable {
     }
 }
 
-/// What happened, in a line for people.
+/// Formats an event as a line for people.
 package enum EventLine {
     /// Safe to print.
     package static func line(_ event: Event, colors: Bool = false) -> String {
@@ -189,7 +189,7 @@ package enum EventLine {
         return "\(CellText.fit(time, cells: 12))  \(colors ? ink.drawn(type) : type)  \(words)"
     }
 
-    /// The time of day of a timestamp, as it stands there: UTC.
+    /// Time of day of a timestamp, in UTC.
     private static func time(_ timestamp: String) -> String {
         guard let mark = timestamp.firstIndex(of: "T") else { return timestamp }
         return String(timestamp[timestamp.index(after: mark)...].prefix { $0 != "Z" && $0 != "+" })

@@ -1,7 +1,7 @@
 import CommandLineText
 import ControlAPI
 
-/// Entries of the configuration as rows for people: the name, how it stands, and what else it says.
+/// Entries of the configuration as rows for people: name, status, and other keys.
 package struct EntryTable {
     package private(set) var table = TextTable([
         TextTable.Column("NAME"), TextTable.Column("STATUS", least: 12, rank: 1),
@@ -33,7 +33,7 @@ package struct EntryTable {
     }
 }
 
-/// What a change of the configuration did, in lines for people.
+/// Changes of a configuration as lines for people.
 package enum DifferenceText {
     /// Safe to print.
     package static func lines(_ difference: ConfigurationDifference) -> [String] {

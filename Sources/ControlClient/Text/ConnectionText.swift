@@ -3,7 +3,7 @@ import ControlAPI
 
 /// Connections as rows for people.
 package struct ConnectionTable {
-    /// What the rows need of a connection.
+    /// Fields that the rows need.
     package static let fields = [
         "id", "kind", "state", "direction", "url", "listener", "route", "upstream", "peerAddress", "clientAddress",
         "receivedBytes", "sentBytes", "queuedSendBytes", "queuedReceiveBytes", "stalled", "suspended", "idleMs",
@@ -81,7 +81,7 @@ package struct ConnectionSheet {
         self.addHandshake(one)
     }
 
-    /// Safe to print; the names stand under each other.
+    /// Safe to print, with aligned names.
     package var lines: [String] {
         let width = self.rows.reduce(0) { max($0, $1.name.count) }
         return self.rows.map { row in
@@ -199,7 +199,7 @@ package enum LabelText {
         return .success(labels)
     }
 
-    /// What is no label.
+    /// An invalid label.
     package struct Fault: Error, Equatable {
         package let text: String
 

@@ -28,8 +28,8 @@ package enum TransferText {
         return "transfer \(one.id) \(one.state): \(way) \(QuantityText.bytes(bytes))\(status)\(place)"
     }
 
-    /// Why it did not do what was wanted; `nil` if it did.
-    /// - Parameter remedy: what to do about one that did not come to its end.
+    /// Failure of a transfer; `nil` if it succeeded.
+    /// - Parameter remedy: what to do about an incomplete transfer.
     package static func failure(_ one: Transfer, remedy: String) -> ControlFailure? {
         switch one.state {
         case "finished":

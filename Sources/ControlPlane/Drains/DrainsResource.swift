@@ -12,11 +12,6 @@ struct DrainsResource: Sendable {
     let connections: ConnectionsResource
     private let registry = DrainRegistry()
 
-    init(context: ControlContext, connections: ConnectionsResource) {
-        self.context = context
-        self.connections = connections
-    }
-
     var operations: [Operation] {
         let one = "/v1/drains/{id}"
         return [

@@ -7,8 +7,8 @@ import StreamTransport
 
 /// `/livez`, `/readyz`, `/startupz`, `/version`.
 struct HealthResource: Sendable {
-    /// How long a loop may take to answer before the process counts as stuck.
-    static let loopTimeout = Duration.seconds(2)
+    /// Response time of a loop above which the process counts as stuck.
+    private static let loopTimeout = Duration.seconds(2)
 
     let context: ControlContext
 
@@ -24,18 +24,18 @@ struct HealthResource: Sendable {
         .flatMap(\.withVersionedAlias)
     }
 
-    private func health(_ isWell: Bool, _ missing: String? = nil) -> Response {
+    private func health(_ isHealthy: Bool, _ reason: String? = nil) -> Response {
         let phase = self.context.phase.rawValue
         let health = ServiceHealth(
-            status: isWell ? "ok" : missing ?? "not \(phase == "draining" ? "taking more" : "up yet")", phase: phase)
-        return .json(health, status: isWell ? .ok : .serviceUnavailable)
+            status: isHealthy ? "ok" : reason ?? "not \(phase == "draining" ? "taking more" : "up yet")", phase: phase)
+        return .json(health, status: isHealthy ? .ok : .serviceUnavailable)
     }
 
-    /// Whether every loop still takes its turns.
+    /// Whether every loop responds.
     private func liveness() async -> Response {
         for loop in self.context.gateway.loops {
-            let answers = await Waiting.forCallback(within: Self.loopTimeout) { answer in loop.execute(answer) }
-            guard answers else { return self.health(false, "a loop does not answer") }
+            let responds = await Waiting.forCallback(within: Self.loopTimeout) { done in loop.execute(done) }
+            guard responds else { return self.health(false, "a loop does not answer") }
         }
         return self.health(true)
     }

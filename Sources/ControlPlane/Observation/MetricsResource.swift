@@ -27,20 +27,20 @@ struct MetricsResource: Sendable {
     }
 
     private func text() async -> String {
-        let figures = await self.context.gateway.figures()
+        let metrics = await self.context.gateway.figures()
         var text = OpenMetricsText()
-        self.writeConnections(figures, to: &text)
-        self.writeTraffic(figures, to: &text)
+        self.writeConnections(metrics, to: &text)
+        self.writeTraffic(metrics, to: &text)
         self.writeCounters(self.context.gateway.counters.all, to: &text)
-        Self.writeDistributions(figures, to: &text)
-        self.writeOwn(to: &text)
+        Self.writeDistributions(metrics, to: &text)
+        self.writeControlPlane(to: &text)
         text.end()
         return text.text
     }
 
-    private func writeConnections(_ figures: GatewayMetrics, to text: inout OpenMetricsText) {
-        text.family("sluice_connections", .gauge, "Connections that live.")
-        let groups = figures.live.map { group, count in
+    private func writeConnections(_ metrics: GatewayMetrics, to text: inout OpenMetricsText) {
+        text.family("sluice_connections", .gauge, "Open connections.")
+        let groups = metrics.live.map { group, count in
             (
                 labels: [
                     ("kind", group.kind.rawValue), ("direction", group.isAccepted ? "accepted" : "opened"),
@@ -51,24 +51,25 @@ struct MetricsResource: Sendable {
         for group in groups.sorted(by: { "\($0.labels)" < "\($1.labels)" }) {
             text.sample("sluice_connections", group.labels, group.count)
         }
-        text.family("sluice_connections_stalled", .gauge, "Connections not read because their data has nowhere to go.")
-        text.sample("sluice_connections_stalled", [], figures.stalled)
-        text.family("sluice_queued_bytes", .gauge, unit: "bytes", "Payload waiting in the process.")
-        text.sample("sluice_queued_bytes", [], figures.queuedBytes)
+        text.family(
+            "sluice_connections_stalled", .gauge, "Connections that are not read, as their data cannot be forwarded.")
+        text.sample("sluice_connections_stalled", [], metrics.stalled)
+        text.family("sluice_queued_bytes", .gauge, unit: "bytes", "Payload queued in the process.")
+        text.sample("sluice_queued_bytes", [], metrics.queuedBytes)
         text.family("sluice_loops", .gauge, "Event loops that carry connections.")
-        text.sample("sluice_loops", [], figures.loops)
+        text.sample("sluice_loops", [], metrics.loops)
     }
 
-    private func writeTraffic(_ figures: GatewayMetrics, to text: inout OpenMetricsText) {
-        let routes = figures.traffic.sorted { $0.key < $1.key }
+    private func writeTraffic(_ metrics: GatewayMetrics, to text: inout OpenMetricsText) {
+        let routes = metrics.traffic.sorted { $0.key < $1.key }
         func family(
             _ name: String, _ unit: String?, _ help: String, _ received: KeyPath<TrafficMetrics, UInt64>,
             _ sent: KeyPath<TrafficMetrics, UInt64>
         ) {
             text.family(name, .counter, unit: unit, help)
-            for (route, sums) in routes {
-                text.sample("\(name)_total", [("route", route), ("way", "received")], sums[keyPath: received])
-                text.sample("\(name)_total", [("route", route), ("way", "sent")], sums[keyPath: sent])
+            for (route, traffic) in routes {
+                text.sample("\(name)_total", [("route", route), ("way", "received")], traffic[keyPath: received])
+                text.sample("\(name)_total", [("route", route), ("way", "sent")], traffic[keyPath: sent])
             }
         }
         family("sluice_payload_bytes", "bytes", "Payload of all connections.", \.bytesReceived, \.bytesSent)
@@ -76,54 +77,57 @@ struct MetricsResource: Sendable {
         family("sluice_frames", nil, "WebSocket frames of every kind.", \.framesReceived, \.framesSent)
     }
 
-    /// `ended/PARTY/PHASE/CAUSE`, and the plain ones.
+    /// Counters named `ended/PARTY/PHASE/CAUSE`, and all others as incidents.
     private func writeCounters(_ counters: [String: UInt64], to text: inout OpenMetricsText) {
-        text.family("sluice_connections_ended", .counter, "Connections that are over, by the reason.")
+        text.family("sluice_connections_ended", .counter, "Closed connections, by termination reason.")
         for (name, count) in counters.sorted(by: { $0.key < $1.key }) {
             let parts = name.split(separator: "/")
             guard parts.count == 4, parts[0] == "ended" else { continue }
             let labels = [("party", parts[1]), ("phase", parts[2]), ("cause", parts[3])].map { ($0.0, String($0.1)) }
             text.sample("sluice_connections_ended_total", labels, count)
         }
-        text.family("sluice_incidents", .counter, "What was refused or failed.")
+        text.family("sluice_incidents", .counter, "Refusals and failures, by kind.")
         for (name, count) in counters.sorted(by: { $0.key < $1.key }) where !name.hasPrefix("ended/") {
             text.sample("sluice_incidents_total", [("what", name)], count)
         }
     }
 
-    private static func writeDistributions(_ figures: GatewayMetrics, to text: inout OpenMetricsText) {
+    private static func writeDistributions(_ metrics: GatewayMetrics, to text: inout OpenMetricsText) {
         let million = 1_000_000.0
         text.family(
             "sluice_handshake_seconds", .histogram, unit: "seconds",
-            "From a connection's beginning to its first payload.")
-        text.histogram("sluice_handshake_seconds", figures.handshakes, exponents: 6...25, divisor: million)
-        text.family("sluice_life_seconds", .histogram, unit: "seconds", "From there to the connection's end.")
+            "Time from the creation of a connection to its first payload.")
+        text.histogram("sluice_handshake_seconds", metrics.handshakes, exponents: 6...25, divisor: million)
+        text.family(
+            "sluice_life_seconds", .histogram, unit: "seconds",
+            "Time from the first payload to the end of a connection.")
         text.histogram(
-            "sluice_life_seconds", figures.lifetimes, exponents: stride(from: 10, through: 38, by: 2), divisor: million)
+            "sluice_life_seconds", metrics.lifetimes, exponents: stride(from: 10, through: 38, by: 2), divisor: million)
         text.family("sluice_message_size_bytes", .histogram, unit: "bytes", "Payload of received WebSocket messages.")
-        text.histogram("sluice_message_size_bytes", figures.messageSizes, exponents: 0...28)
-        text.family("sluice_ping_rtt_seconds", .histogram, unit: "seconds", "From pings to their Pongs.")
-        text.histogram("sluice_ping_rtt_seconds", figures.roundTrips, exponents: 5...24, divisor: million)
+        text.histogram("sluice_message_size_bytes", metrics.messageSizes, exponents: 0...28)
+        text.family("sluice_ping_rtt_seconds", .histogram, unit: "seconds", "Time from a Ping to its Pong.")
+        text.histogram("sluice_ping_rtt_seconds", metrics.roundTrips, exponents: 5...24, divisor: million)
         text.family(
             "sluice_added_latency_seconds", .histogram, unit: "seconds",
-            "From the read of what a tunnel relays until the kernel has taken it on the other side; of one read in 64.")
-        text.histogram("sluice_added_latency_seconds", figures.addedLatencies, exponents: 0...24, divisor: million)
+            "Time from reading relayed data until the kernel has taken it on the other side; one read in 64 is measured."
+        )
+        text.histogram("sluice_added_latency_seconds", metrics.addedLatencies, exponents: 0...24, divisor: million)
     }
 
-    private func writeOwn(to text: inout OpenMetricsText) {
+    private func writeControlPlane(to text: inout OpenMetricsText) {
         text.family("sluice_control_requests", .counter, "Requests of the control plane.")
         for (labels, value) in self.context.requestMetrics.all {
             text.sample("sluice_control_requests_total", labels, value)
         }
-        text.family("sluice_events", .counter, "Events noted.")
+        text.family("sluice_events", .counter, "Events logged.")
         text.sample("sluice_events_total", [], self.context.gateway.eventLog?.last ?? 0)
     }
 }
 
-/// A metrics factory of counters alone, that can be read.
-final class CounterRegistry: MetricsFactory {
-    /// Counters that are told apart; what is beyond is not counted.
-    static let limit = 1024
+/// A swift-metrics factory for counters only, whose values can be read.
+private final class CounterRegistry: MetricsFactory {
+    /// Most distinct counters; further ones are not listed.
+    private static let limit = 1024
 
     private final class RegisteredCounter: CounterHandler {
         let labels: [(String, String)]
@@ -150,10 +154,10 @@ final class CounterRegistry: MetricsFactory {
     func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
         let key = label + dimensions.map { " \($0.0)=\($0.1)" }.joined()
         return self.counters.withLock { counters in
-            if let known = counters[key] { return known }
-            let made = RegisteredCounter(dimensions)
-            if counters.count < Self.limit { counters[key] = made }
-            return made
+            if let counter = counters[key] { return counter }
+            let counter = RegisteredCounter(dimensions)
+            if counters.count < Self.limit { counters[key] = counter }
+            return counter
         }
     }
 
@@ -168,7 +172,7 @@ final class CounterRegistry: MetricsFactory {
     func destroyTimer(_ handler: any TimerHandler) {}
 }
 
-/// Counts the control plane's own requests, by way of swift-metrics: one counter for each operation and status.
+/// Counts the control plane's own requests through swift-metrics, by operation and status.
 final class RequestMetrics: Sendable {
     private let registry = CounterRegistry()
 
@@ -179,11 +183,11 @@ final class RequestMetrics: Sendable {
         ).increment()
     }
 
-    /// Labels and values, in order of the labels.
+    /// Sorted by labels.
     var all: [(labels: [(String, String)], value: Int64)] { self.registry.all }
 }
 
-/// Writes the OpenMetrics text format (OpenMetrics 1.0).
+/// Writes the text format of OpenMetrics 1.0.
 package struct OpenMetricsText {
     package enum Kind: String {
         case counter, gauge, histogram
@@ -193,7 +197,7 @@ package struct OpenMetricsText {
 
     package init() {}
 
-    /// Begins a family; its samples follow.
+    /// Begins a metric family.
     package mutating func family(_ name: String, _ kind: Kind, unit: String? = nil, _ help: String) {
         self.text += "# TYPE \(name) \(kind.rawValue)\n"
         if let unit { self.text += "# UNIT \(name) \(unit)\n" }
@@ -213,10 +217,9 @@ package struct OpenMetricsText {
         self.sample(name, labels, "\(value)")
     }
 
-    /// A whole histogram.
     /// - Parameters:
-    ///   - exponents: buckets, as powers of two of what was counted.
-    ///   - divisor: what was counted for one unit of the family: 1 000 000 where microseconds are shown as seconds.
+    ///   - exponents: bucket bounds, as powers of two of the recorded unit.
+    ///   - divisor: recorded units per unit of the family: 1 000 000 for microseconds written as seconds.
     package mutating func histogram(
         _ name: String, _ distribution: Distribution, exponents: some Sequence<Int>, divisor: Double = 1
     ) {
@@ -229,7 +232,6 @@ package struct OpenMetricsText {
         self.sample("\(name)_sum", [], "\(Double(distribution.sum) / divisor)")
     }
 
-    /// Everything is said.
     package mutating func end() {
         self.text += "# EOF\n"
     }

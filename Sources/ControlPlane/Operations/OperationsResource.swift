@@ -7,7 +7,7 @@ import HummingbirdCore
 import NIOCore
 import Synchronization
 
-/// `/v1/operations`: requests that go on while nobody waits.
+/// `/v1/operations`: requests that run without their clients waiting.
 struct OperationsResource: Sendable {
     let context: ControlContext
 
@@ -25,22 +25,19 @@ struct OperationsResource: Sendable {
     private func find(_ call: ControlCall) throws(ControlProblem) -> RunningOperation {
         let name = call.parameters["id"] ?? ""
         guard let running = self.registry.find(name), running.isVisible(to: call.caller) else {
-            throw ControlProblem(
-                404, "unknown-operation", "There is no operation \(name.prefix(64)), and none is remembered.")
+            throw ControlProblem(404, "unknown-operation", "There is no operation \(name.prefix(64)).")
         }
         return running
     }
 
     private func list(_ call: ControlCall) -> Response {
-        let shown = self.registry.all.filter { $0.isVisible(to: call.caller) }
-        return .json(
-            OperationList(
-                items: shown.map { running in
-                    var record = running.record
-                    // Asked for one by one.
-                    record.answer = nil
-                    return record
-                }))
+        let items = self.registry.all.filter { $0.isVisible(to: call.caller) }.map { running in
+            var record = running.record
+            // Only `getOperation` returns it.
+            record.answer = nil
+            return record
+        }
+        return .json(OperationList(items: items))
     }
 
     private func get(_ call: ControlCall) async throws -> Response {
@@ -61,12 +58,12 @@ struct OperationsResource: Sendable {
     }
 }
 
-/// The operations that are under way or were. Bounded: the oldest that is over makes room.
+/// The running and recent operations. Bounded: the oldest finished one is dropped.
 final class OperationRegistry: Sendable {
-    static let limit = 256
+    private static let limit = 256
 
     private struct State {
-        /// In the order in which they began.
+        /// In the order of their start.
         var operations: [RunningOperation] = []
         var last: UInt64 = 0
         var isStopped = false
@@ -81,7 +78,7 @@ final class OperationRegistry: Sendable {
         return self.state.withLock { $0.operations.first { $0.number == number } }
     }
 
-    /// - Throws: `ControlProblem` 429 where as many go on as may.
+    /// - Throws: `ControlProblem` 429 at the limit of running operations.
     func add(_ operation: Operation, by caller: Caller) throws(ControlProblem) -> RunningOperation {
         let running = self.state.withLock { state -> RunningOperation? in
             if state.operations.count >= Self.limit {
@@ -97,7 +94,7 @@ final class OperationRegistry: Sendable {
         guard let running else {
             throw ControlProblem(
                 429, "too-many-operations",
-                "\(Self.limit) operations go on already; wait for one to end, or give one up."
+                "\(Self.limit) operations are running already; wait for one to finish, or cancel one."
             ).retryable(after: 1)
         }
         return running
@@ -107,7 +104,7 @@ final class OperationRegistry: Sendable {
         self.state.withLock { $0.operations.removeAll { $0 === operation } }
     }
 
-    /// Gives up all of them.
+    /// Cancels all operations.
     func stop() {
         let operations = self.state.withLock { state in
             state.isStopped = true
@@ -117,17 +114,17 @@ final class OperationRegistry: Sendable {
     }
 }
 
-/// One request that goes on by itself. From any thread.
+/// One request that runs without its client waiting. Thread-safe.
 final class RunningOperation: Sendable {
-    /// Bytes of an answer that are shown; a longer one is not.
-    static let answerLimit = 256 << 10
+    /// Longest response body in its record, in bytes; a longer one is left out.
+    private static let responseLimit = 256 << 10
 
     private struct State {
         var task: Task<Void, Never>?
         var connection: ConnectionKey?
         var outcome: OperationOutcome?
         var endedAt: String?
-        var isGivenUp = false
+        var isCancelled = false
     }
 
     let number: UInt64
@@ -135,8 +132,8 @@ final class RunningOperation: Sendable {
     private let caller: Caller
     private let startedAt = WallClock.now()
     private let state = Mutex(State())
-    /// Finished as soon as it has a name, or is over.
-    private let begun = AsyncStream.makeStream(of: Void.self)
+    /// Finished as soon as the connection has its key, or the operation ends.
+    private let connectionKnown = AsyncStream.makeStream(of: Void.self)
 
     init(_ operation: Operation, by caller: Caller, number: UInt64) {
         self.operation = operation
@@ -146,11 +143,11 @@ final class RunningOperation: Sendable {
 
     func start(_ work: @escaping @Sendable () async throws -> Response) {
         let task = Task { self.end(await OperationOutcome.run(work)) }
-        let isGivenUp = self.state.withLock { state in
+        let isCancelled = self.state.withLock { state in
             if state.outcome == nil { state.task = task }
-            return state.isGivenUp
+            return state.isCancelled
         }
-        if isGivenUp { task.cancel() }
+        if isCancelled { task.cancel() }
     }
 
     private func end(_ outcome: OperationOutcome) {
@@ -159,18 +156,18 @@ final class RunningOperation: Sendable {
             state.endedAt = WallClock.now()
             state.task = nil
         }
-        self.begun.continuation.finish()
+        self.connectionKnown.continuation.finish()
     }
 
-    /// What it is about is there.
+    /// The connection that the operation opens has its key.
     func connectionCreated(_ key: ConnectionKey) {
         self.state.withLock { $0.connection = key }
-        self.begun.continuation.finish()
+        self.connectionKnown.continuation.finish()
     }
 
     func cancel() {
         let task = self.state.withLock { state in
-            state.isGivenUp = true
+            state.isCancelled = true
             return state.task
         }
         task?.cancel()
@@ -180,22 +177,22 @@ final class RunningOperation: Sendable {
 
     // MARK: Waiting
 
-    /// - Returns: what it came to, if that was in time.
+    /// - Returns: `nil` if the operation does not finish in time.
     func outcome(within limit: Duration) async -> OperationOutcome? {
         guard let task = self.state.withLock({ $0.task }) else { return self.outcome }
         _ = await Waiting.forResult(within: limit) { await task.value }
         return self.outcome
     }
 
-    /// Until it has a name or is over: a turn of a loop.
+    /// Waits until the connection has its key or the operation ends.
     func waitForConnection(within limit: Duration) async {
-        let stream = self.begun.stream
+        let stream = self.connectionKnown.stream
         _ = await Waiting.forResult(within: limit) { for await _ in stream {} }
     }
 
-    // MARK: Showing
+    // MARK: The record
 
-    /// Who may do the like may see it: what it answers is for them.
+    /// Visible to callers who have the scope of the operation.
     func isVisible(to caller: Caller) -> Bool {
         self.operation.scope.required.map { caller.scopes.contains($0) } ?? true
     }
@@ -203,7 +200,7 @@ final class RunningOperation: Sendable {
     var record: OperationRecord {
         let (state, outcome) = self.state.withLock { ($0, $0.outcome) }
         var record = OperationRecord(
-            id: "\(self.number)", operation: self.operation.name, state: Self.word(state), caller: self.caller.name,
+            id: "\(self.number)", operation: self.operation.name, state: Self.name(of: state), caller: self.caller.name,
             startedAt: self.startedAt)
         record.connection = state.connection?.description
         guard let outcome else { return record }
@@ -211,40 +208,40 @@ final class RunningOperation: Sendable {
         record.status = outcome.status
         record.location = outcome.location
         let body = outcome.body
-        guard body.count <= Self.answerLimit else { return record }
+        guard body.count <= Self.responseLimit else { return record }
         record.answer = try? JSONDecoder().decode(JSONValue.self, from: Data(body))
         return record
     }
 
-    private static func word(_ state: State) -> String {
+    private static func name(of state: State) -> String {
         guard let outcome = state.outcome else { return "running" }
-        return outcome.hasSucceeded ? "succeeded" : state.isGivenUp ? "cancelled" : "failed"
+        if case .response = outcome { return "succeeded" }
+        return state.isCancelled ? "cancelled" : "failed"
     }
 }
 
-/// What an operation came to.
+/// The result of an operation.
 enum OperationOutcome: Sendable {
     case response(status: HTTPResponse.Status, headers: HTTPFields, body: [UInt8])
     case problem(ControlProblem)
-    /// A fault of our own.
     case internalError(any Error)
 
     static func run(_ work: @Sendable () async throws -> Response) async -> OperationOutcome {
         do {
             let response = try await work()
-            let collected = BodyCollector()
-            try await response.body.write(collected)
-            return .response(status: response.status, headers: response.headers, body: collected.bytes)
+            let collector = BodyCollector()
+            try await response.body.write(collector)
+            return .response(status: response.status, headers: response.headers, body: collector.bytes)
         } catch let problem as ControlProblem {
             return .problem(problem)
         } catch is CancellationError {
-            return .problem(ControlProblem(409, "cancelled", "The operation was given up."))
+            return .problem(ControlProblem(409, "cancelled", "The operation was cancelled."))
         } catch {
             return .internalError(error)
         }
     }
 
-    /// The answer, as if its client had waited.
+    /// The response for a client that waited.
     func response() throws -> Response {
         switch self {
         case .response(let status, let headers, let body):
@@ -253,10 +250,6 @@ enum OperationOutcome: Sendable {
         case .problem(let problem): throw problem
         case .internalError(let error): throw error
         }
-    }
-
-    var hasSucceeded: Bool {
-        if case .response = self { true } else { false }
     }
 
     var status: Int {
@@ -275,16 +268,15 @@ enum OperationOutcome: Sendable {
         switch self {
         case .response(_, _, let body): body
         case .problem(let problem): problem.json
-        case .internalError:
-            ControlProblem(500, "internal-fault", "A fault of the gateway itself; its log says more.").json
+        case .internalError: ControlProblem.internalError.json
         }
     }
 }
 
-/// Lets a client that prefers so go, while its request is carried out (RFC 7240).
+/// Runs long requests as operations for clients that prefer not to wait (RFC 7240).
 struct LongRunningRequests: Sendable {
-    /// For what is opened to get its name, which takes a turn of a loop.
-    private static let naming = Duration.seconds(2)
+    /// Time for a connection to get its key, which usually takes one turn of a loop.
+    private static let connectionKeyTimeout = Duration.seconds(2)
 
     let registry: OperationRegistry
 
@@ -295,12 +287,12 @@ struct LongRunningRequests: Sendable {
             return try await perform(call)
         }
         var call = call
-        // Its connection is free for other requests as soon as this one is answered.
+        // Reads the body now, as the connection is used for other requests once this one is answered.
         call.request.body = RequestBody(buffer: try await call.body())
         let running = try self.registry.add(call.operation, by: call.caller)
         call.runningOperation = running
         running.start { [call] in try await perform(call) }
-        if let outcome = await Self.early(running, call) {
+        if let outcome = await Self.earlyOutcome(of: running, call) {
             self.registry.remove(running)
             return try outcome.response()
         }
@@ -309,11 +301,10 @@ struct LongRunningRequests: Sendable {
             headers: [.location: "/v1/operations/\(running.number)"])
     }
 
-    /// What it came to, if the client can be told at once: within the time that it is willing to wait, or that it asked
-    /// for something that cannot be.
-    private static func early(_ running: RunningOperation, _ call: ControlCall) async -> OperationOutcome? {
+    /// The outcome within the time that the client waits; for a client that does not wait, only an early refusal.
+    private static func earlyOutcome(of running: RunningOperation, _ call: ControlCall) async -> OperationOutcome? {
         if let seconds = call.waitPreference() { return await running.outcome(within: .seconds(seconds)) }
-        await running.waitForConnection(within: Self.naming)
+        await running.waitForConnection(within: Self.connectionKeyTimeout)
         guard case .problem(let problem)? = running.outcome, problem.status < 500 else { return nil }
         return running.outcome
     }

@@ -7,39 +7,51 @@ import StreamTransport
 import Synchronization
 import URLLoading
 
-/// One transfer, from the order to the end, over as many attempts as it takes. From any thread.
+/// One transfer with all its attempts. Thread-safe.
 final class RunningTransfer: Sendable {
-    /// How far an attempt came, once its task is gone.
-    struct Counts: Sendable {
+    /// The progress of an attempt.
+    private struct Progress: Sendable {
         var sent: Int64 = 0
         var expectedToSend: Int64 = 0
         var received: Int64 = 0
         var expectedToReceive: Int64 = -1
         var currentURL: String?
         var response: HTTPURLResponse?
+
+        init() {}
+
+        init(_ task: URLSessionTask) {
+            self.sent = task.countOfBytesSent
+            self.expectedToSend = task.countOfBytesExpectedToSend
+            self.received = task.countOfBytesReceived
+            self.expectedToReceive = task.countOfBytesExpectedToReceive
+            self.currentURL = task.currentRequest?.url?.absoluteString
+            self.response = task.response as? HTTPURLResponse
+        }
     }
 
-    struct State {
+    private struct State {
         var stage: TransferStage
-        /// From 1 up; 0 before the first.
+        /// Number of the current attempt; 0 before the first.
         var attempt = 0
         var task: URLSessionTask?
-        /// Of this transfer alone.
+        /// Set if the transfer does not share the registry's session.
         var session: URLSession?
-        var counts = Counts()
+        /// Set when the task has ended.
+        var progress = Progress()
         var content = Data()
         var written: Int64?
         var expectedToWrite: Int64?
         var resumedAt: Int64?
         var resumeData: Data?
-        /// What is told in place of the error that the task ends with.
+        /// Reported instead of the error with which the task ends.
         var reason: TransferFailure?
         var failure: TransferFailure?
         var metrics: URLSessionTaskMetrics?
         var isSaving = false
-        /// The task is over, while its file is still on its way.
+        /// The task has ended; its file may still be copied.
         var isTaskOver = false
-        /// Nobody can ask for it any more.
+        /// The transfer is no longer in the registry.
         var isForgotten = false
         var startedAt: MonotonicInstant?
         var endedAt: MonotonicInstant?
@@ -53,28 +65,30 @@ final class RunningTransfer: Sendable {
     let plan: TransferPlan
     let createdAt: MonotonicInstant
     let registry: TransferRegistry
-    let state: Mutex<State>
+    private let state: Mutex<State>
 
-    init(_ order: TransferPlan, number: UInt64, on host: TransferRegistry) {
-        self.plan = order
+    init(_ plan: TransferPlan, number: UInt64, on registry: TransferRegistry) {
+        self.plan = plan
         self.number = number
-        self.registry = host
-        self.createdAt = host.now
+        self.registry = registry
+        self.createdAt = registry.now
         self.state = Mutex(
             State(
-                stage: order.isStreamed ? .waiting : .suspended, description: order.description,
-                priority: order.priority, labels: order.labels))
+                stage: plan.isStreamed ? .waiting : .suspended, description: plan.description,
+                priority: plan.priority, labels: plan.labels))
     }
 
     var stage: TransferStage { self.state.withLock { $0.stage } }
+    var resumeData: Data? { self.state.withLock { $0.resumeData } }
+    var content: (stage: TransferStage, data: Data) { self.state.withLock { ($0.stage, $0.content) } }
 
     // MARK: Attempts
 
-    /// Makes a task and lets it begin.
+    /// Starts an attempt.
     /// - Parameters:
-    ///   - resumeData: of an attempt before; `nil` begins anew.
-    ///   - pipe: that brings the body, of a streamed one.
-    ///   - bodyLength: of a streamed one; `nil` where it is not known.
+    ///   - resumeData: of an earlier attempt; `nil` starts from the beginning.
+    ///   - pipe: provides a streamed body.
+    ///   - bodyLength: of a streamed body, if known.
     func begin(resuming resumeData: Data? = nil, pipe: BodyPipe? = nil, bodyLength: Int64? = nil) throws(ControlProblem)
     {
         let request = try self.request(bodyLength: bodyLength)
@@ -87,7 +101,7 @@ final class RunningTransfer: Sendable {
             state.task = task
             state.session = self.plan.canShareSession ? nil : session
             state.content = Data()
-            state.counts = Counts()
+            state.progress = Progress()
             (state.written, state.expectedToWrite, state.resumedAt, state.resumeData) = (nil, nil, nil, nil)
             (state.reason, state.failure, state.metrics, state.endedAt) = (nil, nil, nil, nil)
             (state.isSaving, state.isTaskOver) = (false, false)
@@ -101,7 +115,25 @@ final class RunningTransfer: Sendable {
         task.resume()
     }
 
-    /// With what proves who asks.
+    /// Starts the attempt of a streamed transfer.
+    /// - Returns: `false` if its body was sent already.
+    func begin(streaming pipe: BodyPipe, bodyLength: Int64?) throws(ControlProblem) -> Bool {
+        let isFirst = self.state.withLock { state in
+            guard state.stage == .waiting else { return false }
+            state.stage = .running
+            return true
+        }
+        guard isFirst else { return false }
+        do throws(ControlProblem) {
+            try self.begin(pipe: pipe, bodyLength: bodyLength)
+        } catch {
+            self.state.withLock { $0.stage = .waiting }
+            throw error
+        }
+        return true
+    }
+
+    /// The request with its credentials.
     private func request(bodyLength: Int64?) throws(ControlProblem) -> URLRequest {
         var request = self.plan.request
         if let bodyLength { request.setValue("\(bodyLength)", forHTTPHeaderField: "Content-Length") }
@@ -110,7 +142,7 @@ final class RunningTransfer: Sendable {
                 request.setValue("Bearer \(try TLSMaterial.text(of: token))", forHTTPHeaderField: "Authorization")
             } catch {
                 throw ControlProblem(
-                    409, "credential-unusable", "The credential \(credential.name) cannot be read; see its file.")
+                    409, "credential-unusable", "The credential \(credential.name) cannot be read; check its file.")
             }
         }
         return request
@@ -141,7 +173,8 @@ final class RunningTransfer: Sendable {
                 return
             }
             self?.fail(
-                attempt: attempt, TransferFailure("timed-out", "It took longer than timeoutMs.", isRetryable: true))
+                attempt: attempt,
+                TransferFailure("timed-out", "The transfer took longer than timeoutMs.", isRetryable: true))
         }
         self.state.withLock { state in
             state.timer?.cancel()
@@ -149,9 +182,9 @@ final class RunningTransfer: Sendable {
         }
     }
 
-    // MARK: Verbs
+    // MARK: Control
 
-    /// - Returns: whether there was anything to suspend.
+    /// - Returns: whether the transfer was running.
     func suspend() -> Bool {
         let task = self.state.withLock { state -> URLSessionTask? in
             guard state.stage == .running else { return nil }
@@ -162,7 +195,7 @@ final class RunningTransfer: Sendable {
         return task != nil
     }
 
-    /// Goes on, or begins.
+    /// Resumes, or starts the first attempt.
     func resume() throws(ControlProblem) {
         let (task, begins) = self.state.withLock { state -> (URLSessionTask?, Bool) in
             guard state.stage == .suspended else { return (nil, false) }
@@ -174,7 +207,6 @@ final class RunningTransfer: Sendable {
         if begins { try self.begin() }
     }
 
-    /// Ends it; what a download received is kept where that can be gone on with.
     func cancel(keepsResumeData: Bool) {
         let task = self.state.withLock { state -> URLSessionTask? in
             switch state.stage {
@@ -198,7 +230,7 @@ final class RunningTransfer: Sendable {
         download.cancel { self.storeResumeData($0, attempt: attempt) }
     }
 
-    /// Ends the attempt for a reason of our own.
+    /// Cancels the attempt and reports `reason` as its failure.
     func fail(attempt: Int, _ reason: TransferFailure) {
         let task = self.state.withLock { state -> URLSessionTask? in
             guard state.attempt == attempt, !state.stage.isOver, !state.isSaving else { return nil }
@@ -222,22 +254,21 @@ final class RunningTransfer: Sendable {
         if let priority { task?.priority = priority }
     }
 
-    /// What a later attempt can go on from; of no use to anybody where the transfer is forgotten, or went on without
-    /// it.
-    func storeResumeData(_ resumeData: Data?, attempt: Int) {
-        let useless = self.state.withLock { state -> Data? in
+    /// Keeps resume data for a later attempt; removes it if the transfer is forgotten or has a later attempt already.
+    private func storeResumeData(_ resumeData: Data?, attempt: Int) {
+        let obsolete = self.state.withLock { state -> Data? in
             guard state.attempt == attempt, !state.isForgotten else { return resumeData }
             state.resumeData = resumeData
             return nil
         }
-        if let useless { Self.remove(useless) }
+        if let obsolete { Self.remove(obsolete) }
     }
 
     private static func remove(_ resumeData: Data) {
         if let file = ResumeData(resumeData)?.file { unlink(file.url.path) }
     }
 
-    /// Lets go of everything that it holds.
+    /// Cancels the transfer and releases its memory and files.
     func forget() {
         self.cancel(keepsResumeData: false)
         let resumeData = self.state.withLock { state in
@@ -249,10 +280,10 @@ final class RunningTransfer: Sendable {
         }
         if let resumeData { Self.remove(resumeData) }
     }
-}
 
-/// What the delegate of an attempt hears. What comes of an attempt that is not the last one any more says nothing.
-extension RunningTransfer {
+    // MARK: Delegate events
+
+    /// Ignores events of an earlier attempt.
     private func update(_ attempt: Int, _ body: (inout State) -> Void) {
         self.state.withLock { if $0.attempt == attempt { body(&$0) } }
     }
@@ -271,7 +302,7 @@ extension RunningTransfer {
         self.fail(
             attempt: attempt,
             TransferFailure(
-                "content-too-large", "The content does not fit into memory; name a destination, and it goes to a file.")
+                "content-too-large", "The content does not fit into memory; use a destination file.")
         )
     }
 
@@ -290,52 +321,52 @@ extension RunningTransfer {
         self.update(attempt) { $0.metrics = metrics }
     }
 
-    /// The file is taken away when this returns.
+    /// Links or opens the file, as the caller removes it when this returns.
     func downloaded(_ location: URL, attempt: Int) {
-        guard let place = self.plan.destination else { return }
+        guard let destination = self.plan.destination else { return }
         self.update(attempt) { state in
             state.isSaving = true
-            // Everything is there: only the disk may still take its time.
+            // The timeout does not cover the copying.
             state.timer?.cancel()
         }
         do throws(FileError) {
-            let draft = try place.makeOutput()
-            let source = draft.link(location.path) ? nil : try OpenFile(open(location.path, O_RDONLY | O_CLOEXEC))
-            NIOThreadPool.singleton.submit { _ in self.save(draft, source, attempt) }
+            let output = try destination.makeOutput()
+            let source = output.link(location.path) ? nil : try OpenFile(open(location.path, O_RDONLY | O_CLOEXEC))
+            NIOThreadPool.singleton.submit { _ in self.save(output, source, attempt) }
         } catch {
             self.saved(error, attempt)
         }
     }
 
-    private func save(_ draft: TransferOutput, _ source: OpenFile?, _ attempt: Int) {
+    private func save(_ output: TransferOutput, _ source: OpenFile?, _ attempt: Int) {
         do throws(FileError) {
-            if let source { try draft.copy(source) }
-            try draft.publish(overwrites: self.plan.overwrites)
+            if let source { try output.copy(source) }
+            try output.publish(overwrites: self.plan.overwrites)
             self.saved(nil, attempt)
         } catch {
-            draft.discard()
+            output.discard()
             self.saved(error, attempt)
         }
     }
 
-    private func saved(_ refusal: FileError?, _ attempt: Int) {
+    private func saved(_ error: FileError?, _ attempt: Int) {
         self.update(attempt) { state in
             state.isSaving = false
-            if let refusal {
-                state.reason = TransferFailure("file-unusable", "The destination: \(refusal.description).")
+            if let error {
+                state.reason = TransferFailure("file-unusable", "The destination: \(error.description).")
             }
             if state.isTaskOver { self.end(&state, error: nil) }
         }
     }
 
     func completed(_ error: (any Error)?, attempt: Int) {
-        // Not under the lock: whoever lets go of a session ends its connections.
+        // Outside the lock, as releasing a session closes its connections.
         let session = self.state.withLock { $0.attempt == attempt ? $0.session.take() : nil }
         session?.finishTasksAndInvalidate()
         if let data = (error as? URLError)?.downloadTaskResumeData { self.storeResumeData(data, attempt: attempt) }
         self.update(attempt) { state in
             state.isTaskOver = true
-            if let task = state.task { state.counts = Counts(task) }
+            if let task = state.task { state.progress = Progress(task) }
             state.task = nil
             if state.isSaving, error == nil {
                 state.stage = .saving
@@ -357,64 +388,77 @@ extension RunningTransfer {
         self.registry.memory.release(state.content.count)
         state.content = Data()
     }
-}
 
-extension RunningTransfer.Counts {
-    init(_ task: URLSessionTask) {
-        self.init(
-            sent: task.countOfBytesSent, expectedToSend: task.countOfBytesExpectedToSend,
-            received: task.countOfBytesReceived, expectedToReceive: task.countOfBytesExpectedToReceive,
-            currentURL: task.currentRequest?.url?.absoluteString, response: task.response as? HTTPURLResponse)
-    }
-}
+    // MARK: Wire model
 
-extension RunningTransfer {
-    /// As it is now.
     func snapshot(_ anchor: TimeAnchor) -> Transfer {
         self.state.withLock { state in
-            let counts = state.task.map { Counts($0) } ?? state.counts
+            let progress = state.task.map { Progress($0) } ?? state.progress
             let url = self.plan.request.url?.absoluteString ?? ""
-            var shown = Transfer(
+            var transfer = Transfer(
                 id: "\(self.number)", kind: self.plan.kind.rawValue, state: state.stage.rawValue,
                 method: self.plan.request.httpMethod ?? "GET", url: url, priority: state.priority.decimal,
-                createdAt: anchor.text(self.createdAt), attempt: state.attempt, sentBytes: counts.sent,
-                receivedBytes: counts.received, canResume: state.resumeData != nil)
-            shown.currentUrl = counts.currentURL == url ? nil : counts.currentURL
-            if case .file(_, let path) = self.plan.body { shown.file = path }
-            shown.destination = self.plan.destination?.path
-            shown.credential = self.plan.credential?.name
-            shown.description = state.description
-            shown.labels = state.labels.isEmpty ? nil : state.labels
-            shown.startedAt = state.startedAt.map { anchor.text($0) }
-            shown.endedAt = state.endedAt.map { anchor.text($0) }
-            shown.expectedSendBytes = counts.expectedToSend < 0 ? nil : counts.expectedToSend
-            shown.expectedReceiveBytes = counts.expectedToReceive < 0 ? nil : counts.expectedToReceive
-            shown.writtenBytes = state.written
-            shown.expectedWriteBytes = state.expectedToWrite
-            shown.resumedAtBytes = state.resumedAt
-            shown.progress = Self.progress(state, counts)
-            shown.contentBytes = Self.contentLength(state, self.plan)
-            shown.response = counts.response.map { TransferResponse($0) }
-            shown.error = state.failure?.wireError
-            shown.metrics = state.metrics.map { TransferMetrics($0) }
-            return shown
+                createdAt: anchor.text(self.createdAt), attempt: state.attempt, sentBytes: progress.sent,
+                receivedBytes: progress.received, canResume: state.resumeData != nil)
+            transfer.currentUrl = progress.currentURL == url ? nil : progress.currentURL
+            if case .file(_, let path) = self.plan.body { transfer.file = path }
+            transfer.destination = self.plan.destination?.path
+            transfer.credential = self.plan.credential?.name
+            transfer.description = state.description
+            transfer.labels = state.labels.isEmpty ? nil : state.labels
+            transfer.startedAt = state.startedAt.map { anchor.text($0) }
+            transfer.endedAt = state.endedAt.map { anchor.text($0) }
+            transfer.expectedSendBytes = progress.expectedToSend < 0 ? nil : progress.expectedToSend
+            transfer.expectedReceiveBytes = progress.expectedToReceive < 0 ? nil : progress.expectedToReceive
+            transfer.writtenBytes = state.written
+            transfer.expectedWriteBytes = state.expectedToWrite
+            transfer.resumedAtBytes = state.resumedAt
+            transfer.progress = Self.fraction(state, progress)
+            if state.stage == .finished {
+                let isFile = self.plan.destination != nil
+                transfer.contentBytes = isFile ? state.written ?? 0 : Int64(state.content.count)
+            }
+            transfer.response = progress.response.map { TransferResponse($0) }
+            transfer.error = state.failure?.wireError
+            transfer.metrics = state.metrics.map { TransferMetrics($0) }
+            return transfer
         }
     }
 
-    private static func progress(_ state: borrowing State, _ counts: Counts) -> Double? {
+    /// The progress from 0 to 1, with four decimal places.
+    private static func fraction(_ state: borrowing State, _ progress: Progress) -> Double? {
         if state.stage == .finished { return 1 }
-        func part(_ done: Int64?, _ whole: Int64?) -> Double? {
-            guard let done, let whole, whole > 0 else { return nil }
-            return (min(1, Double(done) / Double(whole)) * 10_000).rounded() / 10_000
+        func ratio(_ done: Int64?, _ total: Int64?) -> Double? {
+            guard let done, let total, total > 0 else { return nil }
+            return (min(1, Double(done) / Double(total)) * 10_000).rounded() / 10_000
         }
-        return part(state.written, state.expectedToWrite)
-            ?? (counts.expectedToSend > 0 && counts.response == nil
-                ? part(counts.sent, counts.expectedToSend) : part(counts.received, counts.expectedToReceive))
+        return ratio(state.written, state.expectedToWrite)
+            ?? (progress.expectedToSend > 0 && progress.response == nil
+                ? ratio(progress.sent, progress.expectedToSend)
+                : ratio(progress.received, progress.expectedToReceive))
     }
 
-    private static func contentLength(_ state: borrowing State, _ order: TransferPlan) -> Int64? {
-        guard state.stage == .finished else { return nil }
-        return order.destination == nil ? Int64(state.content.count) : state.written ?? 0
+    // MARK: Gateway events
+
+    /// - Parameter attempt: 0 for a transfer that ended before its first attempt.
+    private func publish(_ kind: GatewayEvent.Kind, _ attempt: Int, reason: String? = nil, detail: String? = nil) {
+        guard let eventLog = self.registry.eventLog else { return }
+        var event = GatewayEvent(kind)
+        event.transfer = "\(self.number)"
+        event.url = self.plan.request.url?.absoluteString
+        event.count = attempt
+        event.reason = reason
+        event.detail = detail
+        eventLog.publish(event)
+    }
+
+    /// The reason is `finished`, `cancelled`, or the code of the failure.
+    private func publishEnd(_ state: borrowing State) {
+        if let failure = state.failure {
+            self.publish(.transferFailed, state.attempt, reason: failure.code, detail: failure.detail)
+        } else {
+            self.publish(.transferEnded, state.attempt, reason: state.stage.rawValue)
+        }
     }
 }
 
@@ -472,42 +516,18 @@ extension TransferTransaction {
 }
 
 extension TimeInterval {
-    /// To the microsecond.
+    /// Milliseconds, rounded to the microsecond.
     fileprivate var wireMilliseconds: Double { (self * 1_000_000).rounded() / 1000 }
 }
 
-/// What is told of a transfer to those who follow events.
-extension RunningTransfer {
-    /// - Parameter attempt: from 1 up; 0 for one that ended before its first.
-    func publish(_ kind: GatewayEvent.Kind, _ attempt: Int, reason: String? = nil, detail: String? = nil) {
-        guard let journal = self.registry.eventLog else { return }
-        var event = GatewayEvent(kind)
-        event.transfer = "\(self.number)"
-        event.url = self.plan.request.url?.absoluteString
-        event.count = attempt
-        event.reason = reason
-        event.detail = detail
-        journal.publish(event)
-    }
-
-    /// It is over: `finished`, `cancelled`, or the code of what went wrong.
-    func publishEnd(_ state: borrowing State) {
-        if let failure = state.failure {
-            self.publish(.transferFailed, state.attempt, reason: failure.code, detail: failure.detail)
-        } else {
-            self.publish(.transferEnded, state.attempt, reason: state.stage.rawValue)
-        }
-    }
-}
-
-/// Where a transfer is in its life.
+/// The state of a transfer.
 enum TransferStage: String, CaseIterable, Sendable {
-    /// For its body, which another request brings.
+    /// Waits for its streamed body.
     case waiting
     case suspended
     case running
     case cancelling
-    /// Everything is there, and is being put in its place.
+    /// The content is being saved to its destination.
     case saving
     case finished
     case failed

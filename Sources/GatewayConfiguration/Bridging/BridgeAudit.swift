@@ -1,5 +1,5 @@
-/// Looks for options of a bridge that LISTEN and TARGET give no sense to, or that lack or exclude each other. Their
-/// sections of a configuration would be wrong as well, but a section is nothing that somebody at a command line wrote.
+/// Finds options of a bridge that do not apply to its LISTEN and TARGET, or that require or exclude each other. The
+/// configuration's checks would find them too, but would name sections that nobody wrote.
 struct BridgeAudit {
     private let request: BridgeRequest
     /// `nil` where it cannot be read; nothing is said about what needs it then.
@@ -34,7 +34,8 @@ struct BridgeAudit {
         }
     }
 
-    /// What is wrong, and the bridge as it might have been meant: for further checks, so that one mistake is told once.
+    /// The problems, and the bridge without its invalid options: later checks then do not report the same mistake
+    /// again.
     func findings() -> (problems: [ConfigurationProblem], mended: BridgeRequest) {
         var mended = self.request
         let misplaced = BridgeOption.allCases.filter { self.has($0) && self.isInapplicable($0) }

@@ -1,4 +1,4 @@
-/// `sluice bridge`, as it was typed. Becomes the same document as a configuration file, so that every option has the
+/// Arguments of `sluice bridge`. They become the same document as a configuration file, so that every option has the
 /// same syntax, range and checks in both places, and a problem names the option.
 package struct BridgeRequest: Sendable, Equatable {
     /// An option's name without dashes and its text; `nil` for one that is only there. In the order they were typed.
@@ -62,7 +62,7 @@ package enum BridgeOption: String, Sendable, CaseIterable {
 }
 
 extension BridgeOption {
-    /// What LISTEN or TARGET must be for an option to mean anything.
+    /// What an option requires of LISTEN or TARGET.
     enum Requirement {
         case nothing
         case secureListener, secureTarget
@@ -88,7 +88,7 @@ extension BridgeOption {
     var argument: String { "--\(self.rawValue)" }
 }
 
-/// Writes a bridge down as the configuration document that it stands for: a listener, a route, and an upstream.
+/// Builds the configuration document equivalent to a bridge: a listener, a route, and an upstream.
 struct BridgeDocument {
     private let request: BridgeRequest
 

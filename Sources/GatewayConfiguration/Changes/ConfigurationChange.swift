@@ -14,13 +14,13 @@ package struct ConfigurationChange: Sendable {
         package let after: DocumentNode?
     }
 
-    /// `nil` for what stands outside of the lists.
+    /// `nil` for settings outside the lists.
     package let section: ConfigurationSection?
     package let name: String
     package let kind: Kind
     package let members: [Member]
 
-    /// What must change for `before` to become `after`, list by list, then the rest.
+    /// Changes that turn `before` into `after`, list by list, then the rest.
     package static func between(_ before: DocumentNode, _ after: DocumentNode) -> [ConfigurationChange] {
         let lists = ConfigurationSection.allCases.flatMap { self.between(before, after, in: $0) }
         let keys = (before.entries + after.entries).map(\.key).filter { ConfigurationSection(rawValue: $0) == nil }
@@ -70,7 +70,7 @@ package struct ConfigurationChange: Sendable {
 }
 
 extension ConfigurationChange.Member {
-    /// Whether it has an effect only after the next start: what is outside of the lists and read at start alone.
+    /// Whether the change takes effect only at the next start: settings outside the lists that are read only then.
     package var needsRestart: Bool {
         guard case .key(let first)? = self.path.steps.first, let key = GatewayKey(rawValue: first) else { return false }
         switch key {

@@ -1,6 +1,6 @@
-/// Documents that are changed while they run: what was not touched stays as it was written.
+/// Editing of a running configuration's document: unchanged parts stay as they were written.
 extension DocumentNode {
-    /// Where what came over the REST interface stands.
+    /// Origin of values from the REST interface.
     package static let requested = ConfigurationOrigin.wholeFile("the request")
 
     package var entries: [Entry] {
@@ -45,7 +45,7 @@ extension DocumentNode {
         }
     }
 
-    /// Whether both say the same, wherever it was written and in whatever order its keys stand.
+    /// Whether both have the same content, whatever their origins and the order of keys.
     package func isSame(as other: DocumentNode) -> Bool {
         switch (self.content, other.content) {
         case (.empty, .empty): true

@@ -1,8 +1,8 @@
 import Yams
 
-/// Values that are not shown to everybody who may look at a configuration.
+/// Secret values, which are hidden from readers of a configuration.
 extension DocumentNode {
-    /// What stands for such a value. Where it comes back in a change, the value stays what it was.
+    /// Replaces a secret value. Sent back in a change, it keeps the value.
     package static let hiddenText = "(hidden)"
 
     private static let secretKeys: Set<String> = ["password", "token"]
@@ -43,7 +43,7 @@ extension DocumentNode {
         return "\(text[...colon]) \(self.hiddenText)"
     }
 
-    /// Takes from `former` what is hidden here. What has no counterpart there stays hidden.
+    /// Restores hidden values from `former`. Those without a counterpart there stay hidden.
     package func restoringSecrets(from former: DocumentNode?, below keys: [String] = []) -> DocumentNode {
         guard let former else { return self }
         switch (self.content, former.content) {
@@ -75,7 +75,7 @@ extension DocumentNode {
         }
     }
 
-    /// Where something is still hidden that nobody knows.
+    /// Paths of values that are still hidden.
     package func unknownSecrets(at path: ConfigurationKeyPath = .root, below keys: [String] = [])
         -> [ConfigurationKeyPath]
     {
@@ -94,7 +94,7 @@ extension DocumentNode {
 
 /// Writes documents as YAML that reads back as the same.
 package enum YAMLText {
-    /// - Returns: `nil` where the writer of YAML fails, which it does for want of memory alone.
+    /// - Returns: `nil` if the YAML writer fails, which happens only without memory.
     package static func text(of document: DocumentNode) -> String? {
         try? Yams.serialize(node: self.node(document), width: -1, allowUnicode: true)
     }
@@ -111,7 +111,7 @@ package enum YAMLText {
         }
     }
 
-    /// What our own reader, or another one, would take for nothing or for another kind of value stands in quotation marks.
+    /// Quotes text that a YAML reader would take for null or for another type.
     private static func scalar(_ text: String) -> Node.Scalar {
         let isPlain =
             text.utf8.first.map { NameText.isAlphanumeric($0) || $0 == UInt8(ascii: "/") } ?? false

@@ -1,4 +1,4 @@
-/// Looks at the files that a configuration names, at start and before a reload, so that a missing certificate is told
+/// Checks the files that a configuration names, at start and before a reload, so that a missing certificate is reported
 /// before anything listens.
 package struct FileAudit {
     /// Tries one file; `nil` when it can be used. Nothing is kept open and nothing is written.
@@ -17,7 +17,7 @@ package struct FileAudit {
         self.check = check
     }
 
-    /// What is wrong with the files of `located`, each at the value that names it.
+    /// Problems with the files of `located`, each at the value that names the file.
     package func problems(in located: LocatedConfiguration) -> [ConfigurationProblem] {
         Self.files(of: located).compactMap { file in
             self.check(file.path, file.use).map { fault in
@@ -102,7 +102,7 @@ package struct FileAudit {
     }
 }
 
-/// What a file named in a configuration is for.
+/// Purpose of a file named in a configuration.
 package enum FileUse: Sendable, Equatable {
     /// It must be there and readable.
     case read

@@ -6,7 +6,7 @@ package struct ConfigurationProblem: Error, Sendable, Hashable {
     package let expected: String
     /// To be read after "found"; text of the configuration is quoted, shortened and without control characters.
     package let found: String
-    /// What to do, without a full stop; empty where `expected` says it all.
+    /// What to do, without a full stop; empty if `expected` says it.
     package let remedy: String
 
     package init(
@@ -22,7 +22,7 @@ package struct ConfigurationProblem: Error, Sendable, Hashable {
 
 extension ConfigurationProblem: CustomStringConvertible {
     /// `FILE:LINE:COLUMN: KEY PATH: expected …, found …; REMEDY` in one line. On the command line the option's name
-    /// stands for place and key path.
+    /// replaces place and key path.
     package var description: String {
         var text = "\(self.origin): "
         if case .option = self.origin {} else if !self.keyPath.steps.isEmpty { text += "\(self.keyPath): " }
@@ -87,7 +87,7 @@ extension ConfigurationKeyPath: CustomStringConvertible {
     }
 }
 
-/// Where somebody wrote a value.
+/// Where a value was written.
 package enum ConfigurationOrigin: Sendable, Hashable {
     /// In a file; line and column count from 1, columns in Unicode scalars.
     case file(String, line: Int, column: Int)
@@ -107,7 +107,7 @@ extension ConfigurationOrigin: CustomStringConvertible {
     }
 }
 
-/// Text of a configuration as it may stand in a message of one line.
+/// Text of a configuration, quoted for a message of one line.
 package enum QuotedText {
     /// In quotation marks, at most 60 characters of it, control characters as `\u{…}`.
     package static func quoted(_ text: String) -> String {
@@ -130,13 +130,13 @@ package enum QuotedText {
     }
 }
 
-/// Gathers what is wrong while a document is read, so that all of it is told at once.
+/// Collects the problems of a document while it is read, so that all are reported at once.
 final class ProblemCollector {
     /// Beyond these a reader has seen enough.
     static let limit = 100
 
     private let document: DocumentNode
-    /// Notes what is asked for, where the readers run over nothing to tell that.
+    /// Collects the declared keys instead of reading values.
     let keyCollector: ConfigurationKeyCollector?
     private var problems: [ConfigurationProblem] = []
     private var invalidPaths: Set<ConfigurationKeyPath> = []
@@ -166,7 +166,7 @@ final class ProblemCollector {
     /// Whether further problems are only counted.
     var isFull: Bool { self.problems.count >= Self.limit }
 
-    /// One option of the command line may set several values; what is wrong with it is told once.
+    /// One option of the command line may set several values; a problem with it is reported once.
     private func isRepetition(_ problem: ConfigurationProblem) -> Bool {
         guard case .option = problem.origin else { return false }
         return self.problems.contains {
@@ -179,12 +179,12 @@ final class ProblemCollector {
         self.omitted += 1
     }
 
-    /// Whether nothing is wrong at `path` or around it, so that what was read there may be believed.
+    /// Whether there is no problem at `path` or around it, so that the value read there is usable.
     func isValid(_ path: ConfigurationKeyPath) -> Bool {
         path.selfAndAncestors.allSatisfy { !self.invalidPaths.contains($0) }
     }
 
-    /// Whether anything stands at `path`.
+    /// Whether the document has a value at `path`.
     func isPresent(_ path: ConfigurationKeyPath) -> Bool {
         self.document.node(at: path) != nil
     }

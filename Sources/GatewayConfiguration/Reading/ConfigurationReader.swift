@@ -1,4 +1,4 @@
-/// Makes a configuration out of what somebody wrote, or says everything that is wrong with it.
+/// Reads a configuration from a document, or reports all its problems.
 package enum ConfigurationReader {
     /// The largest file that is read, in bytes: 1 MiB.
     package static let maximumFileSize = YAMLDocument.maximumSize
@@ -17,7 +17,7 @@ package enum ConfigurationReader {
         return try Self.read(document)
     }
 
-    /// What a text of YAML says, before anybody asks what it means.
+    /// Parses YAML into a document, without interpreting it.
     package static func document(_ bytes: [UInt8], name: String) throws(ConfigurationProblem) -> DocumentNode {
         try YAMLDocument.read(bytes, file: name)
     }

@@ -1,6 +1,7 @@
-/// What a configuration may hold, learnt from the readers of its sections: each key is declared where it is read.
+/// The keys and values that a configuration may have, collected from the readers of its sections: each key is declared
+/// where it is read.
 package struct ConfigurationSchema: Sendable {
-    /// What may be written behind a key.
+    /// Form of a key's value.
     package indirect enum Form: Sendable, Hashable {
         case value(ValueFormat)
         case list(Form)
@@ -97,7 +98,7 @@ final class ConfigurationKeyCollector {
         if self.notes[path]?.contains(note) != true { self.notes[path, default: []].append(note) }
     }
 
-    /// - Returns: `nil` where nothing was asked for.
+    /// - Returns: `nil` if no key is declared there.
     func form(at path: ConfigurationKeyPath) -> ConfigurationSchema.Form? {
         let forms = (self.notes[path] ?? []).compactMap { note -> ConfigurationSchema.Form? in
             switch note {

@@ -1,5 +1,4 @@
-/// Reads one mapping of a document by the keys that it may have. What is wrong goes to the collector and leaves the
-/// default.
+/// Reads one mapping of a document by its keys. Problems go to the collector, and the value keeps its default.
 struct SectionReader<Key: CaseIterable & RawRepresentable<String>> {
     let path: ConfigurationKeyPath
     let problems: ProblemCollector
@@ -60,7 +59,7 @@ struct SectionReader<Key: CaseIterable & RawRepresentable<String>> {
         return self.node(key).flatMap { self.parse($0, at: self.path(key), as: syntax) }
     }
 
-    /// Says what `key` takes, for what is read only beside certain others.
+    /// Declares a key that is read only together with certain others.
     func declare<Value>(_ key: Key, as syntax: ValueSyntax<Value>) {
         self.keyCollector?.value(syntax.form, at: self.path(key))
     }
@@ -91,7 +90,7 @@ struct SectionReader<Key: CaseIterable & RawRepresentable<String>> {
         if let value = self.value(key, as: syntax) { target = value }
     }
 
-    /// For what is `nil` unless it is written.
+    /// Reads a value without a default.
     func readOptional<Value>(_ key: Key, into target: inout Value?, as syntax: ValueSyntax<Value>) {
         if let value = self.value(key, as: syntax) { target = value }
     }
@@ -101,7 +100,7 @@ struct SectionReader<Key: CaseIterable & RawRepresentable<String>> {
         if let value = self.value(key, as: syntax.orNone) { target = value }
     }
 
-    /// A list; a single value stands for a list of one.
+    /// Reads a list; a single value counts as a list of one.
     func readList<Value: Hashable>(_ key: Key, into target: inout [Value], as syntax: ValueSyntax<Value>) {
         self.declareList(key, as: syntax)
         guard let node = self.node(key) else { return }
@@ -113,7 +112,7 @@ struct SectionReader<Key: CaseIterable & RawRepresentable<String>> {
         }
     }
 
-    /// For a list that would mean the opposite of what is meant, were it empty.
+    /// Rejects an empty list where it would mean the opposite of the intention.
     func refuseEmptyList(_ key: Key, expected: String, remedy: String) {
         guard case .sequence(let nodes)? = self.node(key)?.content, nodes.isEmpty else { return }
         self.add(key, expected: expected, remedy: remedy)
@@ -136,7 +135,7 @@ struct SectionReader<Key: CaseIterable & RawRepresentable<String>> {
     func parse<Value>(_ node: DocumentNode, at path: ConfigurationKeyPath, as syntax: ValueSyntax<Value>) -> Value? {
         do throws(ValueSyntaxError) {
             if case .scalar(let text) = node.content { return try syntax.parse(text) }
-            // What an empty text would lack is what the value lacks.
+            // The error for an empty text describes the missing value.
             _ = try syntax.parse("")
             self.problems.add(at: path, expected: "a single value", found: node.summary)
         } catch {
@@ -152,7 +151,7 @@ struct SectionReader<Key: CaseIterable & RawRepresentable<String>> {
         }
     }
 
-    /// What is written behind a key that takes a single value or a mapping.
+    /// Value of a key that takes a single value or a mapping.
     enum ValueOrSection<Value, Inner: CaseIterable & RawRepresentable<String>> {
         /// `nil` where it is wrong.
         case value(Value?)
@@ -169,7 +168,7 @@ struct SectionReader<Key: CaseIterable & RawRepresentable<String>> {
         return .section(SectionReader<Inner>(node, at: self.path(key), problems: self.problems))
     }
 
-    /// What is written; to a survey, `nothing`.
+    /// The written value; for a key collector, `nothing`.
     private func node(_ key: Key, orNothing nothing: DocumentNode.Content) -> DocumentNode? {
         guard self.keyCollector != nil else { return self.node(key) }
         return DocumentNode(nothing, origin: .option(""))

@@ -1,9 +1,9 @@
 import Yams
 
-/// Reads the text of a configuration file into a document, within bounds.
+/// Parses the text of a configuration file into a document, within limits.
 ///
-/// Bounds: 1 MiB of UTF-8, 16 levels, 50 000 values, 16 aliases (an alias may repeat a value with aliases in it, so
-/// few of them can stand for very much). A file that is not YAML, or has a key twice in one mapping, gives that one
+/// Limits: 1 MiB of UTF-8, 16 levels, 50 000 values, 16 aliases (an alias may repeat a value that contains aliases, so
+/// a few of them can expand to very much). A file that is not YAML, or has a duplicate key in a mapping, gives that one
 /// problem.
 enum YAMLDocument {
     static let maximumSize = 1024 * 1024
@@ -105,7 +105,7 @@ enum YAMLDocument {
     }
 }
 
-/// What the YAML reader says, in our words.
+/// Errors of the YAML parser as problems.
 enum YAMLFault {
     static func problem(_ error: YamlError, text: String, file: String) -> ConfigurationProblem {
         switch error {
@@ -151,7 +151,7 @@ enum YAMLFault {
     }
 }
 
-/// A configuration as it was written, before anybody asks what it means: from a file or from a command line.
+/// A configuration as written in a file or on the command line, before it is interpreted.
 package struct DocumentNode: Sendable {
     package indirect enum Content: Sendable {
         /// A key with nothing behind it, `null` or `~`.
@@ -163,7 +163,7 @@ package struct DocumentNode: Sendable {
 
     package struct Entry: Sendable {
         package let key: String
-        /// Where the key stands.
+        /// Origin of the key.
         package let origin: ConfigurationOrigin
         package let value: DocumentNode
 
@@ -182,7 +182,7 @@ package struct DocumentNode: Sendable {
         self.origin = origin
     }
 
-    /// What is there, to be read after "found".
+    /// Description of the value, to be read after "found".
     package var summary: String {
         switch self.content {
         case .empty: "nothing"
@@ -202,7 +202,7 @@ package struct DocumentNode: Sendable {
         return node.origin
     }
 
-    /// What was written at `path`, to be read after "found".
+    /// Description of the value at `path`, to be read after "found".
     package func summary(at path: ConfigurationKeyPath) -> String {
         self.node(at: path)?.summary ?? "nothing"
     }
@@ -217,7 +217,7 @@ package struct DocumentNode: Sendable {
         return node
     }
 
-    /// A single value stands for a list of one.
+    /// A single value counts as a list of one.
     private func child(_ step: ConfigurationKeyPath.Step) -> DocumentNode? {
         switch (step, self.content) {
         case (.key(let name), .mapping(let entries)): entries.first { $0.key == name }?.value

@@ -13,7 +13,8 @@ package struct ControlSettings: Sendable, Equatable {
 
     /// `nil`: there is none.
     package var address: Address? = .tcp(.loopback, port: Self.standardPort)
-    /// Whether the address was asked for: the default one is given up with a warning where it is taken.
+    /// Whether the address was configured: if the default address is in use, the control plane is left out with a
+    /// warning.
     package var isExplicit = false
     /// Connections remembered after their end, 0 to 100 000.
     package var closedConnections = 1000
@@ -21,16 +22,17 @@ package struct ControlSettings: Sendable, Equatable {
     package var keepsHandshakes = true
     /// TLS of the listener; present where the address is `https://`.
     package var tls: ServerTLSSettings?
-    /// Who may do what. Where all three are empty, whoever reaches the listener may do everything, and it is on loopback
-    /// or a Unix socket.
+    /// Callers and their scopes. If all three lists are empty, every caller may do everything, and the listener is on
+    /// loopback or a Unix socket.
     package var tokens: [ControlToken] = []
     package var clients: [ControlClient] = []
     package var peers: [ControlPeer] = []
     /// Names by which requests may ask for the listener, beside addresses in digits and `localhost`.
     package var hosts: [HostPattern] = []
-    /// Where connections opened by command may lead; `nil` is as the address asks for.
+    /// Permitted targets of connections opened through the control plane; `nil` is the default for the address.
     package var writtenTargets: TargetRules?
-    /// Connections at once, 1 to 100 000; where more come, those that wait for a request give way.
+    /// Concurrent connections, 1 to 100 000; beyond that, the connection that has waited longest for a request is
+    /// closed.
     package var maximumConnections = Self.standardConnections
     /// Connections at once of one address (an IPv6 /64), 1 to 100 000.
     package var maximumConnectionsPerClient = 256
@@ -41,7 +43,7 @@ package struct ControlSettings: Sendable, Equatable {
 
     package var transfers = TransferSettings()
 
-    /// Whether nobody can reach the listener but from this machine.
+    /// Whether the listener is reachable from this machine only.
     package var isLocal: Bool {
         switch self.address {
         case .tcp(let address, _): address.isLoopback
@@ -60,11 +62,11 @@ package struct ControlSettings: Sendable, Equatable {
 
 /// Whose certificates the control plane knows, and what they may do.
 package struct ControlClient: Sendable, Equatable {
-    /// What a certificate must show.
+    /// Property that a client certificate must have.
     package enum Mark: Sendable, Equatable {
         /// Its whole subject in the form of RFC 2253: `CN=ops,O=Example`.
         case subject(String)
-        /// One of its alternative names: a DNS name, an e-mail address or a URI, compared as it stands.
+        /// One of its alternative names: a DNS name, an e-mail address or a URI, compared exactly.
         case alternativeName(String)
         case pin(PublicKeyPin)
     }
@@ -96,7 +98,7 @@ package struct ControlPeer: Sendable, Equatable {
     }
 }
 
-/// What a caller of the control plane may do. None holds another.
+/// Permission of a caller of the control plane. None includes another.
 package enum ControlScope: String, Sendable, Hashable, CaseIterable {
     /// Sees connections and what happens to them.
     case read
@@ -136,7 +138,7 @@ package struct TokenHash: Sendable, Equatable {
         self.digest = digest
     }
 
-    /// Looks at every byte whatever the first ones say, so that the time tells nothing.
+    /// Compares in constant time.
     package func matches(_ other: [UInt8]) -> Bool {
         guard other.count == self.digest.count else { return false }
         return zip(self.digest, other).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
@@ -240,7 +242,7 @@ extension ControlSettings {
         Self.checkNames(section.elements(.clients), of: "client", in: section)
     }
 
-    /// The audit log tells callers apart by them.
+    /// The audit log identifies callers by their names.
     private static func checkNames(
         _ elements: [(node: DocumentNode, path: ConfigurationKeyPath)], of kind: String,
         in section: SectionReader<ControlKey>

@@ -1,13 +1,12 @@
-/// Everything the gateway is told before it runs: where it listens, which requests go where, and its bounds.
+/// Configuration of the gateway: listeners, routes, upstreams and limits.
 ///
-/// A value made by `ConfigurationReader` has passed every check: names are unique, every reference leads somewhere,
-/// every number is in its range. Only files on disk (certificates, keys) are looked at later, by `FileAudit`.
+/// A value made by `ConfigurationReader` has passed every check: names are unique, every reference resolves, every
+/// number is in its range. Files (certificates, keys) are checked later, by `FileAudit`.
 package struct GatewayConfiguration: Sendable, Equatable {
     package var listeners: [ListenerConfiguration]
     package var routes: [RouteConfiguration]
     package var upstreams: [UpstreamConfiguration]
-    /// Connections of all listeners together; what comes above it is refused (503 after a WebSocket handshake, else a
-    /// reset).
+    /// Connections of all listeners together; further ones are refused (503 after a WebSocket handshake, else a reset).
     package var maximumConnections: Int = Self.standardConnections
     /// Socket loops, a thread each; `nil` is one per core of the machine that the process may use.
     package var loops: Int?
@@ -94,9 +93,9 @@ extension GatewayConfiguration {
 }
 
 extension GatewayConfiguration {
-    /// What `sluice serve` runs without a file: `ws://127.0.0.1:8080` with `/echo` and `/chat/{room}`.
+    /// Configuration of `sluice serve` without a file: `ws://127.0.0.1:8080` with `/echo` and `/chat/{room}`.
     ///
-    /// `/echo` accepts permessage-deflate when a client offers it and takes messages up to 16 MiB.
+    /// `/echo` accepts permessage-deflate and messages up to 16 MiB.
     package static let builtInText = """
         listeners:
           - name: web
@@ -132,7 +131,7 @@ extension GatewayConfiguration {
     }
 }
 
-/// How the gateway ends its connections when it is told to stop.
+/// How the gateway closes its connections when it shuts down.
 package struct DrainSettings: Sendable, Equatable {
     /// From the signal to the end of whatever is still open. 0 to 1 day.
     package var timeout: Duration = .seconds(30)
@@ -158,7 +157,7 @@ extension DrainSettings {
     }
 }
 
-/// What is logged and in which form.
+/// Level and format of the log.
 package struct LogSettings: Sendable, Equatable {
     /// The form of a line.
     package enum Format: String, Sendable, Equatable, CaseIterable {

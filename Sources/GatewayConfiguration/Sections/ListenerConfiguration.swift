@@ -4,8 +4,8 @@ package struct ListenerConfiguration: Sendable, Equatable {
     package var name: String
     package var address: ListenAddress
     package var kind: ListenerKind
-    /// TLS and plain connections share the port, told apart by their first byte. Only with the kinds `tls` and `wss`;
-    /// a plain connection is then treated as `tcp` or `ws`.
+    /// TLS and plain connections share the port, distinguished by their first byte. Only with the kinds `tls` and
+    /// `wss`; a plain connection is then treated as `tcp` or `ws`.
     package var acceptsPlain = false
     /// Present exactly when `kind` speaks TLS.
     package var tls: ServerTLSSettings?
@@ -26,7 +26,7 @@ package struct ListenerConfiguration: Sendable, Equatable {
     }
 }
 
-/// What connections of a listener speak.
+/// Protocol of a listener's connections.
 package enum ListenerKind: String, Sendable, Equatable, CaseIterable {
     /// A plain byte stream over TCP (or an adopted socket).
     case tcp
@@ -78,7 +78,7 @@ extension ListenAddress: CustomStringConvertible {
     }
 }
 
-/// Which of the handed-over sockets is meant.
+/// Selects one of the sockets passed by the service manager.
 package enum AdoptedSocket: Sendable, Hashable, CustomStringConvertible {
     /// By its `FileDescriptorName=` (from `LISTEN_FDNAMES`).
     case name(String)
@@ -93,7 +93,7 @@ package enum AdoptedSocket: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// What a listener admits. Each refusal is counted.
+/// Limits of a listener. Each refusal is counted.
 package struct ListenerLimits: Sendable, Equatable {
     /// Open connections of this listener; above it 503, or a reset for raw kinds. 1 to 10 000 000.
     package var maximumConnections = 32_768
@@ -262,7 +262,7 @@ extension ListenerConfiguration {
         self.address = .unix(path: path, mode: section.value(.mode, as: .permissions) ?? standard)
     }
 
-    /// What a kind of listener needs and what it cannot have.
+    /// Checks settings that the listener's kind requires or excludes.
     private static func check(_ url: ListenURL, in section: SectionReader<ListenerKey>) {
         let kind = url.kind
         if !url.resource.isEmpty {

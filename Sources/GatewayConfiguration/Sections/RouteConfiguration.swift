@@ -12,10 +12,9 @@ package struct RouteConfiguration: Sendable, Equatable {
     /// Pages that may connect, by the request's `Origin`; empty is all of them, and requests without `Origin` always
     /// pass. Others get 403.
     package var origins: [OriginPattern] = []
-    /// Subprotocols this route speaks, in order of preference; a client that offers none of them is connected without
-    /// one. In front of a WebSocket upstream they limit what is passed on of the client's offers, and the upstream
-    /// chooses; empty passes all of them on. In front of a stream the framing's own stands behind them; empty chooses
-    /// none elsewhere.
+    /// Subprotocols of this route, in order of preference; a client that offers none of them is connected without one.
+    /// In front of a WebSocket upstream they filter the client's offers, and the upstream chooses; empty forwards all
+    /// offers. In front of a stream the framing's own subprotocol comes last; elsewhere empty chooses none.
     package var subprotocols: [String] = []
     /// The client's query is appended to the target's resource. Only towards WebSocket upstreams.
     package var passesQuery = true
@@ -80,8 +79,7 @@ package struct PathPattern: Sendable, Hashable {
 }
 
 extension PathPattern {
-    /// The target that fits this path and needs no percent-decoding; `nil` where others fit too in what they leave
-    /// open, or text stands in it that a target would have to encode.
+    /// The only target that matches this path; `nil` if several do, or if it would have to be percent-encoded.
     package var onlyTarget: String? {
         let leadsOut = self.segments.contains { segment in
             if case .literal(let name) = segment { PathTraversal.isPossible(with: name) } else { false }
@@ -248,7 +246,7 @@ package struct ExtraHeader: Sendable, Equatable {
 }
 
 extension ExtraHeader {
-    /// Fields that the opening handshake itself writes, or that say who the client is.
+    /// Fields written by the opening handshake itself, or that identify the client.
     private static let reserved: Set<String> = [
         "host", "upgrade", "connection", "content-length", "transfer-encoding", "te", "trailer", "keep-alive",
         "sec-websocket-key", "sec-websocket-version", "sec-websocket-protocol", "sec-websocket-extensions",

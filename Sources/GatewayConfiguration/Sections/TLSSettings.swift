@@ -44,9 +44,9 @@ package struct ClientTLSSettings: Sendable, Equatable {
     package var authorities: String?
     /// PEM or DER files with the current revocation lists of every authority in the chain; empty looks in none.
     package var revocationLists: [String] = []
-    /// What we show when asked for a certificate.
+    /// Certificate presented when the server asks for one.
     package var identity: CertificateFiles?
-    /// The name asked for and verified; `nil` is the URL's host.
+    /// Host name for SNI and verification; `nil` uses the URL's host.
     package var serverName: String?
     /// Off, any certificate will do: only for tests. Pins are still checked.
     package var verifies = true
@@ -78,7 +78,7 @@ package struct CertificateFiles: Sendable, Equatable {
     }
 }
 
-/// What opens an encrypted private key. Its text never appears in a description.
+/// Password of an encrypted private key. Never appears in a description.
 package enum KeyPassword: Sendable, Equatable {
     case text(String)
     /// The first line of this file.

@@ -1,4 +1,4 @@
-/// Where connections opened by command may lead: to what at least one rule allows.
+/// Permitted targets of connections opened through the control plane: those that at least one rule allows.
 package struct TargetRules: Sendable, Equatable {
     package let rules: [TargetRule]
 
@@ -14,7 +14,7 @@ package struct TargetRules: Sendable, Equatable {
     package static let ofRemoteCallers = TargetRules([TargetRule(.kind(.worldwide))])
 }
 
-/// One entry of `control.targets`: places that connections opened by command may lead to.
+/// One entry of `control.targets`: targets for connections opened through the control plane.
 package struct TargetRule: Sendable, Hashable {
     package enum Place: Sendable, Hashable {
         /// Every address of a kind.
@@ -74,7 +74,7 @@ enum TargetText {
 
     private static func place(_ host: String, _ isBracketed: Bool) throws(ValueSyntaxError) -> TargetRule.Place {
         if !isBracketed, let kind = AddressKind(rawValue: host) {
-            // What is special is named one by one, or not at all.
+            // Special addresses must be allowed one by one, or not at all.
             guard kind != .special else { throw Self.fault }
             return .kind(kind)
         }
@@ -157,7 +157,7 @@ package struct ResourceTemplate: Sendable, Hashable {
         return text + (text.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + query
     }
 
-    /// A path may hold characters that end a value in a query, or mean something else there.
+    /// Percent-encodes characters that would end a value in a query or have a meaning there.
     private static func queryValue(_ value: String) -> String {
         guard value.utf8.contains(where: { self.escapes[$0] != nil }) else { return value }
         return value.utf8.reduce(into: "") { text, byte in

@@ -20,10 +20,10 @@ package struct TransferSettings: Sendable, Equatable {
     }
 }
 
-/// What a transfer proves itself with, named by whoever asks for it and never shown to him.
+/// A credential that transfers refer to by name; its secret is never shown.
 package struct TransferCredential: Sendable, Equatable {
     package enum Secret: Sendable, Equatable {
-        /// Told where a server asks for it (Basic, Digest).
+        /// Sent when a server asks for it (Basic, Digest).
         case password(user: String, KeyPassword)
         /// Sent along with each request (RFC 6750).
         case token(KeyPassword)
@@ -31,7 +31,7 @@ package struct TransferCredential: Sendable, Equatable {
 
     /// Unique among credentials; the form of a listener's name.
     package var name: String
-    /// Who may be given it: nobody else, whatever the transfer's URL or a redirect says.
+    /// The only hosts that get it, whatever the transfer's URL or a redirect says.
     package var hosts: [HostPattern]
     package var secret: Secret
 

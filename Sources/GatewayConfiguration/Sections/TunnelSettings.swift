@@ -59,18 +59,18 @@ package struct BufferWatermarks: Sendable, Equatable {
     }
 }
 
-/// What happens when one direction of a tunnel is finished.
+/// What happens when one direction of a tunnel ends.
 package enum HalfClose: String, Sendable, Equatable, CaseIterable {
     /// The other direction stays open until it ends too; no Close frame is sent meanwhile.
     case hold
-    /// What is under way is delivered, then the closing handshake begins.
+    /// Data in flight is delivered, then the closing handshake begins.
     case close
     /// An empty binary message marks the end of a direction, for peers that know it.
     case signal
 }
 
-/// How a byte stream on one side and messages on the other stand for each other. Without effect where both sides are
-/// streams or both are WebSockets.
+/// Conversion between a byte stream on one side and messages on the other. Without effect between two streams or two
+/// WebSockets.
 package enum Framing: String, Sendable, Equatable, CaseIterable {
     /// Bytes as they come are binary messages; boundaries mean nothing.
     case binary
@@ -78,7 +78,7 @@ package enum Framing: String, Sendable, Equatable, CaseIterable {
     case text
     /// A line is a text message; LF and CRLF end a line, and an unfinished last line is a message.
     case lines
-    /// Four bytes of length, the highest first, stand before each message; boundaries are kept both ways.
+    /// A length in four bytes, big-endian, precedes each message; boundaries are kept both ways.
     case lengthPrefixed = "length-prefixed"
     /// Text messages of base64 (the old `base64` subprotocol). Text that is not base64 ends it (1007).
     case base64
@@ -159,7 +159,7 @@ extension TunnelSettings {
         self.readMessageSize(section, target: target)
     }
 
-    /// Whoever must put messages together needs a bound, and four bytes of length set one of their own.
+    /// A framing that assembles messages needs a limit; four bytes of length imply one of their own.
     private mutating func readMessageSize(_ section: SectionReader<RouteKey>, target: RouteTarget?) {
         let isAssembled = target == .echo || target == .chat || self.framing == .lengthPrefixed
         guard isAssembled else {

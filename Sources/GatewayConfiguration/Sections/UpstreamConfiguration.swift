@@ -1,4 +1,4 @@
-/// A named group of endpoints that stand for each other.
+/// A named group of interchangeable endpoints.
 package struct UpstreamConfiguration: Sendable, Equatable {
     /// How an endpoint is chosen among those that are not ejected.
     package enum Policy: String, Sendable, Equatable, CaseIterable {
@@ -54,7 +54,7 @@ package struct UpstreamEndpoint: Sendable, Equatable {
     }
 }
 
-/// Where a connection is opened to and what is spoken there.
+/// Address and protocol of an endpoint.
 package struct EndpointURL: Sendable, Hashable {
     package enum Scheme: String, Sendable, Hashable, CaseIterable {
         case tcp, tls, unix, ws, wss
@@ -73,8 +73,8 @@ package struct EndpointURL: Sendable, Hashable {
 
     package var scheme: Scheme
     package var location: Location
-    /// Path and query asked for at a WebSocket endpoint, from `/` on; `{name}` in it stands for a parameter of the
-    /// route's path. Empty for streams.
+    /// Path and query of a WebSocket endpoint, beginning with `/`; `{name}` is replaced by a parameter of the route's
+    /// path. Empty for streams.
     package var resource: ResourceTemplate
 
     package init(scheme: Scheme, location: Location, resource: ResourceTemplate = ResourceTemplate()) {

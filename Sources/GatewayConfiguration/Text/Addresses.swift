@@ -106,7 +106,7 @@ extension AddressBlock: CustomStringConvertible {
     package var description: String { "\(self.address)/\(self.prefixLength)" }
 }
 
-/// What an address is for, as far as it matters to who may be connected to.
+/// Class of an address, as far as access rules need it.
 package enum AddressKind: String, Sendable, Hashable, CaseIterable {
     /// Routed on the Internet.
     case worldwide = "public"
@@ -114,8 +114,8 @@ package enum AddressKind: String, Sendable, Hashable, CaseIterable {
     case loopback
     /// Networks of one's own: RFC 1918, RFC 6598, RFC 4193.
     case `private`
-    /// What no connection should go to by chance: link-local addresses, those of cloud metadata services, multicast,
-    /// the unspecified address, and what is reserved.
+    /// Addresses that no connection should reach by accident: link-local addresses, those of cloud metadata services,
+    /// multicast, the unspecified address, and reserved ones.
     case special
 }
 
@@ -234,7 +234,7 @@ package enum AddressText {
     private static func v6(_ groups: [UInt16], gap: Int?) -> IPAddress? {
         var all = groups
         if let gap {
-            // `::` stands for at least one group of zeros.
+            // `::` replaces at least one group of zeros.
             guard groups.count < 8 else { return nil }
             all.insert(contentsOf: repeatElement(0, count: 8 - groups.count), at: gap)
         }
@@ -244,7 +244,7 @@ package enum AddressText {
     }
 }
 
-/// Reads host names and addresses as they stand in URLs.
+/// Parses host names and addresses in URLs.
 package enum HostText {
     /// Labels of letters, digits, `-` and `_`, 1 to 63 bytes each, 253 together; the last not of digits alone, as that
     /// is the mark of an address (RFC 1123 §2.1). Given back in lower case.
@@ -261,7 +261,7 @@ package enum HostText {
         return text.lowercased()
     }
 
-    /// `host:port`, `host`, `[v6]:port` or `[v6]`, taken apart; `port` is what stands behind the colon.
+    /// Splits `host:port`, `host`, `[v6]:port` or `[v6]`.
     package static func split(_ authority: Substring) -> (host: Substring, isBracketed: Bool, port: Substring?)? {
         let utf8 = authority.utf8
         if utf8.first == UInt8(ascii: "[") {
@@ -308,7 +308,7 @@ package enum NameText {
             && text.utf8.allSatisfy { Self.isAlphanumeric($0) || "!#$%&'*+-.^_`|~".utf8.contains($0) }
     }
 
-    /// What a path and query may hold (RFC 3986 §3.3, §3.4), `%` included.
+    /// Whether a path or query may contain the byte (RFC 3986 §3.3, §3.4), `%` included.
     static func isResourceByte(_ byte: UInt8) -> Bool {
         Self.isAlphanumeric(byte) || "-._~!$&'()*+,;=:@/?%".utf8.contains(byte)
     }

@@ -1,7 +1,7 @@
 /// Reads base64 with its padding (RFC 4648 §4), for short texts in configurations.
 enum SixtyFour {
-    /// - Returns: `nil` for a length that is no multiple of 4, for other characters, and for bits that stand for
-    /// nothing.
+    /// - Returns: `nil` for a length that is no multiple of 4, for invalid characters, and for unused bits that are
+    ///   set.
     static func bytes(_ text: Substring) -> [UInt8]? {
         let characters = Array(text.utf8)
         guard characters.count.isMultiple(of: 4) else { return nil }

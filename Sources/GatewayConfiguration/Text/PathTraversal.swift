@@ -1,10 +1,10 @@
-/// What no segment of a path may hold, since it could lead an upstream out of the path that the route gives it, or
-/// split its log and its requests.
+/// Path segments that are rejected because an upstream could leave the route's path because of them, or split its log
+/// and its requests.
 ///
-/// Clients resolve `.` and `..` before they ask (RFC 3986 §5.2.4). Servers do not agree on what else means the same: a
-/// backslash for a slash, parameters behind a semicolon, escapes that are decoded a second time.
+/// Clients resolve `.` and `..` before they send a request (RFC 3986 §5.2.4). Servers disagree about what is
+/// equivalent: a backslash for a slash, parameters behind a semicolon, escapes that are decoded twice.
 package enum PathTraversal {
-    /// Escapes within escapes that are looked into; what goes deeper is refused.
+    /// Levels of nested escapes that are decoded; deeper ones are rejected.
     private static let depth = 3
 
     /// - Parameter decoded: a segment, percent-decoded once.

@@ -1,8 +1,8 @@
-/// A URL taken apart at its first marks, before anybody asks what the parts mean.
+/// A URL split at its delimiters, before its parts are interpreted.
 struct URLText {
     /// In lower case, without the part after `+`.
     let scheme: String
-    /// What follows `+` in the scheme: `unix`, `systemd`, or nothing.
+    /// The part of the scheme after `+`: `unix`, `systemd`, or nothing.
     let carrier: String
     /// Between `//` and the first `/` or `?`.
     let authority: Substring
@@ -140,7 +140,8 @@ package struct ListenURL: Sendable, Equatable {
     package let kind: ListenerKind
     /// A Unix socket's has the default mode 0660.
     package let address: ListenAddress
-    /// What follows the address, from `/` or `?` on; behind a Unix socket's path, what follows its colon.
+    /// The part after the address, beginning with `/` or `?`; for a Unix socket, the part after the colon behind its
+    /// path.
     package let resource: String
 
     package init(_ text: String) throws(ValueSyntaxError) {

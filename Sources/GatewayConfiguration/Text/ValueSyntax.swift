@@ -1,6 +1,6 @@
 /// How the text of one option becomes a value.
 package struct ValueSyntax<Value> {
-    /// What its text looks like.
+    /// Format of the text.
     package let form: ValueFormat
     package let parse: (String) throws(ValueSyntaxError) -> Value
 
@@ -311,7 +311,7 @@ extension ValueSyntax<PublicKeyPin> {
     }
 }
 
-/// What the text of a value looks like: what schemas say of it.
+/// Format of a value's text, for schemas.
 package indirect enum ValueFormat: Sendable, Hashable {
     /// - Parameter pattern: a regular expression (ECMA-262) that every right value matches.
     case text(example: String, pattern: String?)
@@ -331,9 +331,9 @@ package indirect enum ValueFormat: Sendable, Hashable {
 
 /// Why a piece of text is not what it was read as.
 package struct ValueSyntaxError: Error, Equatable, Sendable {
-    /// What the text should have been, to be read after "expected".
+    /// Expected text, to be read after "expected".
     package let expected: String
-    /// What to do, a sentence without its full stop; empty where `expected` says it all.
+    /// What to do, a sentence without its full stop; empty if `expected` says it.
     package let remedy: String
 
     package init(expected: String, remedy: String = "") {
@@ -342,7 +342,7 @@ package struct ValueSyntaxError: Error, Equatable, Sendable {
     }
 }
 
-/// Finds the word somebody probably meant.
+/// Finds the known word nearest to a misspelt one.
 package enum Spelling {
     /// - Returns: the candidate with the fewest insertions, deletions, replacements and swaps of neighbours away from
     /// `word`,

@@ -1,8 +1,8 @@
 import WebSocketProtocol
 
-/// Checks what no single value shows: names, references, and what excludes each other.
+/// Checks what no single value shows: names, references, and settings that exclude each other.
 ///
-/// Values that could not be read are left alone, so that one mistake is told once.
+/// Values that could not be read are skipped, so that one mistake is reported once.
 package struct ConfigurationValidator {
     let configuration: GatewayConfiguration
     let problems: ProblemCollector
@@ -84,8 +84,7 @@ extension ConfigurationValidator {
         }
     }
 
-    /// Listeners for requests must have a route to give them to. Told last, and only when nothing is wrong with the
-    /// routes.
+    /// Listeners for requests must have a route. Checked last, and only if the routes have no problem.
     func validateRequests() {
         guard !self.configuration.routes.isEmpty, !self.problems.hasProblem(within: Self.routes) else { return }
         for (index, listener) in self.configuration.listeners.enumerated() {
@@ -144,7 +143,7 @@ extension ConfigurationValidator {
         self.validateDistinctness()
     }
 
-    /// What the target's connections are opened to; none for `echo`, `chat` and names without an upstream.
+    /// Endpoints of the route's target; none for `echo`, `chat` and names without an upstream.
     func endpoints(of route: RouteConfiguration) -> [EndpointURL] {
         self.configuration.upstream(of: route)?.endpoints.map(\.url) ?? []
     }
@@ -322,8 +321,7 @@ extension ConfigurationValidator {
 }
 
 extension ConfigurationValidator {
-    /// What a route asks of its WebSocket upstream must be fit to be sent: it would otherwise be left out of each
-    /// opening handshake.
+    /// The fields of a route's opening handshakes must be valid: otherwise each handshake would fail.
     func validateHandshakes() {
         for (index, route) in self.configuration.routes.enumerated() {
             let path = Self.routes.index(index)
@@ -341,7 +339,7 @@ extension ConfigurationValidator {
         }
     }
 
-    /// What every handshake of a route towards `endpoint` has in common; parameters of the path stand for themselves.
+    /// The common part of every handshake of a route towards `endpoint`; path parameters are replaced by their names.
     private static func handshake(
         _ upstream: UpstreamConfiguration, endpoint: EndpointURL, route: RouteConfiguration
     ) -> ClientHandshake {
@@ -392,7 +390,7 @@ extension ConfigurationValidator {
 }
 
 extension ConfigurationValidator {
-    /// What two routes must not share.
+    /// A match that two routes must not share.
     private struct Claim: Hashable {
         let host: HostPattern?
         /// The path with its parameters' names left out, as they make no difference to what it matches.
@@ -470,6 +468,6 @@ extension ListenAddress {
 }
 
 extension IPAddress {
-    /// 0.0.0.0 or ::, which stand for every address of their family.
+    /// 0.0.0.0 or ::, which mean every address of their family.
     var isUnspecified: Bool { self == .v4(0) || self == .v6(high: 0, low: 0) }
 }

@@ -175,7 +175,6 @@ package enum CacheDecision: Equatable, Sendable {
         return request.onlyIfCached ? .unavailable : self.validation(entry)
     }
 
-    /// Whether `entry` matches the request.
     private static func matches(_ entry: CacheEntry, method: HTTPRequest.Method, fields: HTTPFields) -> Bool {
         guard method == .get || method == .head, entry.varyKey.matches(fields) else { return false }
         // Conditional and range requests of the caller go to the server.

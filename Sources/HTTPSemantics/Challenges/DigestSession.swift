@@ -147,7 +147,7 @@ package struct DigestChallenge: Equatable, Sendable {
     /// Whether the user name is sent hashed.
     package let hashesUser: Bool
     package let usesUTF8: Bool
-    /// URI references of the qop space; empty for the whole origin.
+    /// URI references of the protection space; empty for the whole origin.
     package let domain: [String]
 
     /// - Returns: `nil` for another scheme, without realm or nonce, and for an unsupported algorithm or `qop`.
@@ -213,7 +213,6 @@ package struct DigestAlgorithm: Equatable, Sendable {
 
     package var hasher: DigestHasher { DigestHasher(self.hash) }
 
-    /// The hash of `text`, in hexadecimal.
     func hexadecimal(_ text: String) -> String {
         var hasher = self.hasher
         hasher.update(Array(text.utf8))

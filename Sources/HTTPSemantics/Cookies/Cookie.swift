@@ -77,7 +77,6 @@ package enum CookieDomain {
         return boundary == UInt8(ascii: ".") && !self.isAddress(host)
     }
 
-    /// Whether `host` is an IPv4 or IPv6 address.
     package static func isAddress(_ host: String) -> Bool {
         var parts = 1
         var digits = 0

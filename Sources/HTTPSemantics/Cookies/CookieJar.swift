@@ -136,7 +136,6 @@ package struct CookieJar: Sendable {
         }
     }
 
-    /// The host and its parent domains.
     private static func domains(over host: String) -> [String] {
         if CookieDomain.isAddress(host) { return [host] }
         var domains = [host]
@@ -232,7 +231,6 @@ extension CookieJar {
         guard !isHostName || cookie.isHostOnly && pathWasNamed && cookie.path == "/" else { throw .invalidNamePrefix }
     }
 
-    /// Whether the cookie would replace an HttpOnly one.
     private func replacesHTTPOnly(_ cookie: Cookie) -> Bool {
         self.cookiesByDomain[cookie.domain]?.contains { $0.isHTTPOnly && cookie.identity == $0.identity } ?? false
     }
@@ -303,7 +301,6 @@ package struct CookieLimits: Equatable, Sendable {
 package enum CookieRefusal: Error, Equatable, Sendable {
     /// Name and value are empty, too long, or contain characters that are not allowed in the Cookie field.
     case malformed
-    /// The domain is a public suffix.
     case publicSuffix
     /// The host does not belong to the cookie's domain.
     case domainMismatch
@@ -313,7 +310,6 @@ package enum CookieRefusal: Error, Equatable, Sendable {
     case nonHTTPAPI
     /// A cross-site response may not set a SameSite cookie.
     case crossSite
-    /// `SameSite=None` requires `Secure`.
     case sameSiteNoneWithoutSecure
     /// The name begins with `__Secure-` or `__Host-`, but the attributes do not meet its requirements.
     case invalidNamePrefix

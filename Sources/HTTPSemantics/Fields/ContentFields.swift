@@ -73,7 +73,6 @@ package struct ContentType: Equatable, Sendable {
         self.parameters = FieldParameter.list(&scanner)
     }
 
-    /// The first parameter of that name, as received.
     package func parameter(_ name: String) -> String? {
         self.parameters.first { $0.name == name.loweredASCII }?.value
     }

@@ -218,9 +218,7 @@ private struct BoundaryMatcher: Equatable, Sendable {
     }
 }
 
-/// An event of `MultipartParser`.
 package enum MultipartEvent: Equatable, Sendable {
-    /// A part begins, with its header fields.
     case partBegan(HTTPFields)
     /// Content of the part, never empty.
     case content([UInt8])

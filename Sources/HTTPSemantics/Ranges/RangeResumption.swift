@@ -39,7 +39,6 @@ package struct RangeResumption: Equatable, Sendable {
         return takesRanges && ResumeValidator(fields, now: now) != nil
     }
 
-    /// The fields to add to the request.
     package var requestFields: HTTPFields {
         // A part of coded content cannot be decoded.
         [.range: "bytes=\(self.offset)-", .ifRange: self.validator.fieldValue, .acceptEncoding: "identity"]
@@ -91,7 +90,6 @@ package enum ResumeValidator: Equatable, Sendable {
         self = .lastModified(line.trimmingBlanks)
     }
 
-    /// The value of `If-Range`.
     package var fieldValue: String {
         switch self {
         case .entityTag(let value), .lastModified(let value): value

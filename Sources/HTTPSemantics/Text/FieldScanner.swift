@@ -23,7 +23,6 @@ struct FieldScanner {
         while let byte = self.current, byte.isBlank { self.position += 1 }
     }
 
-    /// Skips `byte` if it is next.
     mutating func skip(_ byte: UInt8) -> Bool {
         guard self.current == byte else { return false }
         self.position += 1
@@ -37,7 +36,6 @@ struct FieldScanner {
         return String(decoding: self.bytes[start..<self.position], as: UTF8.self)
     }
 
-    /// Reads a token.
     mutating func token() -> String? {
         let token = self.text(while: \.isTokenCharacter)
         return token.isEmpty ? nil : token

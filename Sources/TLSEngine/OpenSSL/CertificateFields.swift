@@ -1,6 +1,5 @@
 import COpenSSL
 
-/// Reads fields of X.509 certificates.
 enum CertificateFields {
     static func derBytes(of certificate: OpaquePointer?) -> [UInt8] {
         unsafe self.encode { unsafe i2d_X509(certificate, $0) }

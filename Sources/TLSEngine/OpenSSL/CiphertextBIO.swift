@@ -80,7 +80,6 @@ public final class CiphertextBuffer {
 
     private var storage: UnsafeMutableRawPointer?
     private var capacity = 0
-    /// Number of bytes to send.
     public private(set) var count = 0
 
     public init() {}
@@ -101,7 +100,6 @@ public final class CiphertextBuffer {
         return unsafe body(RawSpan(_unsafeBytes: bytes))
     }
 
-    /// Appends a copy of `count` bytes.
     func append(_ bytes: UnsafeRawPointer, count: Int) {
         guard count > 0 else { return }
         unsafe self.reserve(count).copyMemory(from: bytes, byteCount: count)

@@ -229,12 +229,10 @@ package final class CompactRecordLayer {
         return true
     }
 
-    /// Sends close_notify.
     package func writeCloseNotify(to output: CiphertextBuffer) -> Bool {
         self.write(.alert, [1, Alert.closeNotify], output)
     }
 
-    /// Sends a fatal alert.
     package func writeAlert(_ code: UInt8, to output: CiphertextBuffer) -> Bool {
         self.write(.alert, [2, code], output)
     }

@@ -36,7 +36,6 @@ public final class TLSIdentity: @unchecked Sendable {
         try self.init(keyStore: CredentialReader(bytes: pkcs12), password: password)
     }
 
-    /// Reads a PKCS#12 file.
     public convenience init(pkcs12File: String, password: String? = nil) throws(TLSFailure) {
         try self.init(keyStore: CredentialReader(file: pkcs12File), password: password)
     }

@@ -64,7 +64,7 @@ extension CertificateSource {
 }
 
 /// The paths of the system's trusted roots. OpenSSL has one compiled-in path, which is wrong if a program bundles its
-/// defaults OpenSSL and runs on another distribution.
+/// own OpenSSL and runs on another distribution.
 private enum SystemRoots {
     /// Bundles of Debian and Alpine, Fedora, openSUSE, RHEL, BSD and macOS.
     private static let files = [

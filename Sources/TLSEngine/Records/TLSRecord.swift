@@ -46,7 +46,6 @@ enum RecordSize {
     static let header = 5
     /// Tag length of all AEADs of `RecordSuite`.
     static let tag = 16
-    /// Largest content.
     static let content = 1 << 14
     /// Largest content with its type and padding (§5.4).
     static let innerPlaintext = (1 << 14) + 1
@@ -76,7 +75,6 @@ package enum RecordSuite: UInt16, Sendable, CaseIterable {
         }
     }
 
-    /// The IANA name.
     var name: String {
         switch self {
         case .aes128GCM: "TLS_AES_128_GCM_SHA256"
@@ -86,7 +84,6 @@ package enum RecordSuite: UInt16, Sendable, CaseIterable {
     }
 }
 
-/// An event of the compact record layer.
 package enum RecordEvent: Equatable, Sendable {
     /// `count` bytes, at least 1, were written to the front of the caller's buffer.
     case plaintext(count: Int)
@@ -124,7 +121,6 @@ package enum RecordViolation: Error, Equatable, Sendable {
     case invalidKeyUpdateRequest(UInt8)
     /// A KeyUpdate is not the last message of its record (RFC 8446 §5.1).
     case messageAcrossKeyChange
-    /// Too many consecutive records without application data.
     case tooManyNonDataRecords
 
     /// The AlertDescription to send (RFC 8446 §6).

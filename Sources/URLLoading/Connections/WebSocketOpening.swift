@@ -215,7 +215,7 @@ extension WebSocketOpening {
     ) {
         guard let challenge = challenges.first, let url = self.request.url else { return answer(.refused) }
         let space = URLProtectionSpace(challenge, at: url)
-        let proposed = self.proposedCredential(space, url)
+        let proposed = self.lastCredential ?? self.core.proposedCredential(for: space, at: url)
         let question = URLAuthenticationChallenge(
             protectionSpace: space, proposedCredential: proposed, previousFailureCount: self.refusedCredentials,
             failureResponse: response, error: nil, sender: ChallengeSender())
@@ -232,32 +232,19 @@ extension WebSocketOpening {
         }
     }
 
-    /// From the URL, else from the store; after a refusal, what was refused.
-    private func proposedCredential(_ space: URLProtectionSpace, _ url: URL) -> URLCredential? {
-        if let last = self.lastCredential { return last }
-        if let user = url.user(percentEncoded: false), let password = url.password(percentEncoded: false) {
-            return URLCredential(user: user, password: password, persistence: .forSession)
-        }
-        return self.core.configuration.urlCredentialStorage?.defaultCredential(for: space)
-    }
-
     private func use(
         _ credential: URLCredential?, for challenge: Challenge, _ space: URLProtectionSpace,
         _ answer: @escaping @Sendable (Judgement) -> Void
     ) {
-        if credential != nil, let refusal = Authorization.refusal(of: challenge, at: self.request.url) {
-            return answer(.failed(refusal))
+        do throws(URLError) {
+            guard let url = self.request.url,
+                let authorization = try self.core.authorize(challenge, with: credential, in: space, at: url)
+            else { return answer(.refused) }
+            self.authorization = authorization
+            self.next(answer)
+        } catch {
+            answer(.failed(error))
         }
-        guard let credential, let url = self.request.url, let origin = HTTPSemantics.Origin(url),
-            let authorization = Authorization(
-                challenge, credential: credential, space: space, url: url, origin: origin)
-        else { return answer(.refused) }
-        if credential.persistence != .none {
-            self.core.configuration.urlCredentialStorage?.set(credential, for: space)
-        }
-        self.core.authorizations.value.insert(authorization)
-        self.authorization = authorization
-        self.next(answer)
     }
 }
 

@@ -1,16 +1,16 @@
 import Foundation
 
-/// Whether requests are to go through a proxy, which is still to come: they fail then, and do not go around it.
+/// Decides which requests would need a proxy. Proxies are not implemented: such requests fail rather than bypass it.
 struct ProxyPolicy: Sendable {
     private enum Source {
-        /// Schemes for which `connectionProxyDictionary` turns a proxy on.
+        /// The schemes for which `connectionProxyDictionary` enables a proxy.
         case dictionary(Set<String>)
         case environment(ProxyEnvironment)
-        /// All connections go to a Unix socket.
+        /// No proxy is configured, or all connections go to a Unix socket.
         case none
     }
 
-    /// Keys of `connectionProxyDictionary` that turn a proxy on, for which schemes.
+    /// The keys of `connectionProxyDictionary` that enable a proxy, with the schemes they apply to.
     private static let schemesByKey = [
         "HTTPEnable": ["http", "ws"], "HTTPSEnable": ["https", "wss", "stream"],
         "SOCKSEnable": ["http", "https", "ws", "wss", "stream"],
@@ -35,8 +35,8 @@ struct ProxyPolicy: Sendable {
         }
     }
 
-    /// Why a connection for `url` is not made; `nil` where no proxy is wanted.
-    /// - Parameter scheme: of the URL, or `stream` for a stream task, which no variable of the environment is about.
+    /// The error of a connection for `url` that needs a proxy; `nil` if it needs none.
+    /// - Parameter scheme: of the URL, or `stream` for a stream task, to which the environment does not apply.
     func refusal(of url: URL, scheme: String) -> URLError? {
         switch self.source {
         case .none: return nil
@@ -44,7 +44,7 @@ struct ProxyPolicy: Sendable {
             guard schemes.contains(scheme) else { return nil }
             return LoadFailure.error(
                 .unsupportedURL, url: url,
-                text: "Proxies are not there yet: take them out of connectionProxyDictionary.")
+                text: "Proxies are not supported: remove them from connectionProxyDictionary.")
         case .environment(let variables):
             guard let name = variables.variable(scheme: scheme, host: url.serverName ?? "", port: url.port) else {
                 return nil
@@ -52,20 +52,20 @@ struct ProxyPolicy: Sendable {
             return LoadFailure.error(
                 .unsupportedURL, url: url,
                 text:
-                    "The environment names a proxy in \(name), and proxies are not there yet: unset it, name the host "
-                    + "in no_proxy, or set connectionProxyDictionary to an empty dictionary.")
+                    "The environment variable \(name) names a proxy, and proxies are not supported: unset it, add the "
+                    + "host to no_proxy, or set connectionProxyDictionary to an empty dictionary.")
         }
     }
 }
 
-/// The variables by which the environment names proxies, as with curl: `http_proxy` in small letters alone, since a
-/// server's request could set `HTTP_PROXY` for a CGI program; `https_proxy`, `all_proxy` and `no_proxy` in either.
-/// `no_proxy` has hosts and domains, with or without a port, and no networks. Loopback is never behind a proxy.
+/// The proxy variables of the environment, as curl reads them: `http_proxy` in lower case only, because a request could
+/// set `HTTP_PROXY` for a CGI program; `https_proxy`, `all_proxy` and `no_proxy` in either case. `no_proxy` lists hosts
+/// and domains, with or without a port, but no networks. Loopback addresses never use a proxy.
 package struct ProxyEnvironment: Sendable {
     private var proxies: [String: String] = [:]
     private var exceptions: [String] = []
 
-    /// - Parameter value: of a variable; `nil` where it is not set.
+    /// - Parameter value: returns the value of a variable; `nil` if it is not set.
     package init(_ value: (String) -> String?) {
         for name in ["http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"] {
             if let value = value(name), !value.isEmpty { self.proxies[name] = value }
@@ -76,8 +76,8 @@ package struct ProxyEnvironment: Sendable {
 
     var isEmpty: Bool { self.proxies.isEmpty }
 
-    /// The variable that names the proxy for a host; `nil` where there is none.
-    /// - Parameter port: `nil` for that of the scheme.
+    /// The name of the variable that sets the proxy for a host; `nil` if none does.
+    /// - Parameter port: `nil` for the scheme's default port.
     package func variable(scheme: String, host: String, port: Int?) -> String? {
         let names: [String]
         switch scheme {
@@ -95,7 +95,7 @@ package struct ProxyEnvironment: Sendable {
             || host.hasPrefix("127.") && host.utf8.allSatisfy { $0 == 0x2E || (0x30...0x39).contains($0) }
     }
 
-    /// Whether `exception` is the host, a domain above it, or `*`; with a port, for that port alone.
+    /// Whether `exception` is the host, a parent domain, or `*`; an exception with a port applies to that port only.
     private static func excepts(_ exception: String, _ host: String, _ port: Int) -> Bool {
         var name = exception[...]
         if let colon = name.lastIndex(of: ":"), name.firstIndex(of: ":") == colon {

@@ -22,15 +22,13 @@ struct RequestBuilder {
         self.configuration = configuration
     }
 
-    /// All fields in the order in which they are sent, without those that the transport sees to.
-    /// - Parameter plain: as `plainFields` gives them.
-    func fields(of request: URLRequest, plain: [HeaderField]? = nil) -> [HeaderField] {
-        if let plain, self.isAtOriginalOrigin, !self.hasBody, request.allHTTPHeaderFields == nil,
-            self.conditionalFields.isEmpty,
-            self.authorization == nil,
-            self.cookieField(for: request) == nil
+    /// All fields in the order in which they are sent, except those that the transport sets.
+    /// - Parameter defaults: the `defaultFields`, returned if nothing is to be added to them.
+    func fields(of request: URLRequest, defaults: [HeaderField]? = nil) -> [HeaderField] {
+        if let defaults, self.isAtOriginalOrigin, !self.hasBody, request.allHTTPHeaderFields == nil,
+            self.conditionalFields.isEmpty, self.authorization == nil, self.cookieField(for: request) == nil
         {
-            return plain
+            return defaults
         }
         var fields = (request.allHTTPHeaderFields ?? [:]).map { HeaderField($0.key, $0.value) }
         for (name, value) in self.sessionFields { Self.add(name, value, to: &fields) }

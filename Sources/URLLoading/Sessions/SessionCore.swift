@@ -6,14 +6,11 @@ import StreamTransport
 import Synchronization
 import TLSEngine
 
-/// What the tasks of one session share.
-///
-/// All that loads do happens on the event loop of `pool`, in order; what is here besides may be used from any thread.
+/// The state that the tasks of one session share. Thread-safe; loads run on the event loop of `pool`.
 final class SessionCore: Sendable {
-    /// Whether tasks may be made, and what becomes of the delegate.
     enum Phase {
         case open
-        /// No new tasks; when the last has ended the delegate is told and dropped.
+        /// No new tasks; the delegate is notified and released when the last task has ended.
         case finishing
         case invalid
     }
@@ -28,22 +25,19 @@ final class SessionCore: Sendable {
         var streamTLSContext: Result<TLSContext, TLSFailure>?
     }
 
-    /// The session's own: nobody changes it.
+    /// The session's own copy, which never changes.
     let configuration: URLSessionConfiguration
     let pool: ConnectionPool
     let delegateQueue: DelegateQueue
-    /// Those of the configuration.
     let protocolClasses: [URLProtocol.Type]
-    /// The session of the program, which cannot be invalidated and asks the protocols that were registered.
-    var isShared: Bool { self.sharedFlag.load(ordering: .relaxed) }
     private let sharedFlag = Atomic(false)
-    /// On the loop: what was proven good for which part of which server.
+    /// Confined to the loop.
     let authorizations = LoopState(AuthorizationCache())
-    /// On the loop: what is sent along with a request that says nothing itself.
+    /// Confined to the loop. The fields sent with a request that has no fields of its own.
     let defaultFields: LoopState<[HeaderField]>
-    /// Whether `plainFields` have an `Authorization`.
-    let hasOwnAuthorization: Bool
-    let proxies: ProxyPolicy
+    /// Whether `defaultFields` contain an `Authorization`.
+    private let hasOwnAuthorization: Bool
+    private let proxies: ProxyPolicy
     let resourceTimer = ResourceTimer()
     let state: Mutex<State>
 
@@ -53,9 +47,9 @@ final class SessionCore: Sendable {
         self.configuration = configuration
         self.protocolClasses = (configuration.protocolClasses ?? []).compactMap { $0 as? URLProtocol.Type }
         self.proxies = ProxyPolicy(configuration)
-        let plainFields = RequestBuilder(configuration).defaultFields
-        self.defaultFields = LoopState(plainFields)
-        self.hasOwnAuthorization = plainFields.contains { $0.isNamed("authorization") }
+        let defaultFields = RequestBuilder(configuration).defaultFields
+        self.defaultFields = LoopState(defaultFields)
+        self.hasOwnAuthorization = defaultFields.contains { $0.isNamed("authorization") }
         var settings = PoolSettings()
         settings.connectionsPerHost = max(1, configuration.httpMaximumConnectionsPerHost)
         if let permits = configuration.permitsAddress {
@@ -68,7 +62,9 @@ final class SessionCore: Sendable {
         self.state = Mutex(State(delegate: delegate.map { DelegateProxy($0) }))
     }
 
-    /// From now on this is the session of the program.
+    /// Whether this is `URLSession.shared`, which cannot be invalidated and uses the registered protocol classes.
+    var isShared: Bool { self.sharedFlag.load(ordering: .relaxed) }
+
     func markShared() { self.sharedFlag.store(true, ordering: .relaxed) }
 
     var delegate: DelegateProxy? { self.state.withLock { $0.delegate } }
@@ -79,23 +75,25 @@ final class SessionCore: Sendable {
         return own == nil && shared == nil ? [] : [own, shared].compactMap(\.self)
     }
 
-    /// What stream and WebSocket tasks ask for each address of a host; `nil` permits all.
+    /// Permits addresses for stream and WebSocket tasks; `nil` permits all.
     func permission(for host: String) -> ConnectAttempt.Permission? {
         guard let permits = self.configuration.permitsAddress else { return nil }
         return { address in permits(URLSessionConfiguration.ServerAddress(address), host) }
     }
 
-    /// One context for all connections of the session, until it forgets them.
+    // MARK: TLS contexts
+
+    /// The context of HTTP and WebSocket connections.
     func tlsContext() -> Result<TLSContext, TLSFailure> {
-        self.state.withLock { state in
-            if let made = state.tlsContext { return made }
-            let made = Result { () throws(TLSFailure) in try TLSContext(try TLSConfiguration.of(self.configuration)) }
-            state.tlsContext = made
-            return made
-        }
+        self.state.withLock { $0.context(\.tlsContext, self.configuration, offersALPN: true) }
     }
 
-    /// The next request uses a new connection, and is verified anew.
+    /// The context of stream tasks, whose protocol is the program's own: it offers no application protocol.
+    func streamTLSContext() -> Result<TLSContext, TLSFailure> {
+        self.state.withLock { $0.context(\.streamTLSContext, self.configuration, offersALPN: false) }
+    }
+
+    /// Makes later requests use new connections and new TLS sessions.
     func forgetConnections() {
         self.pool.retireConnections()
         self.state.withLock { state in
@@ -104,40 +102,10 @@ final class SessionCore: Sendable {
         }
         self.pool.execute { self.authorizations.value = AuthorizationCache() }
     }
-}
 
-extension TLSConfiguration {
-    /// What a session asks of TLS. Versions below 1.2 are not spoken: a minimum below allows them in vain.
-    /// - Throws: `.configuration` where nothing that is spoken lies between the bounds.
-    static func of(_ configuration: URLSessionConfiguration) throws(TLSFailure) -> TLSConfiguration {
-        var result = TLSConfiguration.client()
-        let (lowest, highest) = (
-            configuration.tlsMinimumSupportedProtocolVersion, configuration.tlsMaximumSupportedProtocolVersion
-        )
-        guard [.TLSv10, .TLSv11, .TLSv12, .TLSv13].contains(lowest), [.TLSv12, .TLSv13].contains(highest),
-            lowest.rawValue <= highest.rawValue
-        else {
-            throw TLSFailure(
-                .configuration,
-                reasons: [
-                    "TLS 1.2 and 1.3 are spoken, and none of them lies between tlsMinimumSupportedProtocolVersion "
-                        + "(\(lowest)) and tlsMaximumSupportedProtocolVersion (\(highest))"
-                ])
-        }
-        result.minimumVersion = lowest == .TLSv13 ? .tls13 : .tls12
-        result.maximumVersion = highest == .TLSv13 ? .tls13 : .tls12
-        result.applicationProtocols = ["http/1.1"]
-        if let authorities = configuration.certificateAuthorities {
-            result.trust = .only([.pem([UInt8](authorities))])
-        }
-        result.delegatesVerification = true
-        result.delegatesClientCertificate = true
-        return result
-    }
-}
+    // MARK: Tasks
 
-extension SessionCore {
-    /// - Returns: whether the task may load; it is kept until `ended`.
+    /// - Returns: whether the task may load; it is then retained until `taskEnded`.
     func register(_ task: URLSessionTask) -> Bool {
         self.state.withLock { state in
             guard case .open = state.phase else { return false }
@@ -153,12 +121,17 @@ extension SessionCore {
         }
     }
 
-    /// Puts another task in the place of one that it goes on with.
+    /// Replaces the registered task that has the same identifier.
     func replace(with task: URLSessionTask) {
         self.state.withLock { $0.tasks[task.taskIdentifier] = task }
     }
 
-    /// The last message of the task is behind us.
+    var liveTasks: [URLSessionTask] {
+        let tasks = self.state.withLock { $0.tasks.values.sorted { $0.taskIdentifier < $1.taskIdentifier } }
+        return tasks.filter { $0.metadata.withLock { $0.state == .running || $0.state == .suspended } }
+    }
+
+    /// On the delegate queue, after the task's last call.
     func taskEnded(_ task: URLSessionTask, of session: URLSession) {
         let isLast = self.state.withLock { state in
             state.tasks[task.taskIdentifier] = nil
@@ -167,12 +140,38 @@ extension SessionCore {
         if isLast { self.becomeInvalid(session) }
     }
 
-    var liveTasks: [URLSessionTask] {
-        let tasks = self.state.withLock { $0.tasks.values.sorted { $0.taskIdentifier < $1.taskIdentifier } }
-        return tasks.filter { $0.metadata.withLock { $0.state == .running || $0.state == .suspended } }
+    /// Completes a task with a connection of its own and makes its last calls: metrics, then completion.
+    func notifyEnd(
+        of task: URLSessionTask, _ error: URLError?, _ record: TaskMetricsRecord, session: URLSession
+    ) {
+        let endedAt = ContinuousClock.now
+        self.delegateQueue.add {
+            task.complete(error)
+            let delegates = self.delegates(for: task)
+            delegates.notifyFirst(.metrics) { delegate in
+                let metrics = record.metrics(completedAt: endedAt)
+                delegate.task?.urlSession(session, task: task, didFinishCollecting: metrics)
+            }
+            delegates.notifyFirst(.completion) { delegate in
+                delegate.task?.urlSession(session, task: task, didCompleteWithError: error)
+            }
+            task.metadata.withLock { $0.delegate = nil }
+            self.taskEnded(task, of: session)
+        }
     }
 
-    /// - Parameter cancels: whether tasks that live are cancelled.
+    /// Completes a task without a delegate call.
+    func endSilently(_ task: URLSessionTask, session: URLSession) {
+        self.delegateQueue.add {
+            task.mutate(\.state) { $0.state = .completed }
+            task.metadata.withLock { $0.delegate = nil }
+            self.taskEnded(task, of: session)
+        }
+    }
+
+    // MARK: Invalidation
+
+    /// - Parameter cancels: whether to cancel the live tasks.
     func invalidate(_ session: URLSession, cancels: Bool) {
         guard !self.isShared else { return }
         let (tasks, isLast) = self.state.withLock { state in
@@ -193,95 +192,241 @@ extension SessionCore {
         guard isFirst else { return }
         self.pool.close()
         self.delegateQueue.add {
-            if let face = self.delegate {
-                _ = face.notify(.becameInvalid) { face.delegate.urlSession(session, didBecomeInvalidWithError: nil) }
+            if let delegate = self.delegate {
+                _ = delegate.notify(.becameInvalid) {
+                    delegate.delegate.urlSession(session, didBecomeInvalidWithError: nil)
+                }
             }
             self.state.withLock { $0.delegate = nil }
         }
     }
+
+    // MARK: Unsupported settings
+
+    /// The error of every task of a background session.
+    func refusal(of url: URL?) -> URLError? {
+        guard self.configuration.identifier != nil else { return nil }
+        return LoadFailure.error(
+            .unsupportedURL, url: url, text: "Background sessions are not supported: use another configuration.")
+    }
+
+    /// The error of a request with settings that are not supported. Also checked for the target of a redirect.
+    func refusal(of request: URLRequest) -> URLError? {
+        guard let url = request.url, let scheme = url.scheme?.withLoweredLetters else { return nil }
+        return self.refusal(
+            ofConnectionFor: url, scheme: scheme, requiresDNSSECValidation: request.requiresDNSSECValidation)
+    }
+
+    /// - Parameter scheme: as for `ProxyPolicy.refusal(of:scheme:)`.
+    func refusal(ofConnectionFor url: URL, scheme: String, requiresDNSSECValidation: Bool = false) -> URLError? {
+        if requiresDNSSECValidation || self.configuration.requiresDNSSECValidation {
+            return LoadFailure.error(
+                .unsupportedURL, url: url,
+                text: "DNSSEC validation is not supported: leave requiresDNSSECValidation false.")
+        }
+        return self.proxies.refusal(of: url, scheme: scheme)
+    }
+
+    // MARK: Redirects
+
+    /// Whether the request still goes to the origin of the task's original request. Checked only if the session has an
+    /// `Authorization` of its own, which no other origin may get.
+    func isAtOriginalOrigin(_ request: URLRequest, of task: URLSessionTask) -> Bool {
+        guard self.hasOwnAuthorization else { return true }
+        guard let original = task.metadata.withLock({ $0.originalRequest?.url }).flatMap({ HTTPSemantics.Origin($0) }),
+            let origin = request.url.flatMap({ HTTPSemantics.Origin($0) })
+        else { return false }
+        return RedirectPolicy.isSameOrigin(original, origin)
+    }
+
+    /// - Parameter answer: called once, on any thread, with the request to follow, or `nil` to stop here; `request` if no
+    ///   delegate answers.
+    func askRedirect(
+        _ response: HTTPURLResponse, to request: URLRequest, about task: URLSessionTask, of session: URLSession,
+        _ answer: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+        let requests = self.delegates(for: task).map { delegate in
+            DelegateRequest<URLRequest?>(
+                delegate: delegate, method: .redirection, asyncMethod: .redirectionAsync,
+                call: { delegate, handler in
+                    delegate.task?.urlSession(
+                        session, task: task, willPerformHTTPRedirection: response, newRequest: request
+                    ) { handler($0) }
+                },
+                callAsync: { delegate in
+                    await delegate.task?.urlSession(
+                        session, task: task, willPerformHTTPRedirection: response, newRequest: request)
+                })
+        }
+        self.delegateQueue.ask(requests) { answer($0 ?? request) }
+    }
+
+    // MARK: Cookies
+
+    /// A cookie storage of a custom class. It is asked for each task and may answer asynchronously.
+    private var customCookieStorage: HTTPCookieStorage? {
+        guard let storage = self.configuration.httpCookieStorage, type(of: storage) != HTTPCookieStorage.self
+        else { return nil }
+        return storage
+    }
+
+    /// Whether `askForCookies` must be called; otherwise the cookies are read from the storage.
+    func asksForCookies(of request: URLRequest) -> Bool {
+        self.customCookieStorage != nil && request.httpShouldHandleCookies && self.configuration.httpShouldSetCookies
+    }
+
+    /// - Parameters:
+    ///   - task: its current request is the one to be sent.
+    ///   - answer: called once, on any thread.
+    func askForCookies(of task: URLSessionTask, _ answer: @escaping @Sendable ([HTTPCookie]) -> Void) {
+        let handler = OneShotHandler<[HTTPCookie]?> { answer($0 ?? []) }
+        guard let storage = self.customCookieStorage else { return handler(nil) }
+        storage.getCookiesFor(task) { handler($0) }
+    }
+
+    /// Stores the cookies of a response, if the request, the session and the cookie policy allow it.
+    func storeCookies(_ lines: [HeaderField], from url: URL, request: URLRequest, of task: URLSessionTask) {
+        guard lines.contains(where: { $0.isNamed("set-cookie") }) else { return }
+        guard let storage = self.customCookieStorage else {
+            return RequestBuilder.storeCookies(lines, from: url, request: request, configuration: self.configuration)
+        }
+        let policy = self.configuration.httpCookieAcceptPolicy
+        let cookieRequest = CookieRequest(url, mainDocumentURL: request.mainDocumentURL)
+        guard request.httpShouldHandleCookies, policy != .never,
+            policy == .always || cookieRequest?.isSameSite == true
+        else { return }
+        let cookies = RequestBuilder.cookies(lines, from: url)
+        if !cookies.isEmpty { storage.storeCookies(cookies, for: task) }
+    }
 }
 
-/// Who is asked about a challenge: what concerns the session goes to its own method first and to the task's after it;
-/// what concerns a request to the task's alone.
+extension SessionCore.State {
+    /// The cached context, created if necessary.
+    fileprivate mutating func context(
+        _ path: WritableKeyPath<Self, Result<TLSContext, TLSFailure>?>, _ configuration: URLSessionConfiguration,
+        offersALPN: Bool
+    ) -> Result<TLSContext, TLSFailure> {
+        if let context = self[keyPath: path] { return context }
+        let context = Result { () throws(TLSFailure) in
+            var settings = try TLSConfiguration(configuration)
+            if !offersALPN { settings.applicationProtocols = [] }
+            return try TLSContext(settings)
+        }
+        self[keyPath: path] = context
+        return context
+    }
+}
+
+extension TLSConfiguration {
+    /// The TLS settings of a session. Versions below 1.2 are never used, even if the minimum allows them.
+    /// - Throws: `.configuration` if no supported version lies between the minimum and the maximum.
+    fileprivate init(_ configuration: URLSessionConfiguration) throws(TLSFailure) {
+        let (lowest, highest) = (
+            configuration.tlsMinimumSupportedProtocolVersion, configuration.tlsMaximumSupportedProtocolVersion
+        )
+        guard [.TLSv10, .TLSv11, .TLSv12, .TLSv13].contains(lowest), [.TLSv12, .TLSv13].contains(highest),
+            lowest.rawValue <= highest.rawValue
+        else {
+            throw TLSFailure(
+                .configuration,
+                reasons: [
+                    "Only TLS 1.2 and 1.3 are supported, and neither lies between tlsMinimumSupportedProtocolVersion "
+                        + "(\(lowest)) and tlsMaximumSupportedProtocolVersion (\(highest))"
+                ])
+        }
+        self = .client()
+        self.minimumVersion = lowest == .TLSv13 ? .tls13 : .tls12
+        self.maximumVersion = highest == .TLSv13 ? .tls13 : .tls12
+        self.applicationProtocols = ["http/1.1"]
+        if let authorities = configuration.certificateAuthorities {
+            self.trust = .only([.pem([UInt8](authorities))])
+        }
+        self.delegatesVerification = true
+        self.delegatesClientCertificate = true
+    }
+}
+
+/// Challenges. Those of a TLS handshake and of connection-based schemes go to the session's method first and then to the
+/// task's; those of a request go to the task's method only.
 extension SessionCore {
     private static let sessionWideMethods: Set<String> = [
         NSURLAuthenticationMethodServerTrust, NSURLAuthenticationMethodClientCertificate,
         NSURLAuthenticationMethodNTLM, NSURLAuthenticationMethodNegotiate,
     ]
 
-    /// - Parameter answer: called once, on any thread; at once where nobody can be asked.
+    /// - Parameter answer: called once, on any thread; synchronously if no delegate can answer.
     func ask(
         _ challenge: URLAuthenticationChallenge, about task: URLSessionTask, of session: URLSession,
         _ answer: @escaping @Sendable (ChallengeAnswer) -> Void
     ) {
-        let faces = self.delegates(for: task)
-        var questions: [DelegateRequest<ChallengeAnswer>] = []
+        let delegates = self.delegates(for: task)
+        var requests: [DelegateRequest<ChallengeAnswer>] = []
         if Self.sessionWideMethods.contains(challenge.protectionSpace.authenticationMethod) {
-            questions = faces.map { Self.sessionRequest($0, challenge, session) }
+            requests = delegates.map { Self.sessionRequest($0, challenge, session) }
         }
-        questions += faces.map { Self.taskRequest($0, challenge, task, session) }
-        let once = OneShotHandler(answer)
-        (challenge.sender as? ChallengeSender)?.answers(to: once)
-        self.delegateQueue.ask(questions) { once($0 ?? .none) }
+        requests += delegates.map { Self.taskRequest($0, challenge, task, session) }
+        let handler = OneShotHandler(answer)
+        (challenge.sender as? ChallengeSender)?.answers(to: handler)
+        self.delegateQueue.ask(requests) { handler($0 ?? .none) }
     }
 
     private static func sessionRequest(
-        _ face: DelegateProxy, _ challenge: URLAuthenticationChallenge, _ session: URLSession
+        _ delegate: DelegateProxy, _ challenge: URLAuthenticationChallenge, _ session: URLSession
     ) -> DelegateRequest<ChallengeAnswer> {
         DelegateRequest(
-            delegate: face, method: .sessionChallenge, asyncMethod: .sessionChallengeAsync,
-            call: { face, once in
-                face.delegate.urlSession(session, didReceive: challenge) { disposition, credential in
-                    once(ChallengeAnswer(disposition: disposition, credential: credential))
+            delegate: delegate, method: .sessionChallenge, asyncMethod: .sessionChallengeAsync,
+            call: { delegate, handler in
+                delegate.delegate.urlSession(session, didReceive: challenge) { disposition, credential in
+                    handler(ChallengeAnswer(disposition: disposition, credential: credential))
                 }
             },
-            callAsync: { face in
-                let (disposition, credential) = await face.delegate.urlSession(session, didReceive: challenge)
+            callAsync: { delegate in
+                let (disposition, credential) = await delegate.delegate.urlSession(session, didReceive: challenge)
                 return ChallengeAnswer(disposition: disposition, credential: credential)
             })
     }
 
     private static func taskRequest(
-        _ face: DelegateProxy, _ challenge: URLAuthenticationChallenge, _ task: URLSessionTask, _ session: URLSession
+        _ delegate: DelegateProxy, _ challenge: URLAuthenticationChallenge, _ task: URLSessionTask,
+        _ session: URLSession
     ) -> DelegateRequest<ChallengeAnswer> {
         DelegateRequest(
-            delegate: face, method: .taskChallenge, asyncMethod: .taskChallengeAsync,
-            call: { face, once in
-                face.task?.urlSession(session, task: task, didReceive: challenge) { disposition, credential in
-                    once(ChallengeAnswer(disposition: disposition, credential: credential))
+            delegate: delegate, method: .taskChallenge, asyncMethod: .taskChallengeAsync,
+            call: { delegate, handler in
+                delegate.task?.urlSession(session, task: task, didReceive: challenge) { disposition, credential in
+                    handler(ChallengeAnswer(disposition: disposition, credential: credential))
                 }
             },
-            callAsync: { face in
-                guard let delegate = face.task else { return .none }
+            callAsync: { delegate in
+                guard let delegate = delegate.task else { return .none }
                 let (disposition, credential) = await delegate.urlSession(session, task: task, didReceive: challenge)
                 return ChallengeAnswer(disposition: disposition, credential: credential)
             })
     }
 
-    // MARK: TLS
-
-    /// - Parameter answer: with a rejection goes the error that the load ends with.
+    /// Asks whether to trust a server's certificate.
+    /// - Parameter answer: a rejection comes with the error that the load fails with.
     func askTrust(
         _ request: VerificationRequest, at url: URL, for task: URLSessionTask, of session: URLSession,
         _ answer: @escaping @Sendable (VerificationDecision, URLError?) -> Void
     ) {
-        let (host, port) = Self.hostAndPort(url)
         let trust = ServerTrust(request)
-        let space = URLProtectionSpace(host: host, port: port, protocol: NSURLProtectionSpaceHTTPS, trust: trust)
-        let refusal = Self.refusal(trust, request, url)
-        self.ask(Self.challenge(space), about: task, of: session) { told in
-            switch told.disposition {
-            case .useCredential where told.credential?.trust != nil: answer(.accept, nil)
-            // A credential that is no trust says nothing about the server.
+        let space = URLProtectionSpace(
+            host: url.serverName ?? "", port: url.port ?? 443, protocol: NSURLProtectionSpaceHTTPS, trust: trust)
+        let rejection = Self.rejection(trust, request, url)
+        self.ask(Self.challenge(space), about: task, of: session) { result in
+            switch result.disposition {
+            case .useCredential where result.credential?.trust != nil: answer(.accept, nil)
+            // A credential without a trust says nothing about the server.
             case .useCredential, .performDefaultHandling:
-                request.result.isValid ? answer(.accept, nil) : answer(.reject, refusal)
+                request.result.isValid ? answer(.accept, nil) : answer(.reject, rejection)
             case .cancelAuthenticationChallenge: answer(.reject, LoadFailure.error(.cancelled, url: url))
-            case .rejectProtectionSpace: answer(.reject, refusal)
+            case .rejectProtectionSpace: answer(.reject, rejection)
             }
         }
     }
 
-    private static func refusal(_ trust: ServerTrust, _ request: VerificationRequest, _ url: URL) -> URLError {
+    private static func rejection(_ trust: ServerTrust, _ request: VerificationRequest, _ url: URL) -> URLError {
         let isValid = request.result.isValid
         return LoadFailure.error(
             isValid ? .serverCertificateUntrusted : ServerTrust.failure(request.result.code), url: url,
@@ -291,27 +436,24 @@ extension SessionCore {
             more: [NSURLErrorFailingURLPeerTrustErrorKey: trust])
     }
 
-    /// - Parameter issuers: of whom the server accepts certificates, as DER names.
+    /// Asks for a client certificate.
+    /// - Parameter issuers: DER names of the authorities whose certificates the server accepts.
     func askIdentity(
         _ issuers: [[UInt8]], at url: URL, for task: URLSessionTask, of session: URLSession,
         _ answer: @escaping @Sendable (TLSIdentity?, URLError?) -> Void
     ) {
-        let (host, port) = Self.hostAndPort(url)
         let space = URLProtectionSpace(
-            host: host, port: port, protocol: NSURLProtectionSpaceHTTPS, issuers: issuers.map { Data($0) })
+            host: url.serverName ?? "", port: url.port ?? 443, protocol: NSURLProtectionSpaceHTTPS,
+            issuers: issuers.map { Data($0) })
         let stored = self.configuration.urlCredentialStorage?.defaultCredential(for: space)
-        self.ask(Self.challenge(space, proposing: stored), about: task, of: session) { told in
-            switch told.disposition {
-            case .useCredential: answer(told.credential?.identity?.identity, nil)
+        self.ask(Self.challenge(space, proposing: stored), about: task, of: session) { result in
+            switch result.disposition {
+            case .useCredential: answer(result.credential?.identity?.identity, nil)
             case .performDefaultHandling: answer(stored?.identity?.identity, nil)
             case .rejectProtectionSpace: answer(nil, nil)
             case .cancelAuthenticationChallenge: answer(nil, LoadFailure.error(.cancelled, url: url))
             }
         }
-    }
-
-    private static func hostAndPort(_ url: URL) -> (host: String, port: Int) {
-        (url.serverName ?? "", url.port ?? 443)
     }
 
     private static func challenge(
@@ -323,125 +465,11 @@ extension SessionCore {
     }
 }
 
-/// A cookie storage of a class of the program's own is asked for each task: it may take its time over the answer.
-extension SessionCore {
-    private var customCookieStorage: HTTPCookieStorage? {
-        guard let storage = self.configuration.httpCookieStorage, type(of: storage) != HTTPCookieStorage.self
-        else { return nil }
-        return storage
-    }
-
-    /// Whether the cookies of a request are asked for; else they are taken from the storage.
-    func asksForCookies(of request: URLRequest) -> Bool {
-        self.customCookieStorage != nil && request.httpShouldHandleCookies && self.configuration.httpShouldSetCookies
-    }
-
-    /// - Parameters:
-    ///   - task: whose current request is the one to be sent.
-    ///   - answer: called once, on any thread.
-    func askForCookies(of task: URLSessionTask, _ answer: @escaping @Sendable ([HTTPCookie]) -> Void) {
-        let once = OneShotHandler<[HTTPCookie]?> { answer($0 ?? []) }
-        guard let storage = self.customCookieStorage else { return once(nil) }
-        storage.getCookiesFor(task) { once($0) }
-    }
-
-    /// Keeps the cookies of an answer, if the request, the session and the rules allow it.
-    func storeCookies(_ lines: [HeaderField], from url: URL, request: URLRequest, of task: URLSessionTask) {
-        guard lines.contains(where: { $0.isNamed("set-cookie") }) else { return }
-        guard let storage = self.customCookieStorage else {
-            return RequestBuilder.storeCookies(lines, from: url, request: request, configuration: self.configuration)
-        }
-        let policy = self.configuration.httpCookieAcceptPolicy
-        let asks = CookieRequest(url, mainDocumentURL: request.mainDocumentURL)
-        guard request.httpShouldHandleCookies, policy != .never, policy == .always || asks?.isSameSite == true
-        else { return }
-        let cookies = RequestBuilder.cookies(lines, from: url)
-        if !cookies.isEmpty { storage.storeCookies(cookies, for: task) }
-    }
-}
-
-extension SessionCore {
-    /// Whether the request of a task still goes to the origin that the program named. Looked at only where something
-    /// hangs on it: an `Authorization` of the session's own.
-    func isAtOriginalOrigin(_ request: URLRequest, of task: URLSessionTask) -> Bool {
-        guard self.hasOwnAuthorization else { return true }
-        guard let first = task.metadata.withLock({ $0.originalRequest?.url }).flatMap({ HTTPSemantics.Origin($0) }),
-            let origin = request.url.flatMap({ HTTPSemantics.Origin($0) })
-        else { return false }
-        return RedirectPolicy.isSameOrigin(first, origin)
-    }
-
-    /// Whether a redirect is followed, and by which request; it is where nobody is asked.
-    /// - Parameter answer: called once, on any thread.
-    func askRedirect(
-        _ response: HTTPURLResponse, to request: URLRequest, about task: URLSessionTask, of session: URLSession,
-        _ answer: @escaping @Sendable (URLRequest?) -> Void
-    ) {
-        let questions = self.delegates(for: task).map { face in
-            DelegateRequest<URLRequest?>(
-                delegate: face, method: .redirection, asyncMethod: .redirectionAsync,
-                call: { face, once in
-                    face.task?.urlSession(
-                        session, task: task, willPerformHTTPRedirection: response, newRequest: request
-                    ) { once($0) }
-                },
-                callAsync: { face in
-                    await face.task?.urlSession(
-                        session, task: task, willPerformHTTPRedirection: response, newRequest: request)
-                })
-        }
-        self.delegateQueue.ask(questions) { answer($0 ?? request) }
-    }
-}
-
-/// What a configuration or a request asks for that is still to come, and that must not be passed over in silence.
-extension SessionCore {
-    /// Why a session cannot load at all.
-    func refusal(of url: URL?) -> URLError? {
-        guard self.configuration.identifier != nil else { return nil }
-        return LoadFailure.error(
-            .unsupportedURL, url: url, text: "Background sessions are not there yet: use another configuration.")
-    }
-
-    /// Why no connection is made for a request: asked anew for where a redirect leads to.
-    func refusal(of request: URLRequest) -> URLError? {
-        guard let url = request.url, let scheme = url.scheme?.withLoweredLetters else { return nil }
-        return self.refusal(
-            ofConnectionFor: url, scheme: scheme, requiresDNSSECValidation: request.requiresDNSSECValidation)
-    }
-
-    /// - Parameter scheme: as `ProxyChoice` takes it.
-    func refusal(ofConnectionFor url: URL, scheme: String, requiresDNSSECValidation: Bool = false) -> URLError? {
-        if requiresDNSSECValidation || self.configuration.requiresDNSSECValidation {
-            return LoadFailure.error(
-                .unsupportedURL, url: url,
-                text: "Names are not validated by DNSSEC here: leave requiresDNSSECValidation false.")
-        }
-        return self.proxies.refusal(of: url, scheme: scheme)
-    }
-}
-
-extension SessionCore {
-    /// For connections whose protocol is the program's own: no protocol is offered in the handshake.
-    func streamTLSContext() -> Result<TLSContext, TLSFailure> {
-        self.state.withLock { state in
-            if let made = state.streamTLSContext { return made }
-            let made = Result { () throws(TLSFailure) in
-                var configuration = try TLSConfiguration.of(self.configuration)
-                configuration.applicationProtocols = []
-                return try TLSContext(configuration)
-            }
-            state.streamTLSContext = made
-            return made
-        }
-    }
-}
-
 extension ConnectionTaskDriver {
-    /// How the connection is secured: the delegate is asked about the server, and for a certificate. From any thread.
+    /// TLS settings that ask the delegate about the server and for a client certificate. From any thread.
     /// - Parameters:
-    ///   - url: of the server, for the challenges.
-    ///   - timeout: for the handshake, without the time that the delegate takes.
+    ///   - url: identifies the server in challenges.
+    ///   - timeout: for the handshake, not counting the time that the delegate takes.
     func secureSettings(
         _ context: TLSContext, at url: URL, for task: URLSessionTask, timeout: Duration
     ) -> SecureSettings {
@@ -451,7 +479,7 @@ extension ConnectionTaskDriver {
         let life = self.life
         settings.decide = { request, answer in
             life.core.askTrust(request, at: url, for: task, of: life.session) { decision, refusal in
-                // Before the handshake fails by it.
+                // Recorded before the handshake fails because of it.
                 life.loop.execute { life.verdict = life.verdict ?? refusal }
                 answer(decision)
             }
@@ -466,45 +494,7 @@ extension ConnectionTaskDriver {
     }
 }
 
-extension SessionCore {
-    /// The last messages of a task with a connection of its own: metrics, then the end.
-    func notifyEnd(
-        of task: URLSessionTask, _ error: URLError?, _ record: TaskMetricsRecord, session: URLSession
-    ) {
-        let endedAt = ContinuousClock.now
-        self.delegateQueue.add {
-            task.mutate(\.error) { $0.error = error }
-            task.mutate(\.state) { $0.state = .completed }
-            if error == nil { task.metadata.withLock { $0.progress }?.finish() }
-            let faces = self.delegates(for: task)
-            for face in faces where face.mayImplement(.metrics) {
-                let metrics = record.metrics(completedAt: endedAt)
-                if face.notify(.metrics, { face.task?.urlSession(session, task: task, didFinishCollecting: metrics) }) {
-                    break
-                }
-            }
-            for face in faces where face.mayImplement(.completion) {
-                if face.notify(.completion, { face.task?.urlSession(session, task: task, didCompleteWithError: error) })
-                {
-                    break
-                }
-            }
-            task.metadata.withLock { $0.delegate = nil }
-            self.taskEnded(task, of: session)
-        }
-    }
-
-    /// The end of a task that goes without a last message.
-    func endSilently(_ task: URLSessionTask, session: URLSession) {
-        self.delegateQueue.add {
-            task.mutate(\.state) { $0.state = .completed }
-            task.metadata.withLock { $0.delegate = nil }
-            self.taskEnded(task, of: session)
-        }
-    }
-}
-
-/// Something that belongs to the event loop of a session, and is touched only there.
+/// State that is confined to a session's event loop.
 final class LoopState<Value>: @unchecked Sendable {
     var value: Value
 

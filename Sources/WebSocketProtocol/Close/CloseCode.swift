@@ -63,7 +63,6 @@ public enum ClosePayload {
         return isText ? kept : []
     }
 
-    /// Decodes the payload of the peer's Close frame.
     static func decode(_ payload: [UInt8]) throws(PeerViolation) -> (code: CloseCode?, reason: [UInt8]) {
         guard !payload.isEmpty else { return (nil, []) }
         guard payload.count >= 2 else { throw PeerViolation(.invalidCloseFrame) }

@@ -56,16 +56,16 @@ final class DeflateSession {
     ///
     /// Empty data, or data that ends with a final block, needs no tail: the sender omitted the empty block of §7.2.1,
     /// but no data is missing.
-    /// - Parameter tailGiven: bytes of the tail given before; 0 again when the message is complete.
-    /// - Returns: `.needsInput` when the message is complete; a tail that completes nothing shows data cut short.
-    func finishMessage(tailGiven: inout Int, written: inout Int) -> InflateStatus {
-        if !self.isAtStart || tailGiven > 0 {
-            let status = Self.tail.withRawSpan { self.inflate($0, used: &tailGiven, written: &written) }
+    /// - Parameter tailOffset: number of tail bytes already inflated; 0 again when the message is complete.
+    /// - Returns: `.needsInput` when the message is complete; a tail that completes no block means truncated data.
+    func finishMessage(tailOffset: inout Int, written: inout Int) -> InflateStatus {
+        if !self.isAtStart || tailOffset > 0 {
+            let status = Self.tail.withRawSpan { self.inflate($0, used: &tailOffset, written: &written) }
             guard status == .needsInput else { return status }
             // The tail may also complete a final block, after which the inflater is at a start.
             guard self.isAtStart || self.inflater?.isBetweenBlocks == true else { return .corrupt }
         }
-        tailGiven = 0
+        tailOffset = 0
         self.isAtStart = true
         if !self.keepsInflater, let inflater = self.inflater {
             self.inflater = nil
@@ -122,7 +122,7 @@ final class DeflateSession {
     }
 }
 
-/// The state that compressing connections of one thread context: a pool of zlib contexts, and output buffers whose
+/// The state that compressing connections of one thread share: a pool of zlib contexts, and output buffers whose
 /// contents are valid until the next use.
 package final class DeflateContext {
     /// Most bytes inflated for one event.

@@ -248,7 +248,7 @@ public struct WebSocketEngine: ~Copyable {
     }
 
     /// Inflates the received bytes of the current frame into the shared output. Bytes for which the output had no
-    /// remaining are passed again unmasked, so that each byte is unmasked once.
+    /// room are passed again unmasked, so that each byte is unmasked once.
     /// - Returns: `nil` if the input gave no output.
     private mutating func inflateNext(
         _ buffer: inout MutableRawSpan, at position: inout Int
@@ -266,7 +266,7 @@ public struct WebSocketEngine: ~Copyable {
         self.frameRemaining -= used
         if status == .needsInput, self.frameRemaining == 0, self.frameIsFinal {
             var tailOffset = Int(self.tailConsumed)
-            status = deflate.finishMessage(tailGiven: &tailOffset, written: &written)
+            status = deflate.finishMessage(tailOffset: &tailOffset, written: &written)
             self.tailConsumed = UInt8(truncatingIfNeeded: tailOffset)
         }
         self.advance(&position, to: start + used, of: buffer.byteCount, status)
@@ -308,7 +308,7 @@ public struct WebSocketEngine: ~Copyable {
         self.role.frameSize(payloadCount: payloadCount)
     }
 
-    /// Encodes a frame to the front of `target`, which has remaining for `frameSize` bytes; a client's payload is
+    /// Encodes a frame to the front of `target`, which has room for `frameSize` bytes; a client's payload is
     /// masked.
     /// - Returns: the number of bytes written.
     @discardableResult
@@ -339,7 +339,6 @@ public struct WebSocketEngine: ~Copyable {
     }
 }
 
-/// A decoded event.
 public enum WebSocketEvent: Equatable, Sendable {
     case data(DataChunk)
     /// Must be answered with a Pong of the same payload (RFC 6455 §5.5.2).
@@ -399,7 +398,6 @@ public struct DataChunk: Equatable, Sendable {
     }
 }
 
-/// Why inflating stopped.
 enum InflateStatus: Equatable {
     /// All input was consumed.
     case needsInput

@@ -23,8 +23,8 @@ public struct PermessageDeflateOffer: Equatable, Sendable {
     ///
     /// - Returns: `nil` if a server must decline the offer: another extension, an unknown or repeated parameter, an
     ///   unexpected or missing value, a window outside 8 to 15 (RFC 7692 §7.1).
-    public init?(_ named: WebSocketExtension) {
-        guard let parsed = ParsedDeflateParameters(named) else { return nil }
+    public init?(_ element: WebSocketExtension) {
+        guard let parsed = ParsedDeflateParameters(element) else { return nil }
         self.serverNoContextTakeover = parsed.serverNoContextTakeover
         self.clientNoContextTakeover = parsed.clientNoContextTakeover
         switch parsed.serverMaxWindowBits {
@@ -42,7 +42,8 @@ public struct PermessageDeflateOffer: Equatable, Sendable {
     /// The offer as an element of the header field.
     public var extensionElement: WebSocketExtension {
         ParsedDeflateParameters.element(
-            serverNoContextTakeover: self.serverNoContextTakeover, clientNoContextTakeover: self.clientNoContextTakeover,
+            serverNoContextTakeover: self.serverNoContextTakeover,
+            clientNoContextTakeover: self.clientNoContextTakeover,
             serverMaxWindowBits: self.serverMaxWindowBits, clientWindow: self.clientWindow)
     }
 }
@@ -75,8 +76,8 @@ public struct PermessageDeflateParameters: Equatable, Sendable {
     ///
     /// - Returns: `nil` if a client must fail the connection: another extension, an unknown or repeated parameter, a
     ///   value that is missing, unexpected or outside 8 to 15. Check `satisfies(_:)` as well.
-    public init?(_ named: WebSocketExtension) {
-        guard let parsed = ParsedDeflateParameters(named), parsed.serverMaxWindowBits != .withoutValue,
+    public init?(_ element: WebSocketExtension) {
+        guard let parsed = ParsedDeflateParameters(element), parsed.serverMaxWindowBits != .withoutValue,
             parsed.clientMaxWindowBits != .withoutValue
         else { return nil }
         self.init(
@@ -121,13 +122,13 @@ public struct PermessageDeflateParameters: Equatable, Sendable {
     /// The response as an element of the header field.
     public var extensionElement: WebSocketExtension {
         ParsedDeflateParameters.element(
-            serverNoContextTakeover: self.serverNoContextTakeover, clientNoContextTakeover: self.clientNoContextTakeover,
+            serverNoContextTakeover: self.serverNoContextTakeover,
+            clientNoContextTakeover: self.clientNoContextTakeover,
             serverMaxWindowBits: self.serverMaxWindowBits,
             clientWindow: self.clientMaxWindowBits.map { .limited($0) } ?? .notLimitable)
     }
 }
 
-/// The parsed parameters of an offer or a response.
 struct ParsedDeflateParameters {
     static let extensionName = "permessage-deflate"
     private static let serverNoTakeover = "server_no_context_takeover"
@@ -147,9 +148,9 @@ struct ParsedDeflateParameters {
     private(set) var clientMaxWindowBits = Window.absent
 
     /// - Returns: `nil` for another extension, and for a parameter that is unknown, repeated or has an invalid value.
-    init?(_ named: WebSocketExtension) {
-        guard named.name == Self.extensionName else { return nil }
-        for parameter in named.parameters {
+    init?(_ element: WebSocketExtension) {
+        guard element.name == Self.extensionName else { return nil }
+        for parameter in element.parameters {
             switch parameter.name {
             case Self.serverNoTakeover:
                 guard parameter.value == nil, !self.serverNoContextTakeover else { return nil }
@@ -255,8 +256,8 @@ public struct DeflatePolicy: Equatable, Sendable {
     ///   §7.1).
     /// - Returns: `nil` to decline compression.
     public func choose(among offered: [WebSocketExtension]) -> PermessageDeflateParameters? {
-        for named in offered {
-            if let offer = PermessageDeflateOffer(named), let accepted = self.accept(offer) { return accepted }
+        for element in offered {
+            if let offer = PermessageDeflateOffer(element), let accepted = self.accept(offer) { return accepted }
         }
         return nil
     }

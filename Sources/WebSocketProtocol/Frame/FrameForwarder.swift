@@ -157,7 +157,6 @@ package struct FrameForwarder {
     }
 }
 
-/// An event of `FrameForwarder`.
 package enum ForwardingEvent: Equatable, Sendable {
     /// Frames in the buffer to write to the other WebSocket.
     case frames(FrameRun)

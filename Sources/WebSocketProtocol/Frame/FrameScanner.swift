@@ -119,7 +119,6 @@ package struct FrameScanner: Sendable {
     }
 }
 
-/// The result of scanning.
 package enum ScannedFrame: Equatable, Sendable {
     case data(FramePiece)
     /// An unmasked copy of the payload, and the range of the frame.

@@ -9,7 +9,6 @@ package enum Base64 {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Appends the Base64 text of `bytes`.
     package static func append(_ bytes: RawSpan, to text: inout [UInt8]) {
         for start in stride(from: 0, to: bytes.byteCount, by: 3) {
             let present = min(bytes.byteCount - start, 3)

@@ -121,8 +121,8 @@ public struct ClientHandshake: Equatable, Sendable {
         let values = response.fields.values("Sec-WebSocket-Extensions")
         guard let accepted = try? ExtensionGrammar.parse(values) else { throw .malformedExtensions }
         guard let first = accepted.first else { return nil }
-        for named in accepted where self.offers.isEmpty || named.name != ParsedDeflateParameters.extensionName {
-            throw .extensionNotOffered(named.name)
+        for element in accepted where self.offers.isEmpty || element.name != ParsedDeflateParameters.extensionName {
+            throw .extensionNotOffered(element.name)
         }
         guard accepted.count == 1 else { throw .repeatedExtension(first.name) }
         guard let parameters = PermessageDeflateParameters(first),

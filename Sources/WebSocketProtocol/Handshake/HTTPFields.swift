@@ -14,14 +14,12 @@ public struct HTTPFields: Equatable, Sendable {
         self.next(name, from: 0).map { self.all[$0].value }
     }
 
-    /// The values of all fields of that name, in order.
     public func values(_ name: String) -> [String] {
         var values: [String] = []
         self.forEach(name) { values.append(self.all[$0].value) }
         return values
     }
 
-    /// All fields of that name, in order.
     package func fields(_ name: String) -> [HTTPField] {
         var fields: [HTTPField] = []
         self.forEach(name) { fields.append(self.all[$0]) }
@@ -106,7 +104,6 @@ public struct HTTPField: Equatable, Sendable {
         self.received = nil
     }
 
-    /// A received field.
     init(_ name: String, received bytes: RawSpan) {
         self.name = name
         self.value = String(tolerant: bytes)
@@ -207,7 +204,6 @@ struct FieldValueScanner {
         while self.offset < self.bytes.count, self.bytes[self.offset].isFieldWhitespace { self.offset += 1 }
     }
 
-    /// Skips `delimiter` if it is next.
     mutating func skip(_ delimiter: Unicode.Scalar) -> Bool {
         guard self.offset < self.bytes.count, UInt32(self.bytes[self.offset]) == delimiter.value else { return false }
         self.offset += 1

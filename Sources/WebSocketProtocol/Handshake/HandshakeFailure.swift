@@ -2,7 +2,6 @@
 public enum HandshakeFailure: Error, Equatable, Sendable {
     /// Any status but 101; a body may follow on the connection.
     case refused(ResponseHead)
-    /// An invalid 101 response.
     case invalid(ResponseHead, ResponseViolation)
 
     public var response: ResponseHead {
@@ -35,7 +34,6 @@ public enum HandshakeUsageError: Error, Equatable, Sendable {
 
 /// The rule that a server's 101 response violates (RFC 6455 §4.1).
 public enum ResponseViolation: Error, Equatable, Sendable {
-    /// Not HTTP/1.1.
     case wrongHTTPVersion
     /// `Upgrade` is not `websocket`.
     case missingUpgrade

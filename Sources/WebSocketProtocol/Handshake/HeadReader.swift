@@ -135,7 +135,6 @@ struct HeadReader {
     }
 }
 
-/// The limits for a message head.
 public struct HeadLimits: Equatable, Sendable {
     /// Most bytes, including the empty line at the end. Default: 16 KiB.
     public var byteCount: Int
@@ -165,7 +164,6 @@ public enum HeadViolation: Error, Equatable, Sendable {
     case bareCarriageReturn
     /// LF without CR.
     case bareLineFeed
-    /// NUL or another control character.
     case controlCharacter
 
     /// The status of a server's refusal: 431 beyond a limit, else 400.
@@ -234,7 +232,6 @@ enum StartLine: Equatable {
     }
 }
 
-/// The HTTP version of a message.
 public struct HTTPVersion: Comparable, Sendable {
     /// 0 to 9.
     public let major: Int
@@ -284,8 +281,8 @@ public struct RequestHead: Equatable, Sendable {
     }
 }
 
-/// Reads the head of a request as its bytes arrive, strictly by RFC 9112: no folding, no bare CR or LF, no control
-/// characters, no whitespace where none belongs.
+/// Incremental parser for request heads, strictly by RFC 9112: no folding, no bare CR or LF, no control characters, no
+/// misplaced whitespace.
 public struct RequestParser: Sendable {
     private let limits: HeadLimits
     private var reader: HeadReader
@@ -295,13 +292,10 @@ public struct RequestParser: Sendable {
         self.reader = HeadReader(limits: limits, readStartLine: StartLine.readRequest)
     }
 
-    /// Reads the next piece from offset `consumed` on and advances it.
-    ///
-    /// Every byte is given once; the parser keeps what it still needs, within its limits. With the head complete,
-    /// `consumed` is the offset of what follows it, and the parser is ready for another head.
-    /// - Returns: the head, or `nil` until all of it is there; `consumed` is then the end of `bytes`.
-    /// - Throws: the first rule broken, the same for every split of the same bytes; from then on for every further
-    ///   call.
+    /// Parses the next bytes from offset `consumed` on and advances it; each byte is passed once. When the head is
+    /// complete, `consumed` is the offset of the first byte after it, and the parser is ready for the next head.
+    /// - Returns: the head, or `nil` until it is complete; `consumed` is then the end of `bytes`.
+    /// - Throws: the first violation, independent of how the bytes were split; the same for all further calls.
     public mutating func parse(_ bytes: RawSpan, consumed: inout Int) throws(HeadViolation) -> RequestHead? {
         guard try self.reader.read(bytes, consumed: &consumed),
             case .request(let method, let target, let version) = self.reader.startLine
@@ -332,8 +326,7 @@ public struct ResponseHead: Equatable, Sendable {
     public var isInterim: Bool { (100...199).contains(self.status) && self.status != 101 }
 }
 
-/// Reads the head of a response as its bytes arrive, strictly by RFC 9112: no folding, no bare CR or LF, no control
-/// characters, no whitespace where none belongs.
+/// Incremental parser for response heads, as strict as `RequestParser`.
 public struct ResponseParser: Sendable {
     private let limits: HeadLimits
     private var reader: HeadReader
@@ -343,13 +336,7 @@ public struct ResponseParser: Sendable {
         self.reader = HeadReader(limits: limits, readStartLine: StartLine.readResponse)
     }
 
-    /// Reads the next piece from offset `consumed` on and advances it.
-    ///
-    /// Every byte is given once; the parser keeps what it still needs, within its limits. With the head complete,
-    /// `consumed` is the offset of what follows it, and the parser is ready for another head.
-    /// - Returns: the head, or `nil` until all of it is there; `consumed` is then the end of `bytes`.
-    /// - Throws: the first rule broken, the same for every split of the same bytes; from then on for every further
-    ///   call.
+    /// As `RequestParser.parse(_:consumed:)`.
     public mutating func parse(_ bytes: RawSpan, consumed: inout Int) throws(HeadViolation) -> ResponseHead? {
         guard try self.reader.read(bytes, consumed: &consumed),
             case .response(let version, let status, let reason) = self.reader.startLine

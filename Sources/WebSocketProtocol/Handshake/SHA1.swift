@@ -10,7 +10,6 @@ package struct SHA1 {
     private typealias Words = InlineArray<16, UInt32>
 
     private var state: State = [0x6745_2301, 0xEFCD_AB89, 0x98BA_DCFE, 0x1032_5476, 0xC3D2_E1F0]
-    /// The current block.
     private var block = InlineArray<64, UInt8>(repeating: 0)
     /// Length of the message so far.
     private var byteCount = 0
@@ -21,7 +20,6 @@ package struct SHA1 {
         for offset in 0..<bytes.byteCount { self.put(bytes[byte: offset]) }
     }
 
-    /// The digest of the message.
     package consuming func digest() -> Digest {
         // Padding: a one bit, zeros, and the length in bits in the last eight bytes of a block.
         let bitCount = UInt64(self.byteCount) &* 8

@@ -222,7 +222,6 @@ public struct HandshakeRefusal: Error, Equatable, Sendable {
         status: 403,
         explanation: "Pages of this origin may not connect here; the server's list of allowed origins decides.")
 
-    /// 404: no route for this host and path.
     public static let noRoute = HandshakeRefusal(
         status: 404, explanation: "Nothing answers at this host and path; check the URL.")
 
@@ -258,7 +257,6 @@ public struct HandshakeRefusal: Error, Equatable, Sendable {
     public static let goingAway = HandshakeRefusal(
         status: 503, explanation: "This server is shutting down; try another or try again later.")
 
-    /// 505: not HTTP/1.1.
     public static let wrongHTTPVersion = HandshakeRefusal(
         status: 505, explanation: "The opening handshake of a WebSocket needs HTTP/1.1 here.")
 }
