@@ -108,7 +108,8 @@ package final class Inflater {
     package func inflateAll(_ input: RawSpan, limit: Int) throws(InflateFailure) -> [UInt8] {
         let limit = max(limit, 0)
         // Text commonly inflates to three times its size; the buffer doubles from there.
-        var output = [UInt8](repeating: 0, count: min(limit, max(256, input.byteCount.multipliedOrLargest(by: 3))))
+        let guess = input.byteCount > limit / 3 ? limit : max(256, 3 * input.byteCount)
+        var output = [UInt8](repeating: 0, count: min(limit, guess))
         var consumed = 0
         var written = 0
         while true {
@@ -146,13 +147,6 @@ package final class Inflater {
             guard progress == .streamEnd, self.format == .raw, consumed < input.byteCount else { return }
             self.continuePastEnd()
         }
-    }
-}
-
-extension Int {
-    fileprivate func multipliedOrLargest(by factor: Int) -> Int {
-        let (product, overflows) = self.multipliedReportingOverflow(by: factor)
-        return overflows ? .max : product
     }
 }
 

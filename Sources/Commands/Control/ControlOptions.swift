@@ -27,17 +27,17 @@ struct ControlOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp("File with the bearer token. (default: $SLUICE_TOKEN_FILE)", valueName: "file"),
         completion: .file())
-    var tokenFile: String?
+    private var tokenFile: String?
 
     @Option(
         help: ArgumentHelp("Authorities of the control plane's certificate, PEM, not the system's.", valueName: "file"),
         completion: .file())
-    var controlCA: String?
+    private var controlCA: String?
 
     @Option(
         help: ArgumentHelp("Certificate to show to the control plane, PEM with its chain.", valueName: "file"),
         completion: .file())
-    var controlCertificate: String?
+    private var controlCertificate: String?
 
     @Option(help: ArgumentHelp("That certificate's private key, PEM.", valueName: "file"), completion: .file())
     var controlKey: String?

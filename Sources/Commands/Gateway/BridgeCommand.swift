@@ -68,7 +68,7 @@ struct BridgeCommand: GatewayCommand {
         try await Ending.reporting {
             try ConfigurationFile.audit(located)
             let terms = BridgeRunOptions(requiresTarget: self.process.requireTarget, isQuiet: self.process.quiet)
-            try await sluice.run(located, source: .bridge(terms))
+            try await runGateway(located, source: .bridge(terms))
         }
     }
 

@@ -97,7 +97,7 @@ extension ConfigurationSource {
     }
 
     /// A bridge without options has no control plane.
-    var hasNoControlPlane: Bool {
+    private var hasNoControlPlane: Bool {
         switch self {
         case .builtIn, .file: false
         case .bridge: true

@@ -46,7 +46,7 @@ struct ServeCommand: GatewayCommand {
             let overrides = LogOverrides(format: self.logFormat, level: self.logLevel)
             let located = try self.config.map { try ConfigurationFile.load($0) } ?? .builtIn()
             let source = self.config.map { ConfigurationSource.file($0, overrides: overrides) } ?? .builtIn(overrides)
-            try await sluice.run(located, source: source)
+            try await runGateway(located, source: source)
         }
     }
 }

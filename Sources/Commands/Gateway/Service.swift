@@ -267,7 +267,7 @@ enum GatewaySignals {
 protocol GatewayCommand: AsyncParsableCommand {}
 
 /// Output of the process once it is ready.
-enum Announcement {
+private enum Announcement {
     static func print(
         _ places: [Gateway.Place], _ configuration: GatewayConfiguration, source: ConfigurationSource, control: String?
     ) {

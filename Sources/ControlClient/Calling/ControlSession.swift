@@ -108,7 +108,7 @@ package final class ControlSession: Sendable {
         return url
     }
 
-    func urlRequest(_ request: ControlRequest, accept: String) throws(ControlFailure) -> URLRequest {
+    private func urlRequest(_ request: ControlRequest, accept: String) throws(ControlFailure) -> URLRequest {
         var made = URLRequest(url: try self.url(request.target))
         made.httpMethod = request.method.rawValue
         made.httpBody = request.body
@@ -119,7 +119,7 @@ package final class ControlSession: Sendable {
         return made
     }
 
-    func dress(_ request: inout URLRequest) {
+    private func dress(_ request: inout URLRequest) {
         request.setValue(self.agent, forHTTPHeaderField: "User-Agent")
         if let token = self.access.token { request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization") }
     }
@@ -152,7 +152,7 @@ extension ControlSession {
 }
 
 /// Answers TLS challenges, and follows no redirect: a token must not reach other servers.
-final class AccessDelegate: NSObject, URLSessionTaskDelegate {
+private final class AccessDelegate: NSObject, URLSessionTaskDelegate {
     private let access: ControlAccess
 
     init(_ access: ControlAccess) {

@@ -5,7 +5,9 @@ import Foundation
 /// Follows a stream of numbered events, and comes back to it where it was when the connection is lost.
 package struct EventFollower: Sendable {
     /// Pauses between attempts, which begin anew with each event.
-    static let pauses: [Duration] = [.milliseconds(250), .milliseconds(500), .seconds(1), .seconds(2), .seconds(4)]
+    private static let pauses: [Duration] = [
+        .milliseconds(250), .milliseconds(500), .seconds(1), .seconds(2), .seconds(4),
+    ]
 
     private let session: ControlSession
     private let request: ControlRequest

@@ -176,7 +176,7 @@ final class ControlContext: Sendable {
         self.version = version
         self.logger = logger
         self.transfers = TransferRegistry(
-            targets: TransferTargets { access.current.targets }, journal: gateway.eventLog
+            targets: TransferTargets { access.current.targets }, eventLog: gateway.eventLog
         ) {
             loop.system.now()
         }

@@ -2,25 +2,25 @@ import ByteKernels
 import Foundation
 import NIOCore
 
-/// A body that one request brings and another connection takes. Whoever brings it waits while `limit` bytes lie there;
-/// whoever takes it has a thread of its own to wait on.
+/// Passes the body of a request to a transfer. The writer suspends while the pipe is full; the reader blocks its own
+/// thread while it is empty. The condition's lock protects the state.
 final class BodyPipe: @unchecked Sendable {
-    /// In bytes.
-    static let limit = 256 << 10
+    /// Capacity in bytes.
+    private static let limit = 256 << 10
 
     private let condition = NSCondition()
     private var bytes: [UInt8] = []
     private var isFinished = false
-    /// What was brought is not the whole.
+    /// The writer failed before the end of the body.
     private var isBroken = false
-    /// Nobody takes anything any more.
+    /// The reader has stopped.
     private var isClosed = false
     private var waiting: CheckedContinuation<Void, Never>?
 
-    // MARK: Bringing
+    // MARK: Writing
 
-    /// Returns when there is room for more.
-    /// - Returns: whether there is anybody who takes it.
+    /// Waits until the pipe is no longer full.
+    /// - Returns: `false` if the reader has stopped.
     func write(_ buffer: ByteBuffer) async -> Bool {
         self.append(buffer)
         await withCheckedContinuation { continuation in
@@ -53,7 +53,7 @@ final class BodyPipe: @unchecked Sendable {
         }
     }
 
-    /// Whoever takes it hears of a failure.
+    /// Makes the reader fail.
     func fail() {
         let waiting = self.condition.withLock { () -> CheckedContinuation<Void, Never>? in
             if !self.isFinished { self.isBroken = true }
@@ -63,16 +63,16 @@ final class BodyPipe: @unchecked Sendable {
         waiting?.resume()
     }
 
-    // MARK: Taking
+    // MARK: Reading
 
-    /// Waits for bytes.
-    /// - Returns: how many were given; 0 at the end, -1 after a failure.
-    func read(into room: PointerBytes.Target, count roomSize: Int) -> Int {
+    /// Blocks until there are bytes.
+    /// - Returns: the number of bytes read; 0 at the end, -1 after a failure.
+    func read(into target: PointerBytes.Target, count capacity: Int) -> Int {
         let (count, waiting) = self.condition.withLock { () -> (Int, CheckedContinuation<Void, Never>?) in
             while self.bytes.isEmpty, !self.isFinished, !self.isBroken, !self.isClosed { self.condition.wait() }
             guard !self.isBroken, !self.isClosed else { return (-1, self.waiting.take()) }
-            let count = max(0, min(roomSize, self.bytes.count))
-            self.bytes.withRawSpan { $0.extracting(0..<count).copy(to: room) }
+            let count = max(0, min(capacity, self.bytes.count))
+            self.bytes.withRawSpan { $0.extracting(0..<count).copy(to: target) }
             self.bytes.removeFirst(count)
             return (count, self.bytes.count < Self.limit ? self.waiting.take() : nil)
         }
@@ -93,7 +93,7 @@ final class BodyPipe: @unchecked Sendable {
     var hasFailed: Bool { self.condition.withLock { self.isBroken } }
 }
 
-/// The taking end of a pipe, as the loader wants it.
+/// The reading end of a `BodyPipe` as an input stream.
 final class PipeInputStream: InputStream {
     private let pipe: BodyPipe
     private var status = Stream.Status.notOpen

@@ -6,16 +6,16 @@ import HTTPTransport
 import StreamTransport
 import URLLoading
 
-/// Hears of one attempt of a transfer.
+/// The session delegate of one attempt of a transfer.
 final class TransferDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, @unchecked Sendable {
     private let transfer: RunningTransfer
     private let plan: TransferPlan
     private let attempt: Int
-    /// Of a streamed body, until it was given.
+    /// Provides a streamed body.
     private let pipe: BodyPipe?
     private let targets: TransferTargets
-    /// On the session's queue.
-    private var wasBodyGiven = false
+    /// Confined to the session's delegate queue.
+    private var isBodyUsed = false
 
     init(_ transfer: RunningTransfer, attempt: Int, pipe: BodyPipe?, targets: TransferTargets) {
         self.transfer = transfer
@@ -26,7 +26,7 @@ final class TransferDelegate: NSObject, URLSessionDataDelegate, URLSessionDownlo
         super.init()
     }
 
-    // MARK: Questions
+    // MARK: Decisions
 
     func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
@@ -64,13 +64,13 @@ final class TransferDelegate: NSObject, URLSessionDataDelegate, URLSessionDownlo
         _ session: URLSession, task: URLSessionTask,
         needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
     ) {
-        // What was brought is gone once it was sent.
-        guard let pipe, !self.wasBodyGiven else { return completionHandler(nil) }
-        self.wasBodyGiven = true
+        // A streamed body cannot be sent twice.
+        guard let pipe, !self.isBodyUsed else { return completionHandler(nil) }
+        self.isBodyUsed = true
         completionHandler(PipeInputStream(pipe))
     }
 
-    // MARK: What comes
+    // MARK: Events
 
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
         self.transfer.received(data, attempt: self.attempt)
@@ -105,13 +105,12 @@ final class TransferDelegate: NSObject, URLSessionDataDelegate, URLSessionDownlo
 }
 
 extension TransferTargets {
+    /// The problem for a URL with an IP literal that is not allowed. Names are checked after their resolution.
     func refusal(of url: URL) -> ControlProblem? {
-        let scheme = url.scheme?.lowercased() ?? ""
-        let (host, port) = (url.host ?? "", url.port.flatMap { UInt16(exactly: $0) } ?? (scheme == "https" ? 443 : 80))
-        if let refusal = self.refusal(scheme, host, port) { return refusal }
-        // In digits, nothing has to be looked up to know.
-        let digits = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
-        guard let address = SocketAddress(literal: digits, port: port), !self.admits(address, digits) else {
+        let defaultPort: UInt16 = url.scheme?.lowercased() == "https" ? 443 : 80
+        let (host, port) = (url.host ?? "", url.port.flatMap { UInt16(exactly: $0) } ?? defaultPort)
+        let literal = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
+        guard let address = SocketAddress(literal: literal, port: port), !self.admits(address, literal) else {
             return nil
         }
         return ControlProblem(
@@ -120,7 +119,7 @@ extension TransferTargets {
     }
 }
 
-/// Why a transfer came to no good end.
+/// The error of a failed transfer.
 struct TransferFailure: Error, Sendable {
     let code: String
     let detail: String

@@ -5,12 +5,12 @@ import StreamTransport
 import Synchronization
 import URLLoading
 
-/// All transfers that are known. Bounded: those that ended first make room.
+/// All transfers. Bounded: the ended transfers that were created first are dropped.
 final class TransferRegistry: Sendable {
     private struct State {
         var transfers: [UInt64: RunningTransfer] = [:]
         var last: UInt64 = 0
-        /// For transfers whose connections others may use.
+        /// Shared by transfers with `TransferPlan.canShareSession`.
         var session: URLSession?
         var isStopped = false
     }
@@ -18,14 +18,13 @@ final class TransferRegistry: Sendable {
     let memory = TransferMemory()
     let targets: TransferTargets
     private let sessions = SessionTracker()
-    /// Where is told what becomes of them.
     let eventLog: EventLog?
     private let clock: @Sendable () -> MonotonicInstant
     private let state = Mutex(State())
 
-    init(targets: TransferTargets, journal: EventLog? = nil, clock: @escaping @Sendable () -> MonotonicInstant) {
+    init(targets: TransferTargets, eventLog: EventLog?, clock: @escaping @Sendable () -> MonotonicInstant) {
         self.targets = targets
-        self.eventLog = journal
+        self.eventLog = eventLog
         self.clock = clock
     }
 
@@ -33,9 +32,9 @@ final class TransferRegistry: Sendable {
 
     // MARK: Sessions
 
-    /// No transfer hears of another's cookies, credentials or kept answers.
-    func session(for order: TransferPlan) -> URLSession {
-        guard order.canShareSession else { return self.sessions.make(self.configuration(order.authorities)) }
+    /// Sessions have no cookies, credentials or cache, so that transfers are isolated from each other.
+    func session(for plan: TransferPlan) -> URLSession {
+        guard plan.canShareSession else { return self.sessions.make(self.configuration(plan.authorities)) }
         return self.state.withLock { state in
             if let session = state.session { return session }
             let session = self.sessions.make(self.configuration())
@@ -44,7 +43,7 @@ final class TransferRegistry: Sendable {
         }
     }
 
-    /// Connections that are kept open may lead to where none may be opened any more.
+    /// Drops pooled connections after a change of the allowed targets.
     func dropSharedSession() {
         let session = self.state.withLock { $0.session.take() }
         session?.finishTasksAndInvalidate()
@@ -57,52 +56,50 @@ final class TransferRegistry: Sendable {
         configuration.urlCredentialStorage = nil
         configuration.urlCache = nil
         configuration.connectionProxyDictionary = [:]
-        // Each transfer has a clock of its own.
+        // Each transfer has its own timeout.
         configuration.timeoutIntervalForResource = 366 * 86_400
         configuration.certificateAuthorities = authorities.map { Data($0) }
         configuration.permitsAddress = { [admits = self.targets.admits] in admits($0.socketAddress, $1) }
         return configuration
     }
 
-    // MARK: The transfers
+    // MARK: Transfers
 
-    /// - Throws: `ControlProblem` 429 where there are too many, or too much is in memory.
-    func add(_ order: TransferPlan, settings: TransferSettings) throws(ControlProblem) -> RunningTransfer {
-        guard self.memory.reserve(order.bodyBytesInMemory, limit: settings.maximumMemory) else {
-            throw ControlProblem(429, "memory-full", "Other transfers hold as much in memory as may be.")
+    /// - Throws: `ControlProblem` 429 at the limit of transfers or memory.
+    func add(_ plan: TransferPlan, settings: TransferSettings) throws(ControlProblem) -> RunningTransfer {
+        guard self.memory.reserve(plan.bodyBytesInMemory, limit: settings.maximumMemory) else {
+            throw ControlProblem(429, "memory-full", "The memory limit of transfers is reached; try again later.")
                 .retryable(after: 1)
         }
         var removed: [RunningTransfer] = []
         let transfer = self.state.withLock { state -> RunningTransfer? in
-            let alive = state.transfers.values.filter { !$0.stage.isOver }.count
-            guard !state.isStopped, alive < settings.maximumRunning else { return nil }
+            let ended = state.transfers.filter { $0.value.stage.isOver }.keys.sorted()
+            let running = state.transfers.count - ended.count
+            guard !state.isStopped, running < settings.maximumRunning else { return nil }
             let excess = state.transfers.count + 1 - settings.maximumTransfers
-            let over = state.transfers.filter { $0.value.stage.isOver }.keys.sorted()
-            guard over.count >= excess else { return nil }
-            for number in over.prefix(max(0, excess)) {
-                if let one = state.transfers.removeValue(forKey: number) { removed.append(one) }
-            }
+            guard ended.count >= excess else { return nil }
+            removed = ended.prefix(max(0, excess)).compactMap { state.transfers.removeValue(forKey: $0) }
             state.last += 1
-            let transfer = RunningTransfer(order, number: state.last, on: self)
+            let transfer = RunningTransfer(plan, number: state.last, on: self)
             state.transfers[state.last] = transfer
             return transfer
         }
-        for one in removed { one.forget() }
+        for transfer in removed { transfer.forget() }
         guard let transfer else {
-            self.memory.release(order.bodyBytesInMemory)
+            self.memory.release(plan.bodyBytesInMemory)
             throw Self.tooMany
         }
         return transfer
     }
 
-    /// - Throws: `ControlProblem` 429 where no other may run.
+    /// - Throws: `ControlProblem` 429 at the limit of running transfers.
     func checkCapacity(_ settings: TransferSettings) throws(ControlProblem) {
-        let alive = self.all.filter { !$0.stage.isOver }.count
-        guard alive < settings.maximumRunning else { throw Self.tooMany }
+        let running = self.all.filter { !$0.stage.isOver }.count
+        guard running < settings.maximumRunning else { throw Self.tooMany }
     }
 
     private static let tooMany = ControlProblem(
-        429, "too-many-transfers", "As many transfers run as may; wait for one to end, or cancel one."
+        429, "too-many-transfers", "The limit of running transfers is reached; wait for one to end, or cancel one."
     ).retryable(after: 1)
 
     func find(_ name: String) -> RunningTransfer? {
@@ -110,20 +107,19 @@ final class TransferRegistry: Sendable {
         return self.state.withLock { $0.transfers[number] }
     }
 
-    /// By number.
+    /// Sorted by number.
     var all: [RunningTransfer] {
         self.state.withLock { $0.transfers.values.sorted { $0.number < $1.number } }
     }
 
-    /// Ends it if it runs, and forgets it.
+    /// Cancels a transfer and removes it.
     func remove(_ transfer: RunningTransfer) {
         let removed = self.state.withLock { $0.transfers.removeValue(forKey: transfer.number) }
         removed?.forget()
     }
 
-    /// Ends and forgets all of them, and waits until nothing of them is on the disk.
-    /// - Parameter patience: no longer than this.
-    func stop(within patience: Duration) async {
+    /// Cancels and removes all transfers, and waits until their temporary files are deleted.
+    func stop(within timeout: Duration) async {
         let (transfers, session) = self.state.withLock { state in
             state.isStopped = true
             defer { (state.transfers, state.session) = ([:], nil) }
@@ -131,30 +127,30 @@ final class TransferRegistry: Sendable {
         }
         for transfer in transfers { transfer.forget() }
         session?.invalidateAndCancel()
-        _ = await Waiting.forCallback(within: patience) { self.sessions.notifyWhenEmpty($0) }
+        _ = await Waiting.forCallback(within: timeout) { self.sessions.notifyWhenEmpty($0) }
     }
 }
 
-/// How much content all transfers hold in memory.
+/// Accounts for the bytes that all transfers hold in memory.
 final class TransferMemory: Sendable {
-    private let held = Mutex(0)
+    private let bytes = Mutex(0)
 
-    /// - Returns: `false` where that would be more than `limit` in all; nothing is taken then.
+    /// - Returns: `false` if the total would exceed `limit`; nothing is reserved then.
     func reserve(_ count: Int, limit: Int) -> Bool {
-        self.held.withLock { held in
-            guard held + count <= limit else { return false }
-            held += count
+        self.bytes.withLock { bytes in
+            guard bytes + count <= limit else { return false }
+            bytes += count
             return true
         }
     }
 
     func release(_ count: Int) {
-        self.held.withLock { $0 = max(0, $0 - count) }
+        self.bytes.withLock { $0 = max(0, $0 - count) }
     }
 }
 
-/// Counts the sessions that are not invalid yet: the delegate of each, so that whoever ends them can wait for the last.
-final class SessionTracker: NSObject, URLSessionDelegate, Sendable {
+/// Counts the sessions that are not yet invalidated, as the delegate of each.
+private final class SessionTracker: NSObject, URLSessionDelegate, Sendable {
     private struct State {
         var count = 0
         var waiting: [@Sendable () -> Void] = []
@@ -177,7 +173,7 @@ final class SessionTracker: NSObject, URLSessionDelegate, Sendable {
         for call in waiting { call() }
     }
 
-    /// Calls `work` when none is left: their tasks are over then, and the files of those are gone.
+    /// Calls `work` when all sessions are invalidated: all tasks have ended and their temporary files are deleted.
     func notifyWhenEmpty(_ work: @escaping @Sendable () -> Void) {
         let isNone = self.state.withLock { state in
             if state.count > 0 { state.waiting.append(work) }

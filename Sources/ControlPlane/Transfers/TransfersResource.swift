@@ -11,14 +11,15 @@ import Synchronization
 
 /// `/v1/transfers`: HTTP data, upload and download tasks.
 struct TransfersResource: Sendable {
-    /// Bytes of a request with a body in it; longer ones come from a file or as a stream.
-    static let requestLimit = 32 << 20
-    static let defaultLimit = 100
-    static let maximumLimit = 1000
+    /// Longest `createTransfer` request in bytes; longer bodies are sent from a file or as a stream.
+    private static let requestLimit = 32 << 20
+    private static let defaultLimit = 100
+    private static let maximumLimit = 1000
+    private static let chunkSize = 256 << 10
 
     let context: ControlContext
 
-    var registry: TransferRegistry { self.context.transfers }
+    private var registry: TransferRegistry { self.context.transfers }
 
     var operations: [Operation] {
         let list = "/v1/transfers"
@@ -37,7 +38,7 @@ struct TransfersResource: Sendable {
             Operation("resumeTransfer", .post, one + ":resume", .operate) { try self.resume($0) },
             Operation("cancelTransfer", .post, one + ":cancel", .operate) { try await self.cancel($0) },
             Operation("restartTransfer", .post, one + ":restart", .operate) { try await self.restart($0) },
-            // It goes through, and is never held whole.
+            // Unlimited, as the body is streamed.
             Operation("sendTransferBody", .put, one + "/body", .operate, bodyLimit: .max) {
                 try await self.sendBody($0)
             },
@@ -45,70 +46,59 @@ struct TransfersResource: Sendable {
         ]
     }
 
-    // MARK: Finding and showing
+    // MARK: Reading
 
-    func find(_ call: ControlCall) throws(ControlProblem) -> RunningTransfer {
+    private func find(_ call: ControlCall) throws(ControlProblem) -> RunningTransfer {
         let name = call.parameters["id"] ?? ""
         guard let transfer = self.registry.find(name) else {
             throw ControlProblem(
-                404, "unknown-transfer", "There is no transfer \(name.prefix(64)), or it made room for others.")
+                404, "unknown-transfer", "There is no transfer \(name.prefix(64)).")
         }
         return transfer
     }
 
-    func transferResponse(
+    private func transferResponse(
         _ transfer: RunningTransfer, status: HTTPResponse.Status = .ok, headers: HTTPFields = [:]
     ) -> Response {
         .json(JSONBody.encode(transfer.snapshot(self.context.anchor)), status: status, headers: headers)
     }
 
-    func list(_ call: ControlCall) throws(ControlProblem) -> Response {
+    private func list(_ call: ControlCall) throws(ControlProblem) -> Response {
         let limit = try call.query.integer("limit", in: 1...Self.maximumLimit) ?? Self.defaultLimit
         let start = try call.query.integer("cursor", in: 0...Int.max) ?? 0
-        let states = try Self.words(call.query, "state", of: TransferStage.self)
-        let kinds = try Self.words(call.query, "kind", of: TransferPlan.Kind.self)
+        let states = try Self.choices(call.query, "state", of: TransferStage.self)
+        let kinds = try Self.choices(call.query, "kind", of: TransferPlan.Kind.self)
         let labels = call.query.values("label").map { ConnectionFilter.Label($0) }
         let found = self.registry.all.filter { $0.number > UInt64(start) }.map { $0.snapshot(self.context.anchor) }
-            .filter {
-                one in
-                (states.isEmpty || states.contains(one.state)) && (kinds.isEmpty || kinds.contains(one.kind))
-                    && labels.allSatisfy { $0.matches(one.labels ?? [:]) }
+            .filter { transfer in
+                states.selects(transfer.state) && kinds.selects(transfer.kind)
+                    && labels.allSatisfy { $0.matches(transfer.labels ?? [:]) }
             }
         let items = Array(found.prefix(limit))
-        let next = found.count > limit ? items.last.map { Self.path(call.query, cursor: $0.id) } : nil
+        let next =
+            found.count > limit ? items.last.map { call.query.nextPage(of: "/v1/transfers", cursor: $0.id) } : nil
         return .json(
             JSONBody.encode(TransferPage(items: items, next: next)),
             headers: next.map { [.link: "<\($0)>; rel=\"next\""] } ?? [:])
     }
 
-    /// - Throws: `ControlProblem` 400 for a value that is none of the choices.
-    private static func words<Choice: CaseIterable & RawRepresentable<String>>(
+    private static func choices<Choice: CaseIterable & RawRepresentable<String>>(
         _ query: Query, _ name: String, of type: Choice.Type
     ) throws(ControlProblem) -> Set<String> {
-        let given = Set(query.list(name))
-        guard let unknown = given.first(where: { Choice(rawValue: $0) == nil }) else { return given }
         let known = type.allCases.map(\.rawValue).joined(separator: ", ")
-        throw ControlProblem(400, "invalid-parameter", "\(name) has \(unknown.prefix(64)); it may be \(known).")
-            .at(parameter: name)
+        return try query.set(name, expecting: "one of \(known)") { Choice(rawValue: $0)?.rawValue }
     }
 
-    private static func path(_ query: Query, cursor: String) -> String {
-        let kept = query.pairs.filter { $0.name != "cursor" }.map { pair in
-            "\(PercentText.encoded(pair.name))=\(PercentText.encoded(pair.value))&"
-        }
-        return "/v1/transfers?\(kept.joined())cursor=\(cursor)"
-    }
+    // MARK: Creating and forgetting
 
-    // MARK: Making and forgetting
-
-    func create(_ call: ControlCall) async throws -> Response {
+    private func create(_ call: ControlCall) async throws -> Response {
         try self.context.checkNotDraining()
         let settings = await self.context.configuration.snapshot.configuration.control.transfers
-        let wanted = try await call.decode(TransferRequest.self)
-        let order = try TransferRequestParser(wanted: wanted, settings: settings, targets: self.registry.targets)
+        let request = try await call.decode(TransferRequest.self)
+        let plan = try TransferRequestParser(request: request, settings: settings, targets: self.registry.targets)
             .parse()
-        let transfer = try self.registry.add(order, settings: settings)
-        if order.startsImmediately, !order.isStreamed {
+        let transfer = try self.registry.add(plan, settings: settings)
+        if plan.startsImmediately, !plan.isStreamed {
             do throws(ControlProblem) {
                 try transfer.begin()
             } catch {
@@ -121,7 +111,7 @@ struct TransfersResource: Sendable {
             transfer, status: .created, headers: [.location: "/v1/transfers/\(transfer.number)"])
     }
 
-    func change(_ call: ControlCall) async throws -> Response {
+    private func change(_ call: ControlCall) async throws -> Response {
         let transfer = try self.find(call)
         let patch = try await call.decode(ConnectionPatch.self)
         transfer.change(
@@ -131,59 +121,63 @@ struct TransfersResource: Sendable {
         return self.transferResponse(transfer)
     }
 
-    func forget(_ call: ControlCall) throws(ControlProblem) -> Response {
+    private func forget(_ call: ControlCall) throws(ControlProblem) -> Response {
         self.registry.remove(try self.find(call))
         return .noContent
     }
 
-    // MARK: Verbs
+    // MARK: Control
 
-    private func conflict(_ transfer: RunningTransfer, _ wanted: String) -> ControlProblem {
+    private func conflict(_ transfer: RunningTransfer, _ requirement: String) -> ControlProblem {
         ControlProblem(
-            409, "state-conflict", "The transfer is \(transfer.stage.rawValue); only \(wanted).")
+            409, "state-conflict", "The transfer is \(transfer.stage.rawValue); only \(requirement).")
     }
 
-    func suspend(_ call: ControlCall) throws(ControlProblem) -> Response {
+    private func suspend(_ call: ControlCall) throws(ControlProblem) -> Response {
         let transfer = try self.find(call)
         guard transfer.suspend() || transfer.stage == .suspended else {
-            throw self.conflict(transfer, "one that runs can be suspended")
+            throw self.conflict(transfer, "a running transfer can be suspended")
         }
         return self.transferResponse(transfer)
     }
 
-    func resume(_ call: ControlCall) throws(ControlProblem) -> Response {
+    private func resume(_ call: ControlCall) throws(ControlProblem) -> Response {
         let transfer = try self.find(call)
         guard [.suspended, .running].contains(transfer.stage) else {
-            throw self.conflict(transfer, "one that is suspended can be resumed; what is over is restarted")
+            throw self.conflict(transfer, "a suspended transfer can be resumed; restart one that has ended")
         }
         try transfer.resume()
         return self.transferResponse(transfer)
     }
 
-    /// Answers when it is over, or with 202 where that takes longer than the client waits.
-    func cancel(_ call: ControlCall) async throws -> Response {
+    /// Responds when the transfer is cancelled, or with 202 if that takes longer than the client waits.
+    private func cancel(_ call: ControlCall) async throws -> Response {
         let transfer = try self.find(call)
-        let wanted = try await call.decode(TransferCancel.self)
+        let request = try await call.decode(TransferCancel.self)
         guard !transfer.stage.isOver, transfer.stage != .saving else {
-            throw self.conflict(transfer, "one that is not over can be cancelled")
+            throw self.conflict(transfer, "a transfer that has not ended can be cancelled")
         }
-        transfer.cancel(keepsResumeData: wanted.keepResumeData ?? true)
+        transfer.cancel(keepsResumeData: request.keepResumeData ?? true)
         let isOver = await Self.waitForEnd(of: transfer, within: .seconds(call.waitPreference() ?? 5))
         return self.transferResponse(transfer, status: isOver ? .ok : .accepted)
     }
 
-    func restart(_ call: ControlCall) async throws -> Response {
+    private func restart(_ call: ControlCall) async throws -> Response {
         try self.context.checkNotDraining()
         let transfer = try self.find(call)
-        let wanted = try await call.decode(TransferRestart.self)
-        guard transfer.stage.isOver else { throw self.conflict(transfer, "one that is over can be restarted") }
-        guard !transfer.plan.isStreamed else {
-            throw ControlProblem(409, "body-gone", "Its body came by a stream and is gone; make another transfer.")
+        let request = try await call.decode(TransferRestart.self)
+        guard transfer.stage.isOver else {
+            throw self.conflict(transfer, "a transfer that has ended can be restarted")
         }
-        let data = wanted.fromBeginning == true ? nil : transfer.state.withLock { $0.resumeData }
-        guard data != nil || wanted.fromBeginning == true else {
+        guard !transfer.plan.isStreamed else {
             throw ControlProblem(
-                409, "no-resume-data", "There is nothing to go on from; {\"fromBeginning\": true} begins anew.")
+                409, "body-gone", "The streamed body is no longer available; create another transfer.")
+        }
+        let data = request.fromBeginning == true ? nil : transfer.resumeData
+        guard data != nil || request.fromBeginning == true else {
+            throw ControlProblem(
+                409, "no-resume-data",
+                "There is no resume data; {\"fromBeginning\": true} restarts from the beginning.")
         }
         try self.registry.checkCapacity(await self.context.configuration.snapshot.configuration.control.transfers)
         try transfer.begin(resuming: data)
@@ -191,7 +185,7 @@ struct TransfersResource: Sendable {
     }
 
     @discardableResult
-    static func waitForEnd(of transfer: RunningTransfer, within limit: Duration) async -> Bool {
+    private static func waitForEnd(of transfer: RunningTransfer, within limit: Duration) async -> Bool {
         let clock = ContinuousClock()
         let deadline = clock.now.advanced(by: limit)
         var pause = Duration.milliseconds(1)
@@ -201,31 +195,20 @@ struct TransfersResource: Sendable {
         }
         return true
     }
-}
 
-extension TransfersResource {
-    static let pieceSize = 256 << 10
+    // MARK: Content
 
-    /// Brings the body of a streamed transfer, as fast as the server takes it; answers when everything is on its way.
-    func sendBody(_ call: ControlCall) async throws -> Response {
+    /// Streams the request's body to a streamed transfer, at the speed of its server.
+    private func sendBody(_ call: ControlCall) async throws -> Response {
         try self.context.checkNotDraining()
         let transfer = try self.find(call)
         guard transfer.plan.isStreamed else {
-            throw ControlProblem(409, "state-conflict", "The transfer was made with its body, or has none.")
+            throw ControlProblem(409, "state-conflict", "The transfer is not streamed.")
         }
         let pipe = BodyPipe()
         let length = call.request.headers[.contentLength].flatMap { Int64($0) }
-        let isFirst = transfer.state.withLock { state in
-            guard state.stage == .waiting else { return false }
-            state.stage = .running
-            return true
-        }
-        guard isFirst else { throw ControlProblem(409, "state-conflict", "The body was brought already.") }
-        do throws(ControlProblem) {
-            try transfer.begin(pipe: pipe, bodyLength: length)
-        } catch {
-            transfer.state.withLock { $0.stage = .waiting }
-            throw error
+        guard try transfer.begin(streaming: pipe, bodyLength: length) else {
+            throw ControlProblem(409, "state-conflict", "The body was sent already.")
         }
         do {
             for try await buffer in call.request.body {
@@ -233,7 +216,7 @@ extension TransfersResource {
             }
             pipe.finish()
         } catch {
-            // Whoever brought it went away: what is there is not the whole.
+            // The client disconnected before the end of the body.
             pipe.fail()
             throw error
         }
@@ -241,29 +224,29 @@ extension TransfersResource {
         return self.transferResponse(transfer, status: transfer.stage.isOver ? .ok : .accepted)
     }
 
-    /// What was received: out of memory, or out of the destination. Never as what it says it is: nobody's browser is to
-    /// carry it out.
-    func content(_ call: ControlCall) async throws -> Response {
+    /// The received content, from memory or from the destination file. Its own media type is not used, so that no
+    /// browser executes it.
+    private func content(_ call: ControlCall) async throws -> Response {
         let transfer = try self.find(call)
-        let (stage, content) = transfer.state.withLock { ($0.stage, $0.content) }
+        let (stage, content) = transfer.content
         guard stage == .finished else {
             let problem = ControlProblem(
                 409, "state-conflict",
-                "The transfer is \(stage.rawValue); what it received is given once it is finished.")
+                "The transfer is \(stage.rawValue); its content is available once it is finished.")
             throw stage.isOver ? problem : problem.retryable(after: 1)
         }
-        guard let place = transfer.plan.destination else {
+        guard let destination = transfer.plan.destination else {
             let range = try ContentRange(call.request.headers[.range], length: Int64(content.count))
             let bytes = content[Int(range.start)..<Int(range.end)]
             return Response(
                 status: range.status, headers: range.headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
         }
         do {
-            let file = try place.openForReading()
+            let file = try destination.openForReading()
             let range = try ContentRange(call.request.headers[.range], length: try file.length())
             return Response(status: range.status, headers: range.headers, body: Self.body(file, range))
-        } catch let refusal as FileError {
-            throw ControlProblem(410, "file-gone", "\(place.path): \(refusal.description).")
+        } catch let error as FileError {
+            throw ControlProblem(410, "file-gone", "\(destination.path): \(error.description).")
         }
     }
 
@@ -271,7 +254,7 @@ extension TransfersResource {
         ResponseBody(contentLength: Int(range.end - range.start)) { writer in
             var offset = range.start
             while offset < range.end {
-                let (start, count) = (offset, Int(min(Int64(Self.pieceSize), range.end - offset)))
+                let (start, count) = (offset, Int(min(Int64(Self.chunkSize), range.end - offset)))
                 let bytes = try await NIOThreadPool.singleton.runIfActive { try file.read(count, at: start) }
                 guard !bytes.isEmpty else { throw FileError(EIO) }
                 try await writer.write(ByteBuffer(bytes: bytes))

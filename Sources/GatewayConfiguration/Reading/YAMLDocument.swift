@@ -106,7 +106,7 @@ enum YAMLDocument {
 }
 
 /// Errors of the YAML parser as problems.
-enum YAMLFault {
+private enum YAMLFault {
     static func problem(_ error: YamlError, text: String, file: String) -> ConfigurationProblem {
         switch error {
         case .scanner(let context, let problem, let mark, _), .parser(let context, let problem, let mark, _),

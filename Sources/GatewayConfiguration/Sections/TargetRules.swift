@@ -59,7 +59,7 @@ package struct TargetRule: Sendable, Hashable {
 
 /// Reads one entry of `control.targets`: `public`, `loopback`, `private`, `10.0.0.0/8`, `*.example.com:443`,
 /// `[fd00::/8]:1000-2000`, `unix:///run/app.sock`, `unix:///run/app/*`.
-enum TargetText {
+private enum TargetText {
     private static let fault = ValueSyntaxError(
         expected: "a place to connect to: public, loopback, private, a host, a block of addresses, or unix:///PATH",
         remedy: "write it like *.example.com:443, 10.0.0.0/8, [fd00::/8]:8000-8999 or unix:///run/app/*")

@@ -94,7 +94,7 @@ extension SizeText: CustomStringConvertible {
 }
 
 /// Reads points in time (RFC 3339 §5.6): `2027-01-01T00:00:00Z`, `2027-01-01T01:00:00+01:00`.
-enum TimestampText {
+private enum TimestampText {
     /// - Returns: milliseconds since 1970-01-01T00:00:00Z; `nil` for anything else, and for days that do not exist.
     static func milliseconds(_ text: String) -> Int64? {
         let bytes = Array(text.utf8)

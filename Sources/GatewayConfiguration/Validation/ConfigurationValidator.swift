@@ -54,7 +54,7 @@ package struct ConfigurationValidator {
     }
 
     /// Whether every name in `list` could be read, so that a name not among them is truly unknown.
-    func areNamesKnown(_ count: Int, in list: ConfigurationKeyPath) -> Bool {
+    private func areNamesKnown(_ count: Int, in list: ConfigurationKeyPath) -> Bool {
         self.problems.isValid(list)
             && (0..<count).allSatisfy { self.problems.isValid(list.index($0).key("name")) }
     }
@@ -69,7 +69,7 @@ package struct ConfigurationValidator {
 }
 
 extension ConfigurationValidator {
-    func validateListeners() {
+    private func validateListeners() {
         let listeners = self.configuration.listeners
         for (index, listener) in listeners.enumerated() {
             let path = Self.listeners.index(index)
@@ -85,7 +85,7 @@ extension ConfigurationValidator {
     }
 
     /// Listeners for requests must have a route. Checked last, and only if the routes have no problem.
-    func validateRequests() {
+    private func validateRequests() {
         guard !self.configuration.routes.isEmpty, !self.problems.hasProblem(within: Self.routes) else { return }
         for (index, listener) in self.configuration.listeners.enumerated() {
             let path = Self.listeners.index(index)
@@ -131,7 +131,7 @@ extension ConfigurationValidator {
 }
 
 extension ConfigurationValidator {
-    func validateRoutes() {
+    private func validateRoutes() {
         for (index, route) in self.configuration.routes.enumerated() {
             let path = Self.routes.index(index)
             guard self.problems.isValid(path) else { continue }
@@ -269,7 +269,7 @@ extension ConfigurationValidator {
 }
 
 extension ConfigurationValidator {
-    func validateUpstreams() {
+    private func validateUpstreams() {
         for (index, upstream) in self.configuration.upstreams.enumerated() {
             let path = Self.upstreams.index(index)
             guard self.areEndpointsSound(of: upstream, at: path) else { continue }
@@ -322,7 +322,7 @@ extension ConfigurationValidator {
 
 extension ConfigurationValidator {
     /// The fields of a route's opening handshakes must be valid: otherwise each handshake would fail.
-    func validateHandshakes() {
+    private func validateHandshakes() {
         for (index, route) in self.configuration.routes.enumerated() {
             let path = Self.routes.index(index)
             guard [path, path.key(RouteKey.headers), path.key(RouteKey.target)].allSatisfy(self.problems.isValid),
@@ -398,7 +398,7 @@ extension ConfigurationValidator {
     }
 
     /// Two routes that answer the same requests: the second would never be taken.
-    func validateDistinctness() {
+    private func validateDistinctness() {
         var claims: [Claim: [Int]] = [:]
         for (index, route) in self.configuration.routes.enumerated() {
             let path = Self.routes.index(index)

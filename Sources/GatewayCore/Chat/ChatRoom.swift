@@ -74,7 +74,7 @@ final class ChatRoom {
     /// hold up the room.
     static let backlogLimit = 4 << 20
     /// The same while the rooms of the loop keep too much together.
-    static let sharedBacklogLimit = 256 << 10
+    private static let sharedBacklogLimit = 256 << 10
 
     let name: String
     private(set) var seats: [UInt64: ChatSubscription] = [:]
@@ -105,7 +105,7 @@ final class ChatRoom {
     var isEmpty: Bool { self.seats.isEmpty }
 
     /// Messages that are kept.
-    var messageCount: Int { self.log.count }
+    private var messageCount: Int { self.log.count }
 
     // MARK: Members
 

@@ -263,6 +263,6 @@ extension LoopRooms: TurnEndTarget {
 }
 
 /// Where a loop finds its floor, which the gateway's part on that loop keeps: a floor leads back to all loops.
-final class LoopRoomsReference {
+private final class LoopRoomsReference {
     weak var floor: LoopRooms?
 }

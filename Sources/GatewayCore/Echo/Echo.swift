@@ -50,7 +50,7 @@ final class StreamEcho: TransportConsumer {
 /// compressed in fragments over several turns, and nothing is read meanwhile.
 final class WebSocketEcho: WebSocketRelay {
     /// Fragments whose boundaries are kept; a message in more of them comes back in one.
-    static let fragmentLimit = 4096
+    private static let fragmentLimit = 4096
 
     private struct Unfinished {
         var bytes: [UInt8] = []

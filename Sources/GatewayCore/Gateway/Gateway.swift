@@ -49,7 +49,7 @@ package final class Gateway: Sendable {
     package var counters: GatewayCounters { self.shared.counters }
 
     /// Picks the loop for the next requested connection.
-    func nextPart() -> LoopConfined<LoopGateway>? {
+    private func nextPart() -> LoopConfined<LoopGateway>? {
         guard !self.parts.isEmpty else { return nil }
         let turn = self.turn.wrappingAdd(1, ordering: .relaxed).oldValue
         return self.parts[Int(UInt(bitPattern: turn) % UInt(self.parts.count))]
@@ -293,7 +293,7 @@ package final class Gateway: Sendable {
 /// The gateway's connections as the control plane sees them. From any thread.
 extension Gateway {
     /// Connections that one turn of a loop looks at when many are listed, so that a list never holds up traffic.
-    static let reportsPerTurn = 128
+    private static let reportsPerTurn = 128
 
     /// An open connection with its task.
     package struct Live: Sendable {
@@ -442,7 +442,7 @@ extension Gateway {
 
 extension Gateway {
     /// Whether one of `listeners`, which are open, takes connections at `address`.
-    func isBound(_ address: ListenAddress, by listeners: [ListenerPlan]) -> Bool {
+    private func isBound(_ address: ListenAddress, by listeners: [ListenerPlan]) -> Bool {
         let places = self.state.withLock { $0.places }
         return listeners.map(\.configuration).contains { listener in
             places[listener.name].map { address.overlaps(listener.address.picked($0.port ?? 0)) } ?? false
@@ -451,7 +451,7 @@ extension Gateway {
 
     /// Refuses the address of a new listener where one that stays has the very port, which the system picked for it:
     /// the kernel would let both listen, and share the connections out between them.
-    func refuseTaken(_ listener: ListenerConfiguration, by kept: [ListenerPlan]) throws(GatewayPlanError) {
+    private func refuseTaken(_ listener: ListenerConfiguration, by kept: [ListenerPlan]) throws(GatewayPlanError) {
         let places = self.state.withLock { $0.places }
         for other in kept.map(\.configuration) {
             guard let port = places[other.name]?.port, listener.address.overlaps(other.address.picked(port)) else {

@@ -276,7 +276,7 @@ extension GatewayEvent {
 /// Connections opened through the control plane, on its loop.
 extension LoopGateway {
     /// Sessions kept after their end for their unread messages; beyond that the oldest is dropped.
-    static let unreadSessionLimit = 32
+    private static let unreadSessionLimit = 32
 
     /// - Returns: what it is until it ends; `opened` may have been called already.
     func open(_ order: ClientConnectionRequest, _ opened: @escaping ClientSession.Opened) -> any RequestedConnection {
@@ -391,7 +391,9 @@ extension LoopGateway {
     }
 
     /// Records the end of a connection and publishes `event`.
-    func recordClosing(_ identifier: UInt64, _ reason: TerminationReason, detail: String?, _ event: GatewayEvent?) {
+    private func recordClosing(
+        _ identifier: UInt64, _ reason: TerminationReason, detail: String?, _ event: GatewayEvent?
+    ) {
         guard self.closed.limit > 0 || event != nil else { return }
         var event = event
         for var report in self.reports(of: [identifier]) {

@@ -8,7 +8,7 @@ import WebSocketProtocol
 /// A connection on its way from the listener to its endpoint or tunnel: PROXY header, TLS, opening handshake, route.
 /// One deadline covers it all.
 final class InboundConnection {
-    enum Phase {
+    private enum Phase {
         case proxyHeader
         /// Plain or TLS, by the first byte.
         case detectingTLS

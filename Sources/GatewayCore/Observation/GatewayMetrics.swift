@@ -81,7 +81,7 @@ package final class GatewayCounters: Sendable {
 /// Metrics of the closed connections of one loop. On the loop.
 struct LoopMetrics {
     /// Number of routes counted separately; the rest counts as `other`.
-    static let routeLimit = 256
+    private static let routeLimit = 256
 
     /// By route; connections opened through the control plane have an empty name.
     private(set) var ended: [String: TrafficMetrics] = [:]

@@ -4,7 +4,7 @@ import TLSEngine
 
 /// Makes TLS contexts from what the configuration says, reading the files it names.
 package enum TLSMaterial {
-    static let passwordFileLimit = 4096
+    private static let passwordFileLimit = 4096
 
     /// A listener's side.
     package static func configuration(_ settings: ServerTLSSettings) throws(GatewayPlanError) -> TLSConfiguration {

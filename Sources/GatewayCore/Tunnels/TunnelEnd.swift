@@ -23,9 +23,9 @@ final class TunnelEnd {
     private var watchesEndMark = false
     private var isPausedForOtherSide = false
     /// Reads so far, around and around.
-    var reads: UInt8 = 0
+    private var reads: UInt8 = 0
     /// Bytes written on this side are being measured until they are sent.
-    var isMeasuringLatency = false
+    private var isMeasuringLatency = false
 
     init(_ side: TunnelSide, _ link: RelayEndpoint, to target: RelayEndpoint, settings: TunnelSettings) {
         self.side = side
@@ -310,7 +310,7 @@ extension TunnelEnd: FrameRelay {
 /// How long what one side reads takes until it has left on the other.
 extension TunnelEnd {
     /// - Returns: when the read was that is made now, if this is one that is looked at.
-    func readBegins() -> MonotonicInstant? {
+    private func readBegins() -> MonotonicInstant? {
         self.reads &+= 1
         guard self.reads % AddedLatency.interval == 1 else { return nil }
         let loop = self.link.loop
@@ -328,13 +328,13 @@ extension TunnelEnd {
         other.link.awaitProgress()
     }
 
-    func checkSent() {
+    private func checkSent() {
         let loop = self.link.loop
         let sent = self.link.queuedBytes == 0 ? .max : self.link.sentBytes
         self.isMeasuringLatency = AddedLatency.shared(on: loop).progressed(self, sent: sent, at: loop.system.now())
     }
 
-    func stopMeasuring() {
+    private func stopMeasuring() {
         guard self.isMeasuringLatency else { return }
         self.isMeasuringLatency = false
         AddedLatency.shared(on: self.link.loop).forget(self)

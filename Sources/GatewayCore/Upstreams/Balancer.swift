@@ -126,7 +126,7 @@ package struct Balancer: Sendable {
 }
 
 /// Health of one endpoint.
-struct EndpointHealth: Hashable, Sendable {
+private struct EndpointHealth: Hashable, Sendable {
     let weight: Int
     /// Connections chosen for it and not given back: under way and open.
     var connections = 0

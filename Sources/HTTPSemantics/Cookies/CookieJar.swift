@@ -108,7 +108,7 @@ package struct CookieJar: Sendable {
         while self.count > self.limits.total {
             let oldest = self.cookiesByDomain.min { Self.oldestAccess($0.value) < Self.oldestAccess($1.value) }
             guard let oldest,
-                let index = oldest.value.indices.min(by: { oldest.value[$0].isUsedBefore(oldest.value[$1]) })
+                let index = oldest.value.indices.min(by: { oldest.value[$0].lastAccess < oldest.value[$1].lastAccess })
             else { break }
             self.remove(at: index, of: oldest.key)
         }
@@ -122,7 +122,9 @@ package struct CookieJar: Sendable {
 
     private static func evictionCandidate(_ cookies: [Cookie]) -> Int? {
         let insecure = cookies.indices.filter { !cookies[$0].isSecure }
-        return (insecure.isEmpty ? Array(cookies.indices) : insecure).min { cookies[$0].isUsedBefore(cookies[$1]) }
+        return (insecure.isEmpty ? Array(cookies.indices) : insecure).min {
+            cookies[$0].lastAccess < cookies[$1].lastAccess
+        }
     }
 
     private static func oldestAccess(_ cookies: [Cookie]) -> HTTPDate {
@@ -147,16 +149,11 @@ package struct CookieJar: Sendable {
         }
         return domains
     }
-}
 
-extension Cookie {
-    fileprivate func isUsedBefore(_ other: Self) -> Bool { self.lastAccess < other.lastAccess }
-}
-
-extension CookieJar {
     /// Applies the rules of RFC 6265bis §5.7 in order.
-    private func validated(_ set: SetCookie, from request: CookieRequest, now: HTTPDate) throws(CookieRefusal) -> Cookie
-    {
+    private func validated(
+        _ set: SetCookie, from request: CookieRequest, now: HTTPDate
+    ) throws(CookieRefusal) -> Cookie {
         try Self.checkSyntax(set)
         let domain = try self.domain(of: set, from: request)
         let cookie = Cookie(

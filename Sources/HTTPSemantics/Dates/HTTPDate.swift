@@ -75,7 +75,7 @@ package enum CookieDate {
                 time = found
             } else if day == nil, let found = self.number(word, digits: 1...2) {
                 day = found
-            } else if month == nil, let found = self.month(word) {
+            } else if month == nil, let found = CivilDate.month(word) {
                 month = found
             } else if year == nil, let found = self.number(word, digits: 2...4) {
                 year = found
@@ -112,10 +112,6 @@ package enum CookieDate {
         let leading = word.prefix(while: \.isDigit)
         guard digits.contains(leading.count) else { return nil }
         return leading.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
-    }
-
-    private static func month(_ word: ArraySlice<UInt8>) -> Int? {
-        CivilDate.month(word)
     }
 }
 

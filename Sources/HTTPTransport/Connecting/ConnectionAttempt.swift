@@ -3,7 +3,7 @@ import NIOPosix
 import StreamTransport
 import TLSEngine
 
-/// Opens one connection for one exchange: looks the name up, tries its addresses (RFC 8305), secures.
+/// Opens one connection for one exchange: name lookup, happy eyeballs (RFC 8305), TLS handshake.
 ///
 /// Confined to its event loop.
 final class ConnectionAttempt: @unchecked Sendable {
@@ -11,20 +11,20 @@ final class ConnectionAttempt: @unchecked Sendable {
     let key: PoolKey
     private(set) var timings = ConnectTimings()
     private let lookup: NameLookup
-    /// `nil` once the attempt is over.
+    /// `nil` after the attempt has ended.
     private var exchange: Exchange?
-    private let order: ExchangeRequest
+    private let request: ExchangeRequest
     private var connection: ClientConnection?
     private var handshakeTimer: Scheduled<Void>?
-    private var refusedSettings: TLSFailure?
+    private var tlsSetupFailure: TLSFailure?
 
-    /// - Parameter exchange: whose consumer answers the questions of the handshake.
+    /// - Parameter exchange: its consumer decides about the server's certificate and the client identity.
     init(for exchange: Exchange, in pool: ConnectionPool) {
         self.exchange = exchange
-        self.order = exchange.order
+        self.request = exchange.request
         self.pool = pool
-        self.key = PoolKey(exchange.order)
-        let (host, settings) = (exchange.order.origin.host, pool.settings)
+        self.key = PoolKey(exchange.request)
+        let (host, settings) = (exchange.request.origin.host, pool.settings)
         self.lookup = NameLookup(
             on: pool.eventLoop, admits: { settings.admits($0, host) }, resolve: settings.resolve)
     }
@@ -35,10 +35,9 @@ final class ConnectionAttempt: @unchecked Sendable {
         }
         let bootstrap = ClientBootstrap(group: self.pool.eventLoop)
             .resolver(self.lookup)
-            .connectTimeout(.bounded(self.order.connectTimeout))
+            .connectTimeout(.bounded(self.request.connectTimeout))
             .channelOption(.autoRead, value: false)
-            // One read for each time that there is something: a response of one piece costs no second call that only
-            // learns that there is no more.
+            // One read per readiness event: a response that fits one read costs no second call that returns EAGAIN.
             .channelOption(.maxMessagesPerRead, value: 1)
             .channelOption(
                 .recvAllocator,
@@ -52,7 +51,7 @@ final class ConnectionAttempt: @unchecked Sendable {
     }
 
     private func connect(_ bootstrap: ClientBootstrap) -> EventLoopFuture<any Channel> {
-        let origin = self.order.origin
+        let origin = self.request.origin
         if let path = origin.socketPath { return bootstrap.connect(unixDomainSocketPath: path) }
         if let literal = StreamTransport.SocketAddress(literal: origin.host, port: origin.port),
             let address = NIOCore.SocketAddress(literal)
@@ -65,9 +64,9 @@ final class ConnectionAttempt: @unchecked Sendable {
         return bootstrap.connect(host: origin.host, port: Int(origin.port))
     }
 
-    /// Several channels may be made, of which one wins.
+    /// Happy eyeballs may make several channels, of which one wins.
     private func configure(_ channel: any Channel) throws {
-        // Many lookups may have ended at once since the attempts began.
+        // Checked again: many attempts may have passed the first check during their lookups.
         guard DescriptorReserve.process.isAvailable() else {
             throw TransportFailure.ownResources(.processDescriptorsExhausted)
         }
@@ -79,20 +78,20 @@ final class ConnectionAttempt: @unchecked Sendable {
     }
 
     private func secureHandler() throws -> SecureHandler? {
-        guard let secure = self.order.secure, self.order.origin.scheme == .https else { return nil }
+        guard let secure = self.request.secure, self.request.origin.scheme == .https else { return nil }
         do throws(TLSFailure) {
             let handler = try SecureHandler(
-                secure.context, serverName: secure.serverName ?? self.order.origin.host,
-                resumptionKey: secure.resumptionKey, questions: self.questions(), records: self.pool.records)
-            handler.decisionPendingChanged = { [weak self] asking in self?.decisionPendingChanged(asking) }
+                secure.context, serverName: secure.serverName ?? self.request.origin.host,
+                resumptionKey: secure.resumptionKey, callbacks: self.tlsCallbacks(), records: self.pool.records)
+            handler.decisionPendingChanged = { [weak self] isPending in self?.decisionPendingChanged(isPending) }
             return handler
         } catch {
-            self.refusedSettings = error
+            self.tlsSetupFailure = error
             throw error
         }
     }
 
-    private func questions() -> TLSCallbacks {
+    private func tlsCallbacks() -> TLSCallbacks {
         TLSCallbacks(
             verify: { [weak self] request, answer in
                 guard let consumer = self?.exchange?.consumer else { return answer(.reject) }
@@ -104,7 +103,7 @@ final class ConnectionAttempt: @unchecked Sendable {
             })
     }
 
-    /// Goes on with a channel that stands, in place of one that is opened.
+    /// Continues with a channel that is already connected.
     func adopt(_ channel: any Channel) throws {
         try self.configure(channel)
         self.connectEnded(.success(channel))
@@ -113,7 +112,7 @@ final class ConnectionAttempt: @unchecked Sendable {
     // MARK: Steps
 
     private func connectEnded(_ result: Result<any Channel, any Error>) {
-        self.noteLookup()
+        self.recordLookup()
         switch result {
         case .failure(let error): self.fail(self.failure(error))
         case .success(let channel):
@@ -121,7 +120,7 @@ final class ConnectionAttempt: @unchecked Sendable {
                 let connection = try? channel.pipeline.syncOperations.handler(type: ClientConnection.self)
             else { return channel.close(promise: nil) }
             self.connection = connection
-            if self.order.origin.scheme == .https {
+            if self.request.origin.scheme == .https {
                 self.timings.secureStart = .now
                 self.startHandshakeTimer()
             } else {
@@ -132,11 +131,11 @@ final class ConnectionAttempt: @unchecked Sendable {
 
     /// With a lookup that is under way, or was given up.
     var timingsSoFar: ConnectTimings {
-        self.noteLookup()
+        self.recordLookup()
         return self.timings
     }
 
-    private func noteLookup() {
+    private func recordLookup() {
         self.timings.lookupStart = self.lookup.start
         self.timings.lookupEnd = self.lookup.end
         guard self.lookup.start != nil else { return }
@@ -144,20 +143,20 @@ final class ConnectionAttempt: @unchecked Sendable {
     }
 
     private func failure(_ error: any Error) -> ExchangeFailure {
-        if let refused = self.refusedSettings { return .securing(refused) }
+        if let refused = self.tlsSetupFailure { return .securing(refused) }
         if self.lookup.isRefused || error as? ExchangeFailure == .notAdmitted { return .notAdmitted }
         if let failure = self.lookup.failure { return .connecting(.nameResolution(failure)) }
-        let failure = TransportFailure(connecting: error, isSocketFile: self.order.origin.socketPath != nil)
+        let failure = TransportFailure(connecting: error, isSocketFile: self.request.origin.socketPath != nil)
         if failure == .deadlinePassed(.connecting), self.lookup.isUnderWay {
             return .connecting(.deadlinePassed(.resolving))
         }
         return .connecting(failure)
     }
 
-    func secured(_ facts: TLSMetadata, on connection: ClientConnection) {
+    func secured(_ metadata: TLSMetadata, on connection: ClientConnection) {
         guard connection === self.connection else { return }
         self.timings.secureEnd = .now
-        self.finish(facts)
+        self.finish(metadata)
     }
 
     private func finish(_ tls: TLSMetadata?) {
@@ -165,15 +164,15 @@ final class ConnectionAttempt: @unchecked Sendable {
         self.handshakeTimer?.cancel()
         self.exchange = nil
         self.timings.connectEnd = .now
-        connection.facts.tls = tls
-        connection.facts.timings = self.timings
-        connection.noteAddresses()
+        connection.metadata.tls = tls
+        connection.metadata.timings = self.timings
+        connection.recordAddresses()
         connection.run(exchange)
     }
 
     // MARK: Failing
 
-    /// - Parameter connection: who found out; one that lost the race does not count.
+    /// - Parameter connection: ignored if it lost the race.
     func failed(_ failure: ExchangeFailure, on connection: ClientConnection) {
         guard connection === self.connection else { return }
         self.fail(failure)
@@ -187,15 +186,15 @@ final class ConnectionAttempt: @unchecked Sendable {
         guard let exchange = self.exchange else { return }
         exchange.metrics.timings = self.timings
         self.stop()
-        exchange.phase = .ordered
+        exchange.phase = .created
         self.pool.openingFailed(self.key)
         exchange.fail(failure)
     }
 
-    /// The exchange gave up. A connection that still comes about is closed.
+    /// Ends the attempt for its exchange. A connection that is still established is closed.
     func cancel() {
         guard self.exchange != nil else { return }
-        self.noteLookup()
+        self.recordLookup()
         self.stop()
         self.pool.openingFailed(self.key)
     }
@@ -207,18 +206,18 @@ final class ConnectionAttempt: @unchecked Sendable {
         self.connection = nil
     }
 
-    // MARK: The handshake's clock
+    // MARK: Handshake timeout
 
     private func startHandshakeTimer() {
-        guard let timeout = self.order.secure?.timeout else { return }
+        guard let timeout = self.request.secure?.timeout else { return }
         self.handshakeTimer = self.pool.eventLoop.assumeIsolated().scheduleTask(in: .bounded(timeout)) {
             self.fail(.connecting(.deadlinePassed(.securing)))
         }
     }
 
-    private func decisionPendingChanged(_ asking: Bool) {
+    private func decisionPendingChanged(_ isPending: Bool) {
         guard self.exchange != nil else { return }
         self.handshakeTimer?.cancel()
-        if !asking { self.startHandshakeTimer() }
+        if !isPending { self.startHandshakeTimer() }
     }
 }

@@ -2,34 +2,34 @@ import NIOCore
 import NIOPosix
 import StreamTransport
 
-/// Gives NIO's happy eyeballs the addresses of a name, looked up where ours are, and remembers how it went.
+/// The resolver of NIO's happy eyeballs: uses the pool's name lookup, and records its times and its failure.
 ///
 /// Confined to its event loop; serves one attempt.
 final class NameLookup: Resolver, @unchecked Sendable {
-    typealias Answer = @Sendable (Result<[StreamTransport.SocketAddress], ResolutionFailure>) -> Void
-    typealias Resolve = @Sendable (String, UInt16, @escaping Answer) -> Void
+    typealias Completion = @Sendable (Result<[StreamTransport.SocketAddress], ResolutionFailure>) -> Void
+    typealias Resolve = @Sendable (String, UInt16, @escaping Completion) -> Void
 
-    /// Addresses tried at most; the rest of a longer list is passed over.
-    static let addressLimit = 16
+    /// Most addresses tried; the rest of a longer list is ignored.
+    private static let addressLimit = 16
 
     private let eventLoop: any EventLoop
     private let resolve: Resolve
     private let admits: (StreamTransport.SocketAddress) -> Bool
+    /// Created by the first of the two queries: one lookup serves both.
+    private var queries: Queries?
+    private var isCompleted = false
+    private(set) var start: ContinuousClock.Instant?
+    private(set) var end: ContinuousClock.Instant?
+    private(set) var failure: ResolutionFailure?
+    /// Addresses were found, and `admits` refused all of them.
+    private(set) var isRefused = false
+
     private struct Queries {
         let version4: EventLoopPromise<[NIOCore.SocketAddress]>
         let version6: EventLoopPromise<[NIOCore.SocketAddress]>
     }
 
-    /// Made when the first of the two is asked.
-    private var queries: Queries?
-    private var isAnswered = false
-    private(set) var start: ContinuousClock.Instant?
-    private(set) var end: ContinuousClock.Instant?
-    private(set) var failure: ResolutionFailure?
-    /// There are addresses, none of which may be used.
-    private(set) var isRefused = false
-
-    /// - Parameter admits: whether an address that was found may be used.
+    /// - Parameter admits: whether a resolved address may be connected to.
     init(
         on eventLoop: any EventLoop, admits: @escaping (StreamTransport.SocketAddress) -> Bool,
         resolve: @escaping Resolve
@@ -43,19 +43,19 @@ final class NameLookup: Resolver, @unchecked Sendable {
     var isUnderWay: Bool { self.start != nil && self.end == nil }
 
     func initiateAQuery(host: String, port: Int) -> EventLoopFuture<[NIOCore.SocketAddress]> {
-        self.begin(host, port).version4.futureResult
+        self.startLookup(host, port).version4.futureResult
     }
 
     func initiateAAAAQuery(host: String, port: Int) -> EventLoopFuture<[NIOCore.SocketAddress]> {
-        self.begin(host, port).version6.futureResult
+        self.startLookup(host, port).version6.futureResult
     }
 
-    /// A lookup cannot be called back; its answer finds nobody.
+    /// A lookup cannot be cancelled; its result is ignored.
     func cancelQueries() {
-        self.answer(.failure(.temporarilyUnavailable))
+        self.complete(.failure(.temporarilyUnavailable))
     }
 
-    private func begin(_ host: String, _ port: Int) -> Queries {
+    private func startLookup(_ host: String, _ port: Int) -> Queries {
         if let queries = self.queries { return queries }
         let queries = Queries(version4: self.eventLoop.makePromise(), version6: self.eventLoop.makePromise())
         self.queries = queries
@@ -68,15 +68,15 @@ final class NameLookup: Resolver, @unchecked Sendable {
     }
 
     private func received(_ result: Result<[StreamTransport.SocketAddress], ResolutionFailure>) {
-        guard !self.isAnswered else { return }
+        guard !self.isCompleted else { return }
         self.end = .now
         if case .failure(let failure) = result { self.failure = failure }
-        self.answer(result)
+        self.complete(result)
     }
 
-    private func answer(_ result: Result<[StreamTransport.SocketAddress], ResolutionFailure>) {
-        guard !self.isAnswered, let queries = self.queries else { return }
-        self.isAnswered = true
+    private func complete(_ result: Result<[StreamTransport.SocketAddress], ResolutionFailure>) {
+        guard !self.isCompleted, let queries = self.queries else { return }
+        self.isCompleted = true
         switch result {
         case .success(let found):
             let admitted = found.filter(self.admits)
@@ -119,7 +119,7 @@ extension StreamTransport.SocketAddress {
 }
 
 extension TimeAmount {
-    /// At most a year, so that no deadline is beyond what a clock can say.
+    /// At most a year, so that no deadline overflows the clock.
     static func bounded(_ duration: Duration) -> TimeAmount {
         TimeAmount(min(max(duration, .zero), .seconds(365 * 86_400)))
     }
@@ -141,7 +141,7 @@ extension TransportFailure {
         }
     }
 
-    /// What ended an attempt to connect. Of several addresses that all failed, the last is told.
+    /// Maps an error of connecting. If all of several addresses failed, the last error is used.
     init(connecting error: any Error, isSocketFile: Bool) {
         switch error {
         case let failure as TransportFailure: self = failure

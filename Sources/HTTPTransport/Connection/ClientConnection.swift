@@ -2,8 +2,8 @@ import NIOCore
 import StreamTransport
 import TLSEngine
 
-/// One connection to a server, as a channel's last handler: carries one exchange at a time and rests in the pool
-/// between them. Performs what the exchange's progress decides.
+/// One connection to a server, the last handler of its channel. It carries one exchange at a time and is idle in the pool
+/// between exchanges. It performs what `ExchangeProgress` decides.
 ///
 /// Confined to its event loop.
 final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
@@ -13,43 +13,41 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         case opening(ConnectionAttempt)
         case idle
         case busy(Exchange)
-        /// The response of the exchange is complete; what comes of the connection is decided when the read is over.
+        /// The response is complete. Whether the connection is reused is decided at the end of the read.
         case finished(Exchange, trailers: [HeaderField], keepsAlive: Bool)
-        /// Not HTTP any more.
+        /// Switched protocols (101): HTTP is over.
         case upgraded
         case closed
     }
 
     let wire: WireHandler
-    let limits: MessageLimits
     let pool: ConnectionPool
     let key: PoolKey
-    /// Of those that the pool had when it was told to retire them all.
+    /// The pool's generation when the connection was opened. `ConnectionPool.retireConnections` starts the next one.
     let generation: Int
-    var facts = ConnectionMetadata()
-    var phase: Phase
-    var context: ChannelHandlerContext?
+    var metadata = ConnectionMetadata()
+    private(set) var context: ChannelHandlerContext?
     var exchangesServed = 0
-    /// What its packets are marked with.
-    var trafficClass = TrafficClass.standard
-    /// Since when it rests.
-    var idleSince = NIODeadline.now()
-    /// What the system said before the connection ended.
-    var lossCause: TransportFailure?
-    /// A piece of the body is on its way to the system.
-    var isWritingPiece = false
-    /// The piece's bytes on the wire before it was written.
-    var bodyStart: Int64 = 0
-    var lastProgress = NIODeadline.now()
-    /// Whether the read under way has brought anything.
-    var hasReceived = false
-    /// What waited for the system when the deadline last looked.
-    var unsentBytes = 0
-    var deadline: (at: NIODeadline, task: Scheduled<Void>)?
-    var continueTimer: Scheduled<Void>?
-    private var awaitsRead = false
-    /// The channel has ended.
-    private(set) var isGone = false
+    private(set) var idleSince = NIODeadline.now()
+    private let limits: MessageLimits
+    private var phase: Phase
+    /// How the connection's packets are marked.
+    private var trafficClass = TrafficClass.standard
+    /// The system error before the connection ended.
+    private var lossCause: TransportFailure?
+    /// A piece of the body has been written and the system has not taken all of it.
+    private var isWritingBodyPiece = false
+    /// `WireHandler.bytesSent` before the first byte of the body.
+    private var bodyStart: Int64 = 0
+    private var lastActivity = NIODeadline.now()
+    /// Whether the current read has delivered anything.
+    private var hasReceived = false
+    /// Bytes not yet taken by the system when the idle timer last fired.
+    private var unsentBytes = 0
+    private var idleTimer: (at: NIODeadline, task: Scheduled<Void>)?
+    private var continueTimer: Scheduled<Void>?
+    private var isReadPending = false
+    private var isChannelInactive = false
 
     init(_ attempt: ConnectionAttempt, wire: WireHandler, limits: MessageLimits) {
         self.phase = .opening(attempt)
@@ -68,36 +66,29 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         self.context = nil
     }
 
-    /// Whether the server has left it open behind a response, for another one or for a while.
+    /// Whether the server kept the connection open after a response: for a second response, or for at least 100 ms.
     var hasServedResponse: Bool {
         self.exchangesServed > 1 || NIODeadline.now() - self.idleSince >= .milliseconds(100)
     }
 
-    var busyExchange: Exchange? {
-        switch self.phase {
-        case .busy(let exchange), .finished(let exchange, _, _): exchange
-        case .opening, .idle, .upgraded, .closed: nil
-        }
-    }
-
     // MARK: Reading
 
-    /// Reads on unless the consumer is behind. An idle connection reads too, to learn that the server closed it.
+    /// Reads unless the consumer has no demand. An idle connection reads too, to notice that the server closed it.
     func readIfWanted() {
-        guard !self.awaitsRead, let context = self.wire.context else { return }
+        guard !self.isReadPending, let context = self.wire.context else { return }
         switch self.phase {
         case .busy(let exchange):
             guard exchange.wantsBytes else { return }
         case .idle: break
         case .opening, .finished, .upgraded, .closed: return
         }
-        self.awaitsRead = true
+        self.isReadPending = true
         context.read()
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        self.awaitsRead = false
-        self.noteReceived()
+        self.isReadPending = false
+        self.recordReadProgress()
         self.finishResponse()
         self.readIfWanted()
         context.fireChannelReadComplete()
@@ -106,27 +97,22 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     // MARK: Ending
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if let facts = event as? TLSMetadata, case .opening(let attempt) = self.phase {
-            attempt.secured(facts, on: self)
+        if let metadata = event as? TLSMetadata, case .opening(let attempt) = self.phase {
+            attempt.secured(metadata, on: self)
         }
-        // The server sends no more, so there will be no other response.
+        // Without further input no other response can arrive.
         if event as? ChannelEvent == .inputClosed { self.close() }
         context.fireUserInboundEventTriggered(event)
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        self.isGone = true
+        self.isChannelInactive = true
         self.finishResponse()
         self.connectionEnded()
         context.fireChannelInactive()
     }
 
-    /// The exchange gave up; nobody can tell any more where its response would end.
-    func abandon() {
-        self.close()
-    }
-
-    /// Closes; the exchange under way, if it has not ended, is told what it lost.
+    /// Closes, and fails the current exchange if it has not ended.
     func close() {
         if case .finished(let exchange, let trailers, _) = self.phase {
             self.phase = .finished(exchange, trailers: trailers, keepsAlive: false)
@@ -136,7 +122,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         self.context?.close(promise: nil)
     }
 
-    /// Closes, and tells nobody: the pool has forgotten it already.
+    /// Closes without notifying the pool, which has already removed the connection.
     func discard() {
         self.phase = .closed
         self.wire.stop()
@@ -144,10 +130,10 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         self.context?.close(promise: nil)
     }
 
-    func noteAddresses() {
+    func recordAddresses() {
         guard let channel = self.context?.channel else { return }
-        self.facts.localAddress = channel.localAddress.flatMap { StreamTransport.SocketAddress($0) }
-        self.facts.peerAddress = channel.remoteAddress.flatMap { StreamTransport.SocketAddress($0) }
+        self.metadata.localAddress = channel.localAddress.flatMap { StreamTransport.SocketAddress($0) }
+        self.metadata.peerAddress = channel.remoteAddress.flatMap { StreamTransport.SocketAddress($0) }
     }
 
     private func connectionEnded() {
@@ -167,69 +153,69 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     }
 
     private func cancelTimers() {
-        self.deadline?.task.cancel()
-        self.deadline = nil
+        self.idleTimer?.task.cancel()
+        self.idleTimer = nil
         self.continueTimer?.cancel()
         self.continueTimer = nil
     }
 
-    /// Fails the exchange under way, and closes.
-    func fail(_ failure: ExchangeFailure) {
+    /// Fails the current exchange, and closes.
+    private func fail(_ failure: ExchangeFailure) {
         switch self.phase {
         case .opening(let attempt): attempt.failed(failure, on: self)
         case .busy(let exchange): exchange.fail(failure)
-        // The response is complete; what came behind it only ends the connection.
+        // The response is complete: bytes that follow it only end the connection.
         case .finished, .idle, .upgraded, .closed: self.close()
         }
     }
-}
 
-extension ClientConnection {
-    /// Sends the request of `exchange`, whose connection this now is.
+    // MARK: Sending a request
+
+    /// Assigns the connection to `exchange` and sends its request.
     func run(_ exchange: Exchange) {
         guard let context = self.context else { return }
         self.phase = .busy(exchange)
         exchange.phase = .running(self)
         self.wire.beginExchange(self)
-        self.mark(exchange.order.trafficClass)
-        if exchange.order.isMeasured {
-            exchange.metrics.connection = self.facts
-            exchange.metrics.timings = self.facts.timings
+        self.setTrafficClass(exchange.request.trafficClass)
+        if exchange.request.isMeasured {
+            exchange.metrics.connection = self.metadata
+            exchange.metrics.timings = self.metadata.timings
         }
-        exchange.consumer?.connectionReady(self.facts)
+        exchange.consumer?.connectionReady(self.metadata)
         guard case .busy = self.phase else { return }
-        self.lastProgress = .now()
-        self.watch(exchange)
+        self.lastActivity = .now()
+        self.armIdleTimer(for: exchange)
         self.sendHead(exchange, context)
         guard case .busy = self.phase else { return }
         if exchange.progress.sending == .body { self.pumpBody() }
         self.readIfWanted()
     }
 
-    private func mark(_ wanted: TrafficClass) {
-        guard wanted != self.trafficClass, let peer = self.facts.peerAddress,
+    private func setTrafficClass(_ wanted: TrafficClass) {
+        guard wanted != self.trafficClass, let peer = self.metadata.peerAddress,
             let mark = wanted.socketOption(toward: peer)
         else { return }
         self.trafficClass = wanted
         let option = ChannelOptions.socket(SocketOptionLevel(mark.level), SocketOptionName(mark.name))
-        // A hint: where the system does not take it, the request goes all the same.
+        // Only a hint: if the system refuses the option, the request is sent anyway.
         try? self.context?.channel.syncOptions?.setOption(option, value: SocketOptionValue(mark.value))
     }
 
     private func sendHead(_ exchange: Exchange, _ context: ChannelHandlerContext) {
         let before = self.wire.bytesSent
-        exchange.metrics.requestStart = exchange.instant
+        exchange.metrics.requestStart = exchange.timestamp
         self.wire.write(exchange.plan.head.bytes)
         exchange.metrics.requestHeadBytes = self.wire.bytesSent - before
         self.bodyStart = self.wire.bytesSent
         switch exchange.progress.sending {
         case .done:
             self.wire.flush()
-            exchange.metrics.requestEnd = exchange.instant
+            exchange.metrics.requestEnd = exchange.timestamp
         case .awaitingContinue:
             self.wire.flush()
             self.awaitContinue(exchange, context)
-        // The first piece leaves together with the head.
+        // The first piece of the body is sent together with the head.
         case .body, .abandoned: break
         }
     }
@@ -242,9 +228,9 @@ extension ClientConnection {
         }
     }
 
-    /// Sends the next piece of the body, unless one is still on its way.
+    /// Sends the next piece of the body, unless one is still being written.
     func pumpBody() {
-        guard case .busy(let exchange) = self.phase, exchange.progress.sending == .body, !self.isWritingPiece,
+        guard case .busy(let exchange) = self.phase, exchange.progress.sending == .body, !self.isWritingBodyPiece,
             let step = exchange.body?.next(), let context = self.context
         else { return }
         switch step {
@@ -252,8 +238,8 @@ extension ClientConnection {
         case .end:
             self.endBody(exchange)
             self.wire.flush()
-            exchange.metrics.requestEnd = exchange.instant
-            self.progressed()
+            exchange.metrics.requestEnd = exchange.timestamp
+            self.recordActivity()
         case .later: self.wire.flush()
         case .failed(let failure): self.fail(.body(failure))
         }
@@ -261,8 +247,8 @@ extension ClientConnection {
 
     private func send(_ piece: ByteBuffer, _ exchange: Exchange, _ context: ChannelHandlerContext) {
         let count = piece.readableBytes
-        self.isWritingPiece = true
-        self.lastProgress = .now()
+        self.isWritingBodyPiece = true
+        self.lastActivity = .now()
         let promise = context.eventLoop.makePromise(of: Void.self)
         promise.futureResult.assumeIsolated().whenComplete { result in self.pieceWritten(result, count, exchange) }
         if exchange.plan.framing == .chunked {
@@ -272,7 +258,7 @@ extension ClientConnection {
         } else {
             self.wire.write(piece, promise)
         }
-        // The last byte and the end are one step, so that no answer can come between them.
+        // The last byte and the end of the body are one step, so that no response can arrive between them.
         if exchange.body?.isExhausted ?? true { self.endBody(exchange) }
         self.wire.flush()
     }
@@ -284,32 +270,32 @@ extension ClientConnection {
     }
 
     private func pieceWritten(_ result: Result<Void, any Error>, _ count: Int, _ exchange: Exchange) {
-        self.isWritingPiece = false
+        self.isWritingBodyPiece = false
         guard case .busy(let current) = self.phase, current === exchange else { return }
         if case .failure(let error) = result {
             // The end of the connection follows.
             self.lossCause = self.lossCause ?? TransportFailure(error)
             return
         }
-        self.progressed()
+        self.recordActivity()
         exchange.metrics.requestContentBytes += Int64(count)
         exchange.metrics.requestBodyBytes = self.wire.bytesSent - self.bodyStart
-        if exchange.progress.sending == .done { exchange.metrics.requestEnd = exchange.instant }
+        if exchange.progress.sending == .done { exchange.metrics.requestEnd = exchange.timestamp }
         exchange.consumer?.bodySent(count)
-        // In another turn, so that a fast peer does not keep the loop from everybody else.
+        // In another turn, so that a fast peer does not starve the loop's other connections.
         self.context?.eventLoop.assumeIsolated().execute { self.pumpBody() }
     }
-}
 
-extension ClientConnection {
-    /// - Returns: how the end of the content is told; `nil` where none follows that is of interest.
+    // MARK: Receiving a response
+
+    /// - Returns: the framing of the content that follows; `nil` if none follows or the exchange has ended.
     func headReceived(_ head: ResponseHead) -> ResponseFraming? {
         guard case .busy(let exchange) = self.phase else {
             self.fail(.violation(.unsolicited))
             return nil
         }
         self.hasReceived = true
-        if exchange.metrics.responseStart == nil { exchange.metrics.responseStart = exchange.instant }
+        if exchange.metrics.responseStart == nil { exchange.metrics.responseStart = exchange.timestamp }
         guard !head.isInformational else {
             self.informationalReceived(head, exchange)
             return nil
@@ -317,7 +303,7 @@ extension ClientConnection {
         switch exchange.progress.headReceived(head) {
         case .refuse(let violation): self.fail(.violation(violation))
         case .upgrade: exchange.consumer?.headReceived(head, framing: .none)
-        case .tell(let framing):
+        case .deliver(let framing):
             exchange.consumer?.headReceived(head, framing: framing)
             if case .busy = self.phase { return framing }
         }
@@ -327,7 +313,7 @@ extension ClientConnection {
     private func informationalReceived(_ head: ResponseHead, _ exchange: Exchange) {
         switch exchange.progress.informationalReceived(head, limit: self.limits.informationalHeads) {
         case .refuse(let violation): self.fail(.violation(violation))
-        case .tell(let startsBody):
+        case .deliver(let startsBody):
             exchange.consumer?.informationalHeadReceived(head)
             if startsBody { self.pumpBody() }
         }
@@ -343,22 +329,22 @@ extension ClientConnection {
     func responseEnded(_ trailers: [HeaderField]) {
         guard case .busy(let exchange) = self.phase else { return }
         let keepsAlive = exchange.progress.responseEnded()
-        exchange.metrics.responseEnd = exchange.instant
+        exchange.metrics.responseEnd = exchange.timestamp
         self.phase = .finished(exchange, trailers: trailers, keepsAlive: keepsAlive)
     }
 
-    /// Behind a read: decides over a connection whose response is complete. The consumer is told last, so that its next
-    /// order finds the connection.
-    func finishResponse() {
+    /// At the end of a read: releases or closes the connection of a complete response. The consumer is notified last, so
+    /// that its next request finds the connection idle.
+    private func finishResponse() {
         guard case .finished(let exchange, let trailers, let keepsAlive) = self.phase else { return }
-        self.recordProgress(exchange)
+        self.recordWireCounts(exchange)
         self.continueTimer?.cancel()
         self.continueTimer = nil
         if case .complete = exchange.progress.receiving {
-            if exchange.progress.isUpgraded { return self.handOver(exchange) }
-            if keepsAlive, self.wire.endExchange(), !self.isGone {
+            if exchange.progress.isUpgraded { return self.completeUpgrade(exchange) }
+            if keepsAlive, self.wire.endExchange(), !self.isChannelInactive {
                 self.phase = .idle
-                self.idleSince = self.lastProgress
+                self.idleSince = self.lastActivity
                 self.pool.connectionFreed(self)
             } else {
                 self.phase = .idle
@@ -368,22 +354,21 @@ extension ClientConnection {
         exchange.responseFinished(trailers)
     }
 
-    /// What the wire has counted of this exchange.
-    private func recordProgress(_ exchange: Exchange) {
+    private func recordWireCounts(_ exchange: Exchange) {
         exchange.metrics.responseHeadBytes = self.wire.headBytes
         exchange.metrics.responseBodyBytes = self.wire.bodyBytes
     }
 
-    private func handOver(_ exchange: Exchange) {
+    private func completeUpgrade(_ exchange: Exchange) {
         self.phase = .upgraded
         self.pool.connectionClosed(self)
         guard let connection = UpgradedConnection(self) else { return exchange.fail(.cancelled) }
         exchange.end(.upgraded(connection))
     }
 
-    /// The connection is gone and the response is not whole.
-    func failExchange(_ exchange: Exchange) {
-        self.recordProgress(exchange)
+    /// The connection ended before the response did.
+    private func failExchange(_ exchange: Exchange) {
+        self.recordWireCounts(exchange)
         guard !exchange.isEnded else { return }
         switch exchange.progress.loss {
         case .none: exchange.responseFinished([])
@@ -392,21 +377,21 @@ extension ClientConnection {
         case .beforeHead: self.end(exchange, .connectionLost(self.loss(exchange, responseBegan: true)))
         case .beforeResponse:
             let failure = ExchangeFailure.connectionLost(self.loss(exchange, responseBegan: false))
-            // The server may have closed the connection for being idle, just as we wrote.
-            let isStale = self.facts.isReused && self.wire.headBytes == 0
+            // The server may have closed the idle connection just as the request was written.
+            let isStale = self.metadata.isReused && self.wire.headBytes == 0
             guard isStale, exchange.prepareToRepeat() else { return self.end(exchange, failure) }
             self.pool.repeatOnFreshConnection(exchange)
         }
     }
 
     private func end(_ exchange: Exchange, _ failure: ExchangeFailure) {
-        exchange.phase = .ordered
+        exchange.phase = .created
         exchange.fail(failure)
     }
 
     private func loss(_ exchange: Exchange, responseBegan: Bool) -> ConnectionLoss {
         ConnectionLoss(
-            cause: self.lossCause, wasReused: self.facts.isReused,
+            cause: self.lossCause, wasReused: self.metadata.isReused,
             responseBegan: responseBegan || self.wire.headBytes > 0, wasRepeated: exchange.isRepeated)
     }
 
@@ -419,49 +404,49 @@ extension ClientConnection {
             self.close()
         }
     }
-}
 
-/// The deadline of a connection on which nothing moves. One task for many exchanges: it looks how long ago the last
-/// byte was when it fires, and is put off instead of made anew with every byte.
-extension ClientConnection {
-    func progressed() {
-        self.lastProgress = .now()
+    // MARK: Idle timeout
+
+    private func recordActivity() {
+        self.lastActivity = .now()
     }
 
-    /// What one read brings has one time.
-    func noteReceived() {
+    /// Reads the clock once per read.
+    private func recordReadProgress() {
         guard self.hasReceived else { return }
         self.hasReceived = false
-        self.progressed()
+        self.recordActivity()
     }
 
-    func watch(_ exchange: Exchange) {
-        guard let timeout = exchange.order.idleTimeout.map(TimeAmount.bounded) else { return }
-        let wanted = self.lastProgress + timeout
-        if let deadline = self.deadline, deadline.at <= wanted { return }
-        self.deadline?.task.cancel()
+    /// One timer serves many exchanges: when it fires it compares `lastActivity` and is scheduled again, instead of being
+    /// re-armed with every byte.
+    private func armIdleTimer(for exchange: Exchange) {
+        guard let timeout = exchange.request.idleTimeout.map(TimeAmount.bounded) else { return }
+        let wanted = self.lastActivity + timeout
+        if let deadline = self.idleTimer, deadline.at <= wanted { return }
+        self.idleTimer?.task.cancel()
         self.schedule(at: wanted)
     }
 
-    private func schedule(at instant: NIODeadline) {
+    private func schedule(at timestamp: NIODeadline) {
         guard let eventLoop = self.context?.eventLoop.assumeIsolated() else { return }
-        self.deadline = (instant, eventLoop.scheduleTask(deadline: instant) { self.deadlinePassed() })
+        self.idleTimer = (timestamp, eventLoop.scheduleTask(deadline: timestamp) { self.idleTimerFired() })
     }
 
-    private func deadlinePassed() {
-        self.deadline = nil
-        guard case .busy(let exchange) = self.phase, let timeout = exchange.order.idleTimeout.map(TimeAmount.bounded)
+    private func idleTimerFired() {
+        self.idleTimer = nil
+        guard case .busy(let exchange) = self.phase, let timeout = exchange.request.idleTimeout.map(TimeAmount.bounded)
         else { return }
         let now = NIODeadline.now()
-        // While the caller keeps us waiting, the server is not to blame.
-        if !self.isWaitingForPeer(exchange) || self.didSendBodyBytes() { self.lastProgress = now }
-        guard now < self.lastProgress + timeout else { return self.fail(.idle) }
-        self.schedule(at: self.lastProgress + timeout)
+        // The timeout does not run while the caller, not the server, is being waited for.
+        if !self.isWaitingForPeer(exchange) || self.didSendBodyBytes() { self.lastActivity = now }
+        guard now < self.lastActivity + timeout else { return self.fail(.idle) }
+        self.schedule(at: self.lastActivity + timeout)
     }
 
-    /// Whether the system took some of a piece that has not left whole.
+    /// Whether the system took some bytes of a piece that is still being written.
     private func didSendBodyBytes() -> Bool {
-        guard self.isWritingPiece else { return false }
+        guard self.isWritingBodyPiece else { return false }
         let unsent = try? self.context?.channel.syncOptions?.getOption(.bufferedWritableBytes)
         defer { self.unsentBytes = unsent ?? 0 }
         return unsent != self.unsentBytes
@@ -469,13 +454,13 @@ extension ClientConnection {
 
     private func isWaitingForPeer(_ exchange: Exchange) -> Bool {
         if exchange.isHeld { return false }
-        if self.isWritingPiece { return true }
+        if self.isWritingBodyPiece { return true }
         if exchange.progress.sending == .body { return false }
         return exchange.wantsBytes
     }
 }
 
-/// Who has a connection after it left HTTP. Called on its event loop.
+/// Receives the bytes of a connection after HTTP is over on it. Called on its event loop.
 protocol RawBytesConsumer: AnyObject {
     func rawBytesReceived(_ bytes: ByteBuffer)
     func rawReadCompleted()

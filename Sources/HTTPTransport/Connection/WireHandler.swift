@@ -1,16 +1,16 @@
 import NIOCore
 
-/// The side of a connection that sees the bytes as they are on the wire, above TLS.
+/// Parses the responses of a connection from its bytes above TLS, and counts bytes in both directions.
 ///
-/// It reads responses from them: heads to the letter, then content as far as the connection says that there is some. It
-/// counts them, and keeps back what follows a 101: that is no HTTP any more.
+/// Heads are parsed strictly; the framing of the content comes from `ClientConnection`. Bytes after a 101 are not HTTP and
+/// are kept for the consumer that takes the connection over.
 final class WireHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
     typealias OutboundOut = IOData
 
     private enum Mode {
-        /// No request is out: nothing may come.
+        /// No request was sent: received bytes are a violation.
         case idle
         case head(HeadScanner)
         case length(left: Int64)
@@ -19,30 +19,30 @@ final class WireHandler: ChannelInboundHandler {
         case untilClose
         /// The response has ended.
         case complete
-        /// Behind a 101.
+        /// After a 101.
         case raw
-        /// Whatever comes is of no interest any more.
+        /// Received bytes are discarded.
         case stopped
     }
 
     private let limits: MessageLimits
     private var mode = Mode.idle
-    /// Who is told what is read; until the channel ends.
+    /// Receives the parsed response; `nil` after the channel has ended.
     private var owner: ClientConnection?
     private(set) var context: ChannelHandlerContext?
     private(set) var bytesSent: Int64 = 0
-    /// Of the response under way.
+    /// Of the current response.
     private(set) var headBytes: Int64 = 0
     private(set) var bodyBytes: Int64 = 0
-    /// What has come of a head, or of trailers, that are not whole.
+    /// The received part of an incomplete head or of incomplete trailers.
     private var partialHead = ByteBuffer()
-    /// Whether bytes came behind the end of the response.
-    private var hasExcess = false
-    /// What came behind a 101 before anybody was there to take it.
-    private(set) var beyond = ByteBuffer()
+    /// Whether bytes followed the end of the response.
+    private var hasExcessBytes = false
+    /// Bytes received after a 101 and before `becomeRaw`.
+    private var bytesAfterUpgrade = ByteBuffer()
     private var rawConsumer: (any RawBytesConsumer)?
 
-    /// Whether somebody has the raw bytes.
+    /// Whether a consumer has taken the raw bytes.
     var isRaw: Bool { self.rawConsumer != nil }
 
     init(limits: MessageLimits) {
@@ -59,24 +59,23 @@ final class WireHandler: ChannelInboundHandler {
         self.rawConsumer = nil
     }
 
-    /// A request goes out: a response may come.
+    /// Call before the request is sent.
     func beginExchange(_ owner: ClientConnection) {
         self.owner = owner
         self.mode = .head(HeadScanner(limit: self.limits.headBytes))
         self.headBytes = 0
         self.bodyBytes = 0
-        self.hasExcess = false
+        self.hasExcessBytes = false
     }
 
-    /// The response has ended.
-    /// - Returns: whether its last byte is also the last that came, so that the connection holds nothing of a next one.
+    /// - Returns: whether the response is complete and no byte followed it, so that the connection can be reused.
     func endExchange() -> Bool {
         guard case .complete = self.mode else { return false }
         self.mode = .idle
-        return !self.hasExcess
+        return !self.hasExcessBytes
     }
 
-    /// The connection closes: nothing more is read.
+    /// Discards what is received from now on, because the connection is closing.
     func stop() {
         if case .raw = self.mode { return }
         self.mode = .stopped
@@ -84,11 +83,11 @@ final class WireHandler: ChannelInboundHandler {
     }
 
     /// The connection is no HTTP any more: from now on `taker` has the bytes.
-    func becomeRaw(_ taker: any RawBytesConsumer) -> ByteBuffer {
+    func becomeRaw(_ consumer: any RawBytesConsumer) -> ByteBuffer {
         self.mode = .raw
-        self.rawConsumer = taker
-        defer { self.beyond = ByteBuffer() }
-        return self.beyond
+        self.rawConsumer = consumer
+        defer { self.bytesAfterUpgrade = ByteBuffer() }
+        return self.bytesAfterUpgrade
     }
 
     // MARK: Received
@@ -96,31 +95,31 @@ final class WireHandler: ChannelInboundHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var bytes = self.unwrapInboundIn(data)
         do throws(ResponseViolation) {
-            while bytes.readableBytes > 0 { try self.take(&bytes) }
+            while bytes.readableBytes > 0 { try self.parse(&bytes) }
         } catch {
             self.mode = .stopped
             context.fireErrorCaught(error)
         }
     }
 
-    /// Takes some of the bytes, or all.
-    private func take(_ bytes: inout ByteBuffer) throws(ResponseViolation) {
+    /// Consumes some or all of the bytes.
+    private func parse(_ bytes: inout ByteBuffer) throws(ResponseViolation) {
         switch self.mode {
         case .idle: throw .unsolicited
-        case .head(let scanner): try self.takeHead(&bytes, scanner)
-        case .length(let left): self.takeContent(&bytes, left)
-        case .chunks(let reader): try self.takeChunks(&bytes, reader)
-        case .trailers(let scanner): try self.takeTrailers(&bytes, scanner)
-        case .untilClose: self.takeContent(&bytes, .max)
+        case .head(let scanner): try self.parseHead(&bytes, scanner)
+        case .length(let left): self.readContent(&bytes, left)
+        case .chunks(let reader): try self.parseChunks(&bytes, reader)
+        case .trailers(let scanner): try self.parseTrailers(&bytes, scanner)
+        case .untilClose: self.readContent(&bytes, .max)
         case .complete:
-            self.hasExcess = true
+            self.hasExcessBytes = true
             bytes.clear()
-        case .raw: self.takeRaw(&bytes)
+        case .raw: self.forwardRaw(&bytes)
         case .stopped: bytes.clear()
         }
     }
 
-    private func takeHead(_ bytes: inout ByteBuffer, _ scanner: HeadScanner) throws(ResponseViolation) {
+    private func parseHead(_ bytes: inout ByteBuffer, _ scanner: HeadScanner) throws(ResponseViolation) {
         var scanner = scanner
         guard let found = try scanner.scan(bytes.readableBytesSpan, from: 0) else {
             self.headBytes += Int64(bytes.readableBytes)
@@ -128,7 +127,7 @@ final class WireHandler: ChannelInboundHandler {
             return self.mode = .head(scanner)
         }
         self.headBytes += Int64(found.end)
-        let head = try self.lines(&bytes, found.end).head(limit: self.limits.fieldCount)
+        let head = try self.collectHead(&bytes, found.end).head(limit: self.limits.fieldCount)
         self.mode = head.status == 101 ? .raw : .head(scanner)
         let framing = self.owner?.headReceived(head)
         if head.status == 101 {
@@ -152,7 +151,7 @@ final class WireHandler: ChannelInboundHandler {
         self.owner?.responseEnded(trailers)
     }
 
-    private func takeContent(_ bytes: inout ByteBuffer, _ left: Int64) {
+    private func readContent(_ bytes: inout ByteBuffer, _ left: Int64) {
         let count = Int(min(left, Int64(bytes.readableBytes)))
         guard let piece = bytes.readSlice(length: count) else { return }
         self.bodyBytes += Int64(count)
@@ -161,7 +160,7 @@ final class WireHandler: ChannelInboundHandler {
         if case .length(left: 0) = self.mode { self.complete([]) }
     }
 
-    private func takeChunks(_ bytes: inout ByteBuffer, _ reader: ChunkReader) throws(ResponseViolation) {
+    private func parseChunks(_ bytes: inout ByteBuffer, _ reader: ChunkReader) throws(ResponseViolation) {
         var reader = reader
         let step = try reader.next(bytes.readableBytesSpan, from: 0)
         self.mode = .chunks(reader)
@@ -180,7 +179,7 @@ final class WireHandler: ChannelInboundHandler {
         }
     }
 
-    private func takeTrailers(_ bytes: inout ByteBuffer, _ scanner: HeadScanner) throws(ResponseViolation) {
+    private func parseTrailers(_ bytes: inout ByteBuffer, _ scanner: HeadScanner) throws(ResponseViolation) {
         var scanner = scanner
         guard let found = try scanner.scan(bytes.readableBytesSpan, from: 0) else {
             self.bodyBytes += Int64(bytes.readableBytes)
@@ -188,11 +187,11 @@ final class WireHandler: ChannelInboundHandler {
             return self.mode = .trailers(scanner)
         }
         self.bodyBytes += Int64(found.end)
-        self.complete(try self.lines(&bytes, found.end).fields(limit: self.limits.fieldCount))
+        self.complete(try self.collectHead(&bytes, found.end).fields(limit: self.limits.fieldCount))
     }
 
-    /// What the next `count` bytes end.
-    private func lines(_ bytes: inout ByteBuffer, _ count: Int) -> HeaderLines {
+    /// Joins the next `count` bytes, the end of a head, with the part received before.
+    private func collectHead(_ bytes: inout ByteBuffer, _ count: Int) -> HeaderLines {
         let end = bytes.readSlice(length: count) ?? ByteBuffer()
         guard self.partialHead.readableBytes > 0 else { return HeaderLines(end) }
         self.partialHead.writeImmutableBuffer(end)
@@ -200,23 +199,22 @@ final class WireHandler: ChannelInboundHandler {
         return HeaderLines(self.partialHead)
     }
 
-    private func takeRaw(_ bytes: inout ByteBuffer) {
-        if let taker = self.rawConsumer {
-            taker.rawBytesReceived(bytes)
+    private func forwardRaw(_ bytes: inout ByteBuffer) {
+        if let consumer = self.rawConsumer {
+            consumer.rawBytesReceived(bytes)
         } else {
-            self.beyond.writeImmutableBuffer(bytes)
+            self.bytesAfterUpgrade.writeImmutableBuffer(bytes)
         }
         bytes.clear()
     }
 
-    /// The server sends no more.
     private func inputEnded() {
         if case .untilClose = self.mode { self.complete([]) }
     }
 
     // MARK: Sent
 
-    /// Writes at once what the connection above has to send: there is nobody between.
+    /// `ClientConnection` writes here directly: no handler is between the two.
     func write(_ bytes: ByteBuffer, _ promise: EventLoopPromise<Void>? = nil) {
         self.bytesSent += Int64(bytes.readableBytes)
         self.context?.write(self.wrapOutboundOut(.byteBuffer(bytes)), promise: promise)
@@ -227,12 +225,12 @@ final class WireHandler: ChannelInboundHandler {
     // MARK: Ending
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        if let taker = self.rawConsumer { taker.rawReadCompleted() } else { context.fireChannelReadComplete() }
+        if let consumer = self.rawConsumer { consumer.rawReadCompleted() } else { context.fireChannelReadComplete() }
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if let taker = self.rawConsumer, event as? ChannelEvent == .inputClosed {
-            taker.rawInputClosed()
+        if let consumer = self.rawConsumer, event as? ChannelEvent == .inputClosed {
+            consumer.rawInputClosed()
         } else {
             if event as? ChannelEvent == .inputClosed { self.inputEnded() }
             context.fireUserInboundEventTriggered(event)
@@ -240,13 +238,13 @@ final class WireHandler: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        if let taker = self.rawConsumer { taker.rawErrorCaught(error) } else { context.fireErrorCaught(error) }
+        if let consumer = self.rawConsumer { consumer.rawErrorCaught(error) } else { context.fireErrorCaught(error) }
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        let taker = self.rawConsumer
+        let consumer = self.rawConsumer
         self.rawConsumer = nil
-        taker?.rawConnectionEnded()
+        consumer?.rawConnectionEnded()
         self.inputEnded()
         context.fireChannelInactive()
     }

@@ -7,7 +7,7 @@ import TLSEngine
 /// What is `package` may be called from any thread; everything else belongs to the event loop.
 package final class Exchange: @unchecked Sendable {
     enum Phase {
-        case ordered
+        case created
         case waiting(Waiter)
         case connecting(ConnectionAttempt)
         case running(ClientConnection)
@@ -16,11 +16,11 @@ package final class Exchange: @unchecked Sendable {
         case ended
     }
 
-    package let order: ExchangeRequest
+    package let request: ExchangeRequest
     let plan: RequestPlan
     let pool: ConnectionPool
     var consumer: (any ExchangeConsumer)?
-    var phase = Phase.ordered
+    var phase = Phase.created
     var progress: ExchangeProgress
     var body: OutgoingBody?
     var metrics: ExchangeMetrics
@@ -38,20 +38,20 @@ package final class Exchange: @unchecked Sendable {
     /// What makes the order one that cannot be carried out.
     private let requestFailure: ExchangeFailure?
 
-    init(_ order: ExchangeRequest, consumer: any ExchangeConsumer, pool: ConnectionPool) {
-        self.order = order
+    init(_ request: ExchangeRequest, consumer: any ExchangeConsumer, pool: ConnectionPool) {
+        self.request = request
         do throws(RequestError) {
-            self.plan = try RequestPlan(order)
-            self.requestFailure = order.proxy == nil ? nil : .proxyUnsupported
+            self.plan = try RequestPlan(request)
+            self.requestFailure = request.proxy == nil ? nil : .proxyUnsupported
         } catch {
-            self.plan = RequestPlan(unsendable: order.head)
+            self.plan = RequestPlan(unsendable: request.head)
             self.requestFailure = .request(error)
         }
         self.consumer = consumer
         self.pool = pool
-        self.priority = order.priority
+        self.priority = request.priority
         self.metrics = ExchangeMetrics(fetchStart: .now)
-        self.body = Self.outgoing(order.body, plan.framing)
+        self.body = Self.makeBody(request.body, plan.framing)
         self.progress = Self.progress(plan, hasBody: self.body != nil)
     }
 
@@ -59,7 +59,7 @@ package final class Exchange: @unchecked Sendable {
         ExchangeProgress(plan.head, hasBody: hasBody, expectsContinue: plan.continueTimeout != nil)
     }
 
-    private static func outgoing(_ body: RequestBody, _ framing: RequestPlan.Framing) -> OutgoingBody? {
+    private static func makeBody(_ body: RequestBody, _ framing: RequestPlan.Framing) -> OutgoingBody? {
         let length: Int64? = if case .length(let length) = framing { length } else { nil }
         switch body {
         case .none: return nil
@@ -69,7 +69,7 @@ package final class Exchange: @unchecked Sendable {
     }
 
     /// Now, for metrics that somebody wants.
-    var instant: ContinuousClock.Instant? { self.order.isMeasured ? .now : nil }
+    var timestamp: ContinuousClock.Instant? { self.request.isMeasured ? .now : nil }
 
     var isEnded: Bool {
         if case .ended = self.phase { true } else { false }
@@ -88,7 +88,7 @@ package final class Exchange: @unchecked Sendable {
     /// Begins; a second call does nothing. Everything the consumer is told comes after.
     package func start() {
         self.onLoop(always: true) { exchange in
-            guard case .ordered = exchange.phase, !exchange.isStarted else { return }
+            guard case .created = exchange.phase, !exchange.isStarted else { return }
             exchange.isStarted = true
             if let fault = exchange.requestFailure { exchange.fail(fault) } else { exchange.pool.submit(exchange) }
         }
@@ -159,7 +159,7 @@ package final class Exchange: @unchecked Sendable {
         switch self.phase {
         case .running(let connection): connection.readIfWanted()
         case .draining(let trailers): self.end(.finished(trailers: trailers))
-        case .ordered, .waiting, .connecting, .ended: break
+        case .created, .waiting, .connecting, .ended: break
         }
     }
 
@@ -195,8 +195,8 @@ package final class Exchange: @unchecked Sendable {
         guard !self.isEnded else { return }
         self.phase = .ended
         switch phase {
-        case .ordered, .draining, .ended: break
-        case .waiting(let ticket): self.pool.withdraw(ticket)
+        case .created, .draining, .ended: break
+        case .waiting(let waiter): self.pool.withdraw(waiter)
         case .connecting(let attempt):
             attempt.cancel()
             self.metrics.timings = attempt.timings
@@ -278,7 +278,7 @@ package struct ExchangeProgress: Equatable {
     // MARK: Receiving
 
     package enum InformationalAction: Equatable {
-        case tell(startsBody: Bool)
+        case deliver(startsBody: Bool)
         case refuse(ResponseViolation)
     }
 
@@ -286,13 +286,13 @@ package struct ExchangeProgress: Equatable {
         guard case .awaitingHead(let count) = self.receiving else { return .refuse(.unsolicited) }
         guard count < limit else { return .refuse(.tooManyInformationalHeads) }
         self.receiving = .awaitingHead(informational: count + 1)
-        guard head.status == 100, self.sending == .awaitingContinue else { return .tell(startsBody: false) }
+        guard head.status == 100, self.sending == .awaitingContinue else { return .deliver(startsBody: false) }
         self.sending = .body
-        return .tell(startsBody: true)
+        return .deliver(startsBody: true)
     }
 
     package enum HeadAction: Equatable {
-        case tell(ResponseFraming)
+        case deliver(ResponseFraming)
         case upgrade
         case refuse(ResponseViolation)
     }
@@ -305,7 +305,7 @@ package struct ExchangeProgress: Equatable {
             self.receiving = .content(framing, received: 0)
             if self.sending == .awaitingContinue { self.sending = .abandoned }
             self.keepsAlive = self.keepsAlive && framing != .untilClose && Self.keepsAlive(head)
-            return .tell(framing)
+            return .deliver(framing)
         } catch {
             return .refuse(error)
         }

@@ -17,9 +17,9 @@ package struct OutgoingBody {
     /// `nil`: sent chunked, to any length.
     private let length: Int64?
     private var remaining: Int64?
-    private var room = ByteBuffer()
+    private var buffer = ByteBuffer()
     /// Whether anything was pulled since the last rewinding.
-    private(set) var isTouched = false
+    private(set) var hasBeenRead = false
 
     package init(_ source: any BodySource, length: Int64?) {
         self.source = source
@@ -33,14 +33,14 @@ package struct OutgoingBody {
     /// Before the next is asked for, the piece is to be dropped: they share a buffer.
     package mutating func next() -> Step {
         if self.remaining == 0 { return .end }
-        self.isTouched = true
+        self.hasBeenRead = true
         // A byte beyond the length shows a source that has too much.
         let count = Int(min(Int64(Self.pieceLimit), (self.remaining ?? Int64(Self.pieceLimit)).addingOne))
-        if self.room.readableBytes < count { self.room = ByteBuffer(repeating: 0, count: count) }
+        if self.buffer.readableBytes < count { self.buffer = ByteBuffer(repeating: 0, count: count) }
         switch self.read(count) {
-        case .bytes(let given): return self.take(max(0, min(given, count)))
+        case .bytes(let given): return self.makePiece(max(0, min(given, count)))
         case .end:
-            self.room = ByteBuffer()
+            self.buffer = ByteBuffer()
             guard let remaining = self.remaining else { return .end }
             return .failed(.tooShort(missing: remaining))
         case .later: return .later
@@ -50,13 +50,15 @@ package struct OutgoingBody {
 
     private mutating func read(_ count: Int) -> BodyRead {
         let source = self.source
-        var all = self.room.mutableReadableBytesSpan
+        var all = self.buffer.mutableReadableBytesSpan
         var span = all._mutatingExtracting(0..<count)
         return source.read(into: &span)
     }
 
-    private mutating func take(_ given: Int) -> Step {
-        guard given > 0, let piece = self.room.getSlice(at: self.room.readerIndex, length: given) else { return .later }
+    private mutating func makePiece(_ given: Int) -> Step {
+        guard given > 0, let piece = self.buffer.getSlice(at: self.buffer.readerIndex, length: given) else {
+            return .later
+        }
         if let remaining = self.remaining {
             guard given <= remaining else { return .failed(.tooLong) }
             self.remaining = remaining - Int64(given)
@@ -66,7 +68,7 @@ package struct OutgoingBody {
 
     /// - Returns: whether the body can be sent from its beginning again.
     package mutating func rewind() -> Bool {
-        guard !self.isTouched || self.source.rewind() else { return false }
+        guard !self.hasBeenRead || self.source.rewind() else { return false }
         self = OutgoingBody(self.source, length: self.length)
         return true
     }
@@ -104,7 +106,7 @@ package enum RequestBody: Sendable {
 /// Called on the exchange's event loop, so it must not block for long; one that has to wait answers `.later`.
 package protocol BodySource: AnyObject, Sendable {
     /// Fills the front of `room`, which is never empty. Not called again after `.end` or `.failed`, unless rewound.
-    func read(into room: inout MutableRawSpan) -> BodyRead
+    func read(into buffer: inout MutableRawSpan) -> BodyRead
 
     /// Begins again from the first byte, because the connection was lost before the server answered.
     /// - Returns: `false` if that cannot be done; the request is then not repeated.
@@ -121,11 +123,11 @@ final class BytesSource: BodySource, @unchecked Sendable {
         self.bytes = bytes
     }
 
-    func read(into room: inout MutableRawSpan) -> BodyRead {
-        let count = min(room.byteCount, self.bytes.count - self.position)
+    func read(into buffer: inout MutableRawSpan) -> BodyRead {
+        let count = min(buffer.byteCount, self.bytes.count - self.position)
         guard count > 0 else { return .end }
         let start = self.position
-        self.bytes.withRawSpan { room.copy($0.extracting(start..<(start + count)), at: 0) }
+        self.bytes.withRawSpan { buffer.copy($0.extracting(start..<(start + count)), at: 0) }
         self.position += count
         return .bytes(count)
     }

@@ -17,15 +17,16 @@ package struct RequestPlan: Equatable {
     package let continueTimeout: Duration?
 
     /// - Throws: what makes the request one that cannot be sent.
-    package init(_ order: ExchangeRequest) throws(RequestError) {
-        if let fault = order.head.validationError() { throw fault }
-        guard !order.origin.host.isEmpty, order.origin.port > 0, order.origin.scheme == .http || order.secure != nil
+    package init(_ request: ExchangeRequest) throws(RequestError) {
+        if let error = request.head.validationError() { throw error }
+        guard !request.origin.host.isEmpty, request.origin.port > 0,
+            request.origin.scheme == .http || request.secure != nil
         else { throw .origin }
-        self.framing = try Self.framing(order)
-        var head = RequestHead(method: order.head.method, target: order.head.target)
-        head.fields.reserveCapacity(order.head.fields.count + 3)
-        if order.head.first("host") == nil { head.fields.append(HeaderField("Host", order.origin.authority)) }
-        for field in order.head.fields where !field.isNamed("transfer-encoding") { head.fields.append(field) }
+        self.framing = try Self.framing(request)
+        var head = RequestHead(method: request.head.method, target: request.head.target)
+        head.fields.reserveCapacity(request.head.fields.count + 3)
+        if request.head.first("host") == nil { head.fields.append(HeaderField("Host", request.origin.authority)) }
+        for field in request.head.fields where !field.isNamed("transfer-encoding") { head.fields.append(field) }
         switch self.framing {
         case .none: break
         case .length(let length):
@@ -34,10 +35,10 @@ package struct RequestPlan: Equatable {
             head.fields.append(HeaderField("Transfer-Encoding", "chunked"))
         }
         let expected = head.first("expect").map { ASCIIText.equal($0, small: "100-continue") }
-        if self.framing == .none || self.framing == .length(0) || (order.continueTimeout == nil && expected != true) {
+        if self.framing == .none || self.framing == .length(0) || (request.continueTimeout == nil && expected != true) {
             self.continueTimeout = nil
         } else {
-            self.continueTimeout = order.continueTimeout ?? Self.continueTimeout
+            self.continueTimeout = request.continueTimeout ?? Self.continueTimeout
             if expected == nil { head.fields.append(HeaderField("Expect", "100-continue")) }
         }
         self.head = head
@@ -50,28 +51,28 @@ package struct RequestPlan: Equatable {
         self.continueTimeout = nil
     }
 
-    private static func framing(_ order: ExchangeRequest) throws(RequestError) -> Framing {
-        let lengths = order.head.fields.filter { $0.isNamed("content-length") }
-        let codings = order.head.fields.filter { $0.isNamed("transfer-encoding") }
+    private static func framing(_ request: ExchangeRequest) throws(RequestError) -> Framing {
+        let lengths = request.head.fields.filter { $0.isNamed("content-length") }
+        let codings = request.head.fields.filter { $0.isNamed("transfer-encoding") }
         // A caller may ask for chunks by the field, but for no other coding and not beside a length.
         guard codings.allSatisfy({ ASCIIText.equal($0.value, small: "chunked") }), codings.isEmpty || lengths.isEmpty,
             lengths.count <= 1
         else { throw .bodyLength }
-        let said = lengths.first.flatMap { ASCIIText.number($0.value) }
-        if said == nil, !lengths.isEmpty { throw .bodyLength }
-        if let known = order.body.length, let said, known != said { throw .bodyLength }
-        if let known = order.body.length, known < 0 { throw .bodyLength }
-        if order.body.isNone { return Self.withoutBody(order.head, said) }
+        let declared = lengths.first.flatMap { ASCIIText.number($0.value) }
+        if declared == nil, !lengths.isEmpty { throw .bodyLength }
+        if let known = request.body.length, let declared, known != declared { throw .bodyLength }
+        if let known = request.body.length, known < 0 { throw .bodyLength }
+        if request.body.isNone { return Self.withoutBody(request.head, declared) }
         if !codings.isEmpty { return .chunked }
-        guard let length = order.body.length ?? said else { return .chunked }
+        guard let length = request.body.length ?? declared else { return .chunked }
         return .length(length)
     }
 
     /// A method that gives its body a meaning says that there is none (RFC 9110 §8.6).
-    private static func withoutBody(_ head: RequestHead, _ said: Int64?) -> Framing {
+    private static func withoutBody(_ head: RequestHead, _ declared: Int64?) -> Framing {
         switch head.method {
         case "POST", "PUT", "PATCH": .length(0)
-        default: said == nil ? .none : .length(0)
+        default: declared == nil ? .none : .length(0)
         }
     }
 }

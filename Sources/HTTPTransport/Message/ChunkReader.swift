@@ -14,7 +14,7 @@ package struct ChunkReader {
         case more
     }
 
-    private enum Place {
+    private enum State {
         case size(digits: Int)
         /// Behind blanks that followed the size: only an extension may come.
         case extensionStart
@@ -28,11 +28,11 @@ package struct ChunkReader {
     }
 
     private let limit: Int
-    private var place = Place.size(digits: 0)
+    private var state = State.size(digits: 0)
     /// Of the chunk: its size, or what is left of it.
-    private var size: Int64 = 0
+    private var chunkSize: Int64 = 0
     /// Bytes since the last that were content.
-    private var framing = 0
+    private var framingBytes = 0
 
     /// - Parameter limit: most bytes in a row that are no content.
     package init(limit: Int) {
@@ -43,66 +43,66 @@ package struct ChunkReader {
     package mutating func next(_ bytes: RawSpan, from offset: Int) throws(ResponseViolation) -> Step {
         var index = offset
         while index < bytes.byteCount {
-            switch self.place {
-            case .content: return self.takeContent(index, bytes.byteCount)
+            switch self.state {
+            case .content: return self.consumeContent(index, bytes.byteCount)
             case .trailers: return .trailers(from: index)
-            default: try self.take(bytes[byte: index])
+            default: try self.consume(bytes[byte: index])
             }
             index += 1
         }
         return .more
     }
 
-    private mutating func takeContent(_ start: Int, _ end: Int) -> Step {
-        let count = Int(min(self.size, Int64(end - start)))
-        self.size -= Int64(count)
-        self.framing = 0
-        if self.size == 0 { self.place = .contentReturn }
+    private mutating func consumeContent(_ start: Int, _ end: Int) -> Step {
+        let count = Int(min(self.chunkSize, Int64(end - start)))
+        self.chunkSize -= Int64(count)
+        self.framingBytes = 0
+        if self.chunkSize == 0 { self.state = .contentReturn }
         return .content(start..<(start + count))
     }
 
-    private mutating func take(_ byte: UInt8) throws(ResponseViolation) {
-        self.framing += 1
-        guard self.framing <= self.limit else { throw .framingWithoutContent }
-        switch self.place {
-        case .size(let digits): try self.takeSize(byte, digits)
+    private mutating func consume(_ byte: UInt8) throws(ResponseViolation) {
+        self.framingBytes += 1
+        guard self.framingBytes <= self.limit else { throw .framingWithoutContent }
+        switch self.state {
+        case .size(let digits): try self.consumeSize(byte, digits)
         case .extensionStart:
             guard byte == 0x3B || byte == 0x20 || byte == 0x09 else { throw .chunk }
-            if byte == 0x3B { self.place = .extensionText }
-        case .extensionText: try self.takeExtension(byte)
+            if byte == 0x3B { self.state = .extensionText }
+        case .extensionText: try self.consumeExtension(byte)
         case .sizeEnd:
             guard byte == 0x0A else { throw .bareLineBreak }
-            self.place = self.size == 0 ? .trailers : .content
+            self.state = self.chunkSize == 0 ? .trailers : .content
         case .contentReturn:
             guard byte == 0x0D else { throw .chunk }
-            self.place = .contentEnd
+            self.state = .contentEnd
         case .contentEnd:
             guard byte == 0x0A else { throw .bareLineBreak }
-            self.place = .size(digits: 0)
-            self.size = 0
+            self.state = .size(digits: 0)
+            self.chunkSize = 0
         case .content, .trailers: break
         }
     }
 
-    private mutating func takeSize(_ byte: UInt8, _ digits: Int) throws(ResponseViolation) {
+    private mutating func consumeSize(_ byte: UInt8, _ digits: Int) throws(ResponseViolation) {
         if let value = Self.value(byte) {
-            guard self.size <= Int64.max >> 4 else { throw .chunk }
-            self.size = self.size << 4 | value
-            return self.place = .size(digits: 1)
+            guard self.chunkSize <= Int64.max >> 4 else { throw .chunk }
+            self.chunkSize = self.chunkSize << 4 | value
+            return self.state = .size(digits: 1)
         }
         guard digits > 0 else { throw .chunk }
         switch byte {
-        case 0x0D: self.place = .sizeEnd
-        case 0x3B: self.place = .extensionText
-        case 0x20, 0x09: self.place = .extensionStart
+        case 0x0D: self.state = .sizeEnd
+        case 0x3B: self.state = .extensionText
+        case 0x20, 0x09: self.state = .extensionStart
         case 0x0A: throw .bareLineBreak
         default: throw .chunk
         }
     }
 
-    private mutating func takeExtension(_ byte: UInt8) throws(ResponseViolation) {
+    private mutating func consumeExtension(_ byte: UInt8) throws(ResponseViolation) {
         switch byte {
-        case 0x0D: self.place = .sizeEnd
+        case 0x0D: self.state = .sizeEnd
         case 0x0A: throw .bareLineBreak
         case 0x20..., 0x09:
             guard byte != 0x7F else { throw .chunk }

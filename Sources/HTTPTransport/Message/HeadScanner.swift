@@ -6,7 +6,7 @@ import NIOCore
 /// Readers that forgive a bare line feed, a folded line or a blank before a colon disagree with those that do not; what
 /// they disagree on is where one message ends and the next begins. So nothing is forgiven (RFC 9112 §11.2).
 package struct HeadScanner {
-    private enum Place {
+    private enum State {
         case statusLine
         case lineStart
         case fieldName
@@ -18,7 +18,7 @@ package struct HeadScanner {
     }
 
     private let limit: Int
-    private var place = Place.statusLine
+    private var state = State.statusLine
     private var status = 0
     private static let versionPrefix = Array("HTTP/1.".utf8)
 
@@ -33,7 +33,7 @@ package struct HeadScanner {
     /// Reads trailers in place of a head: lines up to the empty one, without a status.
     package init(trailersWithin limit: Int) {
         self.limit = limit
-        self.place = .lineStart
+        self.state = .lineStart
     }
 
     /// Reads `bytes` from `offset` on.
@@ -45,7 +45,7 @@ package struct HeadScanner {
             guard self.count < self.limit else { throw .headTooLarge }
             let run = self.plainBytes(bytes, from: index, to: min(bytes.byteCount, index + self.limit - self.count))
             self.count += max(1, run)
-            if run == 0, try self.take(bytes[byte: index]) {
+            if run == 0, try self.consume(bytes[byte: index]) {
                 defer { self = HeadScanner(limit: self.limit) }
                 return (index + 1, self.status)
             }
@@ -57,7 +57,7 @@ package struct HeadScanner {
     /// How many bytes from `start` on neither end the name or the value that they stand in nor break a rule.
     private func plainBytes(_ bytes: RawSpan, from start: Int, to end: Int) -> Int {
         var index = start
-        switch self.place {
+        switch self.state {
         case .fieldName: while index < end, ASCIIText.isToken(bytes[byte: index]) { index += 1 }
         case .fieldValue: while index < end, (0x20..<0x7F).contains(bytes[byte: index]) { index += 1 }
         case .statusLine, .lineStart, .lineEnd, .headEnd: break
@@ -66,15 +66,15 @@ package struct HeadScanner {
     }
 
     /// - Returns: whether the head is complete.
-    private mutating func take(_ byte: UInt8) throws(ResponseViolation) -> Bool {
-        switch self.place {
-        case .statusLine: try self.takeStatusLine(byte)
-        case .lineStart: try self.takeLineStart(byte)
-        case .fieldName: try self.takeFieldName(byte)
-        case .fieldValue: try self.takeValue(byte)
+    private mutating func consume(_ byte: UInt8) throws(ResponseViolation) -> Bool {
+        switch self.state {
+        case .statusLine: try self.consumeStatusLine(byte)
+        case .lineStart: try self.consumeLineStart(byte)
+        case .fieldName: try self.consumeFieldName(byte)
+        case .fieldValue: try self.consumeValue(byte)
         case .lineEnd:
             guard byte == 0x0A else { throw .bareLineBreak }
-            self.place = .lineStart
+            self.state = .lineStart
         case .headEnd:
             guard byte == 0x0A else { throw .bareLineBreak }
             return true
@@ -83,7 +83,7 @@ package struct HeadScanner {
     }
 
     /// `HTTP/1.`, a digit, a blank, three digits, then a reason that says nothing.
-    private mutating func takeStatusLine(_ byte: UInt8) throws(ResponseViolation) {
+    private mutating func consumeStatusLine(_ byte: UInt8) throws(ResponseViolation) {
         switch self.count {
         case 1...7:
             guard byte == Self.versionPrefix[self.count - 1] else { throw .statusLine }
@@ -96,34 +96,34 @@ package struct HeadScanner {
             self.status = self.status * 10 + Int(byte - 0x30)
         case 13:
             guard self.status >= 100, byte == 0x20 || byte == 0x0D else { throw .statusLine }
-            if byte == 0x0D { self.place = .lineEnd }
+            if byte == 0x0D { self.state = .lineEnd }
         default:
-            try self.takeValue(byte)
+            try self.consumeValue(byte)
         }
     }
 
-    private mutating func takeLineStart(_ byte: UInt8) throws(ResponseViolation) {
+    private mutating func consumeLineStart(_ byte: UInt8) throws(ResponseViolation) {
         switch byte {
-        case 0x0D: self.place = .headEnd
+        case 0x0D: self.state = .headEnd
         case 0x0A: throw .bareLineBreak
         case 0x20, 0x09: throw .foldedField
         default:
             guard ASCIIText.isToken(byte) else { throw .fieldName }
-            self.place = .fieldName
+            self.state = .fieldName
         }
     }
 
-    private mutating func takeFieldName(_ byte: UInt8) throws(ResponseViolation) {
+    private mutating func consumeFieldName(_ byte: UInt8) throws(ResponseViolation) {
         if byte == 0x3A {
-            self.place = .fieldValue
+            self.state = .fieldValue
         } else if !ASCIIText.isToken(byte) {
             throw .fieldName
         }
     }
 
-    private mutating func takeValue(_ byte: UInt8) throws(ResponseViolation) {
+    private mutating func consumeValue(_ byte: UInt8) throws(ResponseViolation) {
         switch byte {
-        case 0x0D: self.place = .lineEnd
+        case 0x0D: self.state = .lineEnd
         case 0x0A: throw .bareLineBreak
         case 0x20..., 0x09:
             guard byte != 0x7F else { throw .fieldValue }

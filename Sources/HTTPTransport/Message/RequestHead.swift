@@ -58,24 +58,24 @@ extension RequestHead {
         let line = self.method.utf8.count + self.target.utf8.count + " ".utf8.count + " HTTP/1.1\r\n".utf8.count
         let fields = self.fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + ": \r\n".utf8.count }
         var buffer = ByteBuffer(repeating: 0, count: line + fields + "\r\n".utf8.count)
-        var room = buffer.mutableReadableBytesSpan
+        var bytes = buffer.mutableReadableBytesSpan
         var offset = 0
-        Self.put(self.method, at: &offset, in: &room)
-        Self.put(" ", at: &offset, in: &room)
-        Self.put(self.target, at: &offset, in: &room)
-        Self.put(" HTTP/1.1\r\n", at: &offset, in: &room)
+        Self.write(self.method, at: &offset, in: &bytes)
+        Self.write(" ", at: &offset, in: &bytes)
+        Self.write(self.target, at: &offset, in: &bytes)
+        Self.write(" HTTP/1.1\r\n", at: &offset, in: &bytes)
         for field in self.fields {
-            Self.put(field.name, at: &offset, in: &room)
-            Self.put(": ", at: &offset, in: &room)
-            Self.put(field.value, at: &offset, in: &room)
-            Self.put("\r\n", at: &offset, in: &room)
+            Self.write(field.name, at: &offset, in: &bytes)
+            Self.write(": ", at: &offset, in: &bytes)
+            Self.write(field.value, at: &offset, in: &bytes)
+            Self.write("\r\n", at: &offset, in: &bytes)
         }
-        Self.put("\r\n", at: &offset, in: &room)
+        Self.write("\r\n", at: &offset, in: &bytes)
         return buffer
     }
 
-    private static func put(_ text: String, at offset: inout Int, in room: inout MutableRawSpan) {
-        room.copy(text.utf8.span.bytes, at: offset)
+    private static func write(_ text: String, at offset: inout Int, in bytes: inout MutableRawSpan) {
+        bytes.copy(text.utf8.span.bytes, at: offset)
         offset += text.utf8.count
     }
 }

@@ -13,7 +13,7 @@ package final class ConnectionPool: @unchecked Sendable {
     let records = CiphertextBuffer()
     private(set) var generation = 0
     private var hosts: [PoolKey: HostConnections<ClientConnection, Exchange>] = [:]
-    private var lastTicket: UInt64 = 0
+    private var lastWaiterNumber: UInt64 = 0
     private var isClosed = false
     private var sweep: Scheduled<Void>?
 
@@ -48,8 +48,8 @@ package final class ConnectionPool: @unchecked Sendable {
 
     /// Prepares an exchange; nothing happens before its `start`. Content is delivered as far as the exchange is asked
     /// to pull it.
-    package func exchange(_ order: consuming ExchangeRequest, consumer: any ExchangeConsumer) -> Exchange {
-        Exchange(order, consumer: consumer, pool: self)
+    package func exchange(_ request: consuming ExchangeRequest, consumer: any ExchangeConsumer) -> Exchange {
+        Exchange(request, consumer: consumer, pool: self)
     }
 
     /// No connection that exists now serves another exchange; those under way go on.
@@ -68,8 +68,8 @@ package final class ConnectionPool: @unchecked Sendable {
             self.generation += 1
             self.discardIdle()
             for key in self.hosts.keys {
-                for exchange in self.hosts[key]?.line.removeAll() ?? [] {
-                    exchange.phase = .ordered
+                for exchange in self.hosts[key]?.waitQueue.removeAll() ?? [] {
+                    exchange.phase = .created
                     exchange.fail(.poolClosed)
                 }
             }
@@ -80,7 +80,8 @@ package final class ConnectionPool: @unchecked Sendable {
     /// bytes come from elsewhere than a network. On the event loop, with an exchange that was not started.
     /// - Throws: where the pool has no place for a connection, or the channel takes no handlers.
     package func run(_ exchange: Exchange, on channel: any Channel) throws {
-        guard !self.isClosed, case .open = self.change(PoolKey(exchange.order), { $0.acquire(needsFresh: true) }) else {
+        guard !self.isClosed, case .open = self.updateHost(PoolKey(exchange.request), { $0.acquire(needsFresh: true) })
+        else {
             throw ExchangeFailure.poolClosed
         }
         let attempt = ConnectionAttempt(for: exchange, in: self)
@@ -92,25 +93,25 @@ package final class ConnectionPool: @unchecked Sendable {
 
     func submit(_ exchange: Exchange) {
         guard !self.isClosed else { return exchange.fail(.poolClosed) }
-        self.place(exchange, needsFresh: exchange.order.needsFreshConnection, inFront: false)
+        self.assign(exchange, needsFresh: exchange.request.needsFreshConnection, inFront: false)
     }
 
     /// For an exchange whose connection was lost before the server answered.
     func repeatOnFreshConnection(_ exchange: Exchange) {
-        exchange.phase = .ordered
-        self.place(exchange, needsFresh: true, inFront: true)
+        exchange.phase = .created
+        self.assign(exchange, needsFresh: true, inFront: true)
     }
 
-    private func place(_ exchange: Exchange, needsFresh: Bool, inFront: Bool) {
-        let key = PoolKey(exchange.order)
+    private func assign(_ exchange: Exchange, needsFresh: Bool, inFront: Bool) {
+        let key = PoolKey(exchange.request)
         let needsFresh = needsFresh || self.mayLoseUnrepeatable(self.hosts[key]?.idle.last, for: exchange)
-        switch self.change(key, { $0.acquire(needsFresh: needsFresh) }) {
+        switch self.updateHost(key, { $0.acquire(needsFresh: needsFresh) }) {
         case .wait:
-            self.lastTicket += 1
-            let number = self.lastTicket
+            self.lastWaiterNumber += 1
+            let number = self.lastWaiterNumber
             exchange.phase = .waiting(Waiter(key: key, number: number))
-            self.change(key) {
-                $0.line.add(
+            self.updateHost(key) {
+                $0.waitQueue.add(
                     exchange, number: number, priority: exchange.priority, needsFresh: needsFresh, inFront: inFront)
             }
         case let placement: self.perform(placement, for: exchange)
@@ -127,8 +128,8 @@ package final class ConnectionPool: @unchecked Sendable {
     private func perform(_ placement: HostConnections<ClientConnection, Exchange>.Placement, for exchange: Exchange) {
         switch placement {
         case .use(let connection):
-            connection.facts.isReused = true
-            connection.facts.timings = ConnectTimings()
+            connection.metadata.isReused = true
+            connection.metadata.timings = ConnectTimings()
             connection.run(exchange)
         case .replace(let old):
             old.discard()
@@ -146,7 +147,7 @@ package final class ConnectionPool: @unchecked Sendable {
 
     /// Changes a ledger where it stands; one that has nothing more to remember is dropped.
     @discardableResult
-    private func change<R>(
+    private func updateHost<R>(
         _ key: PoolKey, _ body: (inout HostConnections<ClientConnection, Exchange>) -> R
     ) -> R {
         let (result, isEmpty) = self.withHost(key, body)
@@ -157,35 +158,35 @@ package final class ConnectionPool: @unchecked Sendable {
     private func withHost<R>(
         _ key: PoolKey, _ body: (inout HostConnections<ClientConnection, Exchange>) -> R
     ) -> (R, isEmpty: Bool) {
-        func run(_ ledger: inout HostConnections<ClientConnection, Exchange>) -> (R, isEmpty: Bool) {
-            let result = body(&ledger)
-            return (result, ledger.isEmpty)
+        func run(_ host: inout HostConnections<ClientConnection, Exchange>) -> (R, isEmpty: Bool) {
+            let result = body(&host)
+            return (result, host.isEmpty)
         }
         return run(&self.hosts[key, default: HostConnections(limit: self.settings.connectionsPerHost)])
     }
 
     /// Changes the ledger, and gives those who wait what that makes free.
     private func serveWaiting(_ key: PoolKey, _ body: (inout HostConnections<ClientConnection, Exchange>) -> Void) {
-        var served = self.change(key) { ledger in
-            body(&ledger)
-            return ledger.next()
+        var served = self.updateHost(key) { host in
+            body(&host)
+            return host.next()
         }
         while let (exchange, placement) = served {
             self.perform(placement, for: exchange)
-            served = self.change(key) { $0.next() }
+            served = self.updateHost(key) { $0.next() }
         }
     }
 
-    func withdraw(_ ticket: Waiter) {
-        self.change(ticket.key) { _ = $0.line.remove(ticket.number) }
+    func withdraw(_ waiter: Waiter) {
+        self.updateHost(waiter.key) { _ = $0.waitQueue.remove(waiter.number) }
     }
 
     func reorder(_ exchange: Exchange, priority: Float) {
         exchange.priority = priority
-        guard case .waiting(let ticket) = exchange.phase else { return }
-        self.change(ticket.key) { ledger in
-            guard let found = ledger.line.remove(ticket.number) else { return }
-            ledger.line.add(exchange, number: ticket.number, priority: priority, needsFresh: found.needsFresh)
+        guard case .waiting(let waiter) = exchange.phase else { return }
+        self.updateHost(waiter.key) { host in
+            guard let found = host.waitQueue.remove(waiter.number) else { return }
+            host.waitQueue.add(exchange, number: waiter.number, priority: priority, needsFresh: found.needsFresh)
         }
     }
 
@@ -215,7 +216,7 @@ package final class ConnectionPool: @unchecked Sendable {
     }
 
     private func discard(_ connection: ClientConnection) {
-        self.change(connection.key) { _ = $0.forget(connection) }
+        self.updateHost(connection.key) { _ = $0.removeIdle(connection) }
         connection.discard()
     }
 
@@ -229,8 +230,9 @@ package final class ConnectionPool: @unchecked Sendable {
         if self.sweep == nil { self.scheduleSweep(at: .now() + .bounded(self.settings.idleTimeout)) }
     }
 
-    private func scheduleSweep(at instant: NIODeadline) {
-        self.sweep = self.eventLoop.assumeIsolated().scheduleTask(deadline: instant) { [weak self] in self?.sweepIdle()
+    private func scheduleSweep(at timestamp: NIODeadline) {
+        self.sweep = self.eventLoop.assumeIsolated().scheduleTask(deadline: timestamp) { [weak self] in
+            self?.sweepIdle()
         }
     }
 
@@ -253,11 +255,11 @@ struct PoolKey: Sendable, Hashable {
     let serverName: String?
     let proxy: ProxyHop?
 
-    init(_ order: ExchangeRequest) {
-        self.origin = order.origin
-        self.context = order.origin.scheme == .https ? order.secure?.context : nil
-        self.serverName = self.context == nil ? nil : order.secure?.serverName
-        self.proxy = order.proxy
+    init(_ request: ExchangeRequest) {
+        self.origin = request.origin
+        self.context = request.origin.scheme == .https ? request.secure?.context : nil
+        self.serverName = self.context == nil ? nil : request.secure?.serverName
+        self.proxy = request.proxy
     }
 
     static func == (left: PoolKey, right: PoolKey) -> Bool {

@@ -17,14 +17,14 @@ package struct HostConnections<Connection: AnyObject, Waiter> {
     package private(set) var occupied = 0
     /// The one that rested last is at the end, and is used first: its server is the least likely to have lost patience.
     package private(set) var idle: [Connection] = []
-    package var line = WaitQueue<Waiter>()
+    package var waitQueue = WaitQueue<Waiter>()
 
     package init(limit: Int) {
         self.limit = max(1, limit)
     }
 
     /// Nothing is left to remember.
-    package var isEmpty: Bool { self.occupied == 0 && self.idle.isEmpty && self.line.isEmpty }
+    package var isEmpty: Bool { self.occupied == 0 && self.idle.isEmpty && self.waitQueue.isEmpty }
 
     /// Finds a connection for somebody, and counts it as occupied. On `.wait` nothing has changed.
     package mutating func acquire(needsFresh: Bool) -> Placement {
@@ -43,10 +43,10 @@ package struct HostConnections<Connection: AnyObject, Waiter> {
 
     /// The next one in the line, if there is a connection for it now.
     package mutating func next() -> (Waiter, Placement)? {
-        guard let needsFresh = self.line.nextNeedsFresh else { return nil }
+        guard let needsFresh = self.waitQueue.nextNeedsFresh else { return nil }
         let placement = self.acquire(needsFresh: needsFresh)
         if case .wait = placement { return nil }
-        return self.line.popFirst().map { ($0, placement) }
+        return self.waitQueue.popFirst().map { ($0, placement) }
     }
 
     /// An exchange is over and its connection can serve another.
@@ -57,7 +57,7 @@ package struct HostConnections<Connection: AnyObject, Waiter> {
 
     /// A connection is gone, be it idle or occupied.
     package mutating func closed(_ connection: Connection) {
-        if !self.forget(connection) { self.occupied -= 1 }
+        if !self.removeIdle(connection) { self.occupied -= 1 }
     }
 
     /// No connection came about.
@@ -66,7 +66,7 @@ package struct HostConnections<Connection: AnyObject, Waiter> {
     }
 
     /// - Returns: whether it was idle.
-    package mutating func forget(_ connection: Connection) -> Bool {
+    package mutating func removeIdle(_ connection: Connection) -> Bool {
         guard let index = self.idle.firstIndex(where: { $0 === connection }) else { return false }
         self.idle.remove(at: index)
         return true
@@ -123,8 +123,8 @@ package struct WaitQueue<Waiter> {
     @discardableResult
     package mutating func remove(_ number: UInt64) -> (waiter: Waiter, needsFresh: Bool)? {
         for lane in self.lanes.indices {
-            guard let place = self.lanes[lane].entries.firstIndex(where: { $0.number == number }) else { continue }
-            let entry = self.lanes[lane].entries.remove(at: place)
+            guard let index = self.lanes[lane].entries.firstIndex(where: { $0.number == number }) else { continue }
+            let entry = self.lanes[lane].entries.remove(at: index)
             if self.lanes[lane].entries.isEmpty { self.lanes.remove(at: lane) }
             self.count -= 1
             return (entry.waiter, entry.needsFresh)

@@ -17,7 +17,7 @@ package final class SecureHandler: ChannelDuplexHandler {
     enum Phase {
         case handshaking
         /// The handshake waits for an answer of ours, and nothing is read meanwhile.
-        case asking
+        case awaitingDecision
         case open
         case ended
     }
@@ -26,16 +26,16 @@ package final class SecureHandler: ChannelDuplexHandler {
     static let recordRoom = 17 << 10
 
     let connection: SecureConnection
-    let questions: TLSCallbacks
+    let callbacks: TLSCallbacks
     var context: ChannelHandlerContext?
     var phase = Phase.handshaking
     var inputEnded = false
     /// A read that the pipeline above asked for during the handshake.
-    var owesRead = false
+    var isReadPending = false
     /// Written, but not encrypted yet; and who wants to know that it has left.
-    var pending: [ByteBuffer] = []
+    var pendingPlaintext: [ByteBuffer] = []
     var pendingPromise: EventLoopPromise<Void>?
-    var owesFlush = false
+    var isFlushPending = false
     /// Told when the clock of the handshake stops (an answer of ours is awaited) and goes on.
     package var decisionPendingChanged: ((Bool) -> Void)?
 
@@ -45,11 +45,11 @@ package final class SecureHandler: ChannelDuplexHandler {
     /// - Throws: what `SecureConnection` throws.
     package init(
         _ context: TLSContext, serverName: String? = nil, resumptionKey: String? = nil,
-        questions: TLSCallbacks = TLSCallbacks(), records: CiphertextBuffer = CiphertextBuffer()
+        callbacks: TLSCallbacks = TLSCallbacks(), records: CiphertextBuffer = CiphertextBuffer()
     ) throws(TLSFailure) {
         self.connection = try SecureConnection(
             context, serverName: serverName, resumptionKey: resumptionKey, output: records)
-        self.questions = questions
+        self.callbacks = callbacks
     }
 
     package func handlerAdded(context: ChannelHandlerContext) {
@@ -76,7 +76,7 @@ package final class SecureHandler: ChannelDuplexHandler {
     // MARK: Received
 
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        self.pull(self.unwrapInboundIn(data), context)
+        self.decrypt(self.unwrapInboundIn(data), context)
     }
 
     package func channelReadComplete(context: ChannelHandlerContext) {
@@ -86,13 +86,13 @@ package final class SecureHandler: ChannelDuplexHandler {
 
     package func read(context: ChannelHandlerContext) {
         switch self.phase {
-        case .handshaking, .asking: self.owesRead = true
+        case .handshaking, .awaitingDecision: self.isReadPending = true
         case .open, .ended: context.read()
         }
     }
 
     /// Everything that `ciphertext` holds.
-    private func pull(_ ciphertext: ByteBuffer, _ context: ChannelHandlerContext) {
+    private func decrypt(_ ciphertext: ByteBuffer, _ context: ChannelHandlerContext) {
         guard self.phase != .ended else { return }
         var plain = ByteBuffer(repeating: 0, count: ciphertext.readableBytes + Self.recordRoom)
         var used = 0
@@ -104,7 +104,7 @@ package final class SecureHandler: ChannelDuplexHandler {
                 filled += count
             } else {
                 self.deliver(&plain, &filled, context)
-                self.act(on: event, context)
+                self.handle(event, context)
             }
         }
         self.deliver(&plain, &filled, context)
@@ -127,10 +127,10 @@ package final class SecureHandler: ChannelDuplexHandler {
         context.fireChannelRead(self.wrapInboundOut(bytes))
     }
 
-    private func act(on event: SecureEvent, _ context: ChannelHandlerContext) {
+    private func handle(_ event: SecureEvent, _ context: ChannelHandlerContext) {
         switch event {
         case .plaintext: break
-        case .handshakeCompleted(let facts): self.handshakeCompleted(facts, context)
+        case .handshakeCompleted(let metadata): self.handshakeCompleted(metadata, context)
         case .verificationRequested(let request): self.requestDecision(request, context)
         case .clientCertificateRequested(let issuers): self.requestIdentity(issuers, context)
         case .inputClosed:
@@ -140,13 +140,13 @@ package final class SecureHandler: ChannelDuplexHandler {
         }
     }
 
-    private func handshakeCompleted(_ facts: TLSMetadata, _ context: ChannelHandlerContext) {
+    private func handshakeCompleted(_ metadata: TLSMetadata, _ context: ChannelHandlerContext) {
         self.phase = .open
         self.sendRecords(context, promise: nil)
-        context.fireUserInboundEventTriggered(facts)
-        if self.owesFlush { self.flush(context: context) }
-        if self.owesRead { context.read() }
-        self.owesRead = false
+        context.fireUserInboundEventTriggered(metadata)
+        if self.isFlushPending { self.flush(context: context) }
+        if self.isReadPending { context.read() }
+        self.isReadPending = false
     }
 
     /// Ends the connection, after the alert if there is one.
@@ -164,7 +164,7 @@ package final class SecureHandler: ChannelDuplexHandler {
         self.phase = .ended
         self.dropPending(ChannelError.ioOnClosedChannel)
         switch phase {
-        case .handshaking, .asking:
+        case .handshaking, .awaitingDecision:
             context.fireErrorCaught(
                 TLSFailure(.closedDuringHandshake, reasons: ["the peer closed during the handshake"]))
         case .open:
@@ -177,36 +177,36 @@ package final class SecureHandler: ChannelDuplexHandler {
     // MARK: Questions
 
     private func requestDecision(_ request: VerificationRequest, _ context: ChannelHandlerContext) {
-        guard let verify = self.questions.verify else { return self.connection.resolveVerification(.reject) }
-        self.setAsking(true)
+        guard let verify = self.callbacks.verify else { return self.connection.resolveVerification(.reject) }
+        self.setAwaitingDecision(true)
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
         let eventLoop = context.eventLoop
         verify(request) { decision in
-            eventLoop.execute { bound.value.answered { $0.resolveVerification(decision) } }
+            eventLoop.execute { bound.value.resumeHandshake { $0.resolveVerification(decision) } }
         }
     }
 
     private func requestIdentity(_ issuers: [[UInt8]], _ context: ChannelHandlerContext) {
-        guard let choose = self.questions.chooseIdentity else { return self.connection.provideClientCertificate(nil) }
-        self.setAsking(true)
+        guard let choose = self.callbacks.chooseIdentity else { return self.connection.provideClientCertificate(nil) }
+        self.setAwaitingDecision(true)
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
         let eventLoop = context.eventLoop
         choose(issuers) { identity in
-            eventLoop.execute { bound.value.answered { $0.provideClientCertificate(identity) } }
+            eventLoop.execute { bound.value.resumeHandshake { $0.provideClientCertificate(identity) } }
         }
     }
 
-    private func answered(_ answer: (SecureConnection) -> Void) {
-        guard case .asking = self.phase, let context = self.context else { return }
-        self.setAsking(false)
+    private func resumeHandshake(_ answer: (SecureConnection) -> Void) {
+        guard case .awaitingDecision = self.phase, let context = self.context else { return }
+        self.setAwaitingDecision(false)
         answer(self.connection)
-        self.pull(ByteBuffer(), context)
+        self.decrypt(ByteBuffer(), context)
         if case .handshaking = self.phase { context.read() }
     }
 
-    private func setAsking(_ asking: Bool) {
-        self.phase = asking ? .asking : .handshaking
-        self.decisionPendingChanged?(asking)
+    private func setAwaitingDecision(_ awaitingDecision: Bool) {
+        self.phase = awaitingDecision ? .awaitingDecision : .handshaking
+        self.decisionPendingChanged?(awaitingDecision)
     }
 }
 
@@ -221,7 +221,7 @@ extension SecureHandler {
             promise?.fail(self.phase == .ended ? ChannelError.ioOnClosedChannel : ChannelError.operationUnsupported)
             return
         }
-        self.pending.append(bytes)
+        self.pendingPlaintext.append(bytes)
         guard let promise else { return }
         if let earlier = self.pendingPromise {
             earlier.futureResult.cascade(to: promise)
@@ -232,10 +232,10 @@ extension SecureHandler {
 
     package func flush(context: ChannelHandlerContext) {
         guard case .open = self.phase else {
-            self.owesFlush = true
+            self.isFlushPending = true
             return
         }
-        self.owesFlush = false
+        self.isFlushPending = false
         do throws(TLSFailure) {
             try self.encryptPending()
             let promise = self.pendingPromise
@@ -248,9 +248,9 @@ extension SecureHandler {
 
     private func encryptPending() throws(TLSFailure) {
         // Nothing may be written behind a close_notify, not even nothing.
-        guard !self.pending.isEmpty else { return }
+        guard !self.pendingPlaintext.isEmpty else { return }
         var pieces: [ByteBuffer] = []
-        swap(&pieces, &self.pending)
+        swap(&pieces, &self.pendingPlaintext)
         if pieces.count == 1 {
             let piece = pieces[0]
             return try self.connection.write(piece.readableBytesSpan)
@@ -280,7 +280,7 @@ extension SecureHandler {
     }
 
     func dropPending(_ error: any Error) {
-        self.pending = []
+        self.pendingPlaintext = []
         let promise = self.pendingPromise
         self.pendingPromise = nil
         promise?.fail(error)
@@ -310,9 +310,9 @@ package struct TLSCallbacks {
     package typealias Verify = (VerificationRequest, @escaping @Sendable (VerificationDecision) -> Void) -> Void
     package typealias ChooseIdentity = ([[UInt8]], @escaping @Sendable (TLSIdentity?) -> Void) -> Void
 
-    /// Asked if the context's configuration says `asksForDecision`; `nil` rejects.
+    /// Asked if the context's configuration says `delegatesVerification`; `nil` rejects.
     package var verify: Verify?
-    /// Client: asked if the configuration says `asksForClientCertificate`; `nil` shows none.
+    /// Client: asked if the configuration says `delegatesClientCertificate`; `nil` shows none.
     package var chooseIdentity: ChooseIdentity?
 
     package init(verify: Verify? = nil, chooseIdentity: ChooseIdentity? = nil) {

@@ -14,14 +14,14 @@ package final class UpgradableWire: ChannelDuplexHandler, RemovableChannelHandle
     private(set) var context: ChannelHandlerContext?
     private var rawConsumer: (any RawBytesConsumer)?
     private var isRaw = false
-    private let gone: EventLoopPromise<Void>
+    private let clientGonePromise: EventLoopPromise<Void>
 
     package init(on eventLoop: any EventLoop) {
-        self.gone = eventLoop.makePromise()
+        self.clientGonePromise = eventLoop.makePromise()
     }
 
     /// Succeeds when the client has closed its side, or the connection is over.
-    package var clientGone: EventLoopFuture<Void> { self.gone.futureResult }
+    package var clientGone: EventLoopFuture<Void> { self.clientGonePromise.futureResult }
 
     package func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
@@ -30,12 +30,12 @@ package final class UpgradableWire: ChannelDuplexHandler, RemovableChannelHandle
     package func handlerRemoved(context: ChannelHandlerContext) {
         self.context = nil
         self.rawConsumer = nil
-        self.gone.succeed()
+        self.clientGonePromise.succeed()
     }
 
-    func becomeRaw(_ taker: any RawBytesConsumer) -> ByteBuffer {
+    func becomeRaw(_ consumer: any RawBytesConsumer) -> ByteBuffer {
         self.isRaw = true
-        self.rawConsumer = taker
+        self.rawConsumer = consumer
         return ByteBuffer()
     }
 
@@ -53,7 +53,7 @@ package final class UpgradableWire: ChannelDuplexHandler, RemovableChannelHandle
 
     package func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if event as? ChannelEvent == .inputClosed {
-            self.gone.succeed()
+            self.clientGonePromise.succeed()
             if self.isRaw {
                 self.rawConsumer?.rawInputClosed()
                 return
@@ -68,10 +68,10 @@ package final class UpgradableWire: ChannelDuplexHandler, RemovableChannelHandle
     }
 
     package func channelInactive(context: ChannelHandlerContext) {
-        self.gone.succeed()
-        let taker = self.rawConsumer
+        self.clientGonePromise.succeed()
+        let consumer = self.rawConsumer
         self.rawConsumer = nil
-        taker?.rawConnectionEnded()
+        consumer?.rawConnectionEnded()
         context.fireChannelInactive()
     }
 
@@ -106,11 +106,11 @@ extension UpgradableWire {
 
         /// Makes the connection a transport of `loop`, paused; HTTP is over on it. Once, on that loop's thread.
         package func transport(of channel: any Channel, on loop: Loop) -> any Transport {
-            var facts = ConnectionMetadata()
-            facts.localAddress = channel.localAddress.flatMap { StreamTransport.SocketAddress($0) }
-            facts.peerAddress = channel.remoteAddress.flatMap { StreamTransport.SocketAddress($0) }
+            var metadata = ConnectionMetadata()
+            metadata.localAddress = channel.localAddress.flatMap { StreamTransport.SocketAddress($0) }
+            metadata.peerAddress = channel.remoteAddress.flatMap { StreamTransport.SocketAddress($0) }
             let flow = UpgradedFlow(channel, wire: self.wire)
-            let transport = UpgradedTransport(flow, on: loop, facts: facts)
+            let transport = UpgradedTransport(flow, on: loop, metadata: metadata)
             flow.begin(transport)
             return transport
         }
@@ -122,7 +122,7 @@ protocol RawWire: AnyObject {
     var context: ChannelHandlerContext? { get }
     /// From now on `taker` has the bytes.
     /// - Returns: those that came before.
-    func becomeRaw(_ taker: any RawBytesConsumer) -> ByteBuffer
+    func becomeRaw(_ consumer: any RawBytesConsumer) -> ByteBuffer
 }
 
 extension WireHandler: RawWire {}

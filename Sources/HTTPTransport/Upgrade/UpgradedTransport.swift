@@ -17,57 +17,57 @@ final class UpgradedTransport: @unchecked Sendable {
     private var paused = true
     /// A read is under way, or what it gave is on its way here.
     private var isReading = false
-    private var kept: [UInt8] = []
+    private var unconsumed: [UInt8] = []
     private var inputEnded = false
-    private var toldInputEnded = false
-    private var gathered: [UInt8] = []
+    private var didReportInputEnd = false
+    private var writeBuffer: [UInt8] = []
     private var outputClosed = false
-    private var given: UInt64 = 0
-    private var sent: UInt64 = 0
-    private var owesProgress = false
-    private var resumes = false
-    private var awaitsTurnEnd = false
+    private var acceptedBytes: UInt64 = 0
+    private var completedBytes: UInt64 = 0
+    private var mustReportProgress = false
+    private var isResuming = false
+    private var isTurnEndScheduled = false
     /// The consumer has had its share of the turn, and is offered the rest in the next one.
-    private var awaitsNextTurn = false
+    private var isNextTurnScheduled = false
     /// To be told when that is done.
-    private var heldEnd: TransportEnd?
+    private var deferredEnd: TransportEnd?
     private var isEnded = false
     /// The connection is gone because both directions had finished; its consumer is still to take what came, and to say
     /// that it is done.
     private var isFinished = false
     private var isClosing = false
 
-    init(_ flow: UpgradedFlow, on loop: Loop, facts: ConnectionMetadata) {
+    init(_ flow: UpgradedFlow, on loop: Loop, metadata: ConnectionMetadata) {
         self.flow = flow
         self.loop = loop
-        self.localAddress = facts.localAddress
-        self.peerAddress = facts.peerAddress
+        self.localAddress = metadata.localAddress
+        self.peerAddress = metadata.peerAddress
     }
 
-    private func workLater() {
-        guard !self.awaitsTurnEnd else { return }
-        self.awaitsTurnEnd = true
+    private func scheduleTurnEnd() {
+        guard !self.isTurnEndScheduled else { return }
+        self.isTurnEndScheduled = true
         self.loop.atTurnEnd(self)
     }
 
     // MARK: From the flow
 
-    func arrived(_ bytes: [UInt8]) {
+    func bytesArrived(_ bytes: [UInt8]) {
         self.isReading = false
-        self.kept += bytes
-        self.offer()
+        self.unconsumed += bytes
+        self.deliverInput()
     }
 
     func peerFinished() {
         self.isReading = false
         self.inputEnded = true
-        self.offer()
+        self.deliverInput()
     }
 
-    func wrote(_ count: Int) {
-        self.sent += UInt64(count)
-        guard !self.isEnded, self.owesProgress || self.sent < self.given else { return }
-        if self.sent == self.given { self.owesProgress = false }
+    func didWrite(_ count: Int) {
+        self.completedBytes += UInt64(count)
+        guard !self.isEnded, self.mustReportProgress || self.completedBytes < self.acceptedBytes else { return }
+        if self.completedBytes == self.acceptedBytes { self.mustReportProgress = false }
         self.consumer?.outputProgressed()
     }
 
@@ -76,78 +76,78 @@ final class UpgradedTransport: @unchecked Sendable {
         if case .closed = end, self.outputClosed, !self.isClosing {
             self.isFinished = true
             self.inputEnded = true
-            return self.offer()
+            return self.deliverInput()
         }
         if case .closed = end, !self.outputClosed { self.inputEnded = true }
-        self.tellEnd(end)
+        self.reportEnd(end)
     }
 
-    private func tellEnd(_ end: TransportEnd) {
+    private func reportEnd(_ end: TransportEnd) {
         guard !self.isEnded else { return }
         self.paused = false
-        self.offer()
-        guard !self.awaitsNextTurn else { return self.heldEnd = end }
+        self.deliverInput()
+        guard !self.isNextTurnScheduled else { return self.deferredEnd = end }
         self.isEnded = true
         let consumer = self.consumer
         self.consumer = nil
         consumer?.transportEnded(end)
     }
 
-    private func endLater(_ end: TransportEnd) {
-        self.loop.execute { self.tellEnd(end) }
+    private func reportEndLater(_ end: TransportEnd) {
+        self.loop.execute { self.reportEnd(end) }
     }
 
-    private func offer() {
+    private func deliverInput() {
         guard !self.isEnded, !self.paused else { return }
-        if !self.kept.isEmpty {
-            var bytes = self.kept
-            self.kept = []
+        if !self.unconsumed.isEmpty {
+            var bytes = self.unconsumed
+            self.unconsumed = []
             let used = bytes.withMutableRawSpan { self.consumer?.bytesReceived(&$0) ?? $0.byteCount }
-            if used < bytes.count { self.kept = Array(bytes[max(0, used)...]) + self.kept }
-            if !self.kept.isEmpty, !self.paused, self.loop.budgetIsSpent { return self.offerInNextTurn() }
+            if used < bytes.count { self.unconsumed = Array(bytes[max(0, used)...]) + self.unconsumed }
+            if !self.unconsumed.isEmpty, !self.paused, self.loop.budgetIsSpent { return self.deliverInputInNextTurn() }
         }
-        if self.kept.isEmpty, self.inputEnded, !self.toldInputEnded {
-            self.toldInputEnded = true
+        if self.unconsumed.isEmpty, self.inputEnded, !self.didReportInputEnd {
+            self.didReportInputEnd = true
             self.consumer?.inputClosed()
         }
-        self.readOn()
+        self.readIfNeeded()
     }
 
-    private func offerInNextTurn() {
-        guard !self.awaitsNextTurn else { return }
-        self.awaitsNextTurn = true
+    private func deliverInputInNextTurn() {
+        guard !self.isNextTurnScheduled else { return }
+        self.isNextTurnScheduled = true
         self.loop.inNextTurn(self)
     }
 
-    private func readOn() {
+    private func readIfNeeded() {
         guard !self.isEnded, !self.paused, !self.inputEnded, !self.isReading else { return }
         self.isReading = true
         self.flow.read()
     }
 
     private func flush() {
-        guard !self.gathered.isEmpty else { return }
+        guard !self.writeBuffer.isEmpty else { return }
         var bytes: [UInt8] = []
-        swap(&bytes, &self.gathered)
+        swap(&bytes, &self.writeBuffer)
         self.flow.write(bytes)
     }
 }
 
 extension UpgradedTransport: TurnEndTarget {
     func nextTurnBegan() {
-        self.awaitsNextTurn = false
-        if let end = self.heldEnd.take() { self.tellEnd(end) } else { self.offer() }
+        self.isNextTurnScheduled = false
+        if let end = self.deferredEnd.take() { self.reportEnd(end) } else { self.deliverInput() }
     }
 
     func turnEnded() {
-        self.awaitsTurnEnd = false
+        self.isTurnEndScheduled = false
         self.flush()
-        if self.resumes {
-            self.resumes = false
-            self.offer()
+        if self.isResuming {
+            self.isResuming = false
+            self.deliverInput()
         }
-        if self.owesProgress, self.sent == self.given, !self.isEnded {
-            self.owesProgress = false
+        if self.mustReportProgress, self.completedBytes == self.acceptedBytes, !self.isEnded {
+            self.mustReportProgress = false
             self.consumer?.outputProgressed()
         }
     }
@@ -157,24 +157,24 @@ extension UpgradedTransport: Transport {
     @discardableResult
     func write(_ bytes: RawSpan) -> Int {
         guard !self.outputClosed, !self.isEnded, bytes.byteCount > 0 else { return self.queuedBytes }
-        self.given += UInt64(bytes.byteCount)
-        self.gathered.append(bytes)
-        self.workLater()
+        self.acceptedBytes += UInt64(bytes.byteCount)
+        self.writeBuffer.append(bytes)
+        self.scheduleTurnEnd()
         return self.queuedBytes
     }
 
     @discardableResult
     func write(reserving count: Int, _ fill: (inout MutableRawSpan) -> Int) -> Int {
         guard !self.outputClosed, !self.isEnded, count > 0 else { return self.queuedBytes }
-        let start = self.gathered.count
-        self.gathered.append(contentsOf: repeatElement(0, count: count))
-        let used = self.gathered.withMutableRawSpan { bytes in
+        let start = self.writeBuffer.count
+        self.writeBuffer.append(contentsOf: repeatElement(0, count: count))
+        let used = self.writeBuffer.withMutableRawSpan { bytes in
             var room = bytes._mutatingExtracting(start..<(start + count))
             return max(0, min(count, fill(&room)))
         }
-        self.gathered.removeLast(count - used)
-        self.given += UInt64(used)
-        self.workLater()
+        self.writeBuffer.removeLast(count - used)
+        self.acceptedBytes += UInt64(used)
+        self.scheduleTurnEnd()
         return self.queuedBytes
     }
 
@@ -185,21 +185,22 @@ extension UpgradedTransport: Transport {
         return self.queuedBytes
     }
 
-    var queuedBytes: Int { Int(clamping: self.given - self.sent) }
-    var writtenBytes: UInt64 { self.given }
-    var sentBytes: UInt64 { self.sent }
+    var queuedBytes: Int { Int(clamping: self.acceptedBytes - self.completedBytes) }
+    var writtenBytes: UInt64 { self.acceptedBytes }
+    var sentBytes: UInt64 { self.completedBytes }
 
     /// What the connection below took: it takes more only as the peer reads.
     var delivery: OutputDelivery? {
         OutputDelivery(
-            written: Int64(truncatingIfNeeded: self.given), acknowledged: Int64(truncatingIfNeeded: self.sent),
-            isHeldUp: self.given > self.sent, window: nil)
+            written: Int64(truncatingIfNeeded: self.acceptedBytes),
+            acknowledged: Int64(truncatingIfNeeded: self.completedBytes),
+            isHeldUp: self.acceptedBytes > self.completedBytes, window: nil)
     }
 
     func awaitProgress() {
         guard !self.isEnded else { return }
-        self.owesProgress = true
-        self.workLater()
+        self.mustReportProgress = true
+        self.scheduleTurnEnd()
     }
 
     func pauseReading() {
@@ -208,8 +209,8 @@ extension UpgradedTransport: Transport {
 
     func resumeReading() {
         self.paused = false
-        self.resumes = true
-        self.workLater()
+        self.isResuming = true
+        self.scheduleTurnEnd()
     }
 
     func shutdownOutput() {
@@ -230,18 +231,18 @@ extension UpgradedTransport: Transport {
         self.outputClosed = true
         self.paused = true
         self.isClosing = true
-        if self.isFinished { return self.endLater(.closed) }
+        if self.isFinished { return self.reportEndLater(.closed) }
         self.flow.close(linger: linger)
     }
 
-    /// Ends at once. The kernel resets if bytes were left unread; otherwise the peer sees a cut without close_notify, or
-    /// without TLS a plain end.
+    /// Ends at once. The kernel resets if bytes were left unread; otherwise the peer sees a cut without close_notify,
+    /// or without TLS a plain end.
     func reset() {
         guard !self.isEnded else { return }
-        self.gathered = []
+        self.writeBuffer = []
         self.outputClosed = true
         self.isClosing = true
-        if self.isFinished { return self.endLater(.abandoned) }
+        if self.isFinished { return self.reportEndLater(.abandoned) }
         self.flow.abandon()
     }
 
@@ -287,7 +288,7 @@ final class UpgradedFlow: @unchecked Sendable {
             self.channel.setOption(.allowRemoteHalfClosure, value: true).whenComplete { _ in }
             if early.readableBytes > 0 {
                 self.rawBytesReceived(early)
-                self.tellReceived()
+                self.forwardReceived()
             }
             if !self.channel.isActive { self.rawConnectionEnded() }
         }
@@ -302,7 +303,7 @@ final class UpgradedFlow: @unchecked Sendable {
             guard let context = self.wire.context else { return }
             let promise = context.eventLoop.makePromise(of: Void.self)
             let count = bytes.count
-            promise.futureResult.assumeIsolated().whenSuccess { self.onTransport { $0.wrote(count) } }
+            promise.futureResult.assumeIsolated().whenSuccess { self.onTransport { $0.didWrite(count) } }
             context.writeAndFlush(NIOAny(IOData.byteBuffer(ByteBuffer(bytes: bytes))), promise: promise)
         }
     }
@@ -330,11 +331,11 @@ final class UpgradedFlow: @unchecked Sendable {
         }
     }
 
-    private func tellReceived() {
+    private func forwardReceived() {
         guard !self.received.isEmpty else { return }
         let bytes = self.received
         self.received = []
-        self.onTransport { $0.arrived(bytes) }
+        self.onTransport { $0.bytesArrived(bytes) }
     }
 }
 
@@ -351,13 +352,13 @@ extension UpgradedFlow: RawBytesConsumer {
             // A read that held no plaintext.
             self.wire.context?.read()
         } else {
-            self.tellReceived()
+            self.forwardReceived()
         }
     }
 
     func rawInputClosed() {
         self.peerFinished = true
-        self.tellReceived()
+        self.forwardReceived()
         if self.discardsInput { self.channel.close(promise: nil) }
         self.onTransport { $0.peerFinished() }
     }
@@ -368,7 +369,7 @@ extension UpgradedFlow: RawBytesConsumer {
     }
 
     func rawConnectionEnded() {
-        self.tellReceived()
+        self.forwardReceived()
         let end = self.end
         self.onTransport { $0.ended(end) }
         self.transport = nil
@@ -378,14 +379,14 @@ extension UpgradedFlow: RawBytesConsumer {
 /// A connection that left HTTP by a 101 response. Nothing is read from it until it becomes a transport; who has it must
 /// close it.
 package final class UpgradedConnection: @unchecked Sendable {
-    package let facts: ConnectionMetadata
+    package let metadata: ConnectionMetadata
     private let channel: any Channel
     private let wire: WireHandler
 
     /// - Returns: `nil` if the connection is gone already.
     init?(_ connection: ClientConnection) {
         guard let channel = connection.context?.channel else { return nil }
-        self.facts = connection.facts
+        self.metadata = connection.metadata
         self.channel = channel
         self.wire = connection.wire
     }
@@ -394,7 +395,7 @@ package final class UpgradedConnection: @unchecked Sendable {
     /// thread.
     package func transport(on loop: Loop) -> any Transport {
         let flow = UpgradedFlow(self.channel, wire: self.wire)
-        let transport = UpgradedTransport(flow, on: loop, facts: self.facts)
+        let transport = UpgradedTransport(flow, on: loop, metadata: self.metadata)
         flow.begin(transport)
         return transport
     }

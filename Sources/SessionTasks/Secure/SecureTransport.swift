@@ -26,7 +26,7 @@ package final class SecureTransport {
     package var consumer: (any TransportConsumer)?
     package private(set) var facts: TLSMetadata?
     let connection: SecureConnection
-    let records: CiphertextBuffer
+    private let records: CiphertextBuffer
     private let plaintext: PlaintextBuffer
     var phase = Phase.handshaking
     var pendingPlaintext: [UInt8] = []
@@ -391,7 +391,7 @@ extension SecureTransport: TurnEndTarget {
 
 /// Decisions that the handshake leaves to the connection's owner: whether to trust a certificate, and which to present.
 extension SecureTransport {
-    func requestDecision(_ request: VerificationRequest) {
+    private func requestDecision(_ request: VerificationRequest) {
         guard let decide = self.settings.decide else { return self.decided(.reject) }
         self.pauseForDecision()
         let loop = self.loop
@@ -423,7 +423,7 @@ extension SecureTransport {
         self.workLater()
     }
 
-    func requestIdentity(_ issuers: [[UInt8]]) {
+    private func requestIdentity(_ issuers: [[UInt8]]) {
         guard let choose = self.settings.chooseIdentity else { return self.identityChosen(nil) }
         self.pauseForDecision()
         let loop = self.loop
@@ -464,10 +464,10 @@ package struct SecureSettings: Sendable {
     /// Bytes that the peer may send before the handshake is over, counted after each read; `nil` leaves it to OpenSSL,
     /// which bounds each message.
     package var handshakeByteLimit: Int?
-    /// Asked when the context's configuration says `asksForDecision`; may answer at any time, from any thread. `nil`
+    /// Asked when the context's configuration says `delegatesVerification`; may answer at any time, from any thread. `nil`
     /// rejects.
     package var decide: Decide?
-    /// Asked for a client certificate when the configuration says `asksForClientCertificate`; `nil` gives none.
+    /// Asked for a client certificate when the configuration says `delegatesClientCertificate`; `nil` gives none.
     package var chooseIdentity: ChooseIdentity?
 
     package init(context: TLSContext, serverName: String? = nil) {
@@ -477,9 +477,9 @@ package struct SecureSettings: Sendable {
 }
 
 /// The buffer that a loop's secure connections decrypt into: one for all, since none of them keeps anything in it.
-final class PlaintextBuffer {
+private final class PlaintextBuffer {
     /// Four full TLS records.
-    static let capacity = 64 << 10
+    private static let capacity = 64 << 10
 
     private var bytes = [UInt8](repeating: 0, count: PlaintextBuffer.capacity)
 

@@ -38,7 +38,7 @@ public final class StreamTask: @unchecked Sendable {
     var relayReads = false
     private var madeQueues: StreamQueues?
     var securing: SecuringStep?
-    var suspensions: Int
+    private var suspensions: Int
     /// When the task was suspended, if it is; before its first resumption, the clock's origin.
     private var suspendedAt = MonotonicInstant(nanoseconds: 0)
     var ended = false
@@ -160,7 +160,7 @@ public final class StreamTask: @unchecked Sendable {
         }
     }
 
-    func transportOpened(_ transport: any Transport) {
+    private func transportOpened(_ transport: any Transport) {
         self.transport = transport
         self.record.isConnected = true
         transport.consumer = self

@@ -254,7 +254,7 @@ struct MessageInbox {
     }
 
     /// Messages kept without a receiver before reading pauses; the limit on their bytes applies as well.
-    static let messageLimit = 64
+    private static let messageLimit = 64
 
     private var messages: Deque<WebSocketTask.Message> = []
     private var receivers: Deque<Receiver> = []
@@ -335,7 +335,7 @@ final class MessageQueues {
 }
 
 /// Payload assembled to messages for receivers.
-struct AssembledPayload: PayloadConsumer {
+private struct AssembledPayload: PayloadConsumer {
     @inline(__always)
     func take(_ mark: FramePosition, _ payload: RawSpan, by task: WebSocketTask) {
         task.appendPayload(mark, payload)

@@ -76,7 +76,7 @@ extension SocketConnection {
     }
 
     /// Reserves `count` bytes of the loop's write buffer for this connection, unless earlier output of it is queued.
-    func claimWriteBuffer(_ count: Int) -> Bool {
+    private func claimWriteBuffer(_ count: Int) -> Bool {
         guard self.waiting == 0 else { return false }
         if let owner = self.loop.writeBuffer.owner, owner !== self { owner.flushWriteBuffer() }
         if self.loop.writeBuffer.room < count {
@@ -97,7 +97,7 @@ extension SocketConnection {
         return self.waiting
     }
 
-    func sendOrQueue(_ bytes: RawSpan) {
+    private func sendOrQueue(_ bytes: RawSpan) {
         guard self.waiting == 0 else { return self.changeQueue { $0.append(bytes) } }
         let taken = self.loop.send(self.descriptor, bytes)
         if taken >= 0 { self.countSent(taken) }

@@ -33,7 +33,7 @@ package final class SocketConnection: Transport {
     var told: (any TransportConsumer)?
     package let peerAddress: SocketAddress?
     private let knownLocalAddress: SocketAddress?
-    var mostRead = Loop.receiveCapacity
+    private var mostRead = Loop.receiveCapacity
     var written: UInt64 = 0
     var sent: UInt64 = 0
 
@@ -47,34 +47,34 @@ package final class SocketConnection: Transport {
     private var stall: OutputStallBox?
     var token: UInt64 = 0
     var interest: Interest = .readable
-    var watched = false
-    var inputOpen = true
+    private var watched = false
+    private var inputOpen = true
     /// Our side accepts no more input. Nothing is read until the connection closes, which reads and discards.
-    var refusesInput = false
+    private var refusesInput = false
     var paused: Bool
     var didReceiveReset = false
     /// The consumer looks at bytes at this moment; which of them it leaves is not known yet.
-    var isOffering = false
-    var isTurnEndScheduled = false
-    var isNextTurnScheduled = false
+    private var isOffering = false
+    private var isTurnEndScheduled = false
+    private var isNextTurnScheduled = false
     /// Reading was resumed, and what had been left is still to be offered again.
-    var mustOfferKept = false
+    private var mustOfferKept = false
     /// The consumer awaits `outputProgressed` once everything is sent.
     var mustReportProgress = false
     /// Reading was resumed from inside the consumer's own `bytesReceived`, by a new owner perhaps: what it leaves is
     /// offered again.
-    var resumedWhileOffering = false
+    private var resumedWhileOffering = false
     /// Bytes the consumer left, at the end of this array; changed through `keep` and `takeKept` only.
     private var kept: [UInt8] = []
     private(set) var keptCount = 0
-    var closeTimer: LoopTimer?
+    private var closeTimer: LoopTimer?
     /// Keeps the user timeout from interfering with keep-alive; `nil` if either is off.
     var userTimeoutState: UserTimeoutState?
     var outputActivity = OutputActivity.untouched
     /// Among `UserTimeoutSweep`; below 0 where it is not there.
     var sweepIndex: Int32 = -1
     /// The last read was a long one; the next likely is too.
-    var lastReadWasLong = false
+    private var lastReadWasLong = false
 
     package var socket: SocketConnection? { self }
 
@@ -176,19 +176,19 @@ package final class SocketConnection: Transport {
 
     package var outputStall: OutputStall { self.stall?.value ?? OutputStall() }
 
-    func keep(_ bytes: [UInt8]) {
+    private func keep(_ bytes: [UInt8]) {
         self.keep(bytes, last: bytes.count)
     }
 
     /// Keeps the last `count` of `bytes`, in place unless most of them were used: they are offered again without being
     /// copied each time, and a few bytes do not hold much memory.
-    func keep(_ bytes: [UInt8], last count: Int) {
+    private func keep(_ bytes: [UInt8], last count: Int) {
         self.keptCount = count
         self.kept = count < bytes.count / 4 ? Array(bytes.suffix(count)) : bytes
     }
 
     /// - Returns: bytes of which the last `keptCount` (before the call) are kept; leaves none.
-    func takeKept() -> [UInt8] {
+    private func takeKept() -> [UInt8] {
         guard self.keptCount > 0 else { return [] }
         let bytes = self.kept
         self.keep([])
@@ -333,14 +333,14 @@ extension SocketConnection {
         self.updateInterest()
     }
 
-    func offerKeptLater() {
+    private func offerKeptLater() {
         self.mustOfferKept = true
         guard !self.isNextTurnScheduled else { return }
         self.isNextTurnScheduled = true
         self.loop.inNextTurn(self)
     }
 
-    func offerKept() {
+    private func offerKept() {
         self.mustOfferKept = false
         guard self.lifecycle == .open, !self.paused, self.keptCount > 0 else { return }
         let count = self.keptCount
@@ -364,7 +364,7 @@ extension SocketConnection {
         if self.resumedWhileOffering || self.loop.budgetIsSpent, !self.paused { self.offerKeptLater() }
     }
 
-    func readOnce() {
+    private func readOnce() {
         // Kept bytes come before new ones and before the end; they are offered after all ready descriptors had their
         // turn.
         if self.mustOfferKept { return }
@@ -407,7 +407,7 @@ extension SocketConnection {
         }
     }
 
-    func inputEnded() {
+    private func inputEnded() {
         self.inputOpen = false
         if self.didReceiveReset { return self.end(.failed(.reset)) }
         self.updateInterest()
@@ -418,7 +418,7 @@ extension SocketConnection {
         }
     }
 
-    func readFailed(_ error: SystemError) {
+    private func readFailed(_ error: SystemError) {
         switch error {
         case .wouldBlock, .interrupted: break
         case .reset, .brokenPipe: self.end(.failed(.reset))
@@ -447,7 +447,7 @@ extension SocketConnection {
 extension SocketConnection {
     /// In place of a read.
     /// - Returns: whether it was one; else nothing happened.
-    func spliceInput(atMost room: Int) -> Bool {
+    private func spliceInput(atMost room: Int) -> Bool {
         guard self.lifecycle == .open, self.keptCount == 0, let consumer = self.told,
             let target = consumer.spliceTarget,
             target.canReceiveSpliced(on: self.loop)
@@ -515,7 +515,7 @@ extension SocketConnection {
         self.loop.arm(timer, after: linger, target: self)
     }
 
-    func closeIfDone() {
+    private func closeIfDone() {
         guard case .closing = self.lifecycle, self.waiting == 0, self.output == .finished || self.output == .broken
         else {
             return

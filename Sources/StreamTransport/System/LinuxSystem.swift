@@ -13,7 +13,7 @@ package final class LinuxSystem: System {
     private let resolutions: PendingResolutions
     let reserve: DescriptorReserve
     /// Made by the first bulk.
-    var passage: Passage?
+    private var passage: Passage?
 
     /// - Throws: `SystemError` when the process has no descriptors left.
     package init(resolver: ResolverThreads = .shared, reserve: DescriptorReserve = .process) throws(SystemError) {

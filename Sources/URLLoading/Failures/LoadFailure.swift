@@ -9,11 +9,12 @@ enum LoadFailure {
     /// What Foundation calls `NSURLErrorFailingURLStringErrorKey`.
     private static let failingURLStringKey = "NSErrorFailingURLStringKey"
 
-    /// An error as tasks tell it.
+    /// The error of a task.
     /// - Parameters:
-    ///   - url: that failed.
-    ///   - cause: goes into `NSUnderlyingErrorKey`.
-    ///   - text: for `localizedDescription`.
+    ///   - url: the URL that failed.
+    ///   - cause: the value of `NSUnderlyingErrorKey`.
+    ///   - text: the `localizedDescription`.
+    ///   - more: further entries of `userInfo`.
     static func error(
         _ code: URLError.Code, url: URL?, cause: (any Error)? = nil, text: String? = nil, more: [String: Any] = [:]
     ) -> URLError {
@@ -25,7 +26,7 @@ enum LoadFailure {
         return URLError(code, userInfo: details)
     }
 
-    /// What a code means where nothing more exact is known. Without it Foundation would show the domain and the number.
+    /// The default text of a code. Without one Foundation would show the domain and the number.
     private static func text(_ code: URLError.Code) -> String {
         switch code {
         case .cancelled: "cancelled"
@@ -33,30 +34,30 @@ enum LoadFailure {
         case .badURL: "The URL is not valid."
         case .unsupportedURL: "The URL cannot be loaded: its scheme or a part of it is not supported."
         case .cannotFindHost: "A server with the specified hostname could not be found."
-        case .dnsLookupFailed: "The server's name could not be looked up."
+        case .dnsLookupFailed: "The server's name could not be resolved."
         case .cannotConnectToHost: "Could not connect to the server."
         case .networkConnectionLost: "The connection to the server was lost."
         case .notConnectedToInternet: "There is no network connection."
         case .resourceUnavailable: "The resource is not available."
-        case .badServerResponse, .cannotParseResponse: "The server's answer is not valid."
+        case .badServerResponse, .cannotParseResponse: "The server's response is not valid."
         case .cannotDecodeContentData, .cannotDecodeRawData: "The content could not be decoded."
-        case .dataLengthExceedsMaximum: "The answer is longer than allowed."
+        case .dataLengthExceedsMaximum: "The response exceeds the maximum size."
         case .httpTooManyRedirects: "The server redirected too often."
-        case .redirectToNonExistentLocation: "The server redirected to a place that cannot be loaded."
-        case .requestBodyStreamExhausted: "The body of the request ended too early."
-        case .userAuthenticationRequired: "The server asks for a name and a password."
-        case .userCancelledAuthentication: "The server's question for a name and a password was refused."
-        case .secureConnectionFailed: "A secure connection to the server could not be made."
+        case .redirectToNonExistentLocation: "The server redirected to a URL that cannot be loaded."
+        case .requestBodyStreamExhausted: "The request body ended too early."
+        case .userAuthenticationRequired: "The server requires a user name and a password."
+        case .userCancelledAuthentication: "Authentication was cancelled."
+        case .secureConnectionFailed: "A secure connection to the server could not be established."
         case .serverCertificateHasBadDate: "The server's certificate has expired."
         case .serverCertificateNotYetValid: "The server's certificate is not valid yet."
         case .serverCertificateUntrusted: "The server's certificate is not trusted."
         case .serverCertificateHasUnknownRoot: "The server's certificate comes from an unknown authority."
-        case .clientCertificateRequired: "The server asks for a client certificate."
-        case .clientCertificateRejected: "The server does not accept the client certificate."
+        case .clientCertificateRequired: "The server requires a client certificate."
+        case .clientCertificateRejected: "The server rejected the client certificate."
         case .fileDoesNotExist: "The file does not exist."
         case .fileIsDirectory: "The file is a directory."
-        case .noPermissionsToReadFile: "The file may not be read."
-        case .cannotCreateFile: "The file could not be made."
+        case .noPermissionsToReadFile: "There is no permission to read the file."
+        case .cannotCreateFile: "The file could not be created."
         case .cannotOpenFile: "The file could not be opened."
         case .cannotCloseFile: "The file could not be closed."
         case .cannotWriteToFile: "The file could not be written."
@@ -69,32 +70,31 @@ enum LoadFailure {
     static func error(_ failure: ExchangeFailure, url: URL?) -> URLError {
         switch failure {
         case .cancelled, .poolClosed: self.error(URLError.Code.cancelled, url: url)
-        case .request(let fault): self.error(self.code(fault), url: url, cause: failure, text: self.text(fault))
+        case .request(let error): self.error(self.code(error), url: url, cause: failure, text: self.text(error))
         case .connecting(let cause): self.error(cause, url: url)
         case .notAdmitted:
             self.error(
                 .cannotConnectToHost, url: url, cause: failure,
-                text: "None of the server's addresses may be connected to.")
+                text: "None of the server's addresses is permitted.")
         case .securing(let cause): self.error(self.code(cause), url: url, cause: cause, text: cause.description)
         case .idle: self.error(.timedOut, url: url, text: "The request timed out.")
         case .connectionLost(let loss):
             self.error(
                 .networkConnectionLost, url: url, cause: loss.cause.map(self.cause) ?? failure,
-                text: "The server ended the connection before it answered.")
+                text: "The server closed the connection before it sent a response.")
         case .truncated(let received, let expected, let cause):
             self.error(
                 .networkConnectionLost, url: url, cause: cause.map(self.cause) ?? failure,
-                text: "The content broke off after \(received) bytes"
-                    + (expected.map { " of \($0)." } ?? ", before its end was told."))
+                text: "The content was truncated after \(received) bytes" + (expected.map { " of \($0)." } ?? "."))
         case .violation(let violation):
             self.error(
                 self.code(violation), url: url, cause: failure,
-                text: "The server broke a rule of HTTP: \(violation).")
+                text: "The server violated HTTP: \(violation).")
         case .body: self.error(.requestBodyStreamExhausted, url: url, cause: failure)
         case .proxyUnsupported:
             self.error(
                 .unsupportedURL, url: url, cause: failure,
-                text: "Proxies are not supported yet: take them out of connectionProxyDictionary.")
+                text: "Proxies are not supported: remove them from connectionProxyDictionary.")
         }
     }
 
@@ -123,7 +123,7 @@ enum LoadFailure {
 
     static func code(_ failure: TLSFailure) -> URLError.Code {
         switch failure.kind {
-        case .verification(let verdict): ServerTrust.failure(verdict.code)
+        case .verification(let result): ServerTrust.failure(result.code)
         case .pinMismatch, .rejected: .serverCertificateUntrusted
         case .peerAlert:
             self.requiresCertificate(failure.alert)
@@ -138,7 +138,7 @@ enum LoadFailure {
     /// RFC 8446 §6.2: certificate_required.
     private static func requiresCertificate(_ alert: TLSAlert?) -> Bool { alert?.code == 116 }
 
-    /// Alerts about the certificate that we showed: 42 to 46, and 48 for an unknown authority.
+    /// Alerts about the client certificate: 42 to 46, and 48 (unknown_ca).
     private static func certificateAlertCode(_ alert: TLSAlert?) -> URLError.Code {
         switch alert?.code {
         case 42?, 43?, 44?, 45?, 46?, 48?: .clientCertificateRejected
@@ -156,22 +156,22 @@ enum LoadFailure {
         }
     }
 
-    private static func code(_ fault: RequestError) -> URLError.Code {
-        switch fault {
+    private static func code(_ error: RequestError) -> URLError.Code {
+        switch error {
         case .origin, .target: .badURL
         case .method, .fieldName, .fieldValue, .bodyLength: .unsupportedURL
         }
     }
 
-    // MARK: Words and causes
+    // MARK: Texts and causes
 
-    private static func text(_ fault: RequestError) -> String {
-        switch fault {
-        case .method: "The request's method is no token."
+    private static func text(_ error: RequestError) -> String {
+        switch error {
+        case .method: "The request's method is not a token."
         case .target: "The URL's path or query cannot be sent."
-        case .fieldName: "A header field of the request has a name that is no token."
-        case .fieldValue: "A header field of the request holds a control character."
-        case .bodyLength: "Content-Length or Transfer-Encoding of the request contradict its body."
+        case .fieldName: "A header field of the request has a name that is not a token."
+        case .fieldValue: "A header field of the request contains a control character."
+        case .bodyLength: "Content-Length or Transfer-Encoding of the request contradicts its body."
         case .origin: "The URL has no host, or a port that does not exist."
         }
     }
@@ -181,13 +181,13 @@ enum LoadFailure {
         case .noSuchFile, .notPermitted, .unusableEndpoint, .ownResources:
             "Could not connect to the server: \(failure)."
         case .tls(let layer): layer.description
-        case .nameResolution(.failed(let words)): "The server's name could not be looked up: \(words)."
+        case .nameResolution(.failed(let reason)): "The server's name could not be resolved: \(reason)."
         case .nameResolution(.temporarilyUnavailable):
-            "The server's name could not be looked up: the name service does not answer."
-        case .nameResolution(.tooManyLookups): "The server's name could not be looked up: too many lookups wait."
+            "The server's name could not be resolved: the name server does not respond."
+        case .nameResolution(.tooManyLookups): "The server's name could not be resolved: too many pending lookups."
         case .reset: "The server reset the connection."
-        case .peerUnresponsive: "The server stopped answering."
-        case .truncated: "The server ended the TLS connection without close_notify: bytes may be missing."
+        case .peerUnresponsive: "The server stopped responding."
+        case .truncated: "The server closed the TLS connection without close_notify: data may be missing."
         case .unreachable(let error): "The server cannot be reached: \(error)."
         case .system(let error): "The connection failed: \(error)."
         case .nameResolution(.nameNotFound), .deadlinePassed, .refused: nil
@@ -199,31 +199,30 @@ enum LoadFailure {
         guard let code = failure.systemError.flatMap({ POSIXErrorCode(rawValue: $0.number) }) else { return failure }
         return POSIXError(code)
     }
-}
 
-/// What the tasks of connections tell, in the codes of the URL loading system.
-extension LoadFailure {
+    // MARK: Stream and WebSocket tasks
+
     static func error(of failure: TaskFailure, url: URL?) -> URLError {
         switch failure {
         case .cancelled: self.error(.cancelled, url: url)
         case .timedOut: self.error(.timedOut, url: url, cause: POSIXError(.ETIMEDOUT), text: "The request timed out.")
         case .peerUnresponsive:
-            self.error(.timedOut, url: url, cause: POSIXError(.ETIMEDOUT), text: "The server stopped answering.")
+            self.error(.timedOut, url: url, cause: POSIXError(.ETIMEDOUT), text: "The server stopped responding.")
         case .directionClosed:
             self.error(
                 .networkConnectionLost, url: url, cause: POSIXError(.ESHUTDOWN),
-                text: "This direction of the connection was closed.")
+                text: "This direction of the connection is closed.")
         case .usageError(let text): self.error(.unknown, url: url, cause: POSIXError(.EINVAL), text: text)
         case .ended, .closed:
             self.error(
                 .networkConnectionLost, url: url, cause: POSIXError(.ENOTCONN), text: "The connection is closed.")
-        case .connectionLost(let fault):
+        case .connectionLost(let error):
             self.error(
                 .networkConnectionLost, url: url,
-                cause: fault.transportFailure.map(self.cause) ?? POSIXError(.ECONNRESET), text: fault.description)
-        case .cannotConnect(let fault):
-            fault.transportFailure.map { self.error($0, url: url) }
-                ?? self.error(.cannotConnectToHost, url: url, cause: failure, text: fault.description)
+                cause: error.transportFailure.map(self.cause) ?? POSIXError(.ECONNRESET), text: error.description)
+        case .cannotConnect(let error):
+            error.transportFailure.map { self.error($0, url: url) }
+                ?? self.error(.cannotConnectToHost, url: url, cause: failure, text: error.description)
         case .secureConnectionFailed(let failure):
             self.error(self.code(failure), url: url, cause: failure, text: failure.description)
         case .handshakeRefused, .protocolViolation, .messageTooLong: self.webSocketError(failure, url: url)
@@ -244,15 +243,15 @@ extension LoadFailure {
         default:
             self.error(
                 .networkConnectionLost, url: url, cause: POSIXError(.EPROTO),
-                text: "The server broke the WebSocket protocol: \(failure).")
+                text: "The server violated the WebSocket protocol: \(failure).")
         }
     }
 
-    /// The opening handshake came to no end that opens a WebSocket.
+    /// The error of a failed WebSocket opening handshake.
     static func handshakeError(_ failure: TaskFailure, url: URL?) -> URLError {
         switch failure {
-        case .connectionLost(let fault):
-            self.error(.badServerResponse, url: url, cause: failure, text: fault.description)
+        case .connectionLost(let error):
+            self.error(.badServerResponse, url: url, cause: failure, text: error.description)
         case .protocolViolation(_, let text):
             self.error(.badServerResponse, url: url, cause: failure, text: text)
         default: self.error(of: failure, url: url)
@@ -276,6 +275,9 @@ public let NSURLErrorNetworkUnavailableReasonKey = "NSURLErrorNetworkUnavailable
 public let NSURLErrorFileOutsideSafeArea = -1104
 
 extension URLError {
+    /// The status with which a server rejected a WebSocket opening handshake. An extension that Foundation does not have.
+    public var handshakeStatusCode: Int? { self.userInfo[URLErrorHandshakeStatusCodeKey] as? Int }
+
     /// Why the system cancelled a task of a background session.
     public enum BackgroundTaskCancelledReason: Int, Sendable {
         case userForceQuitApplication = 0
@@ -283,7 +285,7 @@ extension URLError {
         case insufficientSystemResources = 2
     }
 
-    /// Why the network may not be used.
+    /// Why the network is unavailable.
     public enum NetworkUnavailableReason: Int, Sendable {
         case cellular = 0
         case expensive = 1
@@ -298,12 +300,12 @@ extension URLError {
         (self.userInfo[NSURLErrorNetworkUnavailableReasonKey] as? Int).flatMap(NetworkUnavailableReason.init)
     }
 
-    /// What goes on with the download that failed.
+    /// The resume data of a failed download.
     public var downloadTaskResumeData: Data? { self.userInfo[NSURLSessionDownloadTaskResumeData] as? Data }
 
-    /// What goes on with the upload that failed.
+    /// The resume data of a failed upload.
     public var uploadTaskResumeData: Data? { self.userInfo[NSURLSessionUploadTaskResumeData] as? Data }
 
-    /// What the server showed that was not trusted.
+    /// The server trust that was rejected.
     public var failureURLPeerTrust: SecTrust? { self.userInfo[NSURLErrorFailingURLPeerTrustErrorKey] as? ServerTrust }
 }

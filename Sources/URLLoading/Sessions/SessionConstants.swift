@@ -1,56 +1,56 @@
 import Foundation
 
-/// How much a task wants to go before others: 0 to 1. A hint.
+/// Values for `URLSessionTask.priority`, which is a hint from 0 to 1.
 public let NSURLSessionTaskPriorityDefault: Float = 0.5
 public let NSURLSessionTaskPriorityLow: Float = 0.25
 public let NSURLSessionTaskPriorityHigh: Float = 0.75
 
-/// A count of bytes that is not known: -1.
+/// An unknown number of bytes: -1.
 public let NSURLSessionTransferSizeUnknown: Int64 = -1
 
-/// As `NSURLSessionDownloadTaskResumeData`: the name that Foundation gives it on Linux.
+/// As `NSURLSessionDownloadTaskResumeData`, under its name in Foundation on Linux.
 public let URLSessionDownloadTaskResumeData = NSURLSessionDownloadTaskResumeData
-/// In the `userInfo` of a failed download's error: what goes on with it.
+/// Key in the `userInfo` of a failed download's error: the resume data.
 public let NSURLSessionDownloadTaskResumeData = "NSURLSessionDownloadTaskResumeData"
-/// In the `userInfo` of a failed upload's error: what goes on with it.
+/// Key in the `userInfo` of a failed upload's error: the resume data.
 public let NSURLSessionUploadTaskResumeData = "NSURLSessionUploadTaskResumeData"
 
-/// Where a task is in its life.
+/// The state of a task.
 public enum URLSessionTaskState: Int, Sendable {
     case running = 0
     case suspended = 1
-    /// Told to end, and not ended yet.
+    /// Cancelled, but not completed yet.
     case canceling = 2
     case completed = 3
 }
 
-/// What becomes of a challenge.
+/// How to handle an authentication challenge.
 public enum URLSessionAuthChallengeDisposition: Int, Sendable {
-    /// With the credential; without one, the load goes on without.
+    /// Uses the credential; with `nil` the load continues without one.
     case useCredential = 0
-    /// As if nobody had been asked.
+    /// As without a delegate.
     case performDefaultHandling = 1
-    /// The load fails with `URLError.cancelled`.
+    /// Fails the load with `URLError.cancelled`.
     case cancelAuthenticationChallenge = 2
-    /// The next challenge of the same answer is asked.
+    /// Tries the next challenge of the same response.
     case rejectProtectionSpace = 3
 }
 
-/// What becomes of a load that was to begin later.
+/// How to handle a delayed request.
 public enum URLSessionDelayedRequestDisposition: Int, Sendable {
     case continueLoading = 0
     case useNewRequest = 1
-    /// It fails with `URLError.cancelled`.
+    /// Fails the load with `URLError.cancelled`.
     case cancel = 2
 }
 
-/// What becomes of a load once its response is known.
+/// How a load continues after its response.
 public enum URLSessionResponseDisposition: Int, Sendable {
-    /// It fails with `URLError.cancelled`.
+    /// Fails the load with `URLError.cancelled`.
     case cancel = 0
     case allow = 1
-    /// The content goes to a file.
+    /// Writes the content to a file.
     case becomeDownload = 2
-    /// The connection becomes a stream task's.
+    /// Hands the connection to a stream task.
     case becomeStream = 3
 }

@@ -3,10 +3,10 @@ import HTTPTransport
 import StreamTransport
 import Synchronization
 
-/// Loads what URLs stand for, and holds what its tasks share: connections, cookies, cache, credentials, a delegate.
+/// Creates tasks that load URLs, and owns what they share: connections, cookies, cache, credentials, a delegate.
 ///
-/// For any number of threads. The session holds its delegate until it has become invalid, and so do its tasks the
-/// session: one that has a delegate lives until `finishTasksAndInvalidate` or `invalidateAndCancel`.
+/// Thread-safe. A session retains its delegate until it has become invalid, and tasks retain their session: a session
+/// with a delegate lives until `finishTasksAndInvalidate` or `invalidateAndCancel`.
 open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     public typealias AuthChallengeDisposition = URLSessionAuthChallengeDisposition
     public typealias ResponseDisposition = URLSessionResponseDisposition
@@ -20,7 +20,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
 
     let core: SessionCore
 
-    /// The session of the program: the default configuration, no delegate. It cannot be invalidated.
+    /// A session with the default configuration and no delegate. It cannot be invalidated.
     open class var shared: URLSession { self.sharedSession }
 
     /// As with the default configuration.
@@ -29,17 +29,17 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         self.init(configuration: .default)
     }
 
-    /// A session without a delegate.
     public init(configuration: URLSessionConfiguration) {
         self.core = SessionCore(configuration.independent, delegate: nil, queue: nil)
         super.init()
     }
 
     /// - Parameters:
-    ///   - configuration: copied; what is changed in it later changes nothing here.
-    ///   - delegate: held until the session is invalid.
-    ///   - queue: on which the delegate's messages and all completion handlers run; `nil` makes a serial one. Of a queue
-    ///     that runs several operations at a time messages come in any order.
+    ///   - configuration: copied; later changes have no effect on the session.
+    ///   - delegate: retained until the session is invalid.
+    ///   - queue: runs the delegate's methods and all completion handlers; `nil` creates a serial queue. On a
+    ///     concurrent
+    ///     queue they run in any order.
     public init(
         configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?,
         delegateQueue queue: OperationQueue?
@@ -59,28 +59,27 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     /// `nil` once the session has become invalid.
     open var delegate: (any URLSessionDelegate)? { self.core.delegate?.delegate }
 
-    /// A copy: changing it changes nothing here.
+    /// A copy: changing it has no effect on the session.
     open var configuration: URLSessionConfiguration { self.core.configuration.independent }
 
-    /// A label of the program's own.
+    /// A label for the program's use.
     open var sessionDescription: String? {
         get { self.core.state.withLock { $0.label } }
         set { self.core.state.withLock { $0.label = newValue } }
     }
 
-    /// Returns at once. No new task loads any more; when those there are have ended, the delegate is told and dropped.
-    /// The shared session goes on.
+    /// Returns immediately. New tasks fail; when all existing tasks have ended, the delegate is notified and released.
+    /// Has no effect on the shared session.
     open func finishTasksAndInvalidate() { self.core.invalidate(self, cancels: false) }
 
-    /// As `finishTasksAndInvalidate`, and cancels the tasks there are. The shared session goes on.
+    /// As `finishTasksAndInvalidate`, and cancels all tasks.
     open func invalidateAndCancel() { self.core.invalidate(self, cancels: true) }
 
     // MARK: Tasks
 
-    // All tasks are made suspended: nothing happens before `resume()`. One that is made by a session which is invalid
-    // fails with `URLError.cancelled` once it is resumed.
+    // All tasks are created suspended. A task of an invalid session fails with `URLError.cancelled` when it is resumed.
 
-    /// Loads the request; its body is what the request has.
+    /// Loads the request with its own body.
     open func dataTask(with request: URLRequest) -> URLSessionDataTask {
         self.dataTask(request, consumer: .delegate)
     }
@@ -90,8 +89,9 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         self.dataTask(URLRequest(url: url), consumer: .delegate)
     }
 
-    /// - Parameter completionHandler: on the delegate queue; a response of 404 is a success. The delegate hears nothing
-    ///   of the response and the content.
+    /// - Parameter completionHandler: called on the delegate queue; a 404 response is a success. The delegate does not
+    ///   get
+    ///   the response and the content.
     open func dataTask(
         with request: URLRequest, completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDataTask {
@@ -104,7 +104,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         self.dataTask(URLRequest(url: url), consumer: .data(completionHandler))
     }
 
-    /// Sends the file; what body the request has counts for nothing. A file that is not there fails the task with
+    /// Sends the file; the request's own body is ignored. A missing file fails the task with
     /// `URLError.fileDoesNotExist`.
     open func uploadTask(with request: URLRequest, fromFile fileURL: URL) -> URLSessionUploadTask {
         self.uploadTask(request, body: .file(fileURL), consumer: .delegate)
@@ -114,8 +114,8 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         self.uploadTask(request, body: .data(bodyData), consumer: .delegate)
     }
 
-    /// Sends what the delegate gives when it is asked for a stream: in chunks, unless the request names a
-    /// Content-Length. Without such a delegate the request's own stream is sent.
+    /// Sends the stream that the delegate provides: chunked, unless the request has a Content-Length. If the delegate
+    /// provides none, the request's own stream is sent.
     open func uploadTask(withStreamedRequest request: URLRequest) -> URLSessionUploadTask {
         self.uploadTask(request, body: .stream(first: nil), consumer: .delegate)
     }
@@ -135,7 +135,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         self.uploadTask(request, body: .data(bodyData ?? Data()), consumer: .data(completionHandler))
     }
 
-    /// Uploads that can be resumed are still to come: the task fails with `URLError.unsupportedURL`.
+    /// Not implemented: the task fails with `URLError.unsupportedURL`.
     open func uploadTask(withResumeData resumeData: Data) -> URLSessionUploadTask {
         self.unsupportedUpload(.delegate)
     }
@@ -156,13 +156,13 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         self.downloadTask(URLRequest(url: url), consumer: .delegate)
     }
 
-    /// Goes on with a download by what `cancel(byProducingResumeData:)` or a failure gave. What cannot be read fails
-    /// the task with `URLError.unsupportedURL`; where the server does not go on, the download begins again.
+    /// Resumes a download from the data of `cancel(byProducingResumeData:)` or of a failure. Invalid data fail the task
+    /// with `URLError.unsupportedURL`. If the server cannot resume, the download starts over.
     open func downloadTask(withResumeData resumeData: Data) -> URLSessionDownloadTask {
         self.downloadTask(resuming: resumeData, consumer: .delegate)
     }
 
-    /// - Parameter completionHandler: on the delegate queue; the file is taken away when it returns.
+    /// - Parameter completionHandler: called on the delegate queue; the file is deleted when it returns.
     open func downloadTask(
         with request: URLRequest, completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDownloadTask {
@@ -182,7 +182,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         self.downloadTask(resuming: resumeData, consumer: .file(completionHandler))
     }
 
-    /// A connection over TCP, opened when the task is resumed. Its original request is `nil`.
+    /// A TCP connection, opened when the task is resumed. The task's `originalRequest` is `nil`.
     open func streamTask(withHostName hostname: String, port: Int) -> URLSessionStreamTask {
         self.streamTask(to: .host(hostname, port: port))
     }
@@ -192,20 +192,20 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         self.webSocketTask(URLRequest(url: url), protocols: [])
     }
 
-    /// - Parameter protocols: subprotocols that are offered, the preferred one first.
+    /// - Parameter protocols: subprotocols to offer, in order of preference.
     open func webSocketTask(with url: URL, protocols: [String]) -> URLSessionWebSocketTask {
         self.webSocketTask(URLRequest(url: url), protocols: protocols)
     }
 
-    /// The fields of the request go along with the opening handshake; its timeout is that of the handshake.
+    /// The opening handshake sends the fields of the request and uses its timeout.
     open func webSocketTask(with request: URLRequest) -> URLSessionWebSocketTask {
         self.webSocketTask(request, protocols: [])
     }
 
-    // MARK: Stores and lists of tasks
+    // MARK: Storage and task lists
 
-    /// Empties cookies, cache and credentials, with their files, and forgets all connections.
-    /// - Parameter completionHandler: on the delegate queue.
+    /// Removes all cookies, cached responses and credentials, with their files, and does as `flush`.
+    /// - Parameter completionHandler: called on the delegate queue.
     open func reset(completionHandler: @escaping @Sendable () -> Void) {
         self.core.configuration.urlCache?.removeAllCachedResponses()
         self.core.configuration.httpCookieStorage?.removeCookies(since: .distantPast)
@@ -213,17 +213,17 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         self.flush(completionHandler: completionHandler)
     }
 
-    /// Writes cookies to their file, forgets credentials that were in use and TLS sessions; the next request uses a new
+    /// Writes cookies to their file, and forgets credentials in use and TLS sessions. The next request uses a new
     /// connection.
-    /// - Parameter completionHandler: on the delegate queue.
+    /// - Parameter completionHandler: called on the delegate queue.
     open func flush(completionHandler: @escaping @Sendable () -> Void) {
         self.core.configuration.httpCookieStorage?.flush()
         self.core.forgetConnections()
         self.core.delegateQueue.add(completionHandler)
     }
 
-    /// The tasks that have not ended, those too that were never resumed, in the order in which they were made.
-    /// - Parameter completionHandler: on the delegate queue; upload tasks are in the second list alone.
+    /// The tasks that have not ended, in the order of their creation.
+    /// - Parameter completionHandler: called on the delegate queue; upload tasks are in the second list only.
     open func getTasksWithCompletionHandler(
         _ completionHandler:
             @escaping @Sendable ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]) -> Void
@@ -236,8 +236,8 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         }
     }
 
-    /// All tasks that have not ended, of every kind.
-    /// - Parameter completionHandler: on the delegate queue.
+    /// All tasks of any kind that have not ended.
+    /// - Parameter completionHandler: called on the delegate queue.
     open func getAllTasks(completionHandler: @escaping @Sendable ([URLSessionTask]) -> Void) {
         let tasks = self.core.liveTasks
         self.core.delegateQueue.add { completionHandler(tasks) }
@@ -245,8 +245,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
 }
 
 extension URLSessionConfiguration {
-    /// A copy of this one.
-    var independent: URLSessionConfiguration { self.copy(with: nil) as? URLSessionConfiguration ?? self }
+    fileprivate var independent: URLSessionConfiguration { self.copy(with: nil) as? URLSessionConfiguration ?? self }
 }
 
 extension URLSession {
@@ -258,7 +257,7 @@ extension URLSession {
         return task
     }
 
-    func uploadTask(
+    private func uploadTask(
         _ request: URLRequest, body: TaskBody, consumer: LoadConsumer, delegate: (any URLSessionTaskDelegate)? = nil
     ) -> URLSessionUploadTask {
         let task = URLSessionUploadTask(self.makeMetadata(request), of: self)
@@ -266,7 +265,7 @@ extension URLSession {
         return task
     }
 
-    func downloadTask(
+    private func downloadTask(
         _ request: URLRequest, consumer: LoadConsumer, delegate: (any URLSessionTaskDelegate)? = nil
     ) -> URLSessionDownloadTask {
         let task = URLSessionDownloadTask(self.makeMetadata(request), of: self)
@@ -274,31 +273,31 @@ extension URLSession {
         return task
     }
 
-    func downloadTask(
+    private func downloadTask(
         resuming data: Data, consumer: LoadConsumer, delegate: (any URLSessionTaskDelegate)? = nil
     ) -> URLSessionDownloadTask {
         let resumption = DownloadResumption(data)
         let task = URLSessionDownloadTask(self.makeMetadata(resumption?.originalRequest), of: self)
-        let transfer = self.begin(task, body: .none, consumer: consumer, delegate)
+        let loader = self.begin(task, body: .none, consumer: consumer, delegate)
         if let resumption {
-            transfer.resumption = resumption
+            loader.resumption = resumption
         } else {
-            transfer.initialError = LoadFailure.error(
+            loader.initialError = LoadFailure.error(
                 .unsupportedURL, url: nil, text: "The resume data cannot be read, or its file is gone.")
         }
         return task
     }
 
-    func unsupportedUpload(
+    private func unsupportedUpload(
         _ consumer: LoadConsumer, delegate: (any URLSessionTaskDelegate)? = nil
     ) -> URLSessionUploadTask {
         let task = URLSessionUploadTask(self.makeMetadata(nil), of: self)
         self.begin(task, body: .none, consumer: consumer, delegate).initialError = LoadFailure.error(
-            .unsupportedURL, url: nil, text: "Uploads cannot be resumed yet: send the whole body again.")
+            .unsupportedURL, url: nil, text: "Resumable uploads are not supported: send the whole body again.")
         return task
     }
 
-    func makeMetadata(_ request: URLRequest?) -> TaskMetadata {
+    private func makeMetadata(_ request: URLRequest?) -> TaskMetadata {
         TaskMetadata(identifier: self.core.nextIdentifier(), request: request)
     }
 
@@ -306,71 +305,69 @@ extension URLSession {
     private func begin(
         _ task: URLSessionTask, body: TaskBody, consumer: LoadConsumer, _ delegate: (any URLSessionTaskDelegate)?
     ) -> TaskLoader {
-        let face = delegate.map { DelegateProxy($0) }
-        task.metadata.withLock { facts in
-            facts.expectedToSend = body.length(for: facts.originalRequest)
-            facts.delegate = face
-            facts.prefersIncrementalDelivery = consumer.isDelegate && !(task is URLSessionDownloadTask)
+        let proxy = delegate.map { DelegateProxy($0) }
+        task.metadata.withLock { metadata in
+            metadata.expectedToSend = body.length(for: metadata.originalRequest)
+            metadata.delegate = proxy
+            metadata.prefersIncrementalDelivery = consumer.isDelegate && !(task is URLSessionDownloadTask)
         }
-        let transfer = TaskLoader(task, of: self, body: body, consumer: consumer)
-        task.setDriver(transfer)
+        let loader = TaskLoader(task, of: self, body: body, consumer: consumer)
+        task.setDriver(loader)
         self.admit(task) { error in
             RefusedTask(task, error) { task, error in
-                let transfer = TaskLoader(task, of: self, body: .none, consumer: consumer)
-                task.setDriver(transfer)
-                transfer.core.pool.execute { transfer.failed(error) }
+                let loader = TaskLoader(task, of: self, body: .none, consumer: consumer)
+                task.setDriver(loader)
+                loader.core.pool.execute { loader.failed(error) }
             }
         }
-        return transfer
+        return loader
     }
 
-    /// Registers a task, and tells the delegate of it.
-    /// - Parameter refused: makes what drives the task where the session is invalid.
-    func admit(_ task: URLSessionTask, refused: (URLError) -> RefusedTask) {
+    /// Registers a task and notifies the delegate.
+    /// - Parameter refused: creates the driver of the task if the session is invalid.
+    private func admit(_ task: URLSessionTask, refused: (URLError) -> RefusedTask) {
         if !self.core.register(task) {
             task.setDriver(
                 refused(
                     LoadFailure.error(
-                        .cancelled, url: task.originalRequest?.url, text: "The session is invalid: make another one.")))
+                        .cancelled, url: task.originalRequest?.url, text: "The session is invalid: create another one.")
+                ))
         }
-        for face in self.core.delegates(for: task) where face.mayImplement(.createdTask) {
-            if face.notify(.createdTask, { face.task?.urlSession(self, didCreateTask: task) }) { return }
-        }
+        self.core.delegates(for: task).notifyFirst(.createdTask) { $0.task?.urlSession(self, didCreateTask: task) }
     }
-}
 
-extension URLSession {
-    /// A connection over a Unix socket, opened when the task is resumed; else as `streamTask(withHostName:port:)`. Ours:
-    /// other platforms do not have it.
-    /// - Parameter path: of the socket, at most 107 bytes; a leading `@` stands for the abstract name space.
+    // MARK: Connections
+
+    /// A connection over a Unix socket, opened when the task is resumed; otherwise as `streamTask(withHostName:port:)`.
+    /// An extension that Foundation does not have.
+    /// - Parameter path: of the socket, at most 107 bytes; a leading `@` means the abstract namespace.
     public func streamTask(withSocketPath path: String) -> URLSessionStreamTask {
         self.streamTask(to: .unix(path: path))
     }
 
-    func streamTask(to place: StreamEndpoint) -> URLSessionStreamTask {
+    private func streamTask(to endpoint: StreamEndpoint) -> URLSessionStreamTask {
         let task = URLSessionStreamTask(self.makeMetadata(nil), of: self)
-        let refusal = place.proxiedURL.flatMap { self.core.refusal(ofConnectionFor: $0, scheme: "stream") }
-        self.assignDriver(task, at: place.url, unless: place.validationError ?? refusal) { life in
-            StreamConnection(life, to: place.target, at: place.url)
+        let refusal = endpoint.proxiedURL.flatMap { self.core.refusal(ofConnectionFor: $0, scheme: "stream") }
+        self.assignDriver(task, at: endpoint.url, unless: endpoint.validationError ?? refusal) { life in
+            StreamConnection(life, to: endpoint.target, at: endpoint.url)
         }
         self.admit(task) { RefusedTask(task, of: self, $0) }
         return task
     }
 
-    func webSocketTask(_ request: URLRequest, protocols: [String]) -> URLSessionWebSocketTask {
+    private func webSocketTask(_ request: URLRequest, protocols: [String]) -> URLSessionWebSocketTask {
         var request = request
         if !protocols.isEmpty {
             request.setValue(protocols.joined(separator: ", "), forHTTPHeaderField: "Sec-WebSocket-Protocol")
         }
         let task = URLSessionWebSocketTask(self.makeMetadata(request), of: self)
-        let flaw = WebSocketOpening.flaw(of: request)
-        self.assignDriver(task, at: request.url, unless: flaw) { WebSocketConnection($0) }
+        self.assignDriver(task, at: request.url, unless: WebSocketOpening.flaw(of: request)) { WebSocketConnection($0) }
         self.admit(task) { RefusedTask(task, of: self, $0) }
         return task
     }
 
-    /// The connection of a data task that left HTTP becomes a stream task's, with the same number. On the loop of the
-    /// session.
+    /// Replaces a data task whose connection left HTTP by a stream task with the same identifier. On the session's
+    /// loop.
     func becomeStream(_ old: URLSessionDataTask, _ connection: UpgradedConnection) {
         guard let loop = SharedLoops.next() else {
             connection.close()
@@ -386,26 +383,25 @@ extension URLSession {
         task.setDriver(driver)
         self.core.replace(with: task)
         old.mutate(\.state) { $0.state = .completed }
-        // The new task has it; and what drove the old one holds that in turn.
+        // The new task holds the delegate now. The old task's driver must go because it retains the task.
         old.metadata.withLock { $0.delegate = nil }
         old.setDriver(nil)
         loop.execute {
-            // Before anything of the new task is told, and before anything can be asked of it.
+            // Before any delegate call for the new task, and before the program can use it.
             life.tell(.becameStream) { $0.data?.urlSession(self, dataTask: old, didBecome: task) }
             driver.adopt(connection)
         }
     }
 
-    // MARK: Making
-
-    /// Gives a task its driver.
+    /// Gives a task its connection, or a driver that fails it.
     private func assignDriver(
-        _ task: URLSessionTask, at url: URL?, unless flaw: URLError?,
+        _ task: URLSessionTask, at url: URL?, unless error: URLError?,
         _ make: (ConnectionTaskState) -> any ConnectionTaskDriver
     ) {
-        let flaw = flaw ?? self.core.refusal(of: url)
-        guard flaw == nil, let loop = SharedLoops.next() else {
-            return task.setDriver(RefusedTask(task, of: self, flaw ?? Self.outOfDescriptors(task.originalRequest?.url)))
+        let error = error ?? self.core.refusal(of: url)
+        guard error == nil, let loop = SharedLoops.next() else {
+            let error = error ?? Self.outOfDescriptors(task.originalRequest?.url)
+            return task.setDriver(RefusedTask(task, of: self, error))
         }
         task.setDriver(make(ConnectionTaskState(task, of: self, on: loop)))
     }
@@ -413,14 +409,14 @@ extension URLSession {
     private static func outOfDescriptors(_ url: URL?) -> URLError {
         LoadFailure.error(
             .cannotConnectToHost, url: url, cause: POSIXError(.EMFILE),
-            text: "There are too few descriptors or threads left in this process.")
+            text: "The process has too few file descriptors or threads left.")
     }
 }
 
-/// Cancelling the Swift task that waits cancels the session's task: what is thrown is `URLError.cancelled` then.
+/// Cancelling the waiting Swift task cancels the session's task; the method then throws `URLError.cancelled`.
 ///
-/// A delegate that is given here is asked before the session's. It alone hears of the response, which it may refuse, of
-/// the data as they come, and of the growth of a file; as in FoundationNetworking, and unlike other platforms.
+/// The delegate parameter takes precedence over the session's delegate. Only it gets the response, which it may refuse,
+/// the data and the progress of a file; as in FoundationNetworking, and unlike other platforms.
 extension URLSession {
     /// Loads the request into memory.
     public func data(
@@ -436,7 +432,7 @@ extension URLSession {
         try await self.data(for: URLRequest(url: url), delegate: delegate)
     }
 
-    /// Sends the file, and loads the answer into memory.
+    /// Sends the file and loads the response into memory.
     public func upload(
         for request: URLRequest, fromFile fileURL: URL, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (Data, URLResponse) {
@@ -445,7 +441,7 @@ extension URLSession {
         }
     }
 
-    /// Sends the data, and loads the answer into memory.
+    /// Sends the data and loads the response into memory.
     public func upload(
         for request: URLRequest, from bodyData: Data, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (Data, URLResponse) {
@@ -454,28 +450,28 @@ extension URLSession {
         }
     }
 
-    /// Uploads that can be resumed are still to come: this throws `URLError.unsupportedURL`.
+    /// Not implemented: throws `URLError.unsupportedURL`.
     public func upload(
         resumeFrom resumeData: Data, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (Data, URLResponse) {
         try await self.awaitResult { self.unsupportedUpload(.awaitedData($0), delegate: delegate) }
     }
 
-    /// Loads the request into a file, which stays: it is the caller's.
+    /// Loads the request into a file, which the caller owns.
     public func download(
         for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (URL, URLResponse) {
         try await self.awaitResult { self.downloadTask(request, consumer: .lastingFile($0), delegate: delegate) }
     }
 
-    /// Loads the URL into a file, which stays: it is the caller's.
+    /// Loads the URL into a file, which the caller owns.
     public func download(
         from url: URL, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (URL, URLResponse) {
         try await self.download(for: URLRequest(url: url), delegate: delegate)
     }
 
-    /// Goes on with a download.
+    /// Resumes a download.
     public func download(
         resumeFrom resumeData: Data, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (URL, URLResponse) {
@@ -487,7 +483,7 @@ extension URLSession {
     private func awaitResult<Value: Sendable>(
         _ make: (@escaping @Sendable (Value?, URLResponse?, (any Error)?) -> Void) -> URLSessionTask
     ) async throws -> (Value, URLResponse) {
-        let waiting = AwaitedTask()
+        let awaited = AwaitedTask()
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 let task = make { value, response, error in
@@ -497,44 +493,13 @@ extension URLSession {
                         continuation.resume(throwing: error ?? URLError(.badServerResponse))
                     }
                 }
-                waiting.start(task)
+                awaited.start(task)
             }
         } onCancel: {
-            waiting.cancel()
+            awaited.cancel()
         }
     }
-}
 
-/// The session's task of a Swift task that waits for it, which may be cancelled before it is there.
-final class AwaitedTask: Sendable {
-    private struct State {
-        var task: URLSessionTask?
-        var isCancelled = false
-    }
-    private let state = Mutex(State())
-
-    /// Resumes the task; cancelled ones end without having begun.
-    func start(_ task: URLSessionTask) {
-        let isCancelled = self.state.withLock { state in
-            state.task = task
-            return state.isCancelled
-        }
-        isCancelled ? task.cancel() : task.resume()
-    }
-
-    /// Once it is there.
-    var task: URLSessionTask? { self.state.withLock { $0.task } }
-
-    func cancel() {
-        let task = self.state.withLock { state in
-            state.isCancelled = true
-            return state.task
-        }
-        task?.cancel()
-    }
-}
-
-extension URLSession {
     /// As `reset(completionHandler:)`.
     public func reset() async {
         await withCheckedContinuation { continuation in self.reset { continuation.resume() } }
@@ -557,5 +522,33 @@ extension URLSession {
     /// As `getAllTasks(completionHandler:)`.
     public var allTasks: [URLSessionTask] {
         get async { self.core.liveTasks }
+    }
+}
+
+/// The session task that a Swift task waits for. The Swift task may be cancelled before the session task exists.
+final class AwaitedTask: Sendable {
+    private struct State {
+        var task: URLSessionTask?
+        var isCancelled = false
+    }
+    private let state = Mutex(State())
+
+    /// Resumes the task, or cancels it if `cancel()` was called before.
+    func start(_ task: URLSessionTask) {
+        let isCancelled = self.state.withLock { state in
+            state.task = task
+            return state.isCancelled
+        }
+        isCancelled ? task.cancel() : task.resume()
+    }
+
+    var task: URLSessionTask? { self.state.withLock { $0.task } }
+
+    func cancel() {
+        let task = self.state.withLock { state in
+            state.isCancelled = true
+            return state.task
+        }
+        task?.cancel()
     }
 }

@@ -2,24 +2,23 @@ import Foundation
 import HTTPTransport
 import StreamTransport
 
-/// How a session loads. A session copies it: what is changed afterwards changes nothing there. Not to be changed by
-/// several threads at a time.
+/// The settings of a session. A session copies them: later changes have no effect on it. Not safe for changes from several
+/// threads at a time.
 open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
-    /// Of a background session; `nil` for all others.
+    /// Identifies a background session; otherwise `nil`.
     open private(set) var identifier: String?
-    /// For requests that name none of their own.
+    /// For requests with `useProtocolCachePolicy`.
     open var requestCachePolicy: NSURLRequest.CachePolicy = .useProtocolCachePolicy
-    /// Seconds in which something must arrive or leave, unless the request names its own; 60.
+    /// Idle timeout in seconds, by default 60; a request may have its own.
     open var timeoutIntervalForRequest: TimeInterval = 60
-    /// Seconds for a whole task, attempts and waiting included; 7 days.
+    /// Timeout of a whole task in seconds, redirects and waiting included; by default 7 days.
     open var timeoutIntervalForResource: TimeInterval = 7 * 86_400
-    /// What packets are marked with, for routers that look at it; a request that is not `default` goes before.
+    /// The DSCP mark of packets; a request's own type other than `default` takes precedence.
     open var networkServiceType: NSURLRequest.NetworkServiceType = .default
 
-    /// Still to come: names are not validated, and where this is set no connection is made: tasks fail with
-    /// `URLError.unsupportedURL`.
+    /// Not implemented: `true` makes all tasks fail with `URLError.unsupportedURL`.
     open var requiresDNSSECValidation = false
-    /// Kept, and without effect on Linux, as all up to `isDiscretionary` are.
+    /// Stored without effect, as all properties up to `isDiscretionary`.
     open var allowsCellularAccess = true
     open var allowsExpensiveNetworkAccess = true
     open var allowsConstrainedNetworkAccess = true
@@ -27,33 +26,33 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     open var waitsForConnectivity = false
     open var isDiscretionary = false
 
-    /// For background sessions, as the next is.
+    /// For background sessions, as the next property.
     open var sharedContainerIdentifier: String?
     open var sessionSendsLaunchEvents = true
 
-    /// By the keys `HTTPEnable`, `HTTPProxy`, `HTTPPort` and the like; `nil` for what the environment says by `http_proxy`,
-    /// `https_proxy`, `all_proxy` and `no_proxy`. Proxies are still to come: where one is named, tasks that would go through
-    /// it fail with `URLError.unsupportedURL`; an empty dictionary goes around it.
+    /// Proxy settings with the keys `HTTPEnable`, `HTTPProxy`, `HTTPPort` and so on; `nil` uses the environment variables
+    /// `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`. Proxies are not implemented: tasks that would use one fail
+    /// with `URLError.unsupportedURL`. An empty dictionary ignores the environment.
     open var connectionProxyDictionary: [AnyHashable: Any]?
-    /// What is older is refused; TLS 1.2. Below that nothing is spoken: an older minimum means 1.2, and a maximum below it,
-    /// or below the minimum, fails every secure connection.
+    /// By default TLS 1.2, the oldest version supported: an older minimum means 1.2. A maximum below 1.2 or below the
+    /// minimum fails every secure connection.
     open var tlsMinimumSupportedProtocolVersion: tls_protocol_version_t = .TLSv12
     open var tlsMaximumSupportedProtocolVersion: tls_protocol_version_t = .TLSv13
-    /// Kept, and without effect.
+    /// Stored without effect.
     open var enablesEarlyData = false
 
-    /// Kept, and without effect: requests wait for their turn on a connection.
+    /// Stored without effect: requests are never pipelined.
     open var httpShouldUsePipelining = false
-    /// Whether cookies of the store go along with requests that do not forbid it.
+    /// Whether requests send the storage's cookies, unless the request itself forbids it.
     open var httpShouldSetCookies = true
-    /// Goes before the store's own policy.
+    /// Takes precedence over the storage's own policy.
     open var httpCookieAcceptPolicy: HTTPCookie.AcceptPolicy = .onlyFromMainDocumentDomain
-    /// Added to requests that lack the name. What the loader itself sets is left out: `Connection`, `Host`,
-    /// `Content-Length`, `Transfer-Encoding`, `WWW-Authenticate` and what begins with `Proxy-`. `Authorization` goes to the
-    /// origin of the request alone, and not where a redirect leads away from it; a credential that answers a challenge
-    /// takes its place.
+    /// Added to requests that lack a field of this name. Fields that the transport sets are ignored: `Connection`, `Host`,
+    /// `Content-Length`, `Transfer-Encoding`, `WWW-Authenticate` and those starting with `Proxy-`. `Authorization` is sent
+    /// to the origin of the original request only, not after a redirect to another; a credential that answers a challenge
+    /// replaces it.
     open var httpAdditionalHeaders: [AnyHashable: Any]?
-    /// Connections to one host at a time, those of stream and WebSocket tasks aside; 6.
+    /// Limit for simultaneous HTTP connections to one host; by default 6. Does not apply to stream and WebSocket tasks.
     open var httpMaximumConnectionsPerHost = 6
     /// `nil` for no cookies.
     open var httpCookieStorage: HTTPCookieStorage?
@@ -61,24 +60,24 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     open var urlCredentialStorage: URLCredentialStorage?
     /// `nil` for no cache.
     open var urlCache: URLCache?
-    /// Kept, and without effect.
+    /// Stored without effect.
     open var shouldUseExtendedBackgroundIdleMode = false
-    /// Subclasses of `URLProtocol`, asked in their order before the schemes that the session itself knows.
+    /// Subclasses of `URLProtocol`, tried in this order before the built-in schemes.
     open var protocolClasses: [AnyClass]? = []
-    /// Kept, and without effect.
+    /// Stored without effect.
     open var multipathServiceType: MultipathServiceType = .none
-    /// Kept, and without effect.
+    /// Stored without effect.
     open var usesClassicLoadingMode = true
-    /// Ours. Whether a connection may go to an address of a host. Asked for each address of each connection, of redirects
-    /// too, on any thread; where none is permitted the task fails with `URLError.cannotConnectToHost`. `nil` permits all.
-    /// Not asked for Unix sockets, which the program names itself.
+    /// Extension to Foundation. Whether a connection may be made to an address of a host. Called for each address of each
+    /// connection, including redirects, on any thread. If no address is permitted, the task fails with
+    /// `URLError.cannotConnectToHost`. `nil` permits all. Not called for Unix sockets.
     public var permitsAddress: (@Sendable (ServerAddress, _ host: String) -> Bool)?
-    /// Ours. Path of the Unix socket, at most 107 bytes, to which every connection for HTTP and WebSockets goes, whatever
-    /// host its URL names; that host is in the request and in the TLS handshake. `nil`: to the host.
+    /// Extension to Foundation. Path of a Unix socket, at most 107 bytes, to which all HTTP and WebSocket connections go
+    /// instead of the URL's host. The Host field and the TLS handshake still name that host.
     public var unixSocketPath: String?
-    /// Ours. Certificate authorities in PEM, at least one, that are trusted in place of the system's. `nil`: the system's.
+    /// Extension to Foundation. Certificate authorities in PEM, at least one, to trust instead of the system's.
     public var certificateAuthorities: Data?
-    /// Looks names up, for HTTP alone; answers once, from any thread. `nil`: the system does.
+    /// Resolves host names for HTTP; answers once, from any thread. `nil` uses the system's resolver.
     package var resolve: PoolSettings.Resolve?
 
     /// As `default`.
@@ -99,10 +98,10 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         self.urlCache = cache
     }
 
-    /// A new one each time, with the stores that the program shares.
+    /// A new configuration with the shared storages.
     open class var `default`: URLSessionConfiguration { URLSessionConfiguration() }
 
-    /// A new one each time, with stores of its own that are in memory alone.
+    /// A new configuration with its own storages, in memory only.
     open class var ephemeral: URLSessionConfiguration {
         let folder = URL(fileURLWithPath: "/dev/null", isDirectory: true)
         return URLSessionConfiguration(
@@ -110,7 +109,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
             cache: URLCache(memoryCapacity: 4 << 20, diskCapacity: 0, directory: folder))
     }
 
-    /// Sessions that outlive the program are not there yet: the tasks of a session with this fail.
+    /// Not implemented: all tasks of a background session fail.
     open class func background(withIdentifier identifier: String) -> URLSessionConfiguration {
         URLSessionConfiguration(identifier: identifier, cookies: .shared, credentials: .shared, cache: nil)
     }
@@ -123,7 +122,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
 
     open override func copy() -> Any { self.copy(with: nil) }
 
-    /// Independent of this one; the stores are the same.
+    /// An independent copy with the same storages.
     open func copy(with zone: NSZone?) -> Any {
         let copy = URLSessionConfiguration(
             identifier: self.identifier, cookies: self.httpCookieStorage, credentials: self.urlCredentialStorage,
@@ -132,10 +131,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         self.copyAccess(to: copy)
         return copy
     }
-}
 
-extension URLSessionConfiguration {
-    func copyLoading(to copy: URLSessionConfiguration) {
+    private func copyLoading(to copy: URLSessionConfiguration) {
         copy.requestCachePolicy = self.requestCachePolicy
         copy.timeoutIntervalForRequest = self.timeoutIntervalForRequest
         copy.timeoutIntervalForResource = self.timeoutIntervalForResource
@@ -151,7 +148,7 @@ extension URLSessionConfiguration {
         copy.usesClassicLoadingMode = self.usesClassicLoadingMode
     }
 
-    func copyAccess(to copy: URLSessionConfiguration) {
+    private func copyAccess(to copy: URLSessionConfiguration) {
         copy.networkServiceType = self.networkServiceType
         copy.allowsCellularAccess = self.allowsCellularAccess
         copy.allowsExpensiveNetworkAccess = self.allowsExpensiveNetworkAccess
@@ -173,7 +170,7 @@ extension URLSessionConfiguration {
 }
 
 extension URLSessionConfiguration {
-    /// How several networks are used at a time.
+    /// How a connection uses several networks.
     public enum MultipathServiceType: Int, Sendable {
         case none = 0
         case handover = 1
@@ -181,23 +178,21 @@ extension URLSessionConfiguration {
         case aggregate = 3
     }
 
-    /// `tlsMinimumSupportedProtocolVersion` in older words; an unknown version changes nothing.
+    /// As `tlsMinimumSupportedProtocolVersion`. Setting an unknown version has no effect.
     @available(*, deprecated, renamed: "tlsMinimumSupportedProtocolVersion")
     public var tlsMinimumSupportedProtocol: SSLProtocol {
         get { SSLProtocol(self.tlsMinimumSupportedProtocolVersion) }
         set { self.tlsMinimumSupportedProtocolVersion = newValue.version ?? self.tlsMinimumSupportedProtocolVersion }
     }
 
-    /// `tlsMaximumSupportedProtocolVersion` in older words; an unknown version changes nothing.
+    /// As `tlsMaximumSupportedProtocolVersion`. Setting an unknown version has no effect.
     @available(*, deprecated, renamed: "tlsMaximumSupportedProtocolVersion")
     public var tlsMaximumSupportedProtocol: SSLProtocol {
         get { SSLProtocol(self.tlsMaximumSupportedProtocolVersion) }
         set { self.tlsMaximumSupportedProtocolVersion = newValue.version ?? self.tlsMaximumSupportedProtocolVersion }
     }
-}
 
-extension URLSessionConfiguration {
-    /// An address that a connection may be made to, before it is made.
+    /// An address that a connection is about to be made to.
     public struct ServerAddress: Sendable, Hashable, CustomStringConvertible {
         package let socketAddress: SocketAddress
 
@@ -205,8 +200,8 @@ extension URLSessionConfiguration {
             self.socketAddress = address
         }
 
-        /// 4 bytes of an IPv4 address, 16 of an IPv6 address, in the order of the wire. An IPv4 address that is mapped into
-        /// IPv6 (`::ffff:192.0.2.1`) has 4.
+        /// The 4 bytes of an IPv4 address or the 16 of an IPv6 address, in network order. An IPv4-mapped address
+        /// (`::ffff:192.0.2.1`) has 4.
         public var bytes: [UInt8] {
             switch self.socketAddress {
             case .ipv4(let address, _): return Self.bytes(address)
@@ -219,21 +214,21 @@ extension URLSessionConfiguration {
 
         public var port: Int { Int(self.socketAddress.port ?? 0) }
 
-        /// This machine: 127.0.0.0/8, ::1, and the unspecified address, by which Linux reaches it too.
+        /// 127.0.0.0/8, ::1, and the unspecified address, which Linux connects to the local host.
         public var isLoopback: Bool {
             let bytes = self.bytes
             if bytes.count == 4 { return bytes[0] == 127 || bytes.allSatisfy { $0 == 0 } }
             return bytes.dropLast().allSatisfy { $0 == 0 } && (bytes.last ?? 2) < 2
         }
 
-        /// Inside of one network: 169.254.0.0/16 and fe80::/10, where clouds have their metadata services.
+        /// 169.254.0.0/16 and fe80::/10, which include the metadata services of clouds.
         public var isLinkLocal: Bool {
             let bytes = self.bytes
             return bytes.count == 4
                 ? bytes[0] == 169 && bytes[1] == 254 : bytes.count == 16 && bytes[0] == 0xFE && bytes[1] & 0xC0 == 0x80
         }
 
-        /// For private networks: 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 (RFC 1918) and fc00::/7 (RFC 4193).
+        /// 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 (RFC 1918) and fc00::/7 (RFC 4193).
         public var isPrivate: Bool {
             let bytes = self.bytes
             guard bytes.count == 4 else { return bytes.count == 16 && bytes[0] & 0xFE == 0xFC }
@@ -249,7 +244,7 @@ extension URLSessionConfiguration {
     }
 }
 
-/// Versions of TLS as older programs name them.
+/// TLS versions of the deprecated API.
 public enum SSLProtocol: Int32, Sendable {
     case sslProtocolUnknown = 0
     case tlsProtocol1 = 4
@@ -257,7 +252,7 @@ public enum SSLProtocol: Int32, Sendable {
     case tlsProtocol12 = 8
     case tlsProtocol13 = 10
 
-    init(_ version: tls_protocol_version_t) {
+    fileprivate init(_ version: tls_protocol_version_t) {
         self =
             switch version {
             case .TLSv10: .tlsProtocol1
@@ -268,7 +263,7 @@ public enum SSLProtocol: Int32, Sendable {
             }
     }
 
-    var version: tls_protocol_version_t? {
+    fileprivate var version: tls_protocol_version_t? {
         switch self {
         case .sslProtocolUnknown: nil
         case .tlsProtocol1: .TLSv10
@@ -279,7 +274,7 @@ public enum SSLProtocol: Int32, Sendable {
     }
 }
 
-/// Versions of TLS by their numbers on the wire.
+/// TLS versions by their numbers on the wire.
 public enum tls_protocol_version_t: UInt16, Sendable {
     case TLSv10 = 0x0301
     case TLSv11 = 0x0302

@@ -18,10 +18,10 @@ struct ExchangeProgressTests {
     @Test func sendsTheBodyWhenTheServerWantsIt() {
         var progress = self.progress(hasBody: true, expects: true)
         #expect(progress.sending == .awaitingContinue)
-        #expect(progress.informationalReceived(self.head(103), limit: 8) == .tell(startsBody: false))
-        #expect(progress.informationalReceived(self.head(100), limit: 8) == .tell(startsBody: true))
+        #expect(progress.informationalReceived(self.head(103), limit: 8) == .deliver(startsBody: false))
+        #expect(progress.informationalReceived(self.head(100), limit: 8) == .deliver(startsBody: true))
         #expect(progress.sending == .body)
-        #expect(progress.informationalReceived(self.head(100), limit: 8) == .tell(startsBody: false))
+        #expect(progress.informationalReceived(self.head(100), limit: 8) == .deliver(startsBody: false))
         #expect(progress.continueTimedOut() == false)
     }
 
@@ -34,7 +34,7 @@ struct ExchangeProgressTests {
 
     @Test func keepsTheBodyFromAServerThatAnsweredFirst() {
         var progress = self.progress(hasBody: true, expects: true)
-        #expect(progress.headReceived(self.head(417, [("Content-Length", "0")])) == .tell(.length(0)))
+        #expect(progress.headReceived(self.head(417, [("Content-Length", "0")])) == .deliver(.length(0)))
         #expect(progress.sending == .abandoned)
         #expect(progress.continueTimedOut() == false)
         // The server still waits for the body that was announced.
@@ -43,7 +43,9 @@ struct ExchangeProgressTests {
 
     @Test func boundsInformationalHeads() {
         var progress = self.progress()
-        for _ in 0..<3 { #expect(progress.informationalReceived(self.head(102), limit: 3) == .tell(startsBody: false)) }
+        for _ in 0..<3 {
+            #expect(progress.informationalReceived(self.head(102), limit: 3) == .deliver(startsBody: false))
+        }
         #expect(progress.informationalReceived(self.head(102), limit: 3) == .refuse(.tooManyInformationalHeads))
     }
 

@@ -43,7 +43,7 @@ struct UpgradeTests {
         let entry = await self.pool.perform(try self.order(server, secure: secure))
         #expect(entry.head?.status == 101)
         let connection = try self.upgraded(entry)
-        #expect((connection.facts.tls != nil) == secure)
+        #expect((connection.metadata.tls != nil) == secure)
         let tunneler = Tunneler()
         self.adopt(connection, on: loops.loops[0], tunneler, says: "hello")
         await tunneler.inputEnded.pass()

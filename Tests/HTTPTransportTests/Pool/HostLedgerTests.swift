@@ -51,10 +51,10 @@ struct HostLedgerTests {
         var ledger = Ledger(limit: 1)
         _ = ledger.acquire(needsFresh: false)
         for (number, priority) in [(1, 0.5), (2, 0.25), (3, 0.75), (4, 0.5)] as [(UInt64, Float)] {
-            ledger.line.add("\(number)", number: number, priority: priority, needsFresh: false)
+            ledger.waitQueue.add("\(number)", number: number, priority: priority, needsFresh: false)
         }
-        ledger.line.add("5", number: 5, priority: 0.5, needsFresh: true, inFront: true)
-        ledger.line.remove(4)
+        ledger.waitQueue.add("5", number: 5, priority: 0.5, needsFresh: true, inFront: true)
+        ledger.waitQueue.remove(4)
         #expect(ledger.next() == nil)
         var served: [String] = []
         let connection = Connection()
@@ -96,7 +96,7 @@ struct HostLedgerTests {
                 let fresh = Bool.random(using: &chance)
                 let placement = ledger.acquire(needsFresh: fresh)
                 number += 1
-                if case .wait = placement { ledger.line.add("", number: number, priority: 0.5, needsFresh: fresh) }
+                if case .wait = placement { ledger.waitQueue.add("", number: number, priority: 0.5, needsFresh: fresh) }
                 take(placement)
             case 1 where opening > 0:
                 opening -= 1
@@ -111,7 +111,7 @@ struct HostLedgerTests {
             while let (_, placement) = ledger.next() { take(placement) }
             #expect(ledger.occupied == busy.count + opening, "seed \(seed), step \(step)")
             #expect(ledger.occupied + ledger.idle.count <= 3, "seed \(seed), step \(step)")
-            #expect(ledger.line.isEmpty || ledger.occupied == 3, "seed \(seed), step \(step)")
+            #expect(ledger.waitQueue.isEmpty || ledger.occupied == 3, "seed \(seed), step \(step)")
         }
     }
 }

@@ -8,14 +8,14 @@ import Testing
 @Suite("TLS in a pipeline, RFC 8446 §6.1")
 struct SecureHandlerTests {
     private func pair(
-        client: TLSContext? = nil, server: TLSContext? = nil, questions: TLSCallbacks = TLSCallbacks(),
+        client: TLSContext? = nil, server: TLSContext? = nil, callbacks: TLSCallbacks = TLSCallbacks(),
         serverQuestions: TLSCallbacks = TLSCallbacks()
     ) throws -> SecureHandlerPair {
         let clientContext = if let client { client } else { try SecureFixture.client() }
         let serverContext = if let server { server } else { try SecureFixture.server() }
         return try SecureHandlerPair(
-            client: SecureHandler(clientContext, serverName: "server.test", questions: questions),
-            server: SecureHandler(serverContext, questions: serverQuestions))
+            client: SecureHandler(clientContext, serverName: "server.test", callbacks: callbacks),
+            server: SecureHandler(serverContext, callbacks: serverQuestions))
     }
 
     private func write(_ bytes: [UInt8], to channel: EmbeddedChannel) {
@@ -111,7 +111,7 @@ struct SecureHandlerTests {
         let asked = Asked()
         let pair = try self.pair(
             client: SecureFixture.client { $0.delegatesVerification = true },
-            questions: TLSCallbacks(verify: { request, answer in
+            callbacks: TLSCallbacks(verify: { request, answer in
                 #expect(request.result.isValid)
                 asked.answer.withLock { $0 = answer }
             }))
@@ -135,7 +135,7 @@ struct SecureHandlerTests {
         let pair = try self.pair(
             client: SecureFixture.client { $0.delegatesClientCertificate = true },
             server: SecureFixture.server { $0.peerVerification = .required },
-            questions: TLSCallbacks(chooseIdentity: { _, answer in asked.identity.withLock { $0 = answer } }))
+            callbacks: TLSCallbacks(chooseIdentity: { _, answer in asked.identity.withLock { $0 = answer } }))
         try pair.pump()
         #expect(pair.clientLog.lines.isEmpty)
         let identity = try SecureFixture.clientIdentity()

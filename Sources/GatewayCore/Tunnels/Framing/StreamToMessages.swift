@@ -86,7 +86,7 @@ package struct StreamToMessages: Sendable {
 
 /// `Framing.lengthPrefixed` from stream to messages: announced messages pass as fragments, whatever their length;
 /// nothing is assembled.
-struct LengthPrefixChunker: Equatable, Sendable {
+private struct LengthPrefixChunker: Equatable, Sendable {
     /// Longest message in bytes.
     let messageLimit: Int
     private var prefixCount = 0
@@ -133,9 +133,9 @@ struct LengthPrefixChunker: Equatable, Sendable {
 }
 
 /// `Framing.lines` from stream to messages: a line is a text message, sent in fragments as it arrives.
-struct LineChunker: Equatable, Sendable {
+private struct LineChunker: Equatable, Sendable {
     /// Longest line in bytes, without its end.
-    let lineLimit: Int
+    private let lineLimit: Int
     /// Bytes of the current line sent so far; `nil` before its first fragment.
     private var sent: Int?
     private var validator = UTF8Validator()
@@ -188,7 +188,7 @@ struct LineChunker: Equatable, Sendable {
 }
 
 /// `Framing.text` from stream to messages: each input becomes one text message of whole characters.
-struct TextChunker: Equatable, Sendable {
+private struct TextChunker: Equatable, Sendable {
     /// At most this many bytes a message; never less than one character.
     let messageLimit: Int
     /// Bytes of an unfinished character that the last input was left with.

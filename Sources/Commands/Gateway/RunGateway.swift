@@ -11,7 +11,7 @@ import Synchronization
 /// Prints one line for each listener (`listening on URL`) and then `ready`, unless it is quiet. SIGTERM and SIGINT
 /// drain, a second one ends at once; SIGHUP reads the configuration's file again.
 /// - Throws: `StartFailure` if it does not start.
-func run(_ located: LocatedConfiguration, source: ConfigurationSource) async throws {
+func runGateway(_ located: LocatedConfiguration, source: ConfigurationSource) async throws {
     // Not sooner: until the configuration is read, a signal just ends the process.
     do throws(SystemError) {
         try GatewaySignals.hold()
