@@ -56,7 +56,7 @@ def test_a_connection_is_opened_used_and_closed(client):
     assert client("close", name, "--code", "4001", "--reason", "bye now").startswith(f'{name} closed with 4001 "bye now"')
 
     after = client.run("show", name)
-    assert "is over" in after.failed(66)
+    assert "is closed" in after.failed(66)
     assert re.search(r"^close code +4001$", after.text, re.M) and re.search(r"^close reason +bye now$", after.text, re.M)
 
 

@@ -207,7 +207,7 @@ def test_two_connections_are_joined_to_a_tunnel(control, client, listener):
         assert near.receive(4) == b"pong"
         partner = control.show(name)["tunnelPartner"]
         assert {row[0] for row in rows(client("ls"))} == {name, partner}
-        assert "passed on" in client.run("attach", name).failed(81)
+        assert "belongs to a tunnel" in client.run("attach", name).failed(81)
         client("close", name)
         near.expect_any_end()
         far.expect_any_end()
@@ -259,7 +259,7 @@ def test_a_mail_server_is_talked_into_tls(client, authority, server_certificate)
         assert re.search(r"^tls +.*1\.[23]", client("show", name), re.M | re.I)
         ask("EHLO client.example", 250)
         ask("QUIT", 221)
-        assert "secure already" in client.run("secure", name).errors or client.run("show", name).code == 66
+        assert "already uses TLS" in client.run("secure", name).errors or client.run("show", name).code == 66
     finally:
         server.stop()
 

@@ -120,7 +120,7 @@ def test_what_needs_a_restart_is_said(sluice, tmp_path):
     changes = control.post("/v1/configuration:reload").expect(200)["changes"]
     restarts = {member["pointer"]: member.get("needsRestart", False) for change in changes for member in change["members"]}
     assert restarts == {"/control/address": True, "/control/request-rate": False, "/control/tokens": False}
-    one.gateway.wait_log("stays where it is until the next start")
+    one.gateway.wait_log("keeps its address until the next start")
     # Nobody is let in who was not before: the other place needs no token, this one does.
     control.by(None).get("/v1/connections").problem(401, "unauthorized")
     assert control.list() == []
